@@ -1,0 +1,3 @@
+//! A credential's life on this machine.
+
+pub mod secret;

@@ -1,0 +1,56 @@
+//! `pdpp man`: the manual pages, from the clap definitions.
+
+use clap::{Command, CommandFactory};
+
+use crate::error::{Error, Kind, Result};
+use crate::ui::Ui;
+
+/// Print a manual page (roff), of pdpp or of one of its commands
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The command, e.g. `mcp serve`
+    pub command: Vec<String>,
+}
+
+/// Prints the page.
+///
+/// # Errors
+/// `unknown_command`.
+pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
+    let wanted = std::iter::once("pdpp").chain(args.command.iter().map(String::as_str));
+    let name = wanted.collect::<Vec<_>>().join("-");
+    let page = pages().into_iter().find(|(page, _)| *page == format!("{name}.1"));
+    let (_, roff) = page.ok_or_else(|| {
+        Error::new(
+            Kind::Usage,
+            "unknown_command",
+            format!("There is no command `{}`", args.command.join(" ")),
+        )
+        .hint("pdpp --help")
+    })?;
+    ui.raw(&roff);
+    Ok(0)
+}
+
+/// Every page as it is committed under `man/`: file name and roff.
+pub fn pages() -> Vec<(String, Vec<u8>)> {
+    let mut root = super::Cli::command();
+    root.build();
+    let mut pages = Vec::new();
+    collect(&root, "pdpp", &mut pages);
+    pages
+}
+
+fn collect(command: &Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) {
+    let mut roff = Vec::new();
+    let page = clap_mangen::Man::new(command.clone().name(name.to_owned()).display_name(name.to_owned()))
+        .date("")
+        .manual("pdpp manual");
+    // Writing to memory cannot fail.
+    let _ = page.render(&mut roff);
+    pages.push((format!("{name}.1"), roff));
+    for child in command.get_subcommands().filter(|child| !child.is_hide_set() && child.get_name() != "help")
+    {
+        collect(child, &format!("{name}-{}", child.get_name()), pages);
+    }
+}

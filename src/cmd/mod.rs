@@ -1,0 +1,54 @@
+//! The command line: one file a command, each its clap arguments (whose doc comments are the help
+//! text) and one `run`. No HTTP, JSON-RPC or file access of its own.
+#![allow(missing_docs, clippy::doc_markdown, reason = "doc comments here are help texts")]
+
+pub mod completions;
+pub mod man;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::Result;
+use crate::ui::Ui;
+
+/// Let an AI agent read your data through a grant that you approved, and nothing more.
+#[derive(Debug, Parser)]
+#[command(name = "pdpp", version, max_term_width = 100, propagate_version = true, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pdpp connect https://provider.example   approve a grant in the browser
+  pdpp mcp serve                          offer it to an MCP host on stdio
+  pdpp mcp inspect                        see what the tools cost a model's context";
+
+/// Options that every command takes.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Global {
+    /// Where credentials are kept [default: the platform's data directory, e.g. ~/.local/share/pdpp]
+    #[arg(long, global = true, value_name = "DIR", env = "PDPP_CACHE_DIR", hide_env_values = true)]
+    pub cache_dir: Option<std::path::PathBuf>,
+}
+
+/// What `pdpp` does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// Runs the parsed command and gives the process's exit code.
+///
+/// # Errors
+/// What the command failed with; the caller says it and picks the exit code from its kind.
+pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
+    match cli.command {
+        Command::Completions(args) => completions::run(&args, ui),
+        Command::Man(args) => man::run(&args, ui),
+    }
+}

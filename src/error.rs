@@ -1,0 +1,148 @@
+//! One error type for everything a command can fail with.
+//!
+//! An [`Error`] says what happened and why, carries a stable [`code`](Error::code) for scripts and
+//! the documentation, and a [`hint`](Error::hint): the next command to type. Its [`Kind`] picks the
+//! exit code. Modules whose callers match on a failure have an enum of their own and convert.
+
+use std::fmt;
+
+/// What a failure means for whoever started the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Something went wrong here. Exit code 1.
+    Failed,
+    /// The command line was wrong. Exit code 2, as clap's own.
+    Usage,
+    /// The provider could not be reached, or did not answer as one. Exit code 69 (`EX_UNAVAILABLE`).
+    Unavailable,
+    /// Refused: by the owner, by the provider, or by this program's own rules. Exit code 77 (`EX_NOPERM`).
+    Refused,
+    /// There is no usable credential on this machine. Exit code 78 (`EX_CONFIG`).
+    NotConnected,
+}
+
+impl Kind {
+    /// The exit code a process ends with.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Unavailable => 69,
+            Self::Refused => 77,
+            Self::NotConnected => 78,
+        }
+    }
+}
+
+/// A failure, told to a person: what happened, why, and what to type next.
+#[derive(Debug)]
+pub struct Error {
+    kind: Kind,
+    code: &'static str,
+    message: String,
+    hint: Option<String>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// The result of everything that ends in front of a person.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// A failure of `kind`. `code` is stable (`snake_case`); `message` says what happened, in one sentence.
+    pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, code, message: message.into(), hint: None, source: None }
+    }
+
+    /// A failure of kind [`Kind::Failed`].
+    pub fn failed(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Kind::Failed, code, message)
+    }
+
+    /// Adds what to do next: ideally the command to type.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the cause, shown as "because".
+    #[must_use]
+    pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// What the failure means; decides the exit code.
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The stable code, for scripts and the documentation.
+    pub const fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// What happened, without cause or hint.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do next, if there is something to do.
+    pub fn next_step(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// The causes, outermost first.
+    pub fn causes(&self) -> impl Iterator<Item = String> + '_ {
+        let first: Option<&(dyn std::error::Error + 'static)> =
+            self.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static));
+        std::iter::successors(first, |cause| cause.source()).map(ToString::to_string)
+    }
+
+    /// The failure as one JSON object, for `--json`.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "error": {
+                "code": self.code,
+                "message": self.message,
+                "because": self.causes().collect::<Vec<_>>(),
+                "next": self.hint,
+                "exit_code": self.kind.exit_code(),
+            }
+        })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_the_documented_ones() {
+        let codes = [Kind::Failed, Kind::Usage, Kind::Unavailable, Kind::Refused, Kind::NotConnected];
+        assert_eq!(codes.map(Kind::exit_code), [1, 2, 69, 77, 78]);
+    }
+
+    #[test]
+    fn json_carries_code_cause_and_next_step() {
+        let error = Error::failed("disk_full", "Could not save")
+            .because(std::io::Error::other("no space"))
+            .hint("df -h");
+        let json = error.to_json();
+        assert_eq!(json["error"]["code"], "disk_full");
+        assert_eq!(json["error"]["because"][0], "no space");
+        assert_eq!(json["error"]["next"], "df -h");
+    }
+}

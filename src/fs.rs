@@ -1,0 +1,234 @@
+//! Private files: owner-only, written whole or not at all, no symlink followed. The only raw writes.
+#![allow(clippy::disallowed_methods, reason = "this is the module that the lint points to")]
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// A directory that only its owner can enter.
+#[derive(Debug, Clone)]
+pub struct PrivateDir(PathBuf);
+
+impl PrivateDir {
+    /// Opens `path`, creating it and its missing parents with mode 0700.
+    ///
+    /// # Errors
+    /// If it is a symlink, not a directory, or (unix) owned by someone else. A mode that lets others
+    /// in is repaired to 0700.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(path)?;
+        Self::open(path)
+    }
+
+    /// Opens `path` if it is there; never creates it.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::create`], and [`io::ErrorKind::NotFound`].
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let found = fs::symlink_metadata(path)?;
+        if !found.is_dir() {
+            return Err(refused(path, "is not a directory (symlinks are not followed)"));
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, PermissionsExt};
+            if found.uid() != rustix::process::geteuid().as_raw() {
+                return Err(refused(path, "belongs to another user"));
+            }
+            if found.mode() & 0o077 != 0 {
+                fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+            }
+        }
+        Ok(Self(path.to_owned()))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Reads `name`, at most `max_bytes`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if it is not there; [`io::ErrorKind::PermissionDenied`] if it is a
+    /// symlink, not a plain file, or someone else's; [`io::ErrorKind::FileTooLarge`] beyond the bound.
+    /// A mode that lets others read is repaired to 0600.
+    pub fn read(&self, name: &str, max_bytes: u64) -> io::Result<Vec<u8>> {
+        let path = self.0.join(name);
+        let mut options = OpenOptions::new();
+        options.read(true);
+        no_follow(&mut options);
+        let file = options.open(&path).map_err(|error| explain_link(&path, error))?;
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(refused(&path, "is not a plain file"));
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, PermissionsExt};
+            if found.uid() != rustix::process::geteuid().as_raw() {
+                return Err(refused(&path, "belongs to another user"));
+            }
+            if found.mode() & 0o077 != 0 {
+                file.set_permissions(fs::Permissions::from_mode(0o600))?;
+            }
+        }
+        let mut bytes = Vec::new();
+        file.take(max_bytes + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > max_bytes {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("{} is larger than {max_bytes} bytes", path.display()),
+            ));
+        }
+        Ok(bytes)
+    }
+
+    /// Writes `name` whole, mode 0600: a reader sees the old bytes or the new ones, also after a crash.
+    ///
+    /// # Errors
+    /// Whatever the disk says; the old file is then still there. A symlink in its place is refused.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.0.join(name);
+        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) {
+            return Err(refused(&path, "is not a plain file (symlinks are not followed)"));
+        }
+        // tempfile creates with 0600, whatever the umask.
+        let mut file = tempfile::Builder::new().prefix(".tmp-").tempfile_in(&self.0)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(&path).map_err(|error| error.error)?;
+        self.sync()
+    }
+
+    /// Removes `name`; it is not an error if it was not there.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        match fs::remove_file(self.0.join(name)) {
+            Ok(()) => self.sync(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes the exclusive lock `name`, waiting for whoever holds it; released when dropped.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn lock(&self, name: &str) -> io::Result<DirLock> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        no_follow(&mut options);
+        let path = self.0.join(name);
+        let file = options.open(&path).map_err(|error| explain_link(&path, error))?;
+        file.lock()?;
+        Ok(DirLock { _file: file })
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        // A rename is durable only once its directory is; Windows has no such call.
+        #[cfg(unix)]
+        File::open(&self.0)?.sync_all()?;
+        Ok(())
+    }
+}
+
+/// An exclusive lock between processes; dropping it, or dying, releases it.
+#[derive(Debug)]
+pub struct DirLock {
+    _file: File,
+}
+
+#[cfg(unix)]
+fn no_follow(options: &mut OpenOptions) {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+}
+
+#[cfg(not(unix))]
+fn no_follow(_options: &mut OpenOptions) {}
+
+fn explain_link(path: &Path, error: io::Error) -> io::Error {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => refused(path, "is a symlink, and symlinks are not followed"),
+        _ => error,
+    }
+}
+
+fn refused(path: &Path, why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {why}", path.display()))
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    fn dir() -> (tempfile::TempDir, PrivateDir) {
+        let root = tempfile::tempdir().unwrap();
+        let dir = PrivateDir::create(&root.path().join("a/b")).unwrap();
+        (root, dir)
+    }
+
+    #[test]
+    fn files_are_0600_in_a_0700_directory() {
+        let (_root, dir) = dir();
+        dir.write("x", b"1").unwrap();
+        assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(fs::metadata(dir.path().join("x")).unwrap().mode() & 0o777, 0o600);
+        dir.write("x", b"2").unwrap();
+        assert_eq!(dir.read("x", 10).unwrap(), b"2");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn open_modes_are_repaired() {
+        let (_root, dir) = dir();
+        dir.write("x", b"1").unwrap();
+        fs::set_permissions(dir.path().join("x"), fs::Permissions::from_mode(0o644)).unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let dir = PrivateDir::open(dir.path()).unwrap();
+        dir.read("x", 10).unwrap();
+        assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(fs::metadata(dir.path().join("x")).unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn symlinks_are_refused_for_reading_writing_and_locking() {
+        let (root, dir) = dir();
+        let target = root.path().join("elsewhere");
+        fs::write(&target, b"precious").unwrap();
+        for name in ["r", "w", "l"] {
+            symlink(&target, dir.path().join(name)).unwrap();
+        }
+        for error in
+            [dir.read("r", 100).unwrap_err(), dir.write("w", b"1").unwrap_err(), dir.lock("l").unwrap_err()]
+        {
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
+        }
+        assert_eq!(fs::read(&target).unwrap(), b"precious");
+        symlink(dir.path(), root.path().join("link")).unwrap();
+        assert!(PrivateDir::open(&root.path().join("link")).is_err());
+    }
+
+    #[test]
+    fn a_bound_is_a_bound() {
+        let (_root, dir) = dir();
+        dir.write("x", &[b'x'; 11]).unwrap();
+        assert_eq!(dir.read("x", 10).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(dir.read("x", 11).unwrap().len(), 11);
+        dir.remove("x").unwrap();
+        dir.remove("x").unwrap();
+        assert_eq!(dir.read("x", 10).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,5 @@
+//! A PDPP provider as its client sees it: where it is, how to get a grant from it, how to read.
+
+pub mod http;
+pub mod rs;
+pub mod url;

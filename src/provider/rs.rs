@@ -1,0 +1,262 @@
+//! The resource server, as its client sees it: authorized `GET`s below `/v1`, and its errors.
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RANGE, RETRY_AFTER};
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::http::{Http, HttpError};
+use super::url::ProviderUrl;
+use crate::cache::secret::AccessToken;
+
+/// A provider's resource server. Every request goes below its query base, which is checked to be the
+/// provider's own, so that a bearer reaches nobody else.
+#[derive(Debug, Clone)]
+pub struct ResourceServer {
+    http: Http,
+    query_base: Url,
+}
+
+/// The query base lies outside the provider it was discovered for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the query base {query_base} is not below the provider {provider}")]
+pub struct ForeignQueryBase {
+    provider: String,
+    query_base: String,
+}
+
+/// One read: path segments below `/v1` (each sent as one encoded segment) and query parameters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Read {
+    /// Path segments, not encoded. None of them is empty, `.` or `..`.
+    pub segments: Vec<String>,
+    /// Query parameters in order, not encoded.
+    pub query: Vec<(String, String)>,
+}
+
+impl Read {
+    /// A read of these path segments, without parameters.
+    pub fn of<const N: usize>(segments: [&str; N]) -> Self {
+        Self { segments: segments.map(str::to_owned).to_vec(), query: Vec::new() }
+    }
+
+    /// Adds a query parameter.
+    pub fn push(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.query.push((name.into(), value.into()));
+    }
+
+    /// Adds a query parameter.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.push(name, value);
+        self
+    }
+
+    /// Adds a query parameter where there is a value.
+    #[must_use]
+    pub fn with_some(self, name: &str, value: Option<impl Into<String>>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    /// The path as documentation writes it: `/v1/streams/messages/records`.
+    pub fn route(&self) -> String {
+        format!("/v1/{}", self.segments.join("/"))
+    }
+}
+
+/// A JSON answer with a success status.
+#[derive(Debug, Clone)]
+pub struct Envelope {
+    /// The body as it came; numbers keep their digits.
+    pub body: Map<String, Value>,
+    /// `Request-Id`.
+    pub request_id: Option<String>,
+}
+
+/// A blob's bytes.
+#[derive(Debug, Clone)]
+pub struct Blob {
+    /// `Content-Type`, if it was sent and is plain ASCII.
+    pub media_type: Option<String>,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Why a read gave no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RsError {
+    /// The RS refused, and said why (R5.1).
+    #[error("{} ({})", .0.message, .0.code)]
+    Refused(Box<Refusal>),
+    /// No answer at all.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// An answer that is not the JSON it should be.
+    #[error("the provider answered HTTP {status} with {what} instead of a JSON object")]
+    NotJson {
+        /// The HTTP status code.
+        status: u16,
+        /// What came instead: a content type, or why the JSON did not parse.
+        what: String,
+        /// `Retry-After`, in seconds, where it was given so.
+        retry_after: Option<u64>,
+    },
+}
+
+/// An error body of the RS: `{error:{type, code, message, param?, request_id, …}}`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// The HTTP status code.
+    pub status: u16,
+    /// `error.code`; `http_<status>` where the RS gave none.
+    pub code: String,
+    /// `error.message`.
+    pub message: String,
+    /// `error.param`.
+    pub param: Option<String>,
+    /// `error.request_id`, else the `Request-Id` header.
+    pub request_id: Option<String>,
+    /// `Retry-After`, in seconds, where it was given so.
+    pub retry_after: Option<u64>,
+    /// The whole `error` object as it came.
+    pub error: Map<String, Value>,
+}
+
+impl ResourceServer {
+    /// The resource server of `provider`, read below `query_base` (`…/v1`).
+    ///
+    /// # Errors
+    /// [`ForeignQueryBase`] if that is not the provider's own address.
+    pub fn new(http: Http, provider: &ProviderUrl, query_base: Url) -> Result<Self, ForeignQueryBase> {
+        if !provider.covers(&query_base) {
+            return Err(ForeignQueryBase {
+                provider: provider.to_string(),
+                query_base: query_base.to_string(),
+            });
+        }
+        Ok(Self { http, query_base })
+    }
+
+    /// The absolute URL of `read`, without its parameters: what a citation links to.
+    pub fn url_of(&self, read: &Read) -> Url {
+        let mut url = self.query_base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(&read.segments);
+        }
+        url
+    }
+
+    /// Reads a JSON object.
+    ///
+    /// # Errors
+    /// [`RsError`].
+    pub async fn get(&self, bearer: &AccessToken, read: &Read) -> Result<Envelope, RsError> {
+        let answer = self.http.send(self.request(bearer, read, "application/json")?).await?;
+        let request_id = header(&answer.headers, "request-id");
+        let retry_after = header(&answer.headers, RETRY_AFTER.as_str()).and_then(|value| value.parse().ok());
+        let status = answer.status;
+        let not_json = |what: String| RsError::NotJson { status, what, retry_after };
+        let body = match serde_json::from_slice::<Value>(&answer.body) {
+            Ok(Value::Object(body)) => body,
+            Ok(_) => return Err(not_json("JSON that is not an object".to_owned())),
+            Err(error) => {
+                let media_type = header(&answer.headers, CONTENT_TYPE.as_str());
+                return Err(not_json(match media_type {
+                    Some(media_type) if !media_type.contains("json") => media_type,
+                    _ => format!("malformed JSON ({error})"),
+                }));
+            }
+        };
+        if (200..300).contains(&status) {
+            return Ok(Envelope { body, request_id });
+        }
+        Err(RsError::Refused(Box::new(refusal(status, body, request_id, retry_after))))
+    }
+
+    /// Reads a blob, or the part of it that `range` (a `Range` header value) names.
+    ///
+    /// # Errors
+    /// [`RsError`].
+    pub async fn blob(
+        &self,
+        bearer: &AccessToken,
+        blob_id: &str,
+        range: Option<&str>,
+    ) -> Result<Blob, RsError> {
+        let read = Read::of(["blobs", blob_id]);
+        let mut request = self.request(bearer, &read, "*/*")?;
+        if let Some(range) = range {
+            request = request.header(RANGE, range);
+        }
+        let answer = self.http.send(request).await?;
+        let media_type = header(&answer.headers, CONTENT_TYPE.as_str());
+        if (200..300).contains(&answer.status) {
+            return Ok(Blob { media_type, bytes: answer.body });
+        }
+        let request_id = header(&answer.headers, "request-id");
+        match serde_json::from_slice::<Value>(&answer.body) {
+            Ok(Value::Object(body)) => {
+                Err(RsError::Refused(Box::new(refusal(answer.status, body, request_id, None))))
+            }
+            _ => Err(RsError::NotJson {
+                status: answer.status,
+                what: media_type.unwrap_or_else(|| "something else".to_owned()),
+                retry_after: None,
+            }),
+        }
+    }
+
+    fn request(
+        &self,
+        bearer: &AccessToken,
+        read: &Read,
+        accept: &'static str,
+    ) -> Result<reqwest::RequestBuilder, HttpError> {
+        let mut url = self.url_of(read);
+        if !read.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&read.query);
+        }
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", bearer.expose_bearer()))
+            .map_err(|_| HttpError::Setup("the access token is not a header value".to_owned()))?;
+        authorization.set_sensitive(true);
+        Ok(self
+            .http
+            .request(reqwest::Method::GET, url)?
+            .header(ACCEPT, accept)
+            .header(AUTHORIZATION, authorization))
+    }
+}
+
+fn refusal(
+    status: u16,
+    mut body: Map<String, Value>,
+    request_id: Option<String>,
+    retry_after: Option<u64>,
+) -> Refusal {
+    let text = |map: &Map<String, Value>, key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
+    let (error, code, message) = match body.remove("error") {
+        Some(Value::Object(error)) => {
+            let code = text(&error, "code");
+            let message = text(&error, "message");
+            (error, code, message)
+        }
+        // An OAuth-shaped error on a read.
+        Some(Value::String(code)) => (Map::new(), Some(code), text(&body, "error_description")),
+        _ => (Map::new(), None, None),
+    };
+    Refusal {
+        status,
+        code: code.unwrap_or_else(|| format!("http_{status}")),
+        message: message.unwrap_or_else(|| format!("The provider refused with HTTP {status}")),
+        param: text(&error, "param"),
+        request_id: text(&error, "request_id").or(request_id),
+        retry_after,
+        error,
+    }
+}
+
+fn header(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(str::to_owned)
+}

@@ -1,0 +1,126 @@
+//! The only writer to stdout and stderr, beside the MCP transport.
+//!
+//! Results go to stdout, everything about how they came to be to stderr. Whatever a provider, a host
+//! or a file said is escaped on the way ([`crate::text`]); a closed pipe ends output quietly.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Mutex;
+
+use crate::error::Error;
+use crate::text;
+
+/// Where a command says things.
+pub struct Ui {
+    out: Mutex<Box<dyn Write + Send>>,
+    err: Mutex<Box<dyn Write + Send>>,
+    err_is_terminal: bool,
+    width: u16,
+}
+
+impl Ui {
+    /// The process's own stdout and stderr.
+    #[allow(clippy::disallowed_methods, reason = "the one place that opens them")]
+    pub fn from_process() -> Self {
+        let err_is_terminal = std::io::stderr().is_terminal();
+        Self {
+            out: Mutex::new(Box::new(std::io::stdout())),
+            err: Mutex::new(Box::new(std::io::stderr())),
+            err_is_terminal,
+            width: terminal_width(),
+        }
+    }
+
+    /// Writes into buffers of the caller's: for tests.
+    pub fn to_writers(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>, width: u16) -> Self {
+        Self { out: Mutex::new(out), err: Mutex::new(err), err_is_terminal: false, width }
+    }
+
+    /// Columns to lay tables out for.
+    pub const fn width(&self) -> u16 {
+        self.width
+    }
+
+    /// Whether a person watches stderr, so that a progress line makes sense.
+    pub const fn is_interactive(&self) -> bool {
+        self.err_is_terminal
+    }
+
+    /// A result, to stdout. Line breaks are kept, hidden characters are escaped.
+    pub fn print(&self, result: &str) {
+        write_line(&self.out, &text::lines(result));
+    }
+
+    /// A result as one line of JSON, to stdout. JSON's own escapes already cover controls; the
+    /// invisible ones that it allows are escaped too.
+    pub fn json(&self, value: &serde_json::Value) {
+        write_line(&self.out, &json_ascii_controls(&value.to_string()));
+    }
+
+    /// A result as it is, to stdout, without a line break added: for generated files only.
+    pub fn raw(&self, bytes: &[u8]) {
+        write_bytes(&self.out, bytes);
+    }
+
+    /// Something on the way, to stderr.
+    pub fn note(&self, message: &str) {
+        write_line(&self.err, &text::lines(message));
+    }
+
+    /// Something on the way that deserves attention, to stderr.
+    pub fn warn(&self, message: &str) {
+        write_line(&self.err, &format!("warning: {}", text::lines(message)));
+    }
+
+    /// A failure, to stderr: what, why, and what to type next.
+    pub fn error(&self, error: &Error) {
+        let mut said = format!("error: {}", text::lines(error.message()));
+        for cause in error.causes() {
+            said.push_str("\n  because: ");
+            said.push_str(&text::one_line(&cause));
+        }
+        if let Some(next) = error.next_step() {
+            said.push_str("\n  next: ");
+            said.push_str(&text::lines(next));
+        }
+        said.push_str("\n  code: ");
+        said.push_str(error.code());
+        write_line(&self.err, &said);
+    }
+}
+
+/// `json` (already valid JSON) with every hidden character as a `\u` escape: still the same JSON.
+pub fn json_ascii_controls(json: &str) -> std::borrow::Cow<'_, str> {
+    use std::fmt::Write as _;
+    if !json.chars().any(text::is_hidden) {
+        return json.into();
+    }
+    let mut out = String::with_capacity(json.len() + 32);
+    for c in json.chars() {
+        if text::is_hidden(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out.into()
+}
+
+fn write_line(to: &Mutex<Box<dyn Write + Send>>, line: &str) {
+    let mut bytes = Vec::with_capacity(line.len() + 1);
+    bytes.extend_from_slice(line.as_bytes());
+    bytes.push(b'\n');
+    write_bytes(to, &bytes);
+}
+
+fn write_bytes(to: &Mutex<Box<dyn Write + Send>>, bytes: &[u8]) {
+    let mut to = to.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    // A reader that went away (`pdpp … | head`) is not a failure of the command.
+    let _ = to.write_all(bytes).and_then(|()| to.flush());
+}
+
+fn terminal_width() -> u16 {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100)
+}
