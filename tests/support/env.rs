@@ -1,0 +1,93 @@
+//! A hermetic place to run the real binary in: own HOME, cleared environment, fixed width.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A HOME of its own; gone when dropped.
+pub struct TestEnv {
+    root: tempfile::TempDir,
+}
+
+impl TestEnv {
+    pub fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("home")).unwrap();
+        Self { root }
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    /// Where this HOME's credentials are by default on Linux.
+    pub fn cache_dir(&self) -> PathBuf {
+        self.home().join(".local/share/pdpp")
+    }
+
+    /// `pdpp` with these arguments, in this environment and nothing else of the caller's.
+    pub fn pdpp(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pdpp"));
+        command
+            .args(arguments)
+            .env_clear()
+            .env("HOME", self.home())
+            .env("PATH", "/usr/bin:/bin")
+            .env("COLUMNS", "100")
+            .env("LANG", "C.UTF-8")
+            .env("NO_COLOR", "1")
+            .current_dir(self.root.path())
+            .stdin(std::process::Stdio::null());
+        command
+    }
+
+    /// Runs `pdpp` to its end.
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::from(self.pdpp(arguments).output().unwrap())
+    }
+
+    /// Every file below HOME, relative: what a command left behind.
+    pub fn files(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        walk(&self.home(), &self.home(), &mut found);
+        found.sort();
+        found
+    }
+}
+
+fn walk(root: &Path, dir: &Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.is_symlink() {
+            walk(root, &path, found);
+        } else {
+            found.push(path.strip_prefix(root).unwrap().to_string_lossy().into_owned());
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("stdout is UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("stderr is UTF-8"),
+        }
+    }
+}
+
+#[test]
+fn the_environment_is_empty_but_for_ours() {
+    let env = TestEnv::new();
+    let ran = env.run(&["--version"]);
+    assert_eq!(ran.code, Some(0));
+    assert_eq!(ran.stdout, format!("pdpp {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(env.files().is_empty(), "a version is not worth a file");
+}

@@ -1,0 +1,4 @@
+//! What the modules of this binary share.
+#![allow(dead_code, reason = "each promise uses its own part")]
+
+pub mod env;
