@@ -3,6 +3,11 @@
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
+pub mod client;
+pub mod jsonrpc;
+pub mod measure;
+pub mod server;
+pub mod stdio;
 pub mod surface;
 
 /// What a tool call gives back, in the two views that hosts show.

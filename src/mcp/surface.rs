@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use rmcp::model::Tool;
+use rmcp::model::{ResourceTemplate, Tool};
 
 /// What a host tells its model about this server, whole within 512 characters (R1.5).
 pub const INSTRUCTIONS: &str = "placeholder";
@@ -13,4 +13,9 @@ pub fn tools() -> Arc<[Tool]> {
     static TOOLS: LazyLock<Arc<[Tool]>> =
         LazyLock::new(|| serde_json::from_str(include_str!("tools.json")).expect("tools.json"));
     Arc::clone(&TOOLS)
+}
+
+/// The resource templates, in the order in which they are listed.
+pub const fn resource_templates() -> Vec<ResourceTemplate> {
+    Vec::new()
 }
