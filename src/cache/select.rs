@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::credential::{Credential, TokenKind};
 use crate::error::{Error, Kind, Result};
 use crate::provider::url::ProviderUrl;
+use crate::text::shell_word;
 
 /// What to serve, where the user said so.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,9 +98,9 @@ fn several(usable: &[&Credential]) -> Error {
 fn list(message: &mut String, credentials: &[&Credential]) {
     for one in credentials {
         let alone = credentials.iter().filter(|other| other.provider == one.provider).count() == 1;
-        let _ = write!(message, "\n  --provider {}", one.provider);
+        let _ = write!(message, "\n  --provider {}", shell_word(one.provider.as_str()));
         if !alone {
-            let _ = write!(message, " --grant {}", one.grant_id);
+            let _ = write!(message, " --grant {}", shell_word(one.grant_id.as_str()));
         }
         let _ = write!(message, "   ({})", one.label);
     }
