@@ -360,10 +360,10 @@ mod tests {
         let params =
             format!(r#"{{"name":"fetch","arguments":{line},"_meta":{{"progressToken":1.50,"n":1.10}}}}"#);
         let request = client_request("tools/call", Some(serde_json::from_str(&params).unwrap())).unwrap();
+        assert_eq!(request.get_meta().get("n").unwrap().to_string(), "1.10");
         let ClientRequest::CallToolRequest(call) = request else { panic!("not a call") };
         let arguments = Value::Object(call.params.arguments.clone().unwrap()).to_string();
         assert_eq!(arguments, r#"{"deep":[{"x":1.50}],"f":1.10,"n":12345678901234567890123,"z":-0.0}"#);
-        assert_eq!(call.get_meta().get("n").unwrap().to_string(), "1.10");
     }
 
     #[test]
