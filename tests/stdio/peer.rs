@@ -21,6 +21,7 @@ pub struct Peer {
     output: Option<ChildStdout>,
     lines: Option<Receiver<String>>,
     stderr: Arc<Mutex<String>>,
+    stderr_reader: Option<std::thread::JoinHandle<()>>,
 }
 
 /// How a server ended, how long after its cause, and what it still said.
@@ -84,13 +85,20 @@ impl Peer {
             (child.stdin.take(), child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let said = Arc::new(Mutex::new(String::new()));
         let to = Arc::clone(&said);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut chunk = [0; 1024];
             while let Ok(read @ 1..) = stderr.read(&mut chunk) {
                 to.lock().unwrap().push_str(&String::from_utf8_lossy(&chunk[..read]));
             }
         });
-        let mut peer = Self { child, input, output: Some(output), lines: None, stderr: said };
+        let mut peer = Self {
+            child,
+            input,
+            output: Some(output),
+            lines: None,
+            stderr: said,
+            stderr_reader: Some(reader),
+        };
         if read {
             peer.read();
         }
@@ -232,6 +240,8 @@ impl Peer {
             .lines
             .take()
             .map_or_else(Vec::new, |lines| lines.iter().map(|line| message(&line)).collect());
+        // Until the pipe ends: the process is gone, its last words may not have been read yet.
+        self.stderr_reader.take().unwrap().join().unwrap();
         let stderr = self.stderr.lock().unwrap().clone();
         Ending { code, after, answers, stderr }
     }
