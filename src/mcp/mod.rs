@@ -3,12 +3,22 @@
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
+pub mod arguments;
+pub mod catalog;
 pub mod client;
+pub mod core;
+pub mod evidence;
+pub mod id;
 pub mod jsonrpc;
 pub mod measure;
+pub mod resource;
+pub mod rs_error;
 pub mod server;
+pub mod source;
 pub mod stdio;
 pub mod surface;
+pub mod tool_error;
+pub mod tools;
 
 /// What a tool call gives back, in the two views that hosts show.
 #[derive(Debug, Clone, PartialEq)]
