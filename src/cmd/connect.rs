@@ -87,9 +87,13 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 
 fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
     let provider: ProviderUrl = args.provider.parse().map_err(|error| {
-        Error::new(Kind::Usage, "provider_url_invalid", format!("{:?} is not a provider's address", args.provider))
-            .because(error)
-            .hint("pdpp connect https://provider.example")
+        Error::new(
+            Kind::Usage,
+            "provider_url_invalid",
+            format!("{:?} is not a provider's address", args.provider),
+        )
+        .because(error)
+        .hint("pdpp connect https://provider.example")
     })?;
     let source = args.source.as_deref().map(|id| source_request(id, &args.instance)).transpose()?;
     let cache = global.cache()?;
@@ -147,9 +151,8 @@ async fn get_grant(
     let http = Http::new(LIMITS);
     let discovery = discover(&http, provider).await.map_err(|error| error.told(provider))?;
     let remembered = cache.client_id(discovery.authorization_server.issuer.as_str())?;
-    let (attempt, client) = approve::begin(&http, &discovery, remembered, source)
-        .await
-        .map_err(|error| error.told(provider))?;
+    let (attempt, client) =
+        approve::begin(&http, &discovery, remembered, source).await.map_err(|error| error.told(provider))?;
 
     ui.note(&invitation(&discovery, &attempt));
     if !no_browser && !open_browser(&attempt.approval_url).await {
@@ -272,14 +275,14 @@ fn label(sources: &[GrantedSource], provider: Option<&str>) -> String {
 impl Connected {
     fn serve(&self) -> String {
         let Credential { provider, grant_id, .. } = &self.credential;
-        match self.ambiguous {
-            true => format!(
-                "pdpp mcp serve --provider {} --grant {}",
-                text::shell_word(provider.as_str()),
-                text::shell_word(grant_id.as_str())
-            ),
-            false => "pdpp mcp serve".to_owned(),
+        if !self.ambiguous {
+            return "pdpp mcp serve".to_owned();
         }
+        format!(
+            "pdpp mcp serve --provider {} --grant {}",
+            text::shell_word(provider.as_str()),
+            text::shell_word(grant_id.as_str())
+        )
     }
 
     fn to_json(&self) -> Value {
@@ -305,7 +308,9 @@ impl Connected {
         let one = &self.credential;
         let mut said = match self.stored {
             Stored::Added => format!("Connected to {}.\n", one.provider),
-            Stored::Replaced => format!("Connected to {} again: the token of this grant is replaced.\n", one.provider),
+            Stored::Replaced => {
+                format!("Connected to {} again: the token of this grant is replaced.\n", one.provider)
+            }
         };
         let until = match one.expires_at() {
             Some(end) => format!("until {}", end.strftime("%Y-%m-%d %H:%M UTC")),
@@ -390,8 +395,16 @@ mod tests {
 
     #[test]
     fn r8_1_the_end_says_what_was_granted_until_when_and_what_to_type() {
-        insta::assert_snapshot!(connected(|_| ()).to_text(), @r"
-        ");
+        let expected = "\
+Connected to https://a.example/me.
+Granted until 2026-11-28 22:29 UTC, to read:
+  Paper\\u{1b}[31m diary (diary): 14 streams: s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11 and 2 more
+The token is kept in a file that only you can read, below /c/secrets
+
+Next:
+  pdpp mcp inspect   what the tools cost a model's context
+  pdpp mcp serve     offer it to an MCP host on stdio";
+        assert_eq!(connected(|_| ()).to_text(), expected);
     }
 
     #[test]
@@ -428,7 +441,7 @@ mod tests {
 
     #[test]
     fn countdowns_are_minutes_and_seconds() {
-        assert_eq!(countdown(Duration::from_secs(300)), "5:00 min");
+        assert_eq!(countdown(Duration::from_mins(5)), "5:00 min");
         assert_eq!(countdown(Duration::from_millis(61_999)), "1:01 min");
     }
 }

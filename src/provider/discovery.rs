@@ -178,7 +178,8 @@ impl DiscoveryError {
             Self::NotFound { document: Document::ProtectedResource, .. }
             | Self::NotJson { document: Document::ProtectedResource, .. }
             | Self::SomethingElse { document: Document::ProtectedResource, .. } => {
-                "Check the address: it is the provider's own, path included, as the provider shows it".to_owned()
+                "Check the address: it is the provider's own, path included, as the provider shows it"
+                    .to_owned()
             }
             // Only an address on the same origin is worth repeating: the rest is a stranger's word.
             Self::WrongResource { found, .. } => match found.parse::<ProviderUrl>() {
@@ -192,7 +193,9 @@ impl DiscoveryError {
                 provider.as_str().trim_end_matches("/mcp")
             ),
             Self::Status { .. } => "Try again later; if it stays so, tell the provider".to_owned(),
-            _ => "This is the provider's to put right; nothing was sent to it and nothing is stored".to_owned(),
+            _ => {
+                "This is the provider's to put right; nothing was sent to it and nothing is stored".to_owned()
+            }
         };
         Error::new(Kind::Unavailable, self.code(), format!("{provider} could not be connected"))
             .because(self)
@@ -231,7 +234,7 @@ pub async fn discover(http: &Http, provider: &ProviderUrl) -> Result<Discovery, 
     let authorization_server = read_authorization_server(&resource.issuer, &url, &answer)?;
     Ok(Discovery {
         provider: provider.clone(),
-        resource: resource.resource,
+        resource: resource.id,
         name: resource.name,
         query_base: resource.query_base,
         authorization_server,
@@ -239,7 +242,7 @@ pub async fn discover(http: &Http, provider: &ProviderUrl) -> Result<Discovery, 
 }
 
 struct Resource {
-    resource: String,
+    id: String,
     name: Option<String>,
     query_base: Url,
     issuer: ProviderUrl,
@@ -270,7 +273,7 @@ fn read_resource(provider: &ProviderUrl, url: &Url, answer: &Answer) -> Result<R
         .and_then(Value::as_str)
         .ok_or_else(|| something_else("it names no authorization server"))?;
     Ok(Resource {
-        resource: found.to_owned(),
+        id: found.to_owned(),
         name: text(&metadata, "resource_name").map(str::to_owned),
         query_base,
         issuer: issuer_of(provider, issuer)?,
@@ -344,9 +347,7 @@ fn read_authorization_server(
         public_clients: public_clients
             .into_iter()
             .flatten()
-            .filter(|client| {
-                client.get("token_endpoint_auth_method").is_none_or(|method| method == "none")
-            })
+            .filter(|client| client.get("token_endpoint_auth_method").is_none_or(|method| method == "none"))
             .filter_map(|client| client.get("client_id")?.as_str())
             .map(str::to_owned)
             .collect(),
@@ -377,9 +378,7 @@ fn metadata(document: Document, url: &Url, answer: &Answer) -> Result<Map<String
     let url = url.clone();
     match answer.status {
         404 | 410 => Err(DiscoveryError::NotFound { document, url }),
-        _ if !answer.is_success() => {
-            Err(DiscoveryError::Status { document, url, status: answer.status })
-        }
+        _ if !answer.is_success() => Err(DiscoveryError::Status { document, url, status: answer.status }),
         _ => answer.object().map_err(|what| DiscoveryError::NotJson { document, url, what }),
     }
 }
@@ -421,7 +420,11 @@ mod tests {
             "registration_endpoint": "https://as.example/register",
         });
         edit(&mut body);
-        read_authorization_server(&issuer, &issuer.well_known("oauth-authorization-server"), &answer(200, &body))
+        read_authorization_server(
+            &issuer,
+            &issuer.well_known("oauth-authorization-server"),
+            &answer(200, &body),
+        )
     }
 
     fn code<T>(result: Result<T, DiscoveryError>) -> &'static str {
@@ -435,7 +438,9 @@ mod tests {
         assert_eq!(found.issuer.as_str(), "https://as.example");
         assert_eq!(found.query_base.as_str(), "https://a.example/t1/v1");
         assert_eq!(code(resource(asked, |body| body["resource"] = json!("https://a.example/t1/"))), "ok");
-        for other in ["https://a.example", "https://a.example/t2", "http://a.example/t1", "https://b.example/t1"] {
+        for other in
+            ["https://a.example", "https://a.example/t2", "http://a.example/t1", "https://b.example/t1"]
+        {
             assert_eq!(
                 code(resource(asked, |body| body["resource"] = json!(other))),
                 "resource_mismatch",
@@ -502,7 +507,11 @@ mod tests {
                 json!("/x"),
                 json!(1),
             ] {
-                assert_eq!(code(server(|body| body[name] = other.clone())), "endpoint_foreign", "{name} {other}");
+                assert_eq!(
+                    code(server(|body| body[name] = other.clone())),
+                    "endpoint_foreign",
+                    "{name} {other}"
+                );
             }
         }
     }

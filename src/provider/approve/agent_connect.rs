@@ -63,10 +63,7 @@ pub async fn begin(
         if request_uri.is_none() && error.status == 400 && error.says("request_uri") {
             return Err(ApproveError::SourceRequired);
         }
-        return Err(match error.is_unknown_client() {
-            true => ApproveError::UnknownClient(error),
-            false => ApproveError::RequestRefused(error),
-        });
+        return Err(ApproveError::refused(error));
     }
     let begun = answer.object().map_err(ApproveError::Malformed)?;
     let text = |name: &str| {
@@ -169,7 +166,8 @@ mod tests {
         let of = |json: Value| seconds(json.as_object().unwrap(), "interval");
         assert_eq!(of(json!({"interval": 2})), Some(Duration::from_secs(2)));
         assert_eq!(of(json!({"interval": 1.5})), Some(Duration::from_millis(1500)));
-        for none in [json!({}), json!({"interval": -1}), json!({"interval": "2"}), json!({"interval": 1e300})] {
+        for none in [json!({}), json!({"interval": -1}), json!({"interval": "2"}), json!({"interval": 1e300})]
+        {
             assert_eq!(of(none), None);
         }
     }

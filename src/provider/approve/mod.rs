@@ -63,13 +63,17 @@ pub enum ApproveError {
     #[error(transparent)]
     Register(#[from] RegisterError),
     /// The authorization server offers no way that this version knows.
-    #[error("the authorization server has no agent_connect_endpoint, the only way to a grant that this version knows")]
+    #[error(
+        "the authorization server has no agent_connect_endpoint, the only way to a grant that this version knows"
+    )]
     NoWay,
     /// The provider fronts several sources and was not told which.
     #[error("the provider has several sources, and has to be told which one to ask for")]
     SourceRequired,
     /// A source was named, and the authorization server takes no such request.
-    #[error("the authorization server takes no request for one source: it has no pushed_authorization_request_endpoint")]
+    #[error(
+        "the authorization server takes no request for one source: it has no pushed_authorization_request_endpoint"
+    )]
     SourceUnsupported,
     /// PAR needs a client id.
     #[error("the authorization server registers no clients and keeps none for this program")]
@@ -111,6 +115,11 @@ fn unheard(last: Option<&HttpError>) -> String {
 }
 
 impl ApproveError {
+    /// A request that was refused, for the client's sake or its own.
+    fn refused(error: OAuthError) -> Self {
+        if error.is_unknown_client() { Self::UnknownClient(error) } else { Self::RequestRefused(error) }
+    }
+
     /// The stable code; OAuth's own (RFC 6749, RFC 8628) where there is one.
     pub const fn code(&self) -> &'static str {
         match self {
@@ -164,7 +173,9 @@ impl ApproveError {
                  add --instance <ID> for each instance"
             ),
             Self::SourceUnsupported => format!("Leave --source out: pdpp connect {provider}"),
-            Self::RequestRefused(_) => "Check --source and --instance against what the provider lists".to_owned(),
+            Self::RequestRefused(_) => {
+                "Check --source and --instance against what the provider lists".to_owned()
+            }
             Self::Denied | Self::Expired { .. } | Self::InvalidGrant(_) | Self::PollRefused(_) => {
                 format!("Nothing is stored. To ask again: pdpp connect {provider}")
             }

@@ -12,7 +12,8 @@ const DATA_ACCESS: &str = "https://pdpp.dev/data-access";
 
 /// What the data is for; the owner reads it on the approval page.
 const PURPOSE_CODE: &str = "https://pdpp.dev/purpose/personal_ai_assistant";
-const PURPOSE: &str = "An AI agent on the owner's own computer reads this data through the pdpp command line.";
+const PURPOSE: &str =
+    "An AI agent on the owner's own computer reads this data through the pdpp command line.";
 
 /// The request for all streams of `source`, now and later.
 pub fn authorization_details(source: &SourceRequest) -> Value {
@@ -48,10 +49,7 @@ pub async fn push(
     let answer = http.post_json(endpoint, &request).await?;
     if !answer.is_success() {
         let error = OAuthError::of(&answer);
-        return Err(match error.is_unknown_client() {
-            true => ApproveError::UnknownClient(error),
-            false => ApproveError::RequestRefused(error),
-        });
+        return Err(ApproveError::refused(error));
     }
     let pushed = answer.object().map_err(ApproveError::Malformed)?;
     pushed

@@ -77,7 +77,9 @@ impl ProofError {
             Self::Read(_) => format!("Nothing is stored. To ask again: pdpp connect {provider}"),
             _ => "Nothing is stored. This is the provider's to put right".to_owned(),
         };
-        Error::new(kind, self.code(), format!("{provider} gave a token that was not kept")).because(self).hint(hint)
+        Error::new(kind, self.code(), format!("{provider} gave a token that was not kept"))
+            .because(self)
+            .hint(hint)
     }
 }
 
@@ -169,7 +171,10 @@ fn schema_sources(body: &Map<String, Value>) -> Result<Vec<GrantedSource>, Proof
 }
 
 /// A Core-only provider lists streams; one grant has one source.
-fn core_sources(body: &Map<String, Value>, response: &TokenResponse) -> Result<Vec<GrantedSource>, ProofError> {
+fn core_sources(
+    body: &Map<String, Value>,
+    response: &TokenResponse,
+) -> Result<Vec<GrantedSource>, ProofError> {
     let streams = body
         .get("data")
         .and_then(Value::as_array)
@@ -249,7 +254,8 @@ mod tests {
 
     #[test]
     fn a_huge_schema_keeps_the_index_small() {
-        let streams: Vec<Value> = (0..5_000).map(|n| json!({"name": format!("{n}{}", "x".repeat(999))})).collect();
+        let streams: Vec<Value> =
+            (0..5_000).map(|n| json!({"name": format!("{n}{}", "x".repeat(999))})).collect();
         let connectors: Vec<Value> = (0..500).map(|_| json!({"streams": []})).collect();
         let one = schema_sources(object(&json!({"connectors": [{"streams": streams}]}))).unwrap();
         assert_eq!(one[0].streams.len(), GrantedSource::MAX_STREAMS);

@@ -146,8 +146,8 @@ mod tests {
         TokenResponse::read(body.as_object().unwrap(), Timestamp::from_second(1_000).unwrap())
     }
 
-    fn at(second: i64) -> Option<Timestamp> {
-        Some(Timestamp::from_second(second).unwrap())
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
     }
 
     #[test]
@@ -160,9 +160,9 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(found.grant_id.as_ref().unwrap().as_str(), "g1");
-        assert_eq!(found.grant_expires_at, at(86_400));
-        assert_eq!(found.token_expires_at, at(1_060));
-        assert_eq!(found.issued_at, at(1));
+        assert_eq!(found.grant_expires_at, Some(at(86_400)));
+        assert_eq!(found.token_expires_at, Some(at(1_060)));
+        assert_eq!(found.issued_at, Some(at(1)));
         assert_eq!(found.kind, None);
         assert_eq!(found.source.0.as_deref(), Some("https://s.example"));
         assert!(!format!("{found:?}").contains("canary"));
@@ -176,8 +176,11 @@ mod tests {
             read(&body).map(|found| found.token_expires_at)
         };
         assert_eq!(end(json!({})), Ok(None));
-        assert_eq!(end(json!({"expires_at": 2_000})), Ok(at(2_000)));
-        assert_eq!(end(json!({"expires_at": "1970-01-01T00:20:00+00:00", "expires_in": 9_000})), Ok(at(1_200)));
+        assert_eq!(end(json!({"expires_at": 2_000})), Ok(Some(at(2_000))));
+        assert_eq!(
+            end(json!({"expires_at": "1970-01-01T00:20:00+00:00", "expires_in": 9_000})),
+            Ok(Some(at(1_200)))
+        );
         assert_eq!(end(json!({"expires_in": u64::MAX})), Ok(None));
         assert_eq!(end(json!({"expires_at": "tomorrow"})), Err(TokenError::NotATime("expires_at")));
         assert_eq!(end(json!({"expires_in": -5})), Err(TokenError::NotATime("expires_in")));
@@ -186,9 +189,15 @@ mod tests {
     #[test]
     fn r1_1_the_kind_is_what_the_answer_says() {
         let kind = |body: Value| read(&body).map(|found| found.kind);
-        assert_eq!(kind(json!({"access_token": "t", "pdpp_token_kind": "owner"})), Ok(Some(TokenKind::Owner)));
+        assert_eq!(
+            kind(json!({"access_token": "t", "pdpp_token_kind": "owner"})),
+            Ok(Some(TokenKind::Owner))
+        );
         assert_eq!(kind(json!({"access_token": "t", "token_kind": "client"})), Ok(Some(TokenKind::Client)));
-        assert_eq!(kind(json!({"access_token": "t", "grant_package_id": "p"})), Ok(Some(TokenKind::McpPackage)));
+        assert_eq!(
+            kind(json!({"access_token": "t", "grant_package_id": "p"})),
+            Ok(Some(TokenKind::McpPackage))
+        );
         assert_eq!(kind(json!({"access_token": "t", "token_kind": "root"})), Err(TokenError::UnknownKind));
         // Never guessed from the token itself.
         assert_eq!(kind(json!({"access_token": "owner_tok_1"})), Ok(None));
@@ -199,7 +208,10 @@ mod tests {
         assert_eq!(read(&json!({})).unwrap_err(), TokenError::Missing);
         assert_eq!(read(&json!({"access_token": ""})).unwrap_err(), TokenError::NotABearer(NotABearer));
         assert_eq!(read(&json!({"access_token": "a\nb"})).unwrap_err(), TokenError::NotABearer(NotABearer));
-        assert_eq!(read(&json!({"access_token": "t", "token_type": "DPoP"})).unwrap_err(), TokenError::OtherType);
+        assert_eq!(
+            read(&json!({"access_token": "t", "token_type": "DPoP"})).unwrap_err(),
+            TokenError::OtherType
+        );
         let hidden = json!({"access_token": "t", "grant_id": "g\u{1b}[0m"});
         assert_eq!(read(&hidden).unwrap_err(), TokenError::BadGrantId);
     }
