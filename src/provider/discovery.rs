@@ -193,11 +193,9 @@ impl DiscoveryError {
                 provider.as_str().trim_end_matches("/mcp")
             ),
             Self::Status { .. } => "Try again later; if it stays so, tell the provider".to_owned(),
-            _ => {
-                "This is the provider's to put right; nothing was sent to it and nothing is stored".to_owned()
-            }
+            _ => "This is the provider's to put right; nothing is stored".to_owned(),
         };
-        Error::new(Kind::Unavailable, self.code(), format!("{provider} could not be connected"))
+        Error::new(Kind::Unavailable, self.code(), format!("Could not connect to {provider}"))
             .because(self)
             .hint(hint)
     }

@@ -38,20 +38,34 @@ fn bearer(env: &TestEnv, credential: &Credential) -> String {
 
 /// What every failure promises: its exit code and error code, in both forms; a next step; nothing stored.
 fn fails(switches: &Switches, more: &[&str], exit: i32, code: &str) -> String {
-    let env = TestEnv::new();
-    let provider = Provider::start(switches.clone());
-    let ran = connect(&env, &provider, more);
-    check_failure(&env, &ran, exit, code);
+    // Both at once: most of the time goes into waiting for a poll.
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let env = TestEnv::new();
+            let provider = Provider::start(switches.clone());
+            let ran = connect(&env, &provider, &[more, &["--json"]].concat());
+            assert_eq!(ran.code, Some(exit), "{ran:?}");
+            assert_eq!(ran.stdout.lines().count(), 1);
+            let said: Value = serde_json::from_str(&ran.stdout).unwrap();
+            assert_eq!(said["error"]["code"], code, "{ran:?}");
+            assert_eq!(said["error"]["exit_code"].to_string(), exit.to_string());
+            assert_eq!(env.files(), [""; 0], "nothing is stored");
+        });
+        let env = TestEnv::new();
+        let provider = Provider::start(switches.clone());
+        let ran = connect(&env, &provider, more);
+        check_failure(&env, &ran, exit, code);
+        ran.stderr
+    })
+}
 
-    let provider = Provider::start(switches.clone());
-    let json = connect(&env, &provider, &[more, &["--json"]].concat());
-    assert_eq!(json.code, Some(exit), "{json:?}");
-    let error: Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!(error["error"]["code"], code, "{json:?}");
-    assert_eq!(error["error"]["exit_code"].to_string(), exit.to_string());
-    assert_eq!(json.stdout.lines().count(), 1);
-    assert_eq!(env.files(), [""; 0], "nothing is stored");
-    ran.stderr
+/// [`fails`] for several cases at once.
+fn all_fail(cases: &[(Switches, i32, &str)]) {
+    std::thread::scope(|scope| {
+        for (switches, exit, code) in cases {
+            scope.spawn(move || fails(switches, &[], *exit, code));
+        }
+    });
 }
 
 fn check_failure(env: &TestEnv, ran: &Ran, exit: i32, code: &str) {
@@ -207,27 +221,29 @@ fn a_grant_without_streams_is_said() {
 #[test]
 fn a_token_that_does_not_read_is_not_kept() {
     let of = |instead| Switches { instead: Some(("/schema?view=compact", instead)), ..Switches::default() };
-    fails(&of(Instead::Unauthorized), &[], 77, "token_rejected");
-    fails(&of(Instead::Html), &[], 69, "token_proof_malformed");
-    fails(&of(Instead::OtherJson), &[], 69, "token_proof_malformed");
-    fails(&of(Instead::Redirect), &[], 69, "provider_redirected");
-    fails(&of(Instead::Close), &[], 69, "provider_answer_broken");
+    all_fail(&[
+        (of(Instead::Unauthorized), 77, "token_rejected"),
+        (of(Instead::Html), 69, "token_proof_malformed"),
+        (of(Instead::OtherJson), 69, "token_proof_malformed"),
+        (of(Instead::Redirect), 69, "provider_redirected"),
+        (of(Instead::Close), 69, "provider_answer_broken"),
+    ]);
 }
 
 #[test]
 fn the_owner_can_say_no_or_nothing() {
     let polls = |polls: &[Poll]| Switches { polls: polls.to_vec(), ..Switches::default() };
-    let said = fails(&polls(&[Poll::Pending, Poll::Denied]), &[], 77, "access_denied");
-    assert!(said.contains("denied"), "{said}");
-    let said = fails(&polls(&[Poll::Expired]), &[], 77, "expired_token");
-    assert!(said.contains("expired before it was approved"), "{said}");
-    fails(&polls(&[Poll::Unknown]), &[], 77, "invalid_grant");
     let endless = Switches {
         polls: vec![Poll::Pending],
         attempt: |attempt, _| attempt["expires_in"] = json!(2),
         ..Switches::default()
     };
-    fails(&endless, &[], 77, "expired_token");
+    all_fail(&[
+        (polls(&[Poll::Pending, Poll::Denied]), 77, "access_denied"),
+        (polls(&[Poll::Expired]), 77, "expired_token"),
+        (polls(&[Poll::Unknown]), 77, "invalid_grant"),
+        (endless, 77, "expired_token"),
+    ]);
 }
 
 #[test]
@@ -395,7 +411,7 @@ fn urls_of_an_attempt_are_checked_like_endpoints() {
 fn what_is_not_a_provider_is_told_apart() {
     const RS: &str = "/.well-known/oauth-protected-resource";
     const AS: &str = "/.well-known/oauth-authorization-server";
-    for (path, instead, code) in [
+    let cases = [
         (RS, Instead::NotFound, "no_provider_here"),
         (RS, Instead::Html, "provider_metadata_not_json"),
         (RS, Instead::OtherJson, "not_a_pdpp_provider"),
@@ -412,9 +428,10 @@ fn what_is_not_a_provider_is_told_apart() {
         ("/agent-connect", Instead::Html, "authorization_answer_malformed"),
         ("/agc_1/token", Instead::Redirect, "provider_redirected"),
         ("/agc_1/token", Instead::Html, "authorization_answer_malformed"),
-    ] {
-        fails(&Switches { instead: Some((path, instead)), ..Switches::default() }, &[], 69, code);
-    }
+    ];
+    all_fail(&cases.map(|(path, instead, code)| {
+        (Switches { instead: Some((path, instead)), ..Switches::default() }, 69, code)
+    }));
 }
 
 #[test]
@@ -430,7 +447,7 @@ fn no_redirect_is_followed() {
 }
 
 #[test]
-fn nobody_there_silence_and_no_tls_are_told_apart() {
+fn nobody_there_and_no_tls_are_told_apart() {
     let env = TestEnv::new();
     // A port that was free a moment ago.
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -440,7 +457,11 @@ fn nobody_there_silence_and_no_tls_are_told_apart() {
     let provider = Provider::start(Switches::default());
     let ran = env.run(&["connect", &provider.url().replace("http://", "https://")]);
     check_failure(&env, &ran, 69, "provider_tls_failed");
+}
 
+#[test]
+fn silence_ends() {
+    let env = TestEnv::new();
     let silent = Switches {
         instead: Some(("/.well-known/oauth-protected-resource", Instead::Never)),
         ..Switches::default()
@@ -526,7 +547,8 @@ fn the_cache_goes_where_it_is_told() {
     let elsewhere = env.home().join("else where");
     let ran = connect(&env, &provider, &["--cache-dir", elsewhere.to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("else where"), "{}", ran.stdout);
+    let serve = format!("pdpp mcp serve --cache-dir '{}'", elsewhere.display());
+    assert!(ran.stdout.contains(&serve), "{}", ran.stdout);
     assert!(env.files().iter().all(|file| file.starts_with("else where/")), "{:?}", env.files());
 }
 
