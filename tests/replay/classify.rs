@@ -262,12 +262,15 @@ pub fn handle(connection: Option<&str>, stream: &str, id: &str) -> String {
 }
 
 /// R3.70, R3.73, written apart from the code under test: `{connection_id}/{stream}:{record_id}` with
-/// exactly the reserved and neutralised characters of the record id percent-encoded, upper case.
+/// exactly the reserved and neutralised characters of the record id (and the second dot of two)
+/// percent-encoded, upper case.
 pub fn self_contained(connection: &str, stream: &str, id: &str) -> String {
-    let dots = id.contains("..");
     let mut out = format!("{connection}/{stream}:");
+    let mut after_dot = false;
     for c in id.chars() {
-        if matches!(c, '/' | '\\' | '%') || (dots && c == '.') || pdpp::text::is_hidden(c) {
+        let second_dot = c == '.' && after_dot;
+        after_dot = c == '.' && !second_dot;
+        if second_dot || matches!(c, '/' | '\\' | '%') || pdpp::text::is_hidden(c) {
             let mut bytes = [0; 4];
             for byte in c.encode_utf8(&mut bytes).bytes() {
                 let _ = write!(out, "%{byte:02X}");
@@ -334,7 +337,7 @@ fn scalar(value: &str) -> Value {
 fn handles_encode_what_is_reserved_and_nothing_else() {
     assert_eq!(handle(None, "m", "C1:2.0"), "m:C1:2.0");
     assert_eq!(handle(Some("c"), "m", "C1:2.0"), "c/m:C1:2.0");
-    assert_eq!(self_contained("c", "p", "a/b%c..d"), "c/p:a%2Fb%25c%2E%2Ed");
+    assert_eq!(self_contained("c", "p", "a/b%c..d"), "c/p:a%2Fb%25c.%2Ed");
     assert_eq!(self_contained("c", "p", "[\"x\",1]"), "c/p:[\"x\",1]");
     assert_eq!(self_contained("c", "p", "l\u{202e}r"), "c/p:l%E2%80%AEr");
 }

@@ -19,6 +19,20 @@ pub struct Answer {
     pub is_error: bool,
 }
 
+impl Answer {
+    /// The call that goes on from here: in both views the same.
+    pub fn next(&self) -> Option<&Value> {
+        Some(&self.structured["next"]).filter(|next| next.is_object())
+    }
+
+    /// How many rows, hits or buckets the structured view has.
+    pub fn rows(&self) -> usize {
+        let data = &self.structured["data"];
+        let mut lists = [&self.structured["results"], &data["data"], &data["groups"]].into_iter();
+        lists.find_map(Value::as_array).map_or(0, Vec::len)
+    }
+}
+
 /// What differs; empty when the answer is right.
 #[derive(Debug, Default)]
 pub struct Differences(pub Vec<String>);
@@ -30,15 +44,25 @@ impl Differences {
         }
     }
 
-    /// `needle`, as the text view shows it, has to be in `answer.text`.
+    /// `needle` has to be in the text view.
     fn shown(&mut self, answer: &Answer, what: &str, needle: &str) {
-        let visible = text::one_line(needle);
-        self.check(answer.text.contains(&*visible), || format!("text: no {what} {visible:?}"));
+        self.check(shows(&answer.text, needle), || format!("text: no {what} {needle:?}"));
     }
 
     fn equal(&mut self, what: &str, got: &Value, sent: &Value) {
         self.check(same(got, sent), || format!("{what}: {} instead of {}", brief(got), brief(sent)));
     }
+}
+
+/// Whether `text` shows `needle` in one of the forms that a reader can take it from: as it is, with its
+/// hidden characters escaped, or as a JSON string's inside.
+fn shows(text: &str, needle: &str) -> bool {
+    if text.contains(needle) || text.contains(&*text::one_line(needle)) {
+        return true;
+    }
+    let json = Value::from(needle).to_string();
+    let json = pdpp::ui::json_ascii_controls(&json);
+    text.contains(json.trim_matches('"'))
 }
 
 fn brief(value: &Value) -> String {
@@ -112,7 +136,7 @@ fn verbatim(found: &mut Differences, at: &str, got: &Value, sent: &Value, is_cut
             });
         }
         (Value::Array(got), Value::Array(sent)) => {
-            found.check(got.len() == sent.len(), || {
+            found.check(got.len() == sent.len() || is_cut(at), || {
                 format!("{at}: {} items instead of {}", got.len(), sent.len())
             });
             for (index, (got, sent)) in got.iter().zip(sent).enumerate() {
@@ -152,7 +176,15 @@ fn envelope_in_text(found: &mut Differences, answer: &Answer, envelope: &Value) 
     }
 }
 
+/// A reader of the text alone can go on: every cursor, and the very call that the structured view names.
 fn cursors_in_text(found: &mut Differences, answer: &Answer, envelope: &Value) {
+    if let Some(next) = answer.next() {
+        found.shown(answer, "next call", next["tool"].as_str().unwrap_or_default());
+        let arguments = next["arguments"].to_string();
+        found.check(answer.text.contains(&*pdpp::ui::json_ascii_controls(&arguments)), || {
+            format!("text: no next arguments {arguments}")
+        });
+    }
     for key in ["next_cursor", "next_changes_since"] {
         if let Some(cursor) = envelope[key].as_str() {
             found.shown(answer, key, cursor);
@@ -252,24 +284,35 @@ fn row_handle(row: &Value) -> String {
     self_contained(text("connection_id"), text("stream"), text("id"))
 }
 
-/// `aggregate` against a recorded one: value or every bucket, and what was left over, in both views.
-pub fn aggregate(answer: &Answer, sent: &Value) -> Differences {
+/// Pages of `aggregate` against a recorded one: value or every bucket, and what was left over, in both
+/// views. Where not all buckets fit one result, the calls that it names give the others.
+pub fn aggregate(pages: &[Answer], sent: &Value) -> Differences {
     let mut found = Differences::default();
-    if !succeeded(&mut found, answer) {
-        return found;
+    let mut groups = Vec::new();
+    for page in pages {
+        if !succeeded(&mut found, page) {
+            return found;
+        }
+        let got = page.structured["data"]["groups"].as_array().cloned().unwrap_or_default();
+        for group in &got {
+            let (key, count) = (plain(&group["key"]), plain(&group["count"]));
+            let line = page.text.lines().any(|line| line.contains(&key) && words(line).any(|word| word == count));
+            found.check(line, || format!("text: no line with bucket {key} and its count {count}"));
+        }
+        groups.extend(got);
+        cursors_in_text(&mut found, page, &page.structured["data"]);
     }
-    verbatim(&mut found, "data", &answer.structured["data"], sent, &complete);
+    if let Some(sent) = sent.get("groups") {
+        found.equal("buckets", &groups.into(), sent);
+    }
+    let answer = &pages[0];
+    let whole = pages.len() > 1;
+    verbatim(&mut found, "data", &answer.structured["data"], sent, &|at| whole && at.starts_with("data.groups"));
     for key in ["metric", "stream"] {
         found.shown(answer, key, sent[key].as_str().unwrap_or_default());
     }
     if let Some(value) = sent.get("value") {
         found.shown(answer, "value", &plain(value));
-    }
-    for group in sent["groups"].as_array().into_iter().flatten() {
-        let (key, count) = (plain(&group["key"]), plain(&group["count"]));
-        let line =
-            answer.text.lines().any(|line| line.contains(&key) && words(line).any(|word| word == count));
-        found.check(line, || format!("text: no line with bucket {key} and its count {count}"));
     }
     if sent["other_count"].as_u64().is_some_and(|others| others > 0) {
         found.shown(answer, "other_count", &plain(&sent["other_count"]));
@@ -364,47 +407,65 @@ fn hit_handle(hit: &Value) -> String {
 }
 
 /// `fetch` against a recorded record: the five keys, the same object in the text, every value of the
-/// record either whole or with a call that goes on.
-pub fn fetch(answer: &Answer, sent: &Value) -> Differences {
+/// record in the document, digit for digit, or with a call that reads it. `has_schema`: whether the
+/// connector's short key can be known where the record has a URL.
+pub fn fetch(answer: &Answer, sent: &Value, has_schema: bool) -> Differences {
     let mut found = Differences::default();
     if !succeeded(&mut found, answer) {
         return found;
     }
-    let keys: Vec<&str> =
-        answer.structured.as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    let keys: Vec<&str> = answer.structured.as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect();
     found.check(keys == ["id", "metadata", "text", "title", "url"], || format!("keys: {keys:?}"));
     match serde_json::from_str::<Value>(&answer.text) {
         Ok(text) => found.equal("the text's object", &text, &answer.structured),
         Err(error) => found.0.push(format!("the text is not the object: {error}")),
     }
-    let handle = row_handle(sent);
-    found.equal("id", &answer.structured["id"], &handle.clone().into());
-    let metadata = &answer.structured["metadata"];
+    found.equal("id", &answer.structured["id"], &row_handle(sent).into());
+    for key in ["title", "url"] {
+        found.check(answer.structured[key].as_str().is_some_and(|text| !text.is_empty()), || format!("no {key}"));
+    }
+    metadata(&mut found, &answer.structured["metadata"], sent, has_schema);
+
+    let mut whole = sent["data"].clone();
+    if let (Some(expanded), Some(whole)) = (sent.get("expanded"), whole.as_object_mut()) {
+        whole.insert("expanded".into(), expanded.clone());
+    }
+    let text = answer.structured["text"].as_str().unwrap_or_default();
+    let reads = &answer.structured["metadata"]["read_more"];
+    let is_cut = |at: &str| {
+        let field = at.trim_start_matches('.').split(['.', '[']).next().unwrap_or_default();
+        reads.as_array().into_iter().flatten().any(|read| {
+            let arguments = &read["arguments"];
+            read["tool"].is_string() && (arguments["field_path"] == field || arguments["fields"][0] == field)
+        })
+    };
+    match whole.as_object().map(|fields| fields.iter().collect::<Vec<_>>()).as_deref() {
+        // A record of one text is that text.
+        Some([(name, Value::String(value))]) => {
+            let may = text == value || (value.starts_with(text) && is_cut(name));
+            found.check(may, || format!("text: {:?} instead of {:?}", text::prefix(text, 100), text::prefix(value, 100)));
+        }
+        _ => match serde_json::from_str::<Value>(text) {
+            Ok(document) => verbatim(&mut found, "", &document, &whole, &is_cut),
+            Err(error) => found.0.push(format!("the document is not the record's JSON: {error}")),
+        },
+    }
+    found
+}
+
+fn metadata(found: &mut Differences, metadata: &Value, sent: &Value, has_schema: bool) {
     for (key, from) in [("stream", "stream"), ("record_id", "id"), ("connection_id", "connection_id")] {
         found.equal(&format!("metadata.{key}"), &metadata[key], &sent[from]);
     }
-    found.check(metadata["connector_key"].is_string() && !is_url(&metadata["connector_key"]), || {
-        format!("metadata.connector_key: {}", metadata["connector_key"])
-    });
-    let document = answer.structured["text"].as_str().unwrap_or_default();
-    let goes_on =
-        metadata.to_string().contains("field_path") || metadata.to_string().contains("read_record_field");
-    for (field, value) in sent["data"].as_object().into_iter().flatten() {
-        found.check(document.contains(field.as_str()) || goes_on, || format!("text: no field {field}"));
-        if let Value::String(value) = value {
-            let (shown, whole) = (text::lines(document), text::lines(value));
-            let escaped = text::one_line(value);
-            let is_there =
-                document.contains(value.as_str()) || shown.contains(&*whole) || document.contains(&*escaped);
-            found.check(is_there || goes_on, || format!("text: no value of {field}"));
-        } else if let Value::Number(number) = value {
-            found.check(
-                document.contains(&spelled(number)) || document.contains(&number.to_string()) || goes_on,
-                || format!("text: no {number}"),
-            );
+    let key = &metadata["connector_key"];
+    found.check((key.is_string() || !has_schema) && !is_url(key), || format!("metadata.connector_key: {key}"));
+    for (key, value) in metadata.as_object().into_iter().flatten() {
+        match key.as_str() {
+            "stream" | "record_id" | "connection_id" | "connector_key" | "truncated" | "read_more" => {}
+            "warnings" => found.equal("metadata.warnings", value, &sent["meta"]["warnings"]),
+            _ => found.equal(&format!("metadata.{key}"), value, &sent[key]),
         }
     }
-    found
 }
 
 /// `read_record_field` against a recorded window: the text inline in both views, and where to go on.
@@ -434,8 +495,7 @@ pub fn window(answer: &Answer, sent: &Value) -> Differences {
                 .any(|key| at.ends_with(key))
     };
     verbatim(&mut found, "data", &answer.structured["data"], sent, &may_differ);
-    let shown = text::lines(part);
-    found.check(answer.text.contains(&*shown), || "text: the window is not inline".into());
+    found.check(shows(&answer.text, part), || "text: the window is not inline".into());
     if let Some(next) = got["next_offset_chars"].as_u64() {
         found.shown(answer, "next offset", &next.to_string());
     }
@@ -640,10 +700,10 @@ mod tests {
             is_error: false,
         };
         assert_eq!(
-            aggregate(&answer("count s\na: 12\nfalse: 3\nother_count=7"), &sent).0,
+            aggregate(&[answer("count s\na: 12\nfalse: 3\nother_count=7")], &sent).0,
             Vec::<String>::new()
         );
-        assert!(!aggregate(&answer("count s\na: 3\nfalse: 12\nother_count=7"), &sent).0.is_empty());
-        assert!(!aggregate(&answer("count s\na: 12\nfalse: 3"), &sent).0.is_empty());
+        assert!(!aggregate(&[answer("count s\na: 3\nfalse: 12\nother_count=7")], &sent).0.is_empty());
+        assert!(!aggregate(&[answer("count s\na: 12\nfalse: 3")], &sent).0.is_empty());
     }
 }

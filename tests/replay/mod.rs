@@ -4,6 +4,8 @@
 
 mod classify;
 mod compare;
+mod direct;
+mod reads;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

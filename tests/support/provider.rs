@@ -251,6 +251,12 @@ impl Provider {
         self.shared.state.lock().unwrap().log.clone()
     }
 
+    /// Whether a schema was recorded for the grant of this exchange.
+    pub fn has_schema(&self, of: &Exchange) -> bool {
+        let mut all = self.shared.exchanges.iter();
+        all.any(|other| other.segments == ["v1", "schema"] && other.status == 200 && other.bearer == of.bearer)
+    }
+
     /// The steps of the flow that nobody has asked for yet.
     pub fn steps_left(&self) -> Vec<String> {
         let state = self.shared.state.lock().unwrap();
@@ -473,6 +479,9 @@ fn same_parameters(one: &[(String, String)], other: &[(String, String)], except:
 /// The body of a list in focus, cut to a smaller page or to one connection, as the provider that sent
 /// the whole would send the part: with a cursor that goes on from there.
 fn part(focus: &Exchange, asked: &Asked) -> Option<Value> {
+    if focus.body["group_by_time"].is_string() {
+        return buckets_from(focus, asked);
+    }
     let rows = focus.body["data"].as_array()?;
     if focus.status != 200
         || asked.method != "GET"
@@ -544,6 +553,19 @@ fn part(focus: &Exchange, asked: &Asked) -> Option<Value> {
     }
     body.remove("links");
     Some(body.into())
+}
+
+/// The buckets of an aggregate over time in focus, from the one that a `gte` on its field begins with.
+fn buckets_from(focus: &Exchange, asked: &Asked) -> Option<Value> {
+    let from = format!("filter[{}][gte]", focus.body["group_by_time"].as_str()?);
+    let key = asked.query.iter().find(|(name, _)| *name == from).map(|(_, key)| key.as_str())?;
+    let same = focus.segments == asked.segments && focus.bearer == asked.bearer;
+    if !same || !same_parameters(&focus.query, &asked.query, &[&from]) {
+        return None;
+    }
+    let mut body = focus.body.clone();
+    body["groups"].as_array_mut()?.retain(|group| group["key"].as_str().is_some_and(|group| group >= key));
+    Some(body)
 }
 
 /// One connection's part has no fan-in warning; its counts add up to the recorded one.
