@@ -296,7 +296,8 @@ pub fn aggregate(pages: &[Answer], sent: &Value) -> Differences {
         let got = page.structured["data"]["groups"].as_array().cloned().unwrap_or_default();
         for group in &got {
             let (key, count) = (plain(&group["key"]), plain(&group["count"]));
-            let line = page.text.lines().any(|line| line.contains(&key) && words(line).any(|word| word == count));
+            let line =
+                page.text.lines().any(|line| line.contains(&key) && words(line).any(|word| word == count));
             found.check(line, || format!("text: no line with bucket {key} and its count {count}"));
         }
         groups.extend(got);
@@ -307,7 +308,9 @@ pub fn aggregate(pages: &[Answer], sent: &Value) -> Differences {
     }
     let answer = &pages[0];
     let whole = pages.len() > 1;
-    verbatim(&mut found, "data", &answer.structured["data"], sent, &|at| whole && at.starts_with("data.groups"));
+    verbatim(&mut found, "data", &answer.structured["data"], sent, &|at| {
+        whole && at.starts_with("data.groups")
+    });
     for key in ["metric", "stream"] {
         found.shown(answer, key, sent[key].as_str().unwrap_or_default());
     }
@@ -365,6 +368,9 @@ pub fn search(pages: &[Answer], sent: &Value) -> Differences {
     for key in ["count", "warnings", "recall"] {
         found.equal(key, &envelope["meta"][key], &sent["meta"][key]);
     }
+    if sent["meta"]["recall"].is_object() {
+        found.shown(last, "recall", "recall");
+    }
     more_than_sent(&mut found, envelope, sent);
     envelope_in_text(&mut found, last, sent);
     found
@@ -414,7 +420,8 @@ pub fn fetch(answer: &Answer, sent: &Value, has_schema: bool) -> Differences {
     if !succeeded(&mut found, answer) {
         return found;
     }
-    let keys: Vec<&str> = answer.structured.as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    let keys: Vec<&str> =
+        answer.structured.as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect();
     found.check(keys == ["id", "metadata", "text", "title", "url"], || format!("keys: {keys:?}"));
     match serde_json::from_str::<Value>(&answer.text) {
         Ok(text) => found.equal("the text's object", &text, &answer.structured),
@@ -422,7 +429,9 @@ pub fn fetch(answer: &Answer, sent: &Value, has_schema: bool) -> Differences {
     }
     found.equal("id", &answer.structured["id"], &row_handle(sent).into());
     for key in ["title", "url"] {
-        found.check(answer.structured[key].as_str().is_some_and(|text| !text.is_empty()), || format!("no {key}"));
+        found.check(answer.structured[key].as_str().is_some_and(|text| !text.is_empty()), || {
+            format!("no {key}")
+        });
     }
     metadata(&mut found, &answer.structured["metadata"], sent, has_schema);
 
@@ -443,7 +452,9 @@ pub fn fetch(answer: &Answer, sent: &Value, has_schema: bool) -> Differences {
         // A record of one text is that text.
         Some([(name, Value::String(value))]) => {
             let may = text == value || (value.starts_with(text) && is_cut(name));
-            found.check(may, || format!("text: {:?} instead of {:?}", text::prefix(text, 100), text::prefix(value, 100)));
+            found.check(may, || {
+                format!("text: {:?} instead of {:?}", text::prefix(text, 100), text::prefix(value, 100))
+            });
         }
         _ => match serde_json::from_str::<Value>(text) {
             Ok(document) => verbatim(&mut found, "", &document, &whole, &is_cut),
@@ -458,7 +469,8 @@ fn metadata(found: &mut Differences, metadata: &Value, sent: &Value, has_schema:
         found.equal(&format!("metadata.{key}"), &metadata[key], &sent[from]);
     }
     let key = &metadata["connector_key"];
-    found.check((key.is_string() || !has_schema) && !is_url(key), || format!("metadata.connector_key: {key}"));
+    found
+        .check((key.is_string() || !has_schema) && !is_url(key), || format!("metadata.connector_key: {key}"));
     for (key, value) in metadata.as_object().into_iter().flatten() {
         match key.as_str() {
             "stream" | "record_id" | "connection_id" | "connector_key" | "truncated" | "read_more" => {}

@@ -82,16 +82,63 @@ impl Flow {
 
 #[test]
 fn r8_1_native() {
-    let flow = own_flow("connect-native", &["01_register", "02_agent_connect", "03_poll_pending", "04_poll_approved"], &[]);
+    let flow = own_flow(
+        "connect-native",
+        &["01_register", "02_agent_connect", "03_poll_pending", "04_poll_approved"],
+        &[],
+    );
     flow.connected("NATIVE_TOKEN", "gr-native");
     assert!(flow.ran.stderr.contains("/approve/at-native"), "the URL is always printed: {}", flow.ran.stderr);
 }
 
 #[test]
 fn r8_1_pushed_request_where_the_provider_fronts_several_sources() {
-    let steps = ["01_register", "02_agent_connect_without_request_uri", "03_par", "04_agent_connect", "05_poll_pending", "06_poll_approved"];
+    let steps = ["01_register", "03_par", "04_agent_connect", "05_poll_pending", "06_poll_approved"];
     let flow = own_flow("connect-par", &steps, &["--source", "https://connectors.example/trailbook"]);
     flow.connected("PAR_TOKEN", "gr-par");
+}
+
+#[test]
+fn a_source_has_to_be_named_where_there_are_several() {
+    let flow = own_flow("connect-par", &["01_register", "02_agent_connect_without_request_uri"], &[]);
+    flow.refused("source_required", 2);
+    assert!(flow.ran.stdout.contains("--source"), "{}", flow.ran.stdout);
+    let steps = ["01_register", "08_par_unknown_source"];
+    own_flow("connect-par", &steps, &["--source", "https://connectors.example/nothing"])
+        .refused("request_refused", 77);
+}
+
+#[test]
+fn a_forgotten_client_is_registered_again_once() {
+    let env = TestEnv::new();
+    let steps = [
+        "01_register",
+        "03_par",
+        "04_agent_connect",
+        "05_poll_pending",
+        "06_poll_approved",
+        // The second time the client id is remembered, and no longer known.
+        "09_par_unknown_client",
+        "01_register",
+        "03_par",
+        "04_agent_connect",
+        "06_poll_approved",
+    ];
+    let mut exchanges = Exchange::load(&own().join("connect-par"));
+    for exchange in &mut exchanges {
+        if exchange.name == "09_par_unknown_client" {
+            exchange.request_body.as_mut().unwrap()["client_id"] = "cl-77e0".into();
+        }
+    }
+    let provider = Provider::start_flow(exchanges, &steps);
+    let url = provider.url();
+    let arguments =
+        ["connect", &url, "--no-browser", "--json", "--source", "https://connectors.example/trailbook"];
+    for _ in 0..2 {
+        let ran = env.run(&arguments);
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+    }
+    assert!(provider.unmatched().is_empty() && provider.steps_left().is_empty(), "{:?}", provider.log());
 }
 
 #[test]
@@ -106,9 +153,11 @@ fn slow_down_is_obeyed() {
 
 #[test]
 fn denied_is_told_and_stores_nothing() {
-    own_flow("connect-denied", &["01_register", "02_agent_connect", "03_poll_denied"], &[]).refused("access_denied", 77);
-    let steps = ["01_register", "02_agent_connect_without_request_uri", "03_par", "04_agent_connect", "05_poll_denied"];
-    own_flow("connect-denied-par", &steps, &["--source", "https://connectors.example/trailbook"]).refused("access_denied", 77);
+    own_flow("connect-denied", &["01_register", "02_agent_connect", "03_poll_denied"], &[])
+        .refused("access_denied", 77);
+    let steps = ["01_register", "03_par", "04_agent_connect", "05_poll_denied"];
+    own_flow("connect-denied-par", &steps, &["--source", "https://connectors.example/trailbook"])
+        .refused("access_denied", 77);
 }
 
 #[test]
@@ -126,7 +175,8 @@ fn recorded(name: &str) -> Option<Vec<Exchange>> {
         say(&format!("{name}: not beside this clone, not run"));
         None
     })?;
-    let discovery = Exchange::load(&dir).into_iter().filter(|exchange| exchange.name.starts_with("discovery_"));
+    let discovery =
+        Exchange::load(&dir).into_iter().filter(|exchange| exchange.name.starts_with("discovery_"));
     let mut all = Exchange::load(&dir.join(name));
     all.extend(discovery);
     Some(all)
@@ -135,7 +185,12 @@ fn recorded(name: &str) -> Option<Vec<Exchange>> {
 #[test]
 fn reference_native() {
     let Some(exchanges) = recorded("connect-flow") else { return };
-    let steps = ["03_post_oauth_register_201", "04_post_agent_connect_201", "05_post_agent_connect_ATTEMPT_token_202", "08_post_agent_connect_ATTEMPT_token_200"];
+    let steps = [
+        "03_post_oauth_register_201",
+        "04_post_agent_connect_201",
+        "05_post_agent_connect_ATTEMPT_token_202",
+        "08_post_agent_connect_ATTEMPT_token_200",
+    ];
     flow(exchanges, &steps, &[]).connected("CLIENT_TOKEN", "grt_dd59b20617570e7b");
     say("reference: connect-flow was run");
 }
@@ -144,11 +199,20 @@ fn reference_native() {
 fn reference_pushed_request_approved_and_denied() {
     let Some(exchanges) = recorded("par-agent-connect") else { return };
     let source = ["--source", "https://registry.pdpp.dev/connectors/slack"];
-    let approved = ["01_register_201", "02_agent_connect_without_request_uri_400", "03_par_201", "04_agent_connect_201", "05_poll_pending_202", "09_poll_approved_200"];
+    let approved = [
+        "01_register_201",
+        "03_par_201",
+        "04_agent_connect_201",
+        "05_poll_pending_202",
+        "09_poll_approved_200",
+    ];
     flow(exchanges.clone(), &approved, &source).connected("ACCESS_TOKEN", "grt_99dabb87f260eec3");
-    let denied = ["01_register_201", "02_agent_connect_without_request_uri_400", "12_par2_201", "13_agent_connect2_201", "15_poll_denied_403"];
+    let denied = ["01_register_201", "12_par2_201", "13_agent_connect2_201", "15_poll_denied_403"];
     flow(exchanges.clone(), &denied, &source).refused("access_denied", 77);
-    let bad = ["01_register_201", "02_agent_connect_without_request_uri_400", "17_par_bad_source_400"];
-    flow(exchanges, &bad, &["--source", "https://registry.pdpp.dev/connectors/nope"]).refused("Unknown source", 77);
-    say("reference: par-agent-connect was run: approved, denied, unknown source");
+    let bad = ["01_register_201", "17_par_bad_source_400"];
+    flow(exchanges.clone(), &bad, &["--source", "https://registry.pdpp.dev/connectors/nope"])
+        .refused("Unknown source", 77);
+    let unnamed = ["01_register_201", "02_agent_connect_without_request_uri_400"];
+    flow(exchanges, &unnamed, &[]).refused("source_required", 2);
+    say("reference: par-agent-connect was run: approved, denied, unknown source, no source");
 }

@@ -4,8 +4,9 @@
 
 mod classify;
 mod compare;
-mod direct;
+mod connect;
 mod reads;
+mod session;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

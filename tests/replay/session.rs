@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::classify::Call;
 use super::compare::Answer;
 use crate::support::env::TestEnv;
 
@@ -42,8 +41,11 @@ impl Session {
         });
         let stdin = child.stdin.take();
         let mut session = Self { child, stdin, lines, next_id: 0, outputs: Map::new() };
-        session.request("initialize", &json!({"protocolVersion": "2025-06-18", "capabilities": {},
-            "clientInfo": {"name": "replay", "version": "1"}}));
+        session.request(
+            "initialize",
+            &json!({"protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "replay", "version": "1"}}),
+        );
         session.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         let tools = session.request("tools/list", &json!({}));
         for tool in tools["result"]["tools"].as_array().unwrap() {
@@ -69,6 +71,7 @@ impl Session {
                 Value::Object(_) => "object",
                 Value::Array(_) => "array",
                 Value::String(_) => "string",
+                Value::Number(number) if number.is_u64() => "integer",
                 _ => "another",
             };
             assert_eq!(self.outputs[tool][key]["type"], kind, "{tool}: the output schema of {key}");
@@ -80,21 +83,12 @@ impl Session {
     pub fn read_resource(&mut self, uri: &str) -> Result<Value, Answer> {
         let response = self.request("resources/read", &json!({"uri": uri}));
         match response.get("error") {
-            Some(error) => {
-                Err(Answer { text: error.to_string(), structured: json!({"error": error["data"]}), is_error: true })
-            }
+            Some(error) => Err(Answer {
+                text: error.to_string(),
+                structured: json!({"error": error["data"]}),
+                is_error: true,
+            }),
             None => Ok(response["result"]["contents"][0].clone()),
-        }
-    }
-
-    /// Makes a call of either kind.
-    pub fn make(&mut self, call: &Call) -> Result<Answer, Value> {
-        match call {
-            Call::Tool { name, arguments } => Ok(self.call(name, arguments)),
-            Call::Resource { uri } => match self.read_resource(uri) {
-                Ok(contents) => Err(contents),
-                Err(answer) => Ok(answer),
-            },
         }
     }
 
@@ -109,7 +103,8 @@ impl Session {
                 let _ = self.child.stderr.take().unwrap().read_to_string(&mut stderr);
                 panic!("no answer to {method} {params}\nstderr: {stderr}");
             };
-            let message: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            let message: Value =
+                serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
             if message["id"] == id {
                 return message;
             }

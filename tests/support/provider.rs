@@ -254,7 +254,9 @@ impl Provider {
     /// Whether a schema was recorded for the grant of this exchange.
     pub fn has_schema(&self, of: &Exchange) -> bool {
         let mut all = self.shared.exchanges.iter();
-        all.any(|other| other.segments == ["v1", "schema"] && other.status == 200 && other.bearer == of.bearer)
+        all.any(|other| {
+            other.segments == ["v1", "schema"] && other.status == 200 && other.bearer == of.bearer
+        })
     }
 
     /// The steps of the flow that nobody has asked for yet.
@@ -392,16 +394,8 @@ impl Shared {
     /// Whether a `POST` is this step of a flow: the same endpoint, and what identifies the attempt is the
     /// same. Names and purposes are the client's own.
     fn is_step(&self, step: &Exchange, asked: &Asked) -> bool {
-        const IDENTIFYING: [&str; 8] = [
-            "resource",
-            "scope",
-            "polling_code",
-            "request_uri",
-            "client_id",
-            "device_code",
-            "grant_type",
-            "token_endpoint_auth_method",
-        ];
+        const ALWAYS: [&str; 5] = ["polling_code", "request_uri", "client_id", "device_code", "grant_type"];
+        const WHERE_RECORDED: [&str; 3] = ["resource", "scope", "token_endpoint_auth_method"];
         let none = Value::Null;
         let sent = asked.body.as_ref().unwrap_or(&none);
         let recorded = match &step.request_body {
@@ -412,7 +406,10 @@ impl Shared {
         let recorded = serde_json::from_str(&self.substitute(&recorded.to_string())).unwrap_or(Value::Null);
         step.server == asked.server
             && step.segments == asked.segments
-            && IDENTIFYING.iter().all(|key| recorded.get(key) == sent.get(key))
+            && ALWAYS.iter().all(|key| recorded.get(key) == sent.get(key))
+            && WHERE_RECORDED
+                .iter()
+                .all(|key| recorded.get(key).is_none_or(|value| Some(value) == sent.get(key)))
             && details(&recorded) == details(sent)
     }
 
