@@ -4,5 +4,6 @@
 
 mod connect;
 mod inspect;
+mod replay;
 mod stdio;
 mod support;

@@ -2,3 +2,4 @@
 #![allow(dead_code, reason = "each promise uses its own part")]
 
 pub mod env;
+pub mod provider;
