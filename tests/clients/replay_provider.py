@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""A PDPP provider that replays the exchanges of a directory, for the client suites. Standard library only.
+"""A PDPP provider that replays recorded exchanges, for the client suites. Standard library only.
 
-    replay_provider.py DIR
+    replay_provider.py DIR FLOW BEARER
 
-Prints one line of JSON, {"url": ...}, when it listens (loopback, a free port), and ends when its
-standard input does. An exchange is {request{method, path|url, query, headers, body}, response{status,
-headers, body}}; the addresses that the recorded discovery documents name become its own. The owner
-approves on the second poll. A read is answered by the exchange of the same path that shares most query
-parameters, its own query text (`q`, `cursor`) exactly; only recordings that succeeded count.
+DIR holds one JSON file an exchange: {request{method, path|url, query, headers}, response{status, headers,
+body}}. FLOW is the folder in it whose connect flow is played, BEARER the placeholder of the grant that is
+handed out at its end and whose reads are answered. Prints {"url": ...} when it listens on loopback, and
+ends when its standard input does. The owner approves on the second poll.
+
+A read gets the recording of its path that shares most parameters. One with a parameter that was not asked
+for is no answer, and what selects content (`q`, `cursor`, ...) has to be equal; only the page size may
+differ. What has no recording is answered 404.
 """
 
 import http.server
@@ -20,85 +23,74 @@ import urllib.parse
 
 class Exchange:
     def __init__(self, recorded):
-        request, self.response = recorded["request"], recorded["response"]
+        request, response = recorded["request"], recorded["response"]
+        self.status, self.body = response["status"], response.get("body")
         target = request.get("url") or request["path"]
         target = target.removeprefix("<AS>").removeprefix("<RS>")
         parsed = urllib.parse.urlsplit(target)
         self.method = request["method"]
         self.path = urllib.parse.unquote(parsed.path)
-        self.query = urllib.parse.parse_qsl(request.get("query") or parsed.query, keep_blank_values=True)
+        query = request.get("query") or parsed.query
+        self.query = set(urllib.parse.parse_qsl(query, keep_blank_values=True))
         self.bearer = request.get("headers", {}).get("authorization", "").removeprefix("Bearer ")
 
-    @property
-    def status(self):
-        return self.response["status"]
 
-    @property
-    def body(self):
-        return self.response.get("body")
+# Parameters that choose what is read: a recording without them is another answer.
+SELECTING = {"q", "cursor", "changes_since", "field", "group_by", "group_by_time", "metric"}
+AS_METADATA = "/.well-known/oauth-authorization-server"
+RS_METADATA = "/.well-known/oauth-protected-resource"
 
 
 class Provider:
-    def __init__(self, directory):
-        files = sorted(pathlib.Path(directory).rglob("*.json"))
-        loaded = [json.loads(file.read_text()) for file in files]
-        self.exchanges = [Exchange(one) for one in loaded if isinstance(one, dict) and "request" in one]
+    def __init__(self, directory, flow, bearer):
+        directory = pathlib.Path(directory)
+        self.flow = [Exchange(json.loads(file.read_text())) for file in sorted((directory / flow).glob("*.json"))]
+        reads = [Exchange(json.loads(file.read_text())) for file in sorted(directory.glob("*.json"))]
+        self.bearer = f"<{bearer}>"
+        self.reads = [one for one in reads if one.bearer == self.bearer and one.status == 200]
+        if not self.flow or not self.reads:
+            sys.exit(f"{directory} has no flow {flow}, or no reads of {self.bearer}")
         self.polls = 0
-        self.token = None
-
-    def first(self, suffix, status, method="POST"):
-        """The first exchange whose path ends in `suffix`, with this status."""
-        for exchange in self.exchanges:
-            if exchange.method == method and exchange.path.endswith(suffix) and exchange.status == status:
-                return exchange
-        return None
-
-    def recorded_addresses(self):
-        resource = self.first("/.well-known/oauth-protected-resource", 200, "GET").body["resource"]
-        issuer = self.first("/.well-known/oauth-authorization-server", 200, "GET").body["issuer"]
-        return resource, issuer
+        self.addresses = [
+            next(one.body[key] for one in self.flow if one.path == path)
+            for path, key in ((RS_METADATA, "resource"), (AS_METADATA, "issuer"))
+        ]
 
     def answer(self, method, target, bearer):
         parsed = urllib.parse.urlsplit(target)
         path = urllib.parse.unquote(parsed.path)
-        query = urllib.parse.parse_qsl(parsed.query, keep_blank_values=True)
-        if method == "POST":
-            return self.connect(path)
-        if path.startswith("/v1/") and bearer != self.token:
-            return 401, {"error": {"type": "authentication_error", "code": "context.active_false",
-                                   "message": "The bearer is not the one that was issued"}}
-        found = self.read(path, query)
-        if found is None:
-            return 404, {"error": {"type": "not_found", "code": "not_found", "message": f"No recording of {path}"}}
-        return found.status, found.body
+        query = set(urllib.parse.parse_qsl(parsed.query, keep_blank_values=True))
+        if path.startswith("/v1/"):
+            if bearer != self.bearer:
+                return 401, error("context.active_false", "This is not the bearer that was issued")
+            found = self.read(path, query)
+        else:
+            found = self.connect(method, path)
+        return (found.status, found.body) if found else (404, error("not_found", f"No recording of {target}"))
 
-    def connect(self, path):
-        if path.endswith("/token"):
-            self.polls += 1
-            if self.polls == 1 and (pending := self.first("/token", 202)):
-                return 202, pending.body
-            approved = self.first("/token", 200)
-            self.token = approved.body["access_token"]
-            return 200, approved.body
-        for status in (201, 200):
-            if found := self.first(path, status):
-                return status, found.body
-        return 404, {"error": "not_found", "error_description": f"No recording of POST {path}"}
+    def connect(self, method, path):
+        found = [one for one in self.flow if (one.method, one.path) == (method, path)]
+        # A poll is recorded more than once: pending, then approved.
+        return found[min(self.next_poll() if len(found) > 1 else 0, len(found) - 1)] if found else None
+
+    def next_poll(self):
+        self.polls += 1
+        return self.polls - 1
 
     def read(self, path, query):
-        exact = {"q", "cursor", "changes_since", "field", "group_by", "group_by_time"}
-        candidates = []
-        for exchange in self.exchanges:
-            if exchange.method != "GET" or exchange.path != path or exchange.status != 200:
-                continue
-            if "OWNER" in exchange.bearer:
-                continue
-            pinned = [{pair for pair in pairs if pair[0] in exact} for pairs in (exchange.query, query)]
-            if pinned[0] == pinned[1]:
-                shared = len(set(exchange.query) & set(query))
-                apart = len(set(exchange.query) ^ set(query))
-                candidates.append((exchange.bearer == self.token, shared, -apart, exchange))
-        return max(candidates, key=lambda one: one[:3])[3] if candidates else None
+        def fits(one):
+            selecting = {pair for pair in query if pair[0] in SELECTING}
+            recorded = {pair for pair in one.query if pair[0] != "limit"}
+            return one.path == path and selecting <= recorded <= query
+
+        def closeness(one):
+            return len(one.query & query), -len(one.query ^ query)
+
+        return max(filter(fits, self.reads), key=closeness, default=None)
+
+
+def error(code, message):
+    return {"error": {"type": "invalid_request_error", "code": code, "message": message}}
 
 
 def handler(provider):
@@ -113,6 +105,9 @@ def handler(provider):
             bearer = (self.headers.get("authorization") or "").removeprefix("Bearer ")
             status, body = provider.answer(self.command, self.path, bearer)
             text = json.dumps(body)
+            # The flow's own token gives way to the grant whose reads are recorded.
+            if isinstance(body, dict) and "access_token" in body:
+                text = json.dumps({**body, "access_token": provider.bearer})
             own = f"http://127.0.0.1:{self.server.server_port}"
             for address in provider.addresses:
                 text = text.replace(address, own)
@@ -130,8 +125,7 @@ def handler(provider):
 
 
 def main():
-    provider = Provider(sys.argv[1])
-    provider.addresses = provider.recorded_addresses()
+    provider = Provider(*sys.argv[1:4])
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler(provider))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(json.dumps({"url": f"http://127.0.0.1:{server.server_port}"}), flush=True)

