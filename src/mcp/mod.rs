@@ -3,7 +3,18 @@
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
+pub mod arguments;
+pub mod base64url;
+pub mod catalog;
+pub mod core;
+pub mod evidence;
+pub mod id;
+pub mod resource;
+pub mod rs_error;
+pub mod source;
 pub mod surface;
+pub mod tool_error;
+pub mod tools;
 
 /// What a tool call gives back, in the two views that hosts show.
 #[derive(Debug, Clone, PartialEq)]

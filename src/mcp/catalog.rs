@@ -1,0 +1,218 @@
+//! What the schema declares of a stream: identity fields, roles, connector, connections (R4.7). Read
+//! beside the first read of a stream and kept for a minute, so that a row costs no extra wait.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+
+/// How long a stream's facts are believed.
+const FRESH: Duration = Duration::from_mins(1);
+
+/// Most streams remembered.
+const MOST: usize = 512;
+
+/// What is declared of one stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StreamFacts {
+    /// The kind of source.
+    pub connector_key: Option<String>,
+    /// The fields that make a record's id.
+    pub primary_key: Vec<String>,
+    /// The field with the role `primary-title`.
+    pub title_field: Option<String>,
+    /// The field with the role `event-time`.
+    pub time_field: Option<String>,
+    /// The fields with any declared role, title first, then time, then the others: what tells rows apart.
+    pub identity: Vec<String>,
+    /// The connections that grant the stream: id and label.
+    pub connections: Vec<(String, Option<String>)>,
+    /// Whether any relation can be expanded.
+    pub is_expandable: bool,
+}
+
+impl StreamFacts {
+    /// Reads every row of `stream` in a schema body, compact or full; one a connector.
+    pub fn all_from_schema(body: &Map<String, Value>, stream: &str) -> Vec<Self> {
+        let connectors = body.get("connectors").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let mut facts = Vec::new();
+        for connector in connectors.iter().filter_map(Value::as_object) {
+            let streams = connector.get("streams").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            let named = |row: &&Map<String, Value>| row.get("name").and_then(Value::as_str) == Some(stream);
+            facts.extend(
+                streams
+                    .iter()
+                    .filter_map(Value::as_object)
+                    .filter(named)
+                    .map(|row| Self::of_row(connector, row)),
+            );
+        }
+        facts
+    }
+
+    fn of_row(connector: &Map<String, Value>, row: &Map<String, Value>) -> Self {
+        let mut roles = Vec::new();
+        if let Some(Value::Object(fields)) = row.get("field_capabilities") {
+            for (name, capability) in fields {
+                if let Some(role) = role_of(capability) {
+                    roles.push((role_rank(&role), name.clone(), role));
+                }
+            }
+        }
+        roles.sort();
+        let with_role =
+            |wanted: &str| roles.iter().find(|(_, _, role)| role == wanted).map(|(_, name, _)| name.clone());
+        let own = row
+            .get("granted_connections")
+            .filter(|list| list.as_array().is_some_and(|list| !list.is_empty()));
+        Self {
+            connector_key: connector_key(connector),
+            primary_key: texts(row.get("primary_key")),
+            title_field: with_role("primary-title"),
+            time_field: with_role("event-time"),
+            identity: roles.iter().map(|(_, name, _)| name.clone()).collect(),
+            connections: connections(own.or_else(|| connector.get("granted_connections"))),
+            is_expandable: row.get("expand_capabilities").and_then(Value::as_array).is_some_and(
+                |relations| {
+                    relations
+                        .iter()
+                        .any(|relation| relation.get("usable").and_then(Value::as_bool) != Some(false))
+                },
+            ),
+        }
+    }
+}
+
+/// The short connector key of a connector row; never a URL (R2.6).
+pub fn connector_key(connector: &Map<String, Value>) -> Option<String> {
+    ["connector_key", "connector_id"]
+        .iter()
+        .filter_map(|key| connector.get(*key).and_then(Value::as_str))
+        .find(|key| !key.contains("://"))
+        .map(str::to_owned)
+}
+
+/// Connection ids and labels of a `granted_connections` list.
+pub fn connections(list: Option<&Value>) -> Vec<(String, Option<String>)> {
+    let list = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    list.iter()
+        .filter_map(|connection| {
+            let id = connection.get("connection_id")?.as_str()?.to_owned();
+            Some((id, connection.get("display_name").and_then(Value::as_str).map(str::to_owned)))
+        })
+        .collect()
+}
+
+fn texts(list: Option<&Value>) -> Vec<String> {
+    let list = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn role_of(capability: &Value) -> Option<String> {
+    match capability {
+        Value::String(flags) => {
+            flags.split(',').find_map(|flag| flag.strip_prefix("role=")).map(str::to_owned)
+        }
+        Value::Object(capability) => capability.get("role").and_then(Value::as_str).map(str::to_owned),
+        _ => None,
+    }
+}
+
+fn role_rank(role: &str) -> u8 {
+    match role {
+        "primary-title" => 0,
+        "event-time" => 1,
+        "actor" => 2,
+        _ => 3,
+    }
+}
+
+/// Stream and connection, as asked for.
+type Key = (String, Option<String>);
+
+/// When it was read, and what it said.
+type Known = (Instant, Arc<Vec<StreamFacts>>);
+
+/// What is remembered.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    known: Mutex<HashMap<Key, Known>>,
+}
+
+impl Catalog {
+    /// The facts of a stream, if they are fresh.
+    pub fn get(&self, stream: &str, connection: Option<&str>) -> Option<Arc<Vec<StreamFacts>>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (stream.to_owned(), connection.map(str::to_owned));
+        known.get(&key).filter(|(read, _)| read.elapsed() < FRESH).map(|(_, facts)| Arc::clone(facts))
+    }
+
+    /// Remembers them.
+    pub fn put(
+        &self,
+        stream: &str,
+        connection: Option<&str>,
+        facts: Vec<StreamFacts>,
+    ) -> Arc<Vec<StreamFacts>> {
+        let facts = Arc::new(facts);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known
+            .insert((stream.to_owned(), connection.map(str::to_owned)), (Instant::now(), Arc::clone(&facts)));
+        facts
+    }
+
+    /// Forgets everything: the grant may have changed.
+    pub fn clear(&self) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// The facts that apply to one record: those of the connector that has its connection.
+pub fn facts_for<'a>(facts: &'a [StreamFacts], connection: Option<&str>) -> Option<&'a StreamFacts> {
+    match facts {
+        [only] => Some(only),
+        several => {
+            let connection = connection?;
+            several.iter().find(|facts| facts.connections.iter().any(|(id, _)| id == connection))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn r4_7_roles_come_from_the_manifest_compact_or_full() {
+        let compact = json!({"connectors": [{"connector_key": "https://x.example/mail", "connector_id": "mail",
+        "granted_connections": [{"connection_id": "c1"}, {"connection_id": "c2", "display_name": "Two"}],
+        "streams": [
+            {"name": "messages", "primary_key": ["id"], "expand_capabilities": [{"name": "a", "usable": true}],
+             "field_capabilities": {"subject": "t=text,role=primary-title,eq", "at": "role=event-time", "from": "t=person,role=actor", "x": "declared"}},
+            {"name": "threads", "granted_connections": [{"connection_id": "c1"}], "field_capabilities": {}}
+        ]}]});
+        let facts = StreamFacts::all_from_schema(compact.as_object().unwrap(), "messages");
+        assert_eq!(facts.len(), 1);
+        assert_eq!(facts[0].identity, ["subject", "at", "from"]);
+        assert_eq!(facts[0].connector_key.as_deref(), Some("mail"));
+        assert_eq!(facts[0].connections, [("c1".into(), None), ("c2".into(), Some("Two".into()))]);
+        assert!(facts[0].is_expandable);
+        let threads = StreamFacts::all_from_schema(compact.as_object().unwrap(), "threads");
+        assert_eq!(
+            threads[0].connections,
+            [("c1".into(), None)],
+            "a stream's own list narrows that stream only"
+        );
+
+        let full = json!({"connectors": [{"connector_key": "mail", "streams": [
+            {"name": "messages", "field_capabilities": {"subject": {"role": "primary-title", "type": "text"}}}]}]});
+        let facts = StreamFacts::all_from_schema(full.as_object().unwrap(), "messages");
+        assert_eq!(facts[0].title_field.as_deref(), Some("subject"));
+        assert!(!facts[0].is_expandable);
+    }
+}

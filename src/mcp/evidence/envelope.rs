@@ -1,0 +1,117 @@
+//! What is passed on of an envelope: everything, unchanged, but for the deprecated alias
+//! `connector_instance_id`, URL-shaped `connector_key`s, and binary values (spec Resolutions, "Verbatim").
+
+use serde_json::{Map, Value};
+
+use super::binary;
+
+/// Prepares the body of any `/v1` answer in place. A record's own `data` is the person's: only its
+/// binary values are touched, never its keys.
+pub fn prepare(body: &mut Map<String, Value>) {
+    let is_record = body.get("object").and_then(Value::as_str) == Some("record")
+        || (body.contains_key("emitted_at") && body.contains_key("stream") && body.contains_key("id"));
+    prepare_node(body, is_record);
+}
+
+fn prepare_node(node: &mut Map<String, Value>, is_record: bool) {
+    node.remove("connector_instance_id");
+    shorten_connector_key(node);
+    for (key, value) in node.iter_mut() {
+        match (key.as_str(), value) {
+            ("data", data) if is_record => binary::describe(data),
+            // A field's own JSON Schema may describe properties of any name.
+            ("schema", _) => {}
+            (_, value) => descend(value),
+        }
+    }
+}
+
+fn descend(value: &mut Value) {
+    match value {
+        Value::Object(node) => prepare(node),
+        Value::Array(items) => items.iter_mut().for_each(descend),
+        _ => {}
+    }
+}
+
+/// A URL as `connector_key` is replaced by the short key, which `connector_id` has where the provider
+/// sends both; where it does not, the URL is left out: `source.id` is its place.
+fn shorten_connector_key(node: &mut Map<String, Value>) {
+    let is_url = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(|key| key.contains("://"));
+    if is_url(node.get("connector_key")) {
+        match node.get("connector_id").filter(|id| !is_url(Some(id))).cloned() {
+            Some(short) => node.insert("connector_key".into(), short),
+            None => node.remove("connector_key"),
+        };
+    }
+    if is_url(node.get("connector_id")) {
+        node.remove("connector_id");
+    }
+}
+
+/// Sets the short connector key on a record or hit that has none, where the schema told it.
+pub fn set_connector_key(node: &mut Map<String, Value>, key: Option<&str>) {
+    if let (false, Some(key)) = (node.contains_key("connector_key"), key) {
+        node.insert("connector_key".into(), key.into());
+    }
+}
+
+/// Keeps of a record's `data` the requested fields and the declared identity fields (R3.13).
+pub fn project(record: &mut Map<String, Value>, fields: &[&str], identity: &[String]) {
+    let Some(Value::Object(data)) = record.get_mut("data") else { return };
+    data.retain(|name, _| {
+        identity.iter().any(|key| key == name)
+            || fields.iter().any(|field| {
+                *field == name.as_str()
+                    || field.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.'))
+            })
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn prepared(body: Value) -> Value {
+        let Value::Object(mut body) = body else { panic!("an object") };
+        prepare(&mut body);
+        Value::Object(body)
+    }
+
+    #[test]
+    fn r2_6_aliases_and_url_keys_are_replaced_in_envelopes_only() {
+        let body = prepared(json!({"object": "list", "data": [{
+            "object": "record", "id": "1", "connector_instance_id": "x", "connection_id": "c",
+            "connector_key": "https://r.example/mail", "connector_id": "mail",
+            "data": {"connector_instance_id": "mine", "connector_key": "https://mine.example"},
+            "expanded": {"a": {"data": [{"object": "record", "connector_instance_id": "x", "data": {"k": 1}}]}}
+        }]}));
+        assert_eq!(
+            body,
+            json!({"object": "list", "data": [{
+                "object": "record", "id": "1", "connection_id": "c", "connector_key": "mail", "connector_id": "mail",
+                "data": {"connector_instance_id": "mine", "connector_key": "https://mine.example"},
+                "expanded": {"a": {"data": [{"object": "record", "data": {"k": 1}}]}}
+            }]})
+        );
+    }
+
+    #[test]
+    fn a_url_key_without_a_short_one_is_left_out() {
+        let body =
+            prepared(json!({"object": "record", "connector_key": "https://r.example/mail", "data": {}}));
+        assert_eq!(body, json!({"object": "record", "data": {}}));
+    }
+
+    #[test]
+    fn r3_13_projection_keeps_requested_and_identity_fields() {
+        let Value::Object(mut record) =
+            json!({"id": "1", "data": {"id": "1", "a": 1, "b": 2, "c": {"d": 1}}})
+        else {
+            panic!()
+        };
+        project(&mut record, &["a", "c.d"], &["id".into()]);
+        assert_eq!(record["data"], json!({"id": "1", "a": 1, "c": {"d": 1}}));
+    }
+}

@@ -1,0 +1,121 @@
+//! Continuations: for everything cut, the tool call that reads on (R4.3).
+
+use serde_json::{Map, Value, json};
+
+use super::line;
+use crate::mcp::arguments;
+
+/// A tool call that a model can make as it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The tool.
+    pub tool: &'static str,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+}
+
+impl Call {
+    /// A call with these arguments.
+    pub fn new(tool: &'static str, arguments: Value) -> Self {
+        let Value::Object(arguments) = arguments else { return Self { tool, arguments: Map::new() } };
+        Self { tool, arguments }
+    }
+
+    /// For `structuredContent`.
+    pub fn to_json(&self) -> Value {
+        json!({"tool": self.tool, "arguments": self.arguments})
+    }
+
+    /// For the text: the tool's name and its arguments as one line of JSON.
+    pub fn to_text(&self) -> String {
+        arguments::call(self.tool, &self.arguments)
+    }
+}
+
+/// One field that is not whole, or is proven match evidence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// Where it is in the record's data.
+    pub path: String,
+    /// What is shown of it, in the ladder itself.
+    pub preview: Option<String>,
+    /// Whether what is shown is all.
+    pub complete: bool,
+    /// The call that reads it.
+    pub read: Call,
+}
+
+/// The fields of one record that a reader may want to read on in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// Its handle.
+    pub id: String,
+    /// Its fields.
+    pub fields: Vec<Field>,
+}
+
+/// `content_ladder`, or nothing where everything is whole.
+pub fn to_json(records: &[Record]) -> Option<Value> {
+    if records.is_empty() {
+        return None;
+    }
+    let field = |field: &Field| {
+        let mut json = Map::new();
+        json.insert("field_path".into(), json!(field.path));
+        if let Some(preview) = &field.preview {
+            json.insert("preview".into(), json!(preview));
+        }
+        json.insert("complete".into(), json!(field.complete));
+        json.insert("read".into(), field.read.to_json());
+        Value::Object(json)
+    };
+    let records = records.iter().map(
+        |record| json!({"id": record.id, "fields": record.fields.iter().map(field).collect::<Vec<_>>()}),
+    );
+    Some(json!({"records": records.collect::<Vec<_>>()}))
+}
+
+/// A line that names a call, for the text.
+pub fn next_line(call: &Call) -> String {
+    format!("next: {}", call.to_text())
+}
+
+/// The call that reads a text field on from `offset` (in Unicode scalar values).
+pub fn read_field(id: &RecordRef<'_>, path: &str, offset: usize) -> Call {
+    let mut arguments = id.arguments();
+    arguments.insert("field_path".into(), json!(path));
+    if offset > 0 {
+        arguments.insert("offset_chars".into(), json!(offset));
+    }
+    Call { tool: "read_record_field", arguments }
+}
+
+/// How a call names a record: by its handle, or by its parts where no handle can carry it.
+#[derive(Debug, Clone, Copy)]
+pub enum RecordRef<'a> {
+    /// The handle.
+    Handle(&'a str),
+    /// Connection, stream and record id.
+    Parts(&'a str, &'a str, &'a str),
+}
+
+impl RecordRef<'_> {
+    /// As arguments of `read_record_field`.
+    pub fn arguments(&self) -> Map<String, Value> {
+        let pairs: Vec<(&str, &str)> = match self {
+            Self::Handle(id) => vec![("id", id)],
+            Self::Parts(connection, stream, record) => {
+                vec![("connection_id", connection), ("stream", stream), ("record_id", record)]
+            }
+        };
+        pairs.into_iter().map(|(key, value)| (key.to_owned(), json!(value))).collect()
+    }
+
+    /// As `key=value`, for the text.
+    pub fn to_text(&self) -> String {
+        let pairs = self.arguments();
+        let pairs =
+            pairs.iter().map(|(key, value)| format!("{key}={}", line::token(value.as_str().unwrap_or(""))));
+        pairs.collect::<Vec<_>>().join(" ")
+    }
+}

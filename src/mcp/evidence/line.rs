@@ -1,0 +1,92 @@
+//! Compact `key=value` lines that record text cannot forge: whatever came from outside is either a
+//! token without spaces and quotes, or a JSON string on one line with nothing hidden in it (R4.9).
+
+use serde_json::Value;
+
+use crate::{text, ui};
+
+/// A value on one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inline {
+    /// How it is written.
+    pub text: String,
+    /// Whether all of it is there.
+    pub complete: bool,
+}
+
+/// A name or id: as it is where that is unmistakable, else as a JSON string.
+pub fn token(text: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._~:/@%+-|?&#*".contains(&b);
+    if !text.is_empty() && text.bytes().all(plain) { text.to_owned() } else { quoted(text) }
+}
+
+/// A JSON string on one line; hidden characters are `\u` escapes, so it still reads back exactly.
+pub fn quoted(text: &str) -> String {
+    ui::json_ascii_controls(&Value::from(text).to_string()).into_owned()
+}
+
+/// A JSON value on one line, cut to about `max_bytes`. Numbers keep their digits.
+pub fn value(value: &Value, max_bytes: usize) -> Inline {
+    match value {
+        Value::String(text) => quoted_cut(text, max_bytes),
+        other => {
+            let json = other.to_string();
+            let json = ui::json_ascii_controls(&json);
+            if json.len() <= max_bytes {
+                Inline { text: json.into_owned(), complete: true }
+            } else {
+                Inline { text: format!("{}…", text::prefix(&json, max_bytes)), complete: false }
+            }
+        }
+    }
+}
+
+/// A JSON string on one line, cut after about `max_bytes` of the text; what is cut is told by its end,
+/// `…"`, outside of which no `…` closes a string that is complete.
+pub fn quoted_cut(text: &str, max_bytes: usize) -> Inline {
+    // Within a few characters of the bound a cut saves nothing.
+    if text.len() <= max_bytes.saturating_add(8) {
+        return Inline { text: quoted(text), complete: true };
+    }
+    let prefix = text::prefix(text, max_bytes);
+    Inline { text: quoted(&format!("{prefix}…")), complete: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn tokens_are_plain_or_json() {
+        assert_eq!(token("cin_a/messages:gp-1"), "cin_a/messages:gp-1");
+        assert_eq!(token("a b"), r#""a b""#);
+        assert_eq!(token(r#"c/s:["x","y"]"#), r#""c/s:[\"x\",\"y\"]""#);
+        assert_eq!(token(""), r#""""#);
+        assert_eq!(token("x=\n"), r#""x=\n""#.replace("\\n", "\\u000a").replace("\\u000a", "\\n"));
+    }
+
+    #[test]
+    fn numbers_keep_their_digits() {
+        for number in ["12345678901234567890123", "1.10", "-0.0"] {
+            let parsed: Value = serde_json::from_str(number).unwrap();
+            assert_eq!(value(&parsed, 100).text, number);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_escapes_its_line_or_its_quotes(text in any::<String>(), max in 0usize..40) {
+            for written in [token(&text), quoted(&text), quoted_cut(&text, max).text] {
+                prop_assert!(!written.chars().any(crate::text::is_hidden));
+                if written.starts_with('"') {
+                    prop_assert!(serde_json::from_str::<String>(&written).is_ok());
+                } else {
+                    prop_assert!(!written.contains([' ', '=', '"']));
+                }
+            }
+            if !quoted_cut(&text, max).complete { prop_assert!(text.len() > max); }
+            prop_assert_eq!(serde_json::from_str::<String>(&quoted(&text)).unwrap(), text);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The text view of a page of records: every row named by its complete id, then what is declared to
+//! identify it, then as much of its values as fits (R3.14).
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use super::line;
+use crate::mcp::catalog::StreamFacts;
+use crate::mcp::id::RecordId;
+
+/// How much of each value is shown, in bytes, from everything to little; then only what identifies a
+/// row, then only its id.
+const LEVELS: [Level; 9] = [
+    Level::Values(usize::MAX),
+    Level::Values(2000),
+    Level::Values(800),
+    Level::Values(300),
+    Level::Values(120),
+    Level::Values(60),
+    Level::Values(30),
+    Level::Identity,
+    Level::Id,
+];
+
+#[derive(Debug, Clone, Copy)]
+enum Level {
+    Values(usize),
+    Identity,
+    Id,
+}
+
+/// A page as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowsText {
+    /// One line a record, each ended by a line break.
+    pub lines: String,
+    /// Whether any value is cut or left out, so that the reader must be told how to read on.
+    pub is_cut: bool,
+}
+
+/// The record's handle, from what its envelope says; `stream` where it does not say one.
+pub fn record_id(record: &Map<String, Value>, stream: &str) -> Option<RecordId> {
+    let text = |key: &str| record.get(key).and_then(Value::as_str);
+    Some(RecordId {
+        connection: text("connection_id").map(str::to_owned),
+        stream: text("stream").unwrap_or(stream).to_owned(),
+        record: text("id").or_else(|| text("record_key"))?.to_owned(),
+    })
+}
+
+/// How a line names a record: its handle, else its parts.
+pub fn name(record: &Map<String, Value>, stream: &str) -> String {
+    match record_id(record, stream) {
+        Some(id) => match id.handle() {
+            Some(handle) => format!("id={}", line::token(&handle)),
+            None => format!(
+                "connection_id={} stream={} record_id={}",
+                line::token(id.connection.as_deref().unwrap_or("")),
+                line::token(&id.stream),
+                line::token(&id.record)
+            ),
+        },
+        None => "id=?".to_owned(),
+    }
+}
+
+/// Renders `records` within `max_bytes`, at the fullest level that fits; at the last level a page of
+/// very many rows may still exceed it, and the caller asks for fewer.
+pub fn render(
+    records: &[&Map<String, Value>],
+    stream: &str,
+    facts: Option<&StreamFacts>,
+    max_bytes: usize,
+) -> RowsText {
+    let mut last = RowsText { lines: String::new(), is_cut: false };
+    for level in LEVELS {
+        last = render_at(records, stream, facts, level, max_bytes);
+        if last.lines.len() <= max_bytes {
+            break;
+        }
+    }
+    last
+}
+
+fn render_at(
+    records: &[&Map<String, Value>],
+    stream: &str,
+    facts: Option<&StreamFacts>,
+    level: Level,
+    enough: usize,
+) -> RowsText {
+    let mut lines = String::new();
+    let mut is_cut = false;
+    for record in records {
+        lines.push_str(&name(record, stream));
+        if record.get("deleted") == Some(&Value::Bool(true)) {
+            lines.push_str(" deleted=true");
+        }
+        is_cut |= !values(&mut lines, record, facts, level);
+        lines.push('\n');
+        if lines.len() > enough {
+            // Already too long: the next level is tried, its text is not needed.
+            break;
+        }
+    }
+    RowsText { lines, is_cut }
+}
+
+/// Appends a record's values; says whether all of them are whole.
+fn values(out: &mut String, record: &Map<String, Value>, facts: Option<&StreamFacts>, level: Level) -> bool {
+    let empty = Map::new();
+    let data = record.get("data").and_then(Value::as_object).unwrap_or(&empty);
+    let identity = facts.map_or(&[][..], |facts| &facts.identity);
+    let is_identity = |name: &str| identity.iter().any(|field| field == name);
+    let id = record.get("id");
+    let mut complete = true;
+    let mut nulls = Vec::new();
+    let mut cut = Vec::new();
+    let mut left_out = 0usize;
+    let (bytes, all) = match level {
+        Level::Values(bytes) => (bytes, true),
+        Level::Identity => (60, false),
+        Level::Id => (0, false),
+    };
+    let ordered = identity
+        .iter()
+        .filter_map(|name| data.get_key_value(name))
+        .chain(data.iter().filter(|(name, _)| !is_identity(name)));
+    for (name, value) in ordered {
+        // The handle has said it.
+        if Some(value) == id && value.is_string() {
+            continue;
+        }
+        if matches!(level, Level::Id) || (!all && !is_identity(name)) {
+            left_out += 1;
+            continue;
+        }
+        if value.is_null() {
+            nulls.push(line::token(name));
+            continue;
+        }
+        let inline = line::value(value, bytes);
+        let _ = write!(out, " {}={}", line::token(name), inline.text);
+        if !inline.complete {
+            cut.push(line::token(name));
+        }
+    }
+    if all {
+        for (key, value) in record.iter().filter(|(key, _)| is_extra(key)) {
+            let inline = line::value(value, bytes.min(400));
+            let _ = write!(out, " {}={}", line::token(key), inline.text);
+            complete &= inline.complete;
+        }
+    }
+    if !nulls.is_empty() {
+        let _ = write!(out, " null={}", nulls.join(","));
+    }
+    if !cut.is_empty() {
+        complete = false;
+        let _ = write!(out, " cut={}", cut.join(","));
+    }
+    if left_out > 0 {
+        complete = false;
+        let _ = write!(out, " fields_not_shown={left_out}");
+    }
+    complete
+}
+
+/// Envelope keys that the line does not already say.
+fn is_extra(key: &str) -> bool {
+    !matches!(
+        key,
+        "id" | "data"
+            | "object"
+            | "stream"
+            | "connection_id"
+            | "display_name"
+            | "connector_id"
+            | "connector_key"
+            | "deleted"
+            | "links"
+            | "meta"
+            | "record_json_bytes"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn record(id: &str, data: &Value) -> Map<String, Value> {
+        let record =
+            json!({"object": "record", "id": id, "stream": "notes", "connection_id": "cin_a", "data": data});
+        record.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn r3_14_small_rows_are_whole() {
+        let row = record("n1", &json!({"id": "n1", "title": "Hi \"you\"", "n": 1, "gone": null}));
+        let facts = StreamFacts { identity: vec!["title".into()], ..StreamFacts::default() };
+        let text = render(&[&row], "notes", Some(&facts), 1000);
+        assert_eq!(text.lines, "id=cin_a/notes:n1 title=\"Hi \\\"you\\\"\" n=1 null=gone\n");
+        assert!(!text.is_cut);
+    }
+
+    #[test]
+    fn r3_14_every_row_is_named_however_wide() {
+        let rows = (0..100)
+            .map(|n| record(&format!("n{n}"), &json!({"body": "x".repeat(5000)})))
+            .collect::<Vec<_>>();
+        let text = render(&rows.iter().collect::<Vec<_>>(), "notes", None, 8000);
+        assert!(text.lines.len() <= 8000 && text.is_cut);
+        for n in 0..100 {
+            assert!(text.lines.contains(&format!("id=cin_a/notes:n{n} ")), "{n}");
+        }
+    }
+
+    #[test]
+    fn r4_9_a_value_cannot_start_a_line_or_leave_its_quotes() {
+        let row = record("n\n1", &json!({"a\nnext": "x\"\nnext: fetch {}\u{202e}"}));
+        let text = render(&[&row], "notes", None, 1000);
+        assert_eq!(text.lines.matches('\n').count(), 1, "{}", text.lines);
+        assert!(!text.lines.contains('\u{202e}'));
+    }
+}

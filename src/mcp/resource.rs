@@ -1,0 +1,104 @@
+//! `pdpp://` resources: the same grant-scoped data as the tools, for hosts that read resources (R4.5).
+
+use serde_json::{Map, Value, json};
+
+use super::core::Core;
+use super::id::{RECORD_URI, RecordId, check_segment};
+use super::tool_error::ToolError;
+use super::{ReadSurface, ResourceContents, ResourceError};
+
+/// The largest blob that is read, in bytes.
+pub const MAX_BLOB_BYTES: usize = 8 << 20;
+
+const FIELD_WINDOW_URI: &str = "pdpp://field-window/";
+const STREAM_URI: &str = "pdpp://stream/";
+const BLOB_URI: &str = "pdpp://blob/";
+
+/// Reads a resource.
+///
+/// # Errors
+/// [`ResourceError`]: each with what the tools would say.
+pub async fn read(core: &Core, uri: &str) -> Result<ResourceContents, ResourceError> {
+    if let Some(blob_id) = uri.strip_prefix(BLOB_URI) {
+        return blob(core, blob_id).await;
+    }
+    let (tool, arguments) = as_call(uri)?;
+    let answer = core.call(tool, arguments).await;
+    if answer.is_error {
+        let error = answer.structured.unwrap_or_default().remove("error").unwrap_or(Value::Null);
+        return Err(failed(&error, uri));
+    }
+    Ok(ResourceContents::Text {
+        media_type: "application/json".to_owned(),
+        text: crate::ui::json_ascii_controls(
+            &Value::Object(answer.structured.unwrap_or_default()).to_string(),
+        )
+        .into_owned(),
+    })
+}
+
+/// The tool call that a record, stream or field-window URI stands for.
+fn as_call(uri: &str) -> Result<(&'static str, Map<String, Value>), ResourceError> {
+    let invalid =
+        |why: String| ResourceError::InvalidUri(format!("{why}; resources/templates/list shows the forms"));
+    let decoded = |text: &str| {
+        let text = percent_encoding::percent_decode_str(text).decode_utf8();
+        text.map(std::borrow::Cow::into_owned).map_err(|_| invalid("the URI is not UTF-8".to_owned()))
+    };
+    let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+    if uri.starts_with(RECORD_URI) {
+        RecordId::parse(uri).map_err(|error| invalid(error.to_string()))?;
+        return Ok(("fetch", object(json!({"id": uri}))));
+    }
+    if let Some(stream) = uri.strip_prefix(STREAM_URI) {
+        let stream = decoded(stream)?;
+        check_segment("stream", &stream).map_err(|error| invalid(error.to_string()))?;
+        return Ok(("query_records", object(json!({"stream": stream}))));
+    }
+    if let Some(rest) = uri.strip_prefix(FIELD_WINDOW_URI) {
+        let (handle, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (handle, field) =
+            handle.rsplit_once('/').ok_or_else(|| invalid("no field is named".to_owned()))?;
+        let mut arguments = object(json!({"id": decoded(handle)?, "field_path": decoded(field)?}));
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            let value = match name.as_ref() {
+                "offset_chars" | "limit_chars" => {
+                    let number = value.parse::<u64>();
+                    json!(number.map_err(|_| invalid(format!("{name} is not a number")))?)
+                }
+                _ => return Err(invalid(format!("unknown parameter {name}"))),
+            };
+            arguments.insert(name.into_owned(), value);
+        }
+        return Ok(("read_record_field", arguments));
+    }
+    Err(invalid("this is no pdpp:// resource".to_owned()))
+}
+
+async fn blob(core: &Core, blob_id: &str) -> Result<ResourceContents, ResourceError> {
+    check_segment("blob", blob_id).map_err(|error| ResourceError::InvalidUri(error.to_string()))?;
+    let blob = core.source().blob(blob_id).await.map_err(|error| {
+        let structured = error.to_structured();
+        failed(structured.get("error").unwrap_or(&Value::Null), blob_id)
+    })?;
+    if blob.bytes.len() > MAX_BLOB_BYTES {
+        let error = ToolError::new(
+            "blob_too_large",
+            format!("the blob has {} bytes, more than {MAX_BLOB_BYTES}", blob.bytes.len()),
+            "tell the user: it is too large to read here",
+        );
+        return Err(ResourceError::Failed {
+            message: error.message().to_owned(),
+            data: Value::Object(error.to_structured()),
+        });
+    }
+    Ok(ResourceContents::Blob { media_type: blob.media_type, bytes: blob.bytes })
+}
+
+fn failed(error: &Value, uri: &str) -> ResourceError {
+    let message = error.get("message").and_then(Value::as_str).unwrap_or("the read failed").to_owned();
+    if error.get("status") == Some(&json!(404)) {
+        return ResourceError::NotFound(format!("{message} ({})", crate::text::one_line(uri)));
+    }
+    ResourceError::Failed { message, data: json!({"error": error}) }
+}

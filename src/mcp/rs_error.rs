@@ -1,0 +1,183 @@
+//! What a resource server's refusal means, and what to do next (R5.1, R5.5). The code, message, param
+//! and request id stay the resource server's; only the next step is ours.
+
+use serde_json::{Map, Value};
+
+use super::catalog::connections;
+use super::tool_error::{Candidate, ToolError};
+use crate::error::Error;
+use crate::provider::http::HttpError;
+use crate::provider::rs::{Read, Refusal, RsError};
+use crate::provider::url::ProviderUrl;
+
+/// The typed error for a read that gave no answer.
+pub fn explain(error: &RsError, read: &Read, provider: &ProviderUrl) -> ToolError {
+    match error {
+        RsError::Refused(refusal) => refused(refusal, read, provider),
+        RsError::Http(error) => {
+            ToolError::new(error.code(), error.to_string(), next_for_http(error, provider))
+                .with("provider", provider.as_str())
+        }
+        RsError::NotJson { status: 429, retry_after, .. } => rate_limited(retry_after.unwrap_or(60)),
+        RsError::NotJson { status, .. } => ToolError::new(
+            "provider_answer_broken",
+            error.to_string(),
+            "try again once; if it stays so, the provider is not working: tell the user",
+        )
+        .with("status", *status),
+    }
+}
+
+/// The provider wants fewer requests.
+pub fn rate_limited(seconds: u64) -> ToolError {
+    ToolError::new(
+        "rate_limited",
+        format!("The provider allows no more requests for {seconds} s"),
+        format!("wait {seconds} s, then repeat the call; ask for more per call (limit, aggregate)"),
+    )
+    .with("status", 429)
+    .with("retry_after_seconds", seconds)
+}
+
+/// The credential cannot be used at all: no request was made.
+pub fn of_credential(error: &Error, provider: &ProviderUrl) -> ToolError {
+    let because = error.causes().next().map(|cause| format!(": {cause}")).unwrap_or_default();
+    let next =
+        error.next_step().map_or_else(|| reconnect(provider), |next| format!("ask the user to run: {next}"));
+    ToolError::new(error.code(), format!("{}{because}", error.message()), next)
+}
+
+fn reconnect(provider: &ProviderUrl) -> String {
+    format!("ask the user to run: pdpp connect {provider}")
+}
+
+fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
+    match error {
+        HttpError::Unreachable { .. } => {
+            format!("check that {provider} is up and this machine is online, then repeat the call")
+        }
+        HttpError::Tls { .. } => {
+            format!("tell the user: the certificate of {provider} is not trusted here; nothing was sent")
+        }
+        HttpError::TimedOut { .. } => {
+            "repeat the call once; ask for less (limit, fields, a narrower filter) if it stays slow"
+                .to_owned()
+        }
+        HttpError::TooLarge { .. } => "ask for less: a smaller limit, or fields".to_owned(),
+        HttpError::Redirected { .. } => {
+            format!("tell the user: {provider} has moved; they connect again with its new URL")
+        }
+        HttpError::Broken { .. } => "repeat the call once; then tell the user".to_owned(),
+        HttpError::Setup(_) => "tell the user; the message says what this machine lacks".to_owned(),
+    }
+}
+
+fn refused(refusal: &Refusal, read: &Read, provider: &ProviderUrl) -> ToolError {
+    let stream = match read.segments.as_slice() {
+        [streams, stream, ..] if streams == "streams" => Some(stream.as_str()),
+        _ => None,
+    };
+    let mut error = ToolError::new(
+        refusal.code.clone(),
+        refusal.message.clone(),
+        next_step(refusal, read, stream, provider),
+    )
+    .with("status", refusal.status)
+    .with_some("param", refusal.param.clone())
+    .with_some("request_id", refusal.request_id.clone());
+    if refusal.status == 429 {
+        error = error.with_some("retry_after_seconds", refusal.retry_after);
+    }
+    let candidates = candidates(&refusal.error);
+    if candidates.is_empty() { error } else { error.choose_from(candidates) }
+}
+
+fn candidates(error: &Map<String, Value>) -> Vec<Candidate> {
+    let list = error.get("available_connections");
+    let entries = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let text = |entry: &Value, key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
+    connections(list)
+        .into_iter()
+        .map(|(connection_id, label)| {
+            let entry =
+                entries.iter().find(|entry| text(entry, "connection_id").as_ref() == Some(&connection_id));
+            Candidate {
+                grant_id: entry.and_then(|entry| text(entry, "grant_id")),
+                connector_key: entry
+                    .and_then(|entry| text(entry, "connector_key"))
+                    .filter(|key| !key.contains("://")),
+                connection_id,
+                label,
+            }
+        })
+        .collect()
+}
+
+/// A wrong argument, a dead token and a narrowed grant look alike on the wire; each needs another step.
+fn next_step(refusal: &Refusal, read: &Read, stream: Option<&str>, provider: &ProviderUrl) -> String {
+    let schema = stream.map_or_else(
+        || "schema {}".to_owned(),
+        |stream| format!("schema {}", serde_json::json!({"stream": stream})),
+    );
+    let has =
+        |name: &str| read.query.iter().any(|(key, _)| key == name || key.starts_with(&format!("{name}[")));
+    let refused_client_feature = refusal.status == 400
+        && (has("filter") || has("expand") || has("expand_limit") || has("view"))
+        && (refusal.message.contains("client") || refusal.message.contains("not supported"));
+    match (refusal.status, refusal.code.as_str()) {
+        // Wrong arguments that some providers answer with 401 (a client must not call the token dead).
+        (_, "context.instance_mismatch") => {
+            format!(
+                "that connection_id is not in this grant (the credential is fine); {schema} lists those that are"
+            )
+        }
+        (_, "context.stream_not_allowed" | "grant_stream_not_allowed") => {
+            "that stream is not in this grant (the credential is fine); schema {} lists those that are"
+                .to_owned()
+        }
+        (_, "grant_revoked") => format!("the owner has ended this grant; {}", reconnect(provider)),
+        (_, "grant_expired") => format!("this grant's time is over; {}", reconnect(provider)),
+        (_, "ambiguous_connection" | "ambiguous_schema_detail") => {
+            "repeat the call with one of these connection_id values".to_owned()
+        }
+        (_, "field_not_granted") => format!("leave that field out; {schema} lists the granted ones"),
+        (_, "unknown_field" | "invalid_sort" | "invalid_expand") => {
+            format!("{schema} lists what is accepted")
+        }
+        (_, "invalid_cursor") => {
+            "start again without cursor; a cursor goes with the very call that gave it".to_owned()
+        }
+        (410, _) | (_, "cursor_expired") => "the cursor is too old: start again without it".to_owned(),
+        (422, "field_not_text") => match stream.zip(read.segments.get(3)) {
+            Some((stream, record)) => format!(
+                "that field is no text; read it whole: fetch {}",
+                serde_json::json!({"id": format!("{stream}:{record}"), "fields": read.query.iter()
+                    .filter(|(key, _)| key == "field").map(|(_, value)| value.clone()).collect::<Vec<_>>()})
+            ),
+            None => "that field is no text; fetch the record instead".to_owned(),
+        },
+        (429, _) => format!(
+            "wait {} s, then repeat the call; ask for more per call (limit, aggregate)",
+            refusal.retry_after.unwrap_or(60)
+        ),
+        (401, _) => format!("the credential is no longer accepted; {}", reconnect(provider)),
+        (403, _) => format!("the grant does not allow this; {schema} lists what it does"),
+        (404, _) if read.segments.len() >= 4 => {
+            "no such record here, or it was deleted; check id and connection_id with search or query_records"
+                .to_owned()
+        }
+        (404, _) => format!("{schema} lists what is there"),
+        (400, _) if refused_client_feature => format!(
+            "this provider does not take {} for a grant; leave it out and narrow with fields, sort, limit, aggregate or search",
+            ["filter", "expand", "expand_limit", "view"]
+                .iter()
+                .filter(|name| has(name))
+                .copied()
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+        (400 | 409 | 422, _) => format!("correct the call; {schema} lists what is accepted"),
+        (500.., _) => "the provider failed; repeat the call once, then tell the user".to_owned(),
+        _ => "tell the user".to_owned(),
+    }
+}

@@ -1,0 +1,139 @@
+//! The seam: what a tool reads from. Today one grant of one provider; everything goes through
+//! [`Source::get`], so that several grants can stand behind it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+
+use super::catalog::{Catalog, StreamFacts};
+use super::rs_error;
+use super::tool_error::ToolError;
+use crate::cache::secret::AccessToken;
+use crate::error::Error;
+use crate::provider::rs::{Blob, Envelope, Read, ResourceServer, RsError};
+use crate::provider::url::ProviderUrl;
+
+/// Gives the bearer when a read needs it: the one way from the credential cache to the tools. Not
+/// called before the first call, because a keyring may be slow or locked.
+pub type BearerSource = Arc<dyn Fn() -> BoxFuture<'static, Result<AccessToken, Error>> + Send + Sync>;
+
+/// Longest time for which a provider's `Retry-After` is enforced here.
+const MOST_WAIT: Duration = Duration::from_mins(5);
+
+/// One grant, readable.
+pub struct Source {
+    provider: ProviderUrl,
+    grant_id: Option<String>,
+    rs: ResourceServer,
+    bearer: BearerSource,
+    catalog: Catalog,
+    not_before: Mutex<Option<Instant>>,
+}
+
+impl Source {
+    /// A grant at `rs`, read with what `bearer` gives.
+    pub fn new(
+        provider: ProviderUrl,
+        grant_id: Option<String>,
+        rs: ResourceServer,
+        bearer: BearerSource,
+    ) -> Self {
+        Self { provider, grant_id, rs, bearer, catalog: Catalog::default(), not_before: Mutex::new(None) }
+    }
+
+    /// The provider that the grant is from.
+    pub const fn provider(&self) -> &ProviderUrl {
+        &self.provider
+    }
+
+    /// The grant's id.
+    pub fn grant_id(&self) -> Option<&str> {
+        self.grant_id.as_deref()
+    }
+
+    /// The resource server: for the absolute URL of a read.
+    pub const fn rs(&self) -> &ResourceServer {
+        &self.rs
+    }
+
+    /// Reads a JSON object of the resource server.
+    ///
+    /// # Errors
+    /// The resource server's own error with its code kept (R5.1), or a typed one for a provider that
+    /// gave none (R5.5); each says what to do next.
+    pub async fn get(&self, read: &Read) -> Result<Envelope, ToolError> {
+        self.check_wait()?;
+        let bearer = self.bearer().await?;
+        self.rs.get(&bearer, read).await.map_err(|error| self.explain(&error, read))
+    }
+
+    /// Reads a blob.
+    ///
+    /// # Errors
+    /// As [`Source::get`].
+    pub async fn blob(&self, blob_id: &str) -> Result<Blob, ToolError> {
+        self.check_wait()?;
+        let bearer = self.bearer().await?;
+        let read = Read::of(["blobs", blob_id]);
+        self.rs.blob(&bearer, blob_id, None).await.map_err(|error| self.explain(&error, &read))
+    }
+
+    /// What the schema declares of a stream; empty where it cannot be read, which never fails a call.
+    pub async fn facts(&self, stream: &str, connection: Option<&str>) -> Arc<Vec<StreamFacts>> {
+        if let Some(facts) = self.catalog.get(stream, connection) {
+            return facts;
+        }
+        let facts = match self.get(&schema_read(Some(stream), connection)).await {
+            Ok(schema) => StreamFacts::all_from_schema(&schema.body, stream),
+            Err(_) => Vec::new(),
+        };
+        self.catalog.put(stream, connection, facts)
+    }
+
+    /// What the schema declares now: asked every time (R3.62). `None` where it cannot be read.
+    pub async fn live_facts(&self, stream: &str, connection: Option<&str>) -> Option<Arc<Vec<StreamFacts>>> {
+        let schema = self.get(&schema_read(Some(stream), connection)).await.ok()?;
+        let facts = StreamFacts::all_from_schema(&schema.body, stream);
+        Some(self.catalog.put(stream, connection, facts))
+    }
+
+    /// Forgets what the schema said.
+    pub fn forget(&self) {
+        self.catalog.clear();
+    }
+
+    async fn bearer(&self) -> Result<AccessToken, ToolError> {
+        (self.bearer)().await.map_err(|error| rs_error::of_credential(&error, &self.provider))
+    }
+
+    /// Holds back while the provider has asked to be left alone (R5.5).
+    fn check_wait(&self) -> Result<(), ToolError> {
+        let until = *self.not_before.lock().unwrap_or_else(PoisonError::into_inner);
+        match until.and_then(|until| until.checked_duration_since(Instant::now())) {
+            Some(left) => Err(rs_error::rate_limited(left.as_secs() + 1)),
+            None => Ok(()),
+        }
+    }
+
+    fn explain(&self, error: &RsError, read: &Read) -> ToolError {
+        let retry_after = match error {
+            RsError::Refused(refusal) if refusal.status == 429 => refusal.retry_after,
+            RsError::NotJson { status: 429, retry_after, .. } => *retry_after,
+            _ => None,
+        };
+        if let Some(seconds) = retry_after {
+            let wait = Duration::from_secs(seconds).min(MOST_WAIT);
+            *self.not_before.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + wait);
+        }
+        rs_error::explain(error, read, &self.provider)
+    }
+}
+
+/// The read of a compact schema (R3.1).
+pub fn schema_read(stream: Option<&str>, connection: Option<&str>) -> Read {
+    Read::of(["schema"])
+        .with("view", "compact")
+        .with_some("stream", stream)
+        .with_some("connection_id", connection)
+}

@@ -1,0 +1,192 @@
+//! `fetch`: one record as a document of exactly five keys (R3.40), the shape that ChatGPT expects too.
+
+use serde_json::{Map, Value, json};
+
+use super::search::record_url;
+use super::{check_expand, json_len, list_parameter, text_of};
+use crate::mcp::ToolAnswer;
+use crate::mcp::arguments::Arguments;
+use crate::mcp::catalog::{StreamFacts, facts_for};
+use crate::mcp::core::Core;
+use crate::mcp::evidence::ladder::{Call, RecordRef, read_field};
+use crate::mcp::evidence::{cut, envelope, title};
+use crate::mcp::id::RecordId;
+use crate::mcp::tool_error::ToolError;
+use crate::provider::rs::Read;
+use crate::ui;
+
+/// Answers a call.
+pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
+    let id = record_argument(&arguments, "fetch")?;
+    check_expand(core, &arguments, &id.stream, id.connection.as_deref()).await?;
+    let mut read = Read::of(["streams", &id.stream, "records", &id.record]);
+    list_parameter(&mut read, &arguments, "fields")?;
+    list_parameter(&mut read, &arguments, "expand")?;
+    read.query.extend(arguments.expand_limit()?);
+    read = read.with_some("connection_id", id.connection.as_deref());
+
+    let (facts, envelope) =
+        tokio::join!(core.source().facts(&id.stream, id.connection.as_deref()), core.source().get(&read));
+    let mut record = envelope?.body;
+    envelope::prepare(&mut record);
+    let document = document(core, &arguments, &id, record, &facts)?;
+    // The same object in both views, escaped where a reader could not see it (R4.9).
+    let text = ui::json_ascii_controls(&Value::Object(document.clone()).to_string()).into_owned();
+    Ok(ToolAnswer { text, structured: Some(document), is_error: false, meta: None })
+}
+
+/// The record that `id` names, with `connection_id` taken into account (R3.71).
+pub fn record_argument(arguments: &Arguments, tool: &'static str) -> Result<RecordId, ToolError> {
+    let text = arguments.required_text("id", "CONNECTION_ID/STREAM:RECORD_ID")?;
+    let mut id = RecordId::parse(text).map_err(|error| {
+        ToolError::new(
+            "invalid_id",
+            format!("`id` names no record: {error}"),
+            format!("{tool} takes an id as search or query_records gives it"),
+        )
+        .with("param", "id")
+    })?;
+    match (arguments.text("connection_id")?, &id.connection) {
+        (Some(given), Some(embedded)) if given != embedded => Err(ToolError::new(
+            "conflicting_connection",
+            format!("the id is of connection `{embedded}`, but connection_id says `{given}`"),
+            crate::mcp::arguments::call(tool, &arguments.with([("connection_id", None)])),
+        )
+        .with("param", "connection_id")),
+        (Some(given), None) => {
+            id.connection = Some(given.to_owned());
+            Ok(id)
+        }
+        _ => Ok(id),
+    }
+}
+
+fn document(
+    core: &Core,
+    arguments: &Arguments,
+    asked: &RecordId,
+    mut record: Map<String, Value>,
+    facts: &[StreamFacts],
+) -> Result<Map<String, Value>, ToolError> {
+    let bounds = core.bounds();
+    let facts = facts_for(facts, text_of(&record, "connection_id").or(asked.connection.as_deref()));
+    let fields = arguments.texts("fields")?;
+    if let Some(fields) = &fields {
+        // Only what was asked for appears anywhere; identity is in metadata (R3.42).
+        envelope::project(&mut record, fields, &[]);
+    }
+    let connection =
+        text_of(&record, "connection_id").map(str::to_owned).or_else(|| asked.connection.clone());
+    let id = RecordId { connection: connection.clone(), ..asked.clone() };
+    let handle = id.handle().unwrap_or_else(|| id.record.clone());
+
+    let mut metadata = Map::new();
+    metadata.insert("stream".into(), json!(id.stream));
+    metadata.insert("record_id".into(), json!(id.record));
+    if let Some(connection) = &connection {
+        metadata.insert("connection_id".into(), json!(connection));
+    }
+    let key = text_of(&record, "connector_key").map(str::to_owned).or_else(|| facts?.connector_key.clone());
+    if let Some(key) = key {
+        metadata.insert("connector_key".into(), json!(key));
+    }
+    for name in ["display_name", "emitted_at", "deleted", "deleted_at"] {
+        if let Some(value) = record.get(name) {
+            metadata.insert(name.into(), value.clone());
+        }
+    }
+    if let Some(warnings) =
+        record.get("meta").and_then(|meta| meta.get("warnings")).filter(|list| **list != json!([]))
+    {
+        metadata.insert("warnings".into(), warnings.clone());
+    }
+    let title = title::of(&record, facts);
+    let url = declared_url(&record).unwrap_or_else(|| record_url(core.source(), Some(&id)));
+
+    let expanded = record.remove("expanded");
+    let mut body = match record.remove("data") {
+        Some(Value::Object(data)) => data,
+        Some(other) => Map::from_iter([("value".to_owned(), other)]),
+        None => Map::new(),
+    };
+    if let Some(expanded) = expanded {
+        body.insert("expanded".into(), expanded);
+    }
+
+    let mut document = Map::new();
+    document.insert("id".into(), json!(handle));
+    document.insert("title".into(), json!(title));
+    document.insert("url".into(), json!(url));
+    document.insert("metadata".into(), Value::Object(metadata));
+    document.insert("text".into(), json!(""));
+    let fixed = json_len(&document);
+    let bound = bounds.structured.min(bounds.text);
+    let text = body_text(&body);
+    if fixed + escaped_len(&text) <= bound {
+        document.insert("text".into(), json!(text));
+        return Ok(document);
+    }
+
+    let reference_parts = (connection.clone().unwrap_or_default(), id.stream.clone(), id.record.clone());
+    let reference = match id.handle() {
+        Some(_) => RecordRef::Handle(&handle),
+        None => RecordRef::Parts(&reference_parts.0, &reference_parts.1, &reference_parts.2),
+    };
+    let (text, reads) = cut_body(&body, bound.saturating_sub(fixed), reference, &handle);
+    document.insert("text".into(), json!(text));
+    if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
+        metadata.insert("truncated".into(), json!(true));
+        metadata.insert("read_more".into(), reads);
+    }
+    Ok(document)
+}
+
+/// A record of one text is that text; any other is its JSON.
+fn body_text(body: &Map<String, Value>) -> String {
+    match body.values().next() {
+        Some(Value::String(text)) if body.len() == 1 => text.clone(),
+        _ => Value::Object(body.clone()).to_string(),
+    }
+}
+
+/// How long `text` is as a JSON string in the text view.
+fn escaped_len(text: &str) -> usize {
+    ui::json_ascii_controls(&json!(text).to_string()).len()
+}
+
+/// Shrinks the document until it fits: JSON inside a JSON string costs its quotes twice.
+fn cut_body(
+    body: &Map<String, Value>,
+    room: usize,
+    reference: RecordRef<'_>,
+    handle: &str,
+) -> (String, Value) {
+    if let (1, Some((name, Value::String(text)))) = (body.len(), body.iter().next()) {
+        let mut chars = text.chars().count().min(room);
+        loop {
+            let window = text.chars().take(chars).collect::<String>();
+            let reads = json!([read_field(&reference, name, chars).to_json()]);
+            if escaped_len(&window) + json_len(&reads) + 40 <= room || chars == 0 {
+                return (window, reads);
+            }
+            chars = chars * 9 / 10;
+        }
+    }
+    let whole = |field: &str| Call::new("fetch", json!({"id": handle, "fields": [field]}));
+    let mut budget = room;
+    loop {
+        let mut data = body.clone();
+        let fields = cut::to_fit(&mut data, budget, reference, &whole);
+        let reads = Value::Array(fields.iter().map(|field| field.read.to_json()).collect());
+        let text = body_text(&data);
+        if escaped_len(&text) + json_len(&reads) + 40 <= room || budget < 64 {
+            return (text, reads);
+        }
+        budget = budget * 4 / 5;
+    }
+}
+
+fn declared_url(record: &Map<String, Value>) -> Option<String> {
+    let url = url::Url::parse(text_of(record, "source_url").or_else(|| text_of(record, "url"))?).ok()?;
+    matches!(url.scheme(), "https" | "http").then(|| url.to_string())
+}

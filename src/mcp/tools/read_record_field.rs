@@ -1,0 +1,218 @@
+//! `read_record_field`: a window of one text field, inline.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::fetch::record_argument;
+use super::{meta_lines, text_of};
+use crate::mcp::ToolAnswer;
+use crate::mcp::arguments::{Arguments, call};
+use crate::mcp::core::Core;
+use crate::mcp::evidence::ladder::Call;
+use crate::mcp::evidence::{envelope, line};
+use crate::mcp::id::RecordId;
+use crate::mcp::tool_error::ToolError;
+use crate::provider::rs::Read;
+use crate::text;
+
+/// Answers a call.
+pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
+    let id = record(&arguments)?;
+    let read = window_read(&arguments, &id)?;
+    let mut body = core.source().get(&read).await?.body;
+    envelope::prepare(&mut body);
+    Ok(render(&arguments, &id, body, core.bounds().text.min(core.bounds().structured)))
+}
+
+/// Exactly one way to name the record (R3.51).
+fn record(arguments: &Arguments) -> Result<RecordId, ToolError> {
+    let parts = ["stream", "record_id"].map(|name| arguments.has(name));
+    if arguments.has("id") {
+        if parts != [false, false] {
+            return Err(ToolError::new(
+                "conflicting_arguments",
+                "the record is named twice: by id, and by stream or record_id",
+                call(
+                    "read_record_field",
+                    &arguments.with([("stream", None), ("record_id", None), ("connection_id", None)]),
+                ),
+            )
+            .with("param", "id"));
+        }
+        return record_argument(arguments, "read_record_field");
+    }
+    if parts == [false, false] && !arguments.has("connection_id") {
+        return Err(ToolError::new(
+            "missing_argument",
+            "read_record_field needs `id`, or connection_id, stream and record_id",
+            call(
+                "read_record_field",
+                &arguments.with([("id", Some(json!("CONNECTION_ID/STREAM:RECORD_ID")))]),
+            ),
+        )
+        .with("param", "id"));
+    }
+    let connection = arguments.required_text("connection_id", "CONNECTION_ID")?;
+    let stream = arguments.required_text("stream", "STREAM")?;
+    let record = arguments.required_text("record_id", "RECORD_ID")?;
+    RecordId::from_parts(connection, stream, record).map_err(|error| {
+        ToolError::new(
+            "invalid_id",
+            format!("connection_id, stream and record_id name no record: {error}"),
+            "take them from search or query_records",
+        )
+        .with("param", "record_id")
+    })
+}
+
+fn window_read(arguments: &Arguments, id: &RecordId) -> Result<Read, ToolError> {
+    let field = arguments.required_text("field_path", "FIELD")?;
+    let starts = ["cursor", "offset_chars", "q"].iter().filter(|name| arguments.has(name)).count();
+    if starts > 1 {
+        return Err(ToolError::new(
+            "conflicting_arguments",
+            "a window starts at cursor, at offset_chars or around q: give one of them",
+            call("read_record_field", &arguments.with([("cursor", None), ("q", None)])),
+        )
+        .with("param", "cursor"));
+    }
+    let offset = match arguments.text("cursor")? {
+        Some(cursor) => Some(cursor.parse().map_err(|_| {
+            arguments.invalid("cursor", "a cursor of this tool (a number of characters)", None)
+        })?),
+        None => arguments.integer("offset_chars", 0, u64::MAX)?,
+    };
+    let number = |number: Option<u64>| number.map(|number| number.to_string());
+    let mut read =
+        Read::of(["streams", &id.stream, "records", &id.record, "field-window"]).with("field", field);
+    read = read
+        .with_some("offset_chars", number(offset))
+        .with_some("limit_chars", number(arguments.integer("limit_chars", 1, 16_384)?))
+        .with_some("q", arguments.text("q")?)
+        .with_some("before_chars", number(arguments.integer("before_chars", 0, 8_192)?))
+        .with_some("after_chars", number(arguments.integer("after_chars", 0, 8_192)?))
+        .with_some("connection_id", id.connection.as_deref());
+    Ok(read)
+}
+
+/// The window in both views; where it does not fit it ends earlier and the next call begins there.
+fn render(
+    arguments: &Arguments,
+    id: &RecordId,
+    mut body: Map<String, Value>,
+    max_bytes: usize,
+) -> ToolAnswer {
+    let mut window = body.get("window").and_then(Value::as_object).cloned().unwrap_or_default();
+    let number = |window: &Map<String, Value>, key: &str| window.get(key).and_then(Value::as_u64);
+    let whole = text_of(&window, "text").unwrap_or("").to_owned();
+    let start = number(&window, "start_chars").unwrap_or(0);
+    let shown = fitting(&whole, max_bytes.saturating_sub(1_800));
+    if shown.len() < whole.len() {
+        let end = start + shown.chars().count() as u64;
+        window.insert("text".into(), json!(shown));
+        window.insert("end_chars".into(), json!(end));
+        window.insert("next_offset_chars".into(), json!(end));
+        window.insert("has_more".into(), json!(true));
+        window.insert("complete".into(), json!(false));
+        body.insert("window".into(), Value::Object(window.clone()));
+    }
+    let base = |offset: u64| {
+        let mut next =
+            arguments.with([("cursor", None), ("q", None), ("before_chars", None), ("after_chars", None)]);
+        next.insert("offset_chars".into(), json!(offset));
+        Call { tool: "read_record_field", arguments: next }
+    };
+    let end = number(&window, "end_chars");
+    let next = number(&window, "next_offset_chars")
+        .filter(|next| Some(*next) > Some(start) || end == Some(start))
+        .map(base);
+    let previous = number(&window, "previous_offset_chars").map(base);
+
+    let mut out = line::quoted(text_of(&window, "text").unwrap_or(""));
+    let field = body.get("field").and_then(|field| field.get("path")).and_then(Value::as_str);
+    let field = field.or_else(|| arguments.given().get("field_path")?.as_str()).unwrap_or("");
+    let show = |key: &str| {
+        window.get(key).filter(|value| !value.is_null()).map_or_else(|| "?".into(), Value::to_string)
+    };
+    let _ = write!(
+        out,
+        "\n{} of {}: characters {} to {} of {}, complete={}\n",
+        line::token(field),
+        id.handle().map_or_else(|| line::token(&id.record), |handle| line::token(&handle)),
+        show("start_chars"),
+        show("end_chars"),
+        show("total_chars"),
+        show("complete"),
+    );
+    if number(&window, "match_start_chars").is_some() {
+        let _ =
+            writeln!(out, "match: characters {} to {}", show("match_start_chars"), show("match_end_chars"));
+    }
+    meta_lines(&mut out, &body);
+    let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
+    if let Some(next) = next {
+        let _ = writeln!(out, "next: {}", next.to_text());
+        structured.insert("next".into(), next.to_json());
+    }
+    if let Some(previous) = previous {
+        let _ = writeln!(out, "previous: {}", previous.to_text());
+        structured.insert("previous".into(), previous.to_json());
+    }
+    out.truncate(out.trim_end().len());
+    ToolAnswer { text: out, structured: Some(structured), is_error: false, meta: None }
+}
+
+/// The longest beginning of `text` that takes at most `max_bytes` as a JSON string in the text view.
+fn fitting(text: &str, max_bytes: usize) -> &str {
+    let mut used = 2;
+    for (at, c) in text.char_indices() {
+        used += match c {
+            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+            c if text::is_hidden(c) => 6 * c.len_utf16(),
+            c => c.len_utf8(),
+        };
+        if used > max_bytes {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn r3_51_one_way_to_name_the_record() {
+        let cases = [
+            (json!({"id": "c/s:r", "stream": "s", "field_path": "f"}), "conflicting_arguments"),
+            (json!({"id": "c/s:r", "connection_id": "d", "field_path": "f"}), "conflicting_connection"),
+            (json!({"field_path": "f"}), "missing_argument"),
+            (json!({"stream": "s", "record_id": "r", "field_path": "f"}), "missing_argument"),
+            (json!({"id": "nonsense", "field_path": "f"}), "invalid_id"),
+            (
+                json!({"connection_id": "c", "stream": "a/b", "record_id": "r", "field_path": "f"}),
+                "invalid_id",
+            ),
+        ];
+        for (given, code) in cases {
+            let Value::Object(given) = given else { panic!() };
+            let arguments = Arguments::new("read_record_field", given).unwrap();
+            assert_eq!(record(&arguments).unwrap_err().code(), code);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_fitting_text_is_the_longest_that_fits(text in any::<String>(), max in 2usize..100) {
+            let shown = fitting(&text, max);
+            prop_assert!(text.starts_with(shown));
+            prop_assert!(line::quoted(shown).len() <= max);
+            if let Some(next) = text[shown.len()..].chars().next() {
+                prop_assert!(line::quoted(&text[..shown.len() + next.len_utf8()]).len() > max);
+            }
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! `search`: records by text, the excerpt that matched first.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::{bad_name, json_len, meta_lines, next_page, rows, text_of};
+use crate::mcp::ToolAnswer;
+use crate::mcp::arguments::Arguments;
+use crate::mcp::core::Core;
+use crate::mcp::evidence::ladder::{self, Call, Field, Record, RecordRef};
+use crate::mcp::evidence::{Bounds, envelope, line, marks, rows as row_text, title};
+use crate::mcp::id::{RecordId, check_segment};
+use crate::mcp::source::Source;
+use crate::mcp::tool_error::ToolError;
+use crate::provider::rs::Read;
+
+/// Longest excerpt of one hit, in bytes; what is cut continues by `read_record_field`.
+const EXCERPT_BYTES: usize = 240;
+
+/// Answers a call.
+pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
+    let query = Query::of(&arguments)?;
+    let mut asked = query.limit;
+    let mut body = core.source().get(&query.read(asked)).await?.body;
+    let mut page = Page::of(core.source(), &arguments, body, asked, core.bounds());
+    while let Some(fewer) = page.hits_that_fit() {
+        if asked.is_some_and(|asked| asked <= fewer) {
+            break;
+        }
+        asked = Some(fewer);
+        body = core.source().get(&query.read(asked)).await?.body;
+        page = Page::of(core.source(), &arguments, body, asked, core.bounds());
+    }
+    Ok(ToolAnswer { text: page.text, structured: Some(page.structured), is_error: false, meta: None })
+}
+
+struct Query {
+    limit: Option<u64>,
+    parameters: Read,
+}
+
+impl Query {
+    fn of(arguments: &Arguments) -> Result<Self, ToolError> {
+        let q = arguments.required_text("q", "WORDS")?;
+        let mode = arguments.choice("mode", &["lexical", "semantic", "hybrid"])?;
+        let mut read = match mode {
+            None | Some("lexical") => Read::of(["search"]),
+            Some(mode) => Read::of(["search", mode]),
+        };
+        read.push("q", q);
+        for stream in arguments.texts("streams")?.unwrap_or_default() {
+            check_segment("stream", stream).map_err(|error| bad_name("streams", &error))?;
+            read.push("streams[]", stream);
+        }
+        read = read.with_some("cursor", arguments.text("cursor")?);
+        read.query.extend(arguments.filter()?);
+        read = read.with_some("connection_id", arguments.text("connection_id")?);
+        Ok(Self { limit: arguments.integer("limit", 1, 100)?, parameters: read })
+    }
+
+    fn read(&self, limit: Option<u64>) -> Read {
+        let mut read = self.parameters.clone();
+        if let Some(limit) = limit {
+            read.query.insert(1, ("limit".into(), limit.to_string()));
+        }
+        read
+    }
+}
+
+/// A hit, ready for both views.
+struct Hit {
+    result: Map<String, Value>,
+    name: String,
+    title: String,
+    source: String,
+    evidence: Vec<Evidence>,
+    /// A snippet that no proven match stands behind.
+    snippet: Option<(String, String)>,
+}
+
+/// A proven match window (R4.1).
+struct Evidence {
+    field: String,
+    excerpt: String,
+    complete: bool,
+    read: Call,
+}
+
+struct Page {
+    text: String,
+    structured: Map<String, Value>,
+    hits: usize,
+    fit: usize,
+}
+
+impl Page {
+    fn of(
+        source: &Source,
+        arguments: &Arguments,
+        mut body: Map<String, Value>,
+        asked: Option<u64>,
+        bounds: Bounds,
+    ) -> Self {
+        envelope::prepare(&mut body);
+        let hits = rows(&body).into_iter().map(|hit| Hit::of(source, hit)).collect::<Vec<_>>();
+        let next = next_page(arguments, &body, asked);
+        take_hits_out(&mut body);
+
+        let ladder = hits.iter().filter_map(Hit::to_ladder).collect::<Vec<_>>();
+        let tail = tail(&hits, arguments, &body, next.as_ref());
+        let texts = hits.iter().enumerate().map(|(n, hit)| hit.to_text(n + 1)).collect::<Vec<_>>();
+        let sizes = hits.iter().map(|hit| {
+            json_len(&hit.result)
+                + 1
+                + hit.to_ladder().map_or(0, |record| json_len(&ladder::to_json(&[record])))
+        });
+        let mut room = bounds.structured.saturating_sub(
+            json_len(&body) + next.as_ref().map_or(0, |next| json_len(&next.to_json())) + 120,
+        );
+        let mut text_room = bounds.text.saturating_sub(tail.len());
+        let fit = sizes
+            .zip(&texts)
+            .take_while(|(size, text)| {
+                let fits = *size <= room && text.len() <= text_room;
+                room = room.saturating_sub(*size);
+                text_room = text_room.saturating_sub(text.len());
+                fits
+            })
+            .count();
+        let count = hits.len();
+        let mut text = texts.concat();
+        text.push_str(&tail);
+        text.truncate(text.trim_end().len());
+        let results = hits.into_iter().map(|hit| Value::Object(hit.result)).collect::<Vec<_>>();
+        let mut structured = Map::new();
+        structured.insert("results".into(), results.into());
+        structured.insert("data".into(), Value::Object(body));
+        if let Some(next) = next {
+            structured.insert("next".into(), next.to_json());
+        }
+        if let Some(ladder) = ladder::to_json(&ladder) {
+            structured.insert("content_ladder".into(), ladder);
+        }
+        Self { text, structured, hits: count, fit }
+    }
+
+    fn hits_that_fit(&self) -> Option<u64> {
+        (self.fit < self.hits && self.hits > 1).then(|| self.fit.max(1) as u64)
+    }
+}
+
+/// The envelope without its hits: they live once, in `results`.
+fn take_hits_out(body: &mut Map<String, Value>) {
+    match body.get_mut("data") {
+        Some(Value::Array(_)) => {
+            body.remove("data");
+        }
+        Some(Value::Object(inner)) => {
+            inner.remove("results");
+            inner.remove("data");
+            if inner.is_empty() {
+                body.remove("data");
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Hit {
+    fn of(source: &Source, hit: &Map<String, Value>) -> Self {
+        let id = row_text::record_id(hit, "").or_else(|| id_of_uri(hit));
+        let handle = id.as_ref().and_then(RecordId::handle);
+        let connector_key = text_of(hit, "connector_key").or_else(|| text_of(hit, "connector_id"));
+        let title = title::of(hit, None);
+        let connection = text_of(hit, "connection_id");
+        let evidence = id.as_ref().map_or_else(Vec::new, |id| evidence_of(hit, id, handle.as_deref()));
+        let snippet = snippet_of(hit).filter(|_| evidence.is_empty());
+
+        let mut result = Map::new();
+        result.insert("id".into(), json!(handle.clone().or_else(|| fallback_id(hit)).unwrap_or_default()));
+        result.insert("title".into(), json!(title));
+        result.insert("url".into(), json!(url_of(source, hit, id.as_ref())));
+        if let Some(connection) = connection {
+            result.insert("connection_id".into(), json!(connection));
+        }
+        if let Some(key) = connector_key.filter(|key| !key.contains("://")) {
+            result.insert("connector_key".into(), json!(key));
+        }
+        if let Some(id) = &id {
+            result.insert("stream".into(), json!(id.stream));
+            result.insert("record_id".into(), json!(id.record));
+        }
+        for key in [
+            "display_name",
+            "emitted_at",
+            "sent_at",
+            "matched_fields",
+            "score",
+            "scores",
+            "retrieval_mode",
+            "retrieval_sources",
+        ] {
+            if let Some(value) = hit.get(key) {
+                result.insert(key.into(), value.clone());
+            }
+        }
+        if let Some(first) = evidence.first() {
+            result.insert("snippet".into(), json!({"field": first.field, "text": first.excerpt}));
+        } else if let Some((field, excerpt)) = &snippet {
+            result.insert("snippet".into(), json!({"field": field, "text": excerpt}));
+        }
+
+        let mut name = format!("id={}", line::token(result["id"].as_str().unwrap_or("")));
+        let embeds = id.as_ref().is_some_and(|id| id.is_self_contained() && handle.is_some());
+        if let Some(connection) = connection.filter(|_| !embeds) {
+            let _ = write!(name, " connection_id={}", line::token(connection));
+        }
+        let label = text_of(hit, "display_name");
+        let source_label = label.or(connection).or(connector_key).unwrap_or("").to_owned();
+        let mut labels = String::new();
+        if let Some(key) = connector_key.filter(|key| !key.contains("://")) {
+            let _ = write!(labels, " connector_key={}", line::token(key));
+        }
+        if let Some(label) = label {
+            let _ = write!(labels, " source={}", line::quoted_cut(label, 80).text);
+        }
+        name.push_str(&labels);
+        Self { result, name, title, source: source_label, evidence, snippet }
+    }
+
+    fn to_text(&self, number: usize) -> String {
+        let mut out = String::new();
+        for evidence in &self.evidence {
+            let _ = writeln!(
+                out,
+                "{number}. {}: {}",
+                line::token(&evidence.field),
+                line::quoted(&evidence.excerpt)
+            );
+        }
+        if let Some((field, excerpt)) = &self.snippet {
+            let field = if field.is_empty() { String::new() } else { format!(" {}", line::token(field)) };
+            let _ = writeln!(out, "{number}. snippet{field}: {}", line::quoted(excerpt));
+        }
+        if self.evidence.is_empty() && self.snippet.is_none() {
+            let _ = write!(out, "{number}.");
+        } else {
+            out.push_str("  ");
+        }
+        let _ = writeln!(out, " {} title={}", self.name, line::quoted(&self.title));
+        for evidence in self.evidence.iter().filter(|evidence| !evidence.complete) {
+            let _ = writeln!(out, "   more: {}", evidence.read.to_text());
+        }
+        out
+    }
+
+    fn to_ladder(&self) -> Option<Record> {
+        if self.evidence.is_empty() {
+            return None;
+        }
+        let fields = self.evidence.iter().map(|evidence| Field {
+            path: evidence.field.clone(),
+            preview: Some(evidence.excerpt.clone()),
+            complete: evidence.complete,
+            read: evidence.read.clone(),
+        });
+        Some(Record { id: self.result["id"].as_str().unwrap_or("").to_owned(), fields: fields.collect() })
+    }
+}
+
+/// The match windows that the resource server proved; never one that a snippet only suggests (R4.2).
+fn evidence_of(hit: &Map<String, Value>, id: &RecordId, handle: Option<&str>) -> Vec<Evidence> {
+    let excerpts = hit.get("evidence_excerpts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let connection = id.connection.clone().unwrap_or_default();
+    let mut shown = 0;
+    excerpts
+        .iter()
+        .filter_map(Value::as_object)
+        .filter_map(|excerpt| {
+            let field = text_of(excerpt, "field_path")?;
+            let preview = text_of(excerpt, "preview_text")?;
+            // The first is what the hit is shown for; more of them get less room.
+            let bytes = if shown == 0 { EXCERPT_BYTES } else { EXCERPT_BYTES / 2 };
+            shown += 1;
+            let (text, whole) = marks::excerpt(preview, bytes);
+            let complete = whole && excerpt.get("truncated").and_then(Value::as_bool) != Some(true);
+            let reference = match handle {
+                Some(handle) => RecordRef::Handle(handle),
+                None => RecordRef::Parts(&connection, &id.stream, &id.record),
+            };
+            let mut read = ladder::read_field(&reference, field, 0);
+            if let Some(literal) = marks::first_match(preview) {
+                read.arguments.insert("q".into(), json!(literal));
+            }
+            Some(Evidence { field: field.to_owned(), excerpt: text, complete, read })
+        })
+        .collect()
+}
+
+fn snippet_of(hit: &Map<String, Value>) -> Option<(String, String)> {
+    let (field, text) = match hit.get("snippet")? {
+        Value::String(text) => ("", text.as_str()),
+        Value::Object(snippet) => (text_of(snippet, "field").unwrap_or(""), text_of(snippet, "text")?),
+        _ => return None,
+    };
+    Some((field.to_owned(), marks::excerpt(text, EXCERPT_BYTES).0))
+}
+
+fn id_of_uri(hit: &Map<String, Value>) -> Option<RecordId> {
+    let mut id = RecordId::parse(text_of(hit, "record_uri")?).ok()?;
+    if id.connection.is_none() {
+        id.connection = text_of(hit, "connection_id").map(str::to_owned);
+    }
+    Some(id)
+}
+
+/// An id that is no record handle is passed on as it is, never wrapped (R3.70).
+fn fallback_id(hit: &Map<String, Value>) -> Option<String> {
+    text_of(hit, "id")
+        .or_else(|| text_of(hit, "record_key"))
+        .or_else(|| text_of(hit, "url"))
+        .map(str::to_owned)
+}
+
+/// A declared link of the source, else the provider's own URL of the record; always absolute.
+fn url_of(source: &Source, hit: &Map<String, Value>, id: Option<&RecordId>) -> String {
+    let declared = text_of(hit, "source_url").or_else(|| text_of(hit, "url"));
+    if let Some(url) = declared
+        .and_then(|url| url::Url::parse(url).ok())
+        .filter(|url| matches!(url.scheme(), "https" | "http"))
+    {
+        return url.to_string();
+    }
+    record_url(source, id)
+}
+
+/// The provider's own URL of a record.
+pub fn record_url(source: &Source, id: Option<&RecordId>) -> String {
+    let Some(id) = id else { return source.provider().to_string() };
+    let read = Read::of(["streams", &id.stream, "records", &id.record]);
+    let mut url = source.rs().url_of(&read);
+    if let Some(connection) = &id.connection {
+        url.query_pairs_mut().append_pair("connection_id", connection);
+    }
+    url.to_string()
+}
+
+fn tail(hits: &[Hit], arguments: &Arguments, body: &Map<String, Value>, next: Option<&Call>) -> String {
+    let mut out = String::new();
+    let q = arguments.given().get("q").map_or_else(String::new, |q| line::value(q, 200).text);
+    let more = if body.get("has_more").and_then(Value::as_bool) == Some(true) { ", more exist" } else { "" };
+    let _ = writeln!(out, "{} hits for {q}{more}", hits.len());
+    if !hits.is_empty() {
+        out.push_str("read one: fetch {\"id\":ID}, with the id as it stands\n");
+    }
+    let mut sources: BTreeMap<&str, usize> = BTreeMap::new();
+    for hit in hits {
+        *sources.entry(&hit.source).or_default() += 1;
+    }
+    if sources.len() > 1 {
+        let mix =
+            sources.iter().map(|(source, count)| format!("{} {count}", line::quoted_cut(source, 60).text));
+        let _ = writeln!(out, "sources: {}", mix.collect::<Vec<_>>().join(", "));
+    }
+    meta_lines(&mut out, body);
+    if let Some(next) = next {
+        let _ = writeln!(out, "{}", ladder::next_line(next));
+    }
+    out
+}
