@@ -178,12 +178,12 @@ fn literal(text: &str) -> Option<&str> {
     text.trim_start().strip_prefix('"')?.split('"').next()
 }
 
-/// The error codes that `source` can produce: the literal codes given to `Error::new` and
-/// `Error::failed`, and those that a `fn code` maps to.
+/// The error codes that `source` can produce: the literal codes given to `Error::new`, `Error::failed`
+/// and `ToolError::new`, and those that a `fn code` maps to.
 fn codes(source: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for call in source.split("Error::failed(").skip(1) {
-        found.extend(literal(call));
+    for call in ["Error::failed(", "ToolError::new("] {
+        found.extend(source.split(call).skip(1).filter_map(literal));
     }
     for call in source.split("Error::new(").skip(1) {
         found.extend(call.split_once(',').and_then(|(_, rest)| literal(rest)));
@@ -206,6 +206,8 @@ fn codes_are_found_where_they_are_made() {
         Error::new(
             Kind::Usage,
             \"unknown_command\", format!(\"y\"))
+        ToolError::new(
+            \"invalid_id\", \"z\", \"n\")
         pub const fn code(&self) -> &'static str {
             match self {
                 Self::A { .. } => \"provider_slow\",
@@ -213,7 +215,7 @@ fn codes_are_found_where_they_are_made() {
     }
 ";
     let found: Vec<_> = codes(source).into_iter().collect();
-    assert_eq!(found, ["disk_full", "provider_slow", "unknown_command"]);
+    assert_eq!(found, ["disk_full", "invalid_id", "provider_slow", "unknown_command"]);
 }
 
 /// The codes of README's table: its rows start with one.
