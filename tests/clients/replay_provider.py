@@ -51,10 +51,18 @@ class Provider:
         if not self.flow or not self.reads:
             sys.exit(f"{directory} has no flow {flow}, or no reads of {self.bearer}")
         self.polls = 0
-        self.addresses = [
-            next(one.body[key] for one in self.flow if one.path == path)
-            for path, key in ((RS_METADATA, "resource"), (AS_METADATA, "issuer"))
-        ]
+        resource, issuer = self.recorded(RS_METADATA)["resource"], self.recorded(AS_METADATA)["issuer"]
+        self.addresses = [resource, issuer]
+        # The flow's own token and grant give way to those whose reads are recorded.
+        approved = next(one.body for one in self.flow if one.body and "access_token" in one.body)
+        schema = next(one.body for one in self.reads if one.path == "/v1/schema")
+        self.renamed = {
+            approved["access_token"]: self.bearer,
+            approved["grant_id"]: schema["bearer"]["grant_id"],
+        }
+
+    def recorded(self, path):
+        return next(one.body for one in self.flow if one.path == path)
 
     def answer(self, method, target, bearer):
         parsed = urllib.parse.urlsplit(target)
@@ -105,12 +113,9 @@ def handler(provider):
             bearer = (self.headers.get("authorization") or "").removeprefix("Bearer ")
             status, body = provider.answer(self.command, self.path, bearer)
             text = json.dumps(body)
-            # The flow's own token gives way to the grant whose reads are recorded.
-            if isinstance(body, dict) and "access_token" in body:
-                text = json.dumps({**body, "access_token": provider.bearer})
             own = f"http://127.0.0.1:{self.server.server_port}"
-            for address in provider.addresses:
-                text = text.replace(address, own)
+            for recorded, now in {**provider.renamed, **dict.fromkeys(provider.addresses, own)}.items():
+                text = text.replace(recorded, now)
             data = text.encode()
             self.send_response(status)
             self.send_header("content-type", "application/json")
