@@ -25,6 +25,9 @@ _pdpp() {
             pdpp,man)
                 cmd="pdpp__subcmd__man"
                 ;;
+            pdpp,mcp)
+                cmd="pdpp__subcmd__mcp"
+                ;;
             pdpp__subcmd__help,completions)
                 cmd="pdpp__subcmd__help__subcmd__completions"
                 ;;
@@ -34,6 +37,33 @@ _pdpp() {
             pdpp__subcmd__help,man)
                 cmd="pdpp__subcmd__help__subcmd__man"
                 ;;
+            pdpp__subcmd__help,mcp)
+                cmd="pdpp__subcmd__help__subcmd__mcp"
+                ;;
+            pdpp__subcmd__help__subcmd__mcp,inspect)
+                cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__inspect"
+                ;;
+            pdpp__subcmd__help__subcmd__mcp,serve)
+                cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__serve"
+                ;;
+            pdpp__subcmd__mcp,help)
+                cmd="pdpp__subcmd__mcp__subcmd__help"
+                ;;
+            pdpp__subcmd__mcp,inspect)
+                cmd="pdpp__subcmd__mcp__subcmd__inspect"
+                ;;
+            pdpp__subcmd__mcp,serve)
+                cmd="pdpp__subcmd__mcp__subcmd__serve"
+                ;;
+            pdpp__subcmd__mcp__subcmd__help,help)
+                cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__help"
+                ;;
+            pdpp__subcmd__mcp__subcmd__help,inspect)
+                cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__inspect"
+                ;;
+            pdpp__subcmd__mcp__subcmd__help,serve)
+                cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__serve"
+                ;;
             *)
                 ;;
         esac
@@ -41,7 +71,7 @@ _pdpp() {
 
     case "${cmd}" in
         pdpp)
-            opts="-h -V --cache-dir --help --version completions man help"
+            opts="-h -V --cache-dir --help --version completions man mcp help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -77,7 +107,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help)
-            opts="completions man help"
+            opts="completions man mcp help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -132,6 +162,48 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__help__subcmd__mcp)
+            opts="serve inspect"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__mcp__subcmd__inspect)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__mcp__subcmd__serve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__man)
             opts="-h -V --cache-dir --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -139,6 +211,128 @@ _pdpp() {
                 return 0
             fi
             case "${prev}" in
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp)
+            opts="-h -V --cache-dir --help --version serve inspect help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp__subcmd__help)
+            opts="serve inspect help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp__subcmd__help__subcmd__inspect)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp__subcmd__help__subcmd__serve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp__subcmd__inspect)
+            opts="-h -V --json --budget --cache-dir --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --budget)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp__subcmd__serve)
+            opts="-h -V --provider --grant --cache-dir --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --provider)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grant)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --cache-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

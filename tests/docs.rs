@@ -185,8 +185,10 @@ fn codes(source: &str) -> BTreeSet<String> {
     for call in ["Error::failed(", "ToolError::new("] {
         found.extend(source.split(call).skip(1).filter_map(literal));
     }
-    for call in source.split("Error::new(").skip(1) {
-        found.extend(call.split_once(',').and_then(|(_, rest)| literal(rest)));
+    for (before, call) in source.split("Error::new(").zip(source.split("Error::new(").skip(1)) {
+        if !before.ends_with("io::") && !before.ends_with("Tool") {
+            found.extend(call.split_once(',').and_then(|(_, rest)| literal(rest)));
+        }
     }
     for body in source.split("fn code(").skip(1) {
         let body = body.split("\n    }\n").next().unwrap_or_default();
@@ -196,7 +198,7 @@ fn codes(source: &str) -> BTreeSet<String> {
 }
 
 fn is_code(text: &str) -> bool {
-    text.contains('_') && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
 #[test]
@@ -208,6 +210,7 @@ fn codes_are_found_where_they_are_made() {
             \"unknown_command\", format!(\"y\"))
         ToolError::new(
             \"invalid_id\", \"z\", \"n\")
+        io::Error::new(kind, \"text\")
         pub const fn code(&self) -> &'static str {
             match self {
                 Self::A { .. } => \"provider_slow\",
