@@ -19,6 +19,8 @@ pub enum Kind {
     Refused,
     /// There is no usable credential on this machine. Exit code 78 (`EX_CONFIG`).
     NotConnected,
+    /// The person stopped it (Ctrl-C). Exit code 130, as a shell reports SIGINT.
+    Interrupted,
 }
 
 impl Kind {
@@ -30,6 +32,7 @@ impl Kind {
             Self::Unavailable => 69,
             Self::Refused => 77,
             Self::NotConnected => 78,
+            Self::Interrupted => 130,
         }
     }
 }

@@ -58,6 +58,16 @@ fn escape_into(out: &mut String, c: char) {
     }
 }
 
+/// `text` as one word of a POSIX shell's command line: what a person may copy out of a message, even
+/// if a provider chose it.
+pub fn shell_word(text: &str) -> Cow<'_, str> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&b);
+    if !text.is_empty() && text.bytes().all(plain) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("'{}'", text.replace('\'', r"'\''")))
+}
+
 /// The longest prefix of `text` that has at most `max_bytes` bytes and ends between characters.
 pub fn prefix(text: &str, max_bytes: usize) -> &str {
     &text[..text.floor_char_boundary(max_bytes)]
@@ -74,6 +84,14 @@ mod tests {
         assert_eq!(one_line("a\x1b[31mb\r\nc"), "a\\u{1b}[31mb\\r\\nc");
         assert_eq!(one_line("\u{202e}x\u{200b}\u{e0041}"), "\\u{202e}x\\u{200b}\\u{e0041}");
         assert_eq!(lines("a\n\tb\x07"), "a\n\tb\\u{7}");
+    }
+
+    #[test]
+    fn a_shell_word_is_one_word() {
+        assert_eq!(shell_word("https://a.example/me?x=1"), "'https://a.example/me?x=1'");
+        assert!(matches!(shell_word("grt_1:a.b"), Cow::Borrowed(_)));
+        assert_eq!(shell_word("$(rm -rf ~)'; x"), r"'$(rm -rf ~)'\''; x'");
+        assert_eq!(shell_word(""), "''");
     }
 
     proptest! {

@@ -66,6 +66,16 @@ impl Ui {
         write_line(&self.err, &text::lines(message));
     }
 
+    /// A line on stderr that changes while something is waited for; nothing at all unless a person
+    /// watches. It goes away when dropped; say nothing else meanwhile.
+    pub fn progress(&self) -> Progress {
+        Progress(self.err_is_terminal.then(|| {
+            let bar = indicatif::ProgressBar::new_spinner();
+            bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+            bar
+        }))
+    }
+
     /// Something on the way that deserves attention, to stderr.
     pub fn warn(&self, message: &str) {
         write_line(&self.err, &format!("warning: {}", text::lines(message)));
@@ -85,6 +95,27 @@ impl Ui {
         said.push_str("\n  code: ");
         said.push_str(error.code());
         write_line(&self.err, &said);
+    }
+}
+
+/// A changing line, from [`Ui::progress`].
+pub struct Progress(Option<indicatif::ProgressBar>);
+
+impl Progress {
+    /// Shows `message`, on one line, hidden characters escaped.
+    pub fn say(&self, message: &str) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(text::one_line(message).into_owned());
+            bar.tick();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
     }
 }
 

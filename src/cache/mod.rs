@@ -1,3 +1,420 @@
-//! A credential's life on this machine.
+//! A credential's life on this machine: an index without secrets, and a secret store beside it.
+//!
+//! ```text
+//! <dir>/index.json     what is connected; no secret; enough to say "not connected" (R1.2)
+//! <dir>/lock           one writer at a time, between processes
+//! <dir>/secrets/<id>   one file a credential, unless its secret lives in a keyring
+//! ```
+//!
+//! A credential's secret is written under a fresh id before the index names that id, so the rename of
+//! the index is the one moment in which the new credential replaces the old. Ids that are not (or no
+//! longer) named by a credential stand in the index as discarded until their secret is deleted, so a
+//! process that dies in between leaves the old or the new credential, and no secret that nobody knows.
 
+pub mod credential;
+pub mod index;
+pub mod owner;
 pub mod secret;
+pub mod select;
+pub mod store;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::fs::{DirLock, PrivateDir};
+
+use credential::{Credential, CredentialId, Secrets};
+use index::{Index, RegisteredClient};
+use secret::AccessToken;
+use store::file::FileStore;
+use store::{SecretStore, StoreError, StoreKind};
+
+/// Credentials are kept here. Cheap to open and to clone; nothing is touched until it is asked.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    dir: PathBuf,
+}
+
+/// What [`Cache::store`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// The first credential for this grant.
+    Added,
+    /// The same grant was there already; its older token is gone from this machine.
+    Replaced,
+}
+
+impl Cache {
+    const INDEX: &str = "index.json";
+    const LOCK: &str = "lock";
+    /// Bound of the index, in bytes; a thousand credentials are far below it.
+    const MAX_INDEX: u64 = 4 << 20;
+
+    /// The platform's own place: not roaming, since a secret belongs to one machine.
+    ///
+    /// # Errors
+    /// If this machine has no home directory for the user.
+    pub fn default_dir() -> Result<PathBuf> {
+        directories::ProjectDirs::from("", "", "pdpp")
+            .map(|dirs| dirs.data_local_dir().to_owned())
+            .ok_or_else(|| {
+                Error::failed("no_home", "There is no home directory to keep credentials in")
+                    .hint("Name a directory: --cache-dir DIR, or PDPP_CACHE_DIR")
+            })
+    }
+
+    /// The cache in `dir`, which need not exist. Touches nothing.
+    ///
+    /// # Errors
+    /// If `dir` cannot be made absolute.
+    pub fn open(dir: &Path) -> Result<Self> {
+        let dir = std::path::absolute(dir).map_err(|error| unreadable(dir, error))?;
+        Ok(Self { dir })
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Where new secrets go.
+    pub const fn store_kind(&self) -> StoreKind {
+        StoreKind::File
+    }
+
+    /// What is connected, from the index alone: no secret, no keyring, no directory walk. Empty if
+    /// there is no cache yet.
+    ///
+    /// # Errors
+    /// If the index cannot be read, is damaged, or was written by a newer version.
+    pub fn credentials(&self) -> Result<Vec<Credential>> {
+        Ok(self.read_index()?.credentials)
+    }
+
+    /// The bearer of `credential`, from its secret store. Read it late: for the first call, not at start.
+    ///
+    /// # Errors
+    /// If the secret is gone or cannot be read. If another process replaced the credential since the
+    /// index was read, the newer one's bearer is given.
+    // Async, since a keyring (unlike a file) may make the caller wait.
+    #[allow(clippy::unused_async, reason = "a keyring is waited for")]
+    pub async fn bearer(&self, credential: &Credential) -> Result<AccessToken> {
+        if let Some(secrets) = self.secrets_of(credential)? {
+            return Ok(secrets.access_token);
+        }
+        let now = self.credentials()?.into_iter().find(|other| other.is_same_grant(credential));
+        if let Some(newer) = now.filter(|newer| newer.id != credential.id)
+            && let Some(secrets) = self.secrets_of(&newer)?
+        {
+            return Ok(secrets.access_token);
+        }
+        Err(Error::new(
+            crate::error::Kind::NotConnected,
+            "secret_missing",
+            format!("The token for {} is no longer on this machine", credential.provider),
+        )
+        .hint(format!("pdpp connect {}", credential.provider)))
+    }
+
+    /// The client id that was registered with `issuer` before.
+    ///
+    /// # Errors
+    /// As [`Cache::credentials`].
+    pub fn client_id(&self, issuer: &str) -> Result<Option<String>> {
+        let clients = self.read_index()?.clients;
+        Ok(clients.into_iter().find(|client| client.issuer == issuer).map(|client| client.client_id))
+    }
+
+    /// Keeps `credential` and its `secrets`, replacing the same grant of the same provider and no other.
+    /// `client` is remembered for its issuer.
+    ///
+    /// # Errors
+    /// Whatever the disk says; the cache is then as it was before.
+    pub fn store(
+        &self,
+        credential: Credential,
+        secrets: &Secrets,
+        client: Option<RegisteredClient>,
+    ) -> Result<Stored> {
+        let writer = self.writer()?;
+        let mut index = self.read_index()?;
+        let store = self.secret_store(credential.store);
+
+        // Named as discarded first: should this process die now, the next writer deletes the secret.
+        self.delete_discarded(&mut index);
+        index.discard(&credential);
+        writer.write(&index)?;
+        let id = credential.id.clone();
+        store.put(&id, &secrets.to_text()).map_err(|error| self.store_failed(error))?;
+
+        index.discarded.retain(|discarded| discarded.id != id);
+        if let Some(client) = client {
+            index.remember_client(client);
+        }
+        let stored = index.put(credential);
+        writer.write(&index)?;
+
+        // The new credential is in place; a leftover that cannot be deleted now is deleted next time.
+        if !index.discarded.is_empty() {
+            self.delete_discarded(&mut index);
+            let _ = writer.write(&index);
+        }
+        Ok(stored)
+    }
+
+    fn delete_discarded(&self, index: &mut Index) {
+        index.discarded.retain(|discarded| {
+            let deleted = self.secret_store(discarded.store).delete(&discarded.id);
+            if let Err(error) = &deleted {
+                tracing::warn!(%error, "an old secret could not be deleted; it will be tried again");
+            }
+            deleted.is_err()
+        });
+    }
+
+    fn secrets_of(&self, credential: &Credential) -> Result<Option<Secrets>> {
+        let text = self
+            .secret_store(credential.store)
+            .get(&credential.id)
+            .map_err(|error| self.store_failed(error))?;
+        let Some(text) = text else { return Ok(None) };
+        Secrets::from_text(&text).map(Some).ok_or_else(|| {
+            Error::failed(
+                "secret_damaged",
+                format!("The stored token for {} is damaged", credential.provider),
+            )
+            .hint(format!("pdpp connect {}", credential.provider))
+        })
+    }
+
+    fn secret_store(&self, kind: StoreKind) -> impl SecretStore + use<> {
+        match kind {
+            StoreKind::File => FileStore::new(&self.dir),
+        }
+    }
+
+    fn store_failed(&self, error: StoreError) -> Error {
+        Error::failed("secret_store_failed", "The secret store could not be used")
+            .because(error)
+            .hint(format!("Check that you own {} and that its disk has room", self.dir.display()))
+    }
+
+    fn read_index(&self) -> Result<Index> {
+        let read = PrivateDir::open(&self.dir).and_then(|dir| dir.read(Self::INDEX, Self::MAX_INDEX));
+        match read {
+            Ok(bytes) => Index::parse(&bytes).map_err(|error| error.told(&self.dir.join(Self::INDEX))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Index::default()),
+            Err(error) => Err(unreadable(&self.dir, error)),
+        }
+    }
+
+    fn writer(&self) -> Result<IndexWriter> {
+        let dir = PrivateDir::create(&self.dir).map_err(|error| unwritable(&self.dir, error))?;
+        let lock = dir.lock(Self::LOCK).map_err(|error| unwritable(&self.dir, error))?;
+        Ok(IndexWriter { dir, _lock: lock })
+    }
+}
+
+/// The right to change the index: holds the lock between processes.
+struct IndexWriter {
+    dir: PrivateDir,
+    _lock: DirLock,
+}
+
+impl IndexWriter {
+    fn write(&self, index: &Index) -> Result<()> {
+        let bytes = index.to_bytes().map_err(|error| unwritable(self.dir.path(), error.into()))?;
+        self.dir.write(Cache::INDEX, &bytes).map_err(|error| unwritable(self.dir.path(), error))
+    }
+}
+
+/// A fresh id for a credential.
+///
+/// # Errors
+/// If the machine gives no random bytes.
+pub fn new_credential_id() -> Result<CredentialId> {
+    CredentialId::random()
+        .map_err(|error| Error::failed("no_randomness", "This machine gave no random bytes").because(error))
+}
+
+fn unreadable(dir: &Path, error: io::Error) -> Error {
+    Error::failed("cache_unreadable", format!("The credential cache {} cannot be read", dir.display()))
+        .because(error)
+        .hint("Give it back to your user, or name another directory with --cache-dir")
+}
+
+fn unwritable(dir: &Path, error: io::Error) -> Error {
+    Error::failed("cache_unwritable", format!("The credential cache {} cannot be written", dir.display()))
+        .because(error)
+        .hint("Make room or give it back to your user, or name another directory with --cache-dir")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::credential::tests::credential;
+    use super::*;
+
+    fn cache() -> (tempfile::TempDir, Cache) {
+        let root = tempfile::tempdir().unwrap();
+        let cache = Cache::open(&root.path().join("pdpp")).unwrap();
+        (root, cache)
+    }
+
+    fn secrets(token: &str) -> Secrets {
+        Secrets::new(AccessToken::new(token.to_owned()).unwrap(), None)
+    }
+
+    async fn bearer(cache: &Cache, credential: &Credential) -> String {
+        cache.bearer(credential).await.unwrap().expose_bearer().to_owned()
+    }
+
+    fn secret_files(cache: &Cache) -> usize {
+        std::fs::read_dir(cache.dir().join("secrets")).map_or(0, Iterator::count)
+    }
+
+    #[test]
+    fn nothing_is_created_by_reading() {
+        let (root, cache) = cache();
+        assert_eq!(cache.credentials().unwrap(), []);
+        assert_eq!(cache.client_id("https://as.example").unwrap(), None);
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+
+    #[tokio::test]
+    async fn the_same_grant_is_replaced_and_never_another() {
+        let (_root, cache) = cache();
+        let first = credential("https://a.example/t1", "g1");
+        let other_grant = credential("https://a.example/t1", "g2");
+        let other_tenant = credential("https://a.example/t2", "g1");
+        for (credential, token) in [(&first, "one"), (&other_grant, "two"), (&other_tenant, "three")] {
+            assert_eq!(cache.store(credential.clone(), &secrets(token), None).unwrap(), Stored::Added);
+        }
+        let again = credential("https://a.example/t1", "g1");
+        assert_ne!(again.id, first.id);
+        assert_eq!(cache.store(again.clone(), &secrets("four"), None).unwrap(), Stored::Replaced);
+
+        assert_eq!(cache.credentials().unwrap().len(), 3);
+        assert_eq!(secret_files(&cache), 3, "the replaced token is gone");
+        assert_eq!(bearer(&cache, &again).await, "four");
+        assert_eq!(bearer(&cache, &other_grant).await, "two");
+        assert_eq!(bearer(&cache, &other_tenant).await, "three");
+        // A process that read the index before still gets the grant's bearer.
+        assert_eq!(bearer(&cache, &first).await, "four");
+    }
+
+    #[tokio::test]
+    async fn a_missing_secret_says_reconnect() {
+        let (_root, cache) = cache();
+        let one = credential("https://a.example", "g1");
+        cache.store(one.clone(), &secrets("canary"), None).unwrap();
+        std::fs::remove_dir_all(cache.dir().join("secrets")).unwrap();
+        let error = cache.bearer(&one).await.unwrap_err();
+        assert_eq!((error.code(), error.kind().exit_code()), ("secret_missing", 78));
+        assert_eq!(error.next_step(), Some("pdpp connect https://a.example"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn r8_4_files_are_private_and_the_index_holds_no_secret() {
+        use std::os::unix::fs::MetadataExt;
+        let (_root, cache) = cache();
+        cache.store(credential("https://a.example", "g1"), &secrets("canary-4711"), None).unwrap();
+        let mut seen = Vec::new();
+        let mut todo = vec![cache.dir().to_owned()];
+        while let Some(path) = todo.pop() {
+            let found = std::fs::metadata(&path).unwrap();
+            let wanted = if found.is_dir() { 0o700 } else { 0o600 };
+            assert_eq!(found.mode() & 0o777, wanted, "{}", path.display());
+            if found.is_dir() {
+                todo.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            } else if std::fs::read_to_string(&path).unwrap().contains("canary-4711") {
+                seen.push(path);
+            }
+        }
+        assert_eq!(seen.len(), 1, "the token is in one place: {seen:?}");
+        assert!(seen[0].starts_with(cache.dir().join("secrets")));
+    }
+
+    #[tokio::test]
+    async fn a_death_between_secret_and_index_leaves_the_old_credential_and_is_cleaned_up() {
+        let (_root, cache) = cache();
+        let old = credential("https://a.example", "g1");
+        cache.store(old.clone(), &secrets("old"), None).unwrap();
+
+        // As far as `store` gets before its commit.
+        let died = credential("https://a.example", "g1");
+        let writer = cache.writer().unwrap();
+        let mut index = cache.read_index().unwrap();
+        index.discard(&died);
+        writer.write(&index).unwrap();
+        cache.secret_store(died.store).put(&died.id, &secrets("died").to_text()).unwrap();
+        drop(writer);
+
+        assert_eq!(cache.credentials().unwrap(), [old.clone()]);
+        assert_eq!(bearer(&cache, &old).await, "old");
+        assert_eq!(secret_files(&cache), 2);
+        cache.store(credential("https://b.example", "g1"), &secrets("b"), None).unwrap();
+        assert_eq!(secret_files(&cache), 2, "the dead process's secret was deleted");
+        assert_eq!(bearer(&cache, &old).await, "old");
+    }
+
+    #[tokio::test]
+    async fn a_store_that_fails_leaves_the_cache_as_it_was() {
+        let (_root, cache) = cache();
+        let old = credential("https://a.example", "g1");
+        cache.store(old.clone(), &secrets("old"), None).unwrap();
+        let fresh = credential("https://a.example", "g1");
+        // Something is in the way of the new secret's file.
+        std::fs::create_dir(cache.dir().join("secrets").join(fresh.id.as_str())).unwrap();
+        let error = cache.store(fresh, &secrets("new"), None).unwrap_err();
+        assert_eq!(error.code(), "secret_store_failed");
+        assert_eq!(cache.credentials().unwrap(), [old.clone()]);
+        assert_eq!(bearer(&cache, &old).await, "old");
+    }
+
+    #[test]
+    fn many_writers_lose_nothing() {
+        let (_root, cache) = cache();
+        std::thread::scope(|scope| {
+            for n in 0..8 {
+                let cache = &cache;
+                scope.spawn(move || {
+                    let one = credential("https://a.example", &format!("g{n}"));
+                    cache.store(one, &secrets("t"), None).unwrap();
+                });
+            }
+        });
+        assert_eq!(cache.credentials().unwrap().len(), 8);
+        assert_eq!(secret_files(&cache), 8);
+    }
+
+    #[test]
+    fn a_client_id_is_remembered_per_issuer() {
+        let (_root, cache) = cache();
+        let client = |issuer: &str, id: &str| {
+            Some(RegisteredClient { issuer: issuer.to_owned(), client_id: id.to_owned() })
+        };
+        let one = || credential("https://a.example", "g1");
+        cache.store(one(), &secrets("t"), client("https://as.example", "c1")).unwrap();
+        cache.store(one(), &secrets("t"), client("https://other.example", "c2")).unwrap();
+        cache.store(one(), &secrets("t"), client("https://as.example", "c3")).unwrap();
+        assert_eq!(cache.client_id("https://as.example").unwrap().as_deref(), Some("c3"));
+        assert_eq!(cache.client_id("https://other.example").unwrap().as_deref(), Some("c2"));
+        assert_eq!(cache.client_id("https://third.example").unwrap(), None);
+    }
+
+    #[test]
+    fn damaged_and_newer_indexes_are_refused_and_left_alone() {
+        let (_root, cache) = cache();
+        let one = || credential("https://a.example", "g1");
+        cache.store(one(), &secrets("t"), None).unwrap();
+        let index = cache.dir().join("index.json");
+        for (text, code) in [("{", "cache_damaged"), (r#"{"version":7,"x":1}"#, "cache_too_new")] {
+            std::fs::write(&index, text).unwrap();
+            assert_eq!(cache.credentials().unwrap_err().code(), code);
+            assert_eq!(cache.store(one(), &secrets("t"), None).unwrap_err().code(), code);
+            assert_eq!(std::fs::read_to_string(&index).unwrap(), text);
+        }
+    }
+}

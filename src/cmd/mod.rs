@@ -3,11 +3,13 @@
 #![allow(missing_docs, clippy::doc_markdown, reason = "doc comments here are help texts")]
 
 pub mod completions;
+pub mod connect;
 pub mod man;
 pub mod mcp;
 
 use clap::{Parser, Subcommand};
 
+use crate::cache::Cache;
 use crate::error::Result;
 use crate::ui::Ui;
 
@@ -36,9 +38,23 @@ pub struct Global {
     pub cache_dir: Option<std::path::PathBuf>,
 }
 
+impl Global {
+    /// The credential cache that these options name. Touches nothing yet.
+    ///
+    /// # Errors
+    /// If there is no place to keep credentials.
+    pub fn cache(&self) -> Result<Cache> {
+        match &self.cache_dir {
+            Some(dir) => Cache::open(dir),
+            None => Cache::open(&Cache::default_dir()?),
+        }
+    }
+}
+
 /// What `pdpp` does.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Connect(connect::Args),
     Completions(completions::Args),
     Man(man::Args),
     Mcp(mcp::Args),
@@ -50,6 +66,7 @@ pub enum Command {
 /// What the command failed with; the caller says it and picks the exit code from its kind.
 pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
     match cli.command {
+        Command::Connect(args) => connect::run(&args, &cli.global, ui),
         Command::Completions(args) => completions::run(&args, ui),
         Command::Man(args) => man::run(&args, ui),
         Command::Mcp(args) => mcp::run(&args, &cli.global, ui),

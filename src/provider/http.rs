@@ -4,8 +4,11 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use serde_json::{Map, Value};
 use url::Url;
+
+const JSON: &str = "application/json";
 
 /// Bounds of one exchange.
 #[derive(Debug, Clone, Copy)]
@@ -105,6 +108,31 @@ pub enum HttpError {
     Setup(String),
 }
 
+impl Answer {
+    /// The body as a JSON object.
+    ///
+    /// # Errors
+    /// What it is instead: a media type, or why the JSON did not parse.
+    pub fn object(&self) -> Result<Map<String, Value>, String> {
+        match serde_json::from_slice(&self.body) {
+            Ok(Value::Object(object)) => Ok(object),
+            Ok(_) => Err("JSON that is not an object".to_owned()),
+            Err(error) => {
+                let media_type = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+                Err(match media_type {
+                    Some(media_type) if !media_type.contains("json") => media_type.to_owned(),
+                    _ => format!("malformed JSON ({error})"),
+                })
+            }
+        }
+    }
+
+    /// Whether the status says success.
+    pub const fn is_success(&self) -> bool {
+        self.status >= 200 && self.status < 300
+    }
+}
+
 impl HttpError {
     /// The stable code that people and models see.
     pub const fn code(&self) -> &'static str {
@@ -172,6 +200,23 @@ impl Http {
             Ok(answer) => answer,
             Err(_) => Err(HttpError::TimedOut { origin, after: self.limits.total }),
         }
+    }
+
+    /// `GET`s a JSON document, without any credential.
+    ///
+    /// # Errors
+    /// As [`Http::send`].
+    pub async fn get_json(&self, url: Url) -> Result<Answer, HttpError> {
+        self.send(self.request(reqwest::Method::GET, url)?.header(ACCEPT, JSON)).await
+    }
+
+    /// `POST`s a JSON document, without any credential but what the document holds.
+    ///
+    /// # Errors
+    /// As [`Http::send`].
+    pub async fn post_json(&self, url: Url, document: &serde_json::Value) -> Result<Answer, HttpError> {
+        let request = self.request(reqwest::Method::POST, url)?;
+        self.send(request.header(ACCEPT, JSON).header(CONTENT_TYPE, JSON).body(document.to_string())).await
     }
 
     fn explain(&self, origin: &str, error: &reqwest::Error) -> HttpError {

@@ -1,5 +1,8 @@
 //! A PDPP provider as its client sees it: where it is, how to get a grant from it, how to read.
 
+pub mod approve;
+pub mod discovery;
 pub mod http;
+pub mod register;
 pub mod rs;
 pub mod url;

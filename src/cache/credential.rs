@@ -1,0 +1,386 @@
+//! What is known about a credential without its secret, and the secret as the store keeps it.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::secret::AccessToken;
+use super::store::StoreKind;
+use crate::provider::http::Http;
+use crate::provider::rs::{ForeignQueryBase, ResourceServer};
+use crate::provider::url::ProviderUrl;
+use crate::text;
+
+/// Names a credential's secret in its store: 32 lowercase hexadecimal digits, drawn at random for each
+/// stored token. Nothing that a provider says is part of it, so it is always one plain file name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CredentialId(String);
+
+/// The text is not a [`CredentialId`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a credential id: it must be 32 lowercase hexadecimal digits")]
+pub struct NotACredentialId;
+
+impl CredentialId {
+    /// A fresh one: 128 random bits.
+    ///
+    /// # Errors
+    /// If the machine gives no random bytes.
+    pub fn random() -> Result<Self, getrandom::Error> {
+        use fmt::Write as _;
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)?;
+        let mut id = String::with_capacity(32);
+        for byte in bytes {
+            let _ = write!(id, "{byte:02x}");
+        }
+        Ok(Self(id))
+    }
+
+    /// The digits: the secret's name in its store, and in the file store the file's name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for CredentialId {
+    type Error = NotACredentialId;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let hex = text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        if hex { Ok(Self(text)) } else { Err(NotACredentialId) }
+    }
+}
+
+impl From<CredentialId> for String {
+    fn from(id: CredentialId) -> Self {
+        id.0
+    }
+}
+
+/// A grant's id, as its provider names it: any visible text of 1 to 512 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct GrantId(String);
+
+/// The text is not a [`GrantId`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a grant id: it must be 1 to 512 bytes without hidden characters")]
+pub struct NotAGrantId;
+
+impl GrantId {
+    /// The id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for GrantId {
+    type Error = NotAGrantId;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let fine = (1..=512).contains(&text.len()) && !text.chars().any(text::is_hidden);
+        if fine { Ok(Self(text)) } else { Err(NotAGrantId) }
+    }
+}
+
+impl From<GrantId> for String {
+    fn from(id: GrantId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for GrantId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a token may do, as its provider says; never guessed from the token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenKind {
+    /// One grant; the only kind that this program reads with.
+    Client,
+    /// Several grants; good for the provider's own `/mcp` only.
+    McpPackage,
+    /// Everything of the owner's: refused wherever it turns up (R1.3).
+    Owner,
+}
+
+impl TokenKind {
+    /// The kind that a provider's `name` stands for.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "client" => Some(Self::Client),
+            "mcp_package" => Some(Self::McpPackage),
+            "owner" => Some(Self::Owner),
+            _ => None,
+        }
+    }
+}
+
+/// One source in a grant, in a few words: enough to name it to a person, not to build a query.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GrantedSource {
+    /// `source.id`: a URI.
+    pub id: Option<String>,
+    /// `source.kind`.
+    pub kind: Option<String>,
+    /// The connector's short key.
+    pub connector_key: Option<String>,
+    /// The configured connections that the grant covers.
+    pub connections: Vec<GrantedConnection>,
+    /// Names of granted streams: the first [`GrantedSource::MAX_STREAMS`].
+    pub streams: Vec<String>,
+    /// How many streams are granted.
+    pub stream_count: usize,
+}
+
+/// One configured connection of a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantedConnection {
+    /// `connection_id`.
+    pub id: String,
+    /// What the owner calls it.
+    pub display_name: Option<String>,
+}
+
+impl GrantedSource {
+    /// Stream names kept, so that the index stays small.
+    pub const MAX_STREAMS: usize = 200;
+
+    /// What to call it: the owner's names for its connections, else its short key, else its URI.
+    pub fn label(&self) -> String {
+        let names: Vec<&str> = self.connections.iter().filter_map(|c| c.display_name.as_deref()).collect();
+        if !names.is_empty() {
+            return names.join(", ");
+        }
+        self.connector_key.clone().or_else(|| self.id.clone()).unwrap_or_else(|| "unnamed source".to_owned())
+    }
+}
+
+/// A credential as the index holds it: everything but the secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Credential {
+    /// Names its secret; another one each time the token is replaced.
+    pub id: CredentialId,
+    /// Where its secret lives.
+    pub store: StoreKind,
+    /// The provider it was issued for, and the only one it is sent to.
+    pub provider: ProviderUrl,
+    /// The grant it stands for. Provider and grant together are what a credential is known by.
+    pub grant_id: GrantId,
+    /// Where to read: absolute, below the provider (`…/v1`).
+    #[serde(with = "url_as_text")]
+    pub query_base: Url,
+    /// The authorization server that issued it.
+    pub issuer: String,
+    /// The client it was issued to.
+    #[serde(default)]
+    pub client_id: Option<String>,
+    /// What it may do.
+    pub token_kind: TokenKind,
+    /// What to call it.
+    pub label: String,
+    /// What was granted, in short.
+    #[serde(default)]
+    pub sources: Vec<GrantedSource>,
+    /// `continuous`, `single_use` or what else the provider calls it.
+    #[serde(default)]
+    pub access_mode: Option<String>,
+    /// When the grant was issued.
+    #[serde(default)]
+    pub issued_at: Option<Timestamp>,
+    /// When the grant ends; `None` if it was given without an end.
+    #[serde(default)]
+    pub grant_expires_at: Option<Timestamp>,
+    /// When the token ends, where that was said apart from the grant.
+    #[serde(default)]
+    pub token_expires_at: Option<Timestamp>,
+    /// Whether a refresh token lies beside the access token.
+    #[serde(default)]
+    pub refreshable: bool,
+}
+
+impl Credential {
+    /// When it stops being of use: the grant's end or the token's, whichever is first.
+    // This version does not refresh, so a refreshable token's end counts too.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        match (self.grant_expires_at, self.token_expires_at) {
+            (Some(grant), Some(token)) => Some(grant.min(token)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Whether it is of no use any more at `now`.
+    pub fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires_at().is_some_and(|end| end <= now)
+    }
+
+    /// Whether `other` stands for the same grant of the same provider.
+    pub fn is_same_grant(&self, other: &Self) -> bool {
+        self.provider == other.provider && self.grant_id == other.grant_id
+    }
+
+    /// How many streams are granted.
+    pub fn stream_count(&self) -> usize {
+        self.sources.iter().map(|source| source.stream_count).sum()
+    }
+
+    /// The resource server it is good for.
+    ///
+    /// # Errors
+    /// [`ForeignQueryBase`], if someone edited the index.
+    pub fn resource_server(&self, http: Http) -> Result<ResourceServer, ForeignQueryBase> {
+        ResourceServer::new(http, &self.provider, self.query_base.clone())
+    }
+}
+
+/// A credential's secrets, stored and replaced together.
+#[derive(Debug, Clone)]
+pub struct Secrets {
+    /// What authorizes a read.
+    pub access_token: AccessToken,
+    /// What gets the next access token.
+    pub refresh_token: Option<SecretString>,
+}
+
+/// The stored form: JSON, so that an older secret is still read once there is more to keep.
+#[derive(Serialize, Deserialize)]
+struct SecretText {
+    access_token: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refresh_token: Option<String>,
+}
+
+impl Secrets {
+    /// Puts them together.
+    pub const fn new(access_token: AccessToken, refresh_token: Option<SecretString>) -> Self {
+        Self { access_token, refresh_token }
+    }
+
+    /// As the store keeps them.
+    pub fn to_text(&self) -> SecretString {
+        let text = SecretText {
+            access_token: self.access_token.expose_bearer().to_owned(),
+            refresh_token: self.refresh_token.as_ref().map(|token| token.expose_secret().to_owned()),
+        };
+        // Two strings always serialise.
+        SecretString::from(serde_json::to_string(&text).unwrap_or_default())
+    }
+
+    /// From what the store kept; `None` if that is something else.
+    pub fn from_text(text: &SecretString) -> Option<Self> {
+        let text: SecretText = serde_json::from_str(text.expose_secret()).ok()?;
+        let access_token = AccessToken::new(text.access_token).ok()?;
+        Some(Self { access_token, refresh_token: text.refresh_token.map(SecretString::from) })
+    }
+}
+
+mod url_as_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use url::Url;
+
+    pub(super) fn serialize<S: Serializer>(url: &Url, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(url.as_str())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Url, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A made-up credential with a fresh id.
+    pub(crate) fn credential(provider: &str, grant: &str) -> Credential {
+        let provider: ProviderUrl = provider.parse().unwrap();
+        Credential {
+            id: CredentialId::random().unwrap(),
+            store: StoreKind::File,
+            query_base: format!("{provider}/v1").parse().unwrap(),
+            provider,
+            grant_id: grant.to_owned().try_into().unwrap(),
+            issuer: "https://as.example".to_owned(),
+            client_id: Some("c1".to_owned()),
+            token_kind: TokenKind::Client,
+            label: "Diary".to_owned(),
+            sources: Vec::new(),
+            access_mode: Some("continuous".to_owned()),
+            issued_at: None,
+            grant_expires_at: None,
+            token_expires_at: None,
+            refreshable: false,
+        }
+    }
+
+    #[test]
+    fn the_first_end_counts() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let mut one = credential("https://a.example", "g");
+        assert!(!one.is_expired(at(i64::from(i32::MAX))), "no end");
+        one.grant_expires_at = Some(at(100));
+        assert!(!one.is_expired(at(99)) && one.is_expired(at(100)));
+        one.token_expires_at = Some(at(50));
+        assert_eq!(one.expires_at(), Some(at(50)));
+    }
+
+    #[test]
+    fn an_edited_query_base_gets_no_bearer() {
+        let mut one = credential("https://a.example/t1", "g");
+        assert!(one.resource_server(Http::new(crate::provider::http::Limits::default())).is_ok());
+        one.query_base = "https://a.example/t2/v1".parse().unwrap();
+        assert!(one.resource_server(Http::new(crate::provider::http::Limits::default())).is_err());
+    }
+
+    #[test]
+    fn secrets_come_back_and_never_show() {
+        let token = AccessToken::new("canary-at".to_owned()).unwrap();
+        let secrets = Secrets::new(token, Some(SecretString::from("canary-rt")));
+        assert!(!format!("{secrets:?}").contains("canary"));
+        let back = Secrets::from_text(&secrets.to_text()).unwrap();
+        assert_eq!(back.access_token.expose_bearer(), "canary-at");
+        assert_eq!(back.refresh_token.unwrap().expose_secret(), "canary-rt");
+        assert!(Secrets::from_text(&SecretString::from("{}")).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn a_credential_id_is_one_plain_file_name(text in ".{0,40}|[0-9a-f./\\\\]{32}|[0-9a-f]{32}") {
+            if let Ok(id) = CredentialId::try_from(text.clone()) {
+                prop_assert_eq!(id.as_str(), text.as_str());
+                let path = std::path::Path::new(id.as_str());
+                prop_assert_eq!(path.components().count(), 1);
+                prop_assert_eq!(path.file_name().unwrap().to_str().unwrap(), text.as_str());
+            } else {
+                prop_assert!(!(text.len() == 32 && text.bytes().all(|b| b"0123456789abcdef".contains(&b))));
+            }
+        }
+
+        #[test]
+        fn a_grant_id_is_bounded_and_visible(text in any::<String>()) {
+            match GrantId::try_from(text.clone()) {
+                Ok(id) => prop_assert_eq!(String::from(id), text),
+                Err(NotAGrantId) => prop_assert!(
+                    text.is_empty() || text.len() > 512 || text.chars().any(text::is_hidden)
+                ),
+            }
+        }
+    }
+
+    #[test]
+    fn random_ids_are_ids_and_differ() {
+        let (one, other) = (CredentialId::random().unwrap(), CredentialId::random().unwrap());
+        assert_ne!(one, other);
+        assert_eq!(CredentialId::try_from(one.as_str().to_owned()), Ok(one));
+    }
+}

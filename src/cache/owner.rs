@@ -1,0 +1,56 @@
+//! Owner credentials in the environment stop whatever serves a model (R1.3).
+
+use std::ffi::{OsStr, OsString};
+
+use crate::error::{Error, Kind, Result};
+
+/// What the names of owner and control-plane credentials begin with.
+const PREFIXES: [&str; 2] = ["PDPP_OWNER_", "PDPP_CONTROL_"];
+
+/// Refuses to go on if this process was given an owner credential. Only names are looked at; no value
+/// is ever read.
+///
+/// # Errors
+/// [`Kind::Refused`], `owner_credential_in_environment`, naming the variable.
+pub fn refuse_owner_credentials_in_environment() -> Result<()> {
+    refuse(std::env::vars_os().map(|(name, _)| name))
+}
+
+fn refuse(names: impl Iterator<Item = OsString>) -> Result<()> {
+    // The first by name, so that the same environment gives the same message.
+    let Some(name) = names.filter(|name| is_owner(name)).min() else { return Ok(()) };
+    let name = name.to_string_lossy();
+    Err(Error::new(
+        Kind::Refused,
+        "owner_credential_in_environment",
+        format!("{name} is set, and an agent must never have an owner's credential within reach"),
+    )
+    .hint(format!("Start it without that variable: env -u {name} pdpp …")))
+}
+
+fn is_owner(name: &OsStr) -> bool {
+    // Windows' names are case-insensitive; nothing else begins so in lower case either.
+    let name = name.to_string_lossy().to_ascii_uppercase();
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(names: &[&str]) -> Option<Error> {
+        refuse(names.iter().map(OsString::from)).err()
+    }
+
+    #[test]
+    fn r1_3_any_owner_or_control_variable_is_refused_by_name() {
+        assert!(refused(&[]).is_none());
+        assert!(refused(&["PATH", "PDPP_CACHE_DIR", "PDPP_OWNER", "MY_PDPP_OWNER_TOKEN"]).is_none());
+        for name in ["PDPP_OWNER_TOKEN", "PDPP_OWNER_", "PDPP_CONTROL_PLANE_KEY", "pdpp_owner_token"] {
+            let error = refused(&["PATH", name]).unwrap();
+            assert_eq!(error.code(), "owner_credential_in_environment");
+            assert_eq!(error.kind().exit_code(), 77);
+            assert!(error.message().contains(name));
+        }
+    }
+}

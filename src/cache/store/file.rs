@@ -1,0 +1,97 @@
+//! Secrets as private files: one a credential, 0600 in a 0700 directory, replaced atomically.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use secrecy::{ExposeSecret, SecretString, zeroize::Zeroize};
+
+use super::{SecretStore, StoreError};
+use crate::cache::credential::CredentialId;
+use crate::fs::PrivateDir;
+
+/// The file store of a cache directory.
+#[derive(Debug, Clone)]
+pub struct FileStore {
+    dir: PathBuf,
+}
+
+impl FileStore {
+    /// Bound of one secret, in bytes: two tokens of the longest kind with room to spare.
+    const MAX: u64 = 64 << 10;
+
+    /// The store below the cache directory `cache`. Touches nothing.
+    pub fn new(cache: &Path) -> Self {
+        Self { dir: cache.join("secrets") }
+    }
+}
+
+impl SecretStore for FileStore {
+    fn get(&self, id: &CredentialId) -> Result<Option<SecretString>, StoreError> {
+        match PrivateDir::open(&self.dir).and_then(|dir| dir.read(id.as_str(), Self::MAX)) {
+            Ok(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => Ok(Some(SecretString::from(text))),
+                Err(error) => {
+                    error.into_bytes().zeroize();
+                    Err(StoreError::NotText)
+                }
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn put(&self, id: &CredentialId, secret: &SecretString) -> Result<(), StoreError> {
+        let dir = PrivateDir::create(&self.dir)?;
+        Ok(dir.write(id.as_str(), secret.expose_secret().as_bytes())?)
+    }
+
+    fn delete(&self, id: &CredentialId) -> Result<(), StoreError> {
+        match PrivateDir::open(&self.dir) {
+            Ok(dir) => Ok(dir.remove(id.as_str())?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id() -> CredentialId {
+        CredentialId::random().unwrap()
+    }
+
+    #[test]
+    fn a_secret_comes_back_until_it_is_deleted() {
+        let root = tempfile::tempdir().unwrap();
+        let store = FileStore::new(root.path());
+        let (one, other) = (id(), id());
+        assert!(store.get(&one).unwrap().is_none());
+        store.delete(&one).unwrap();
+        store.put(&one, &SecretString::from("a")).unwrap();
+        store.put(&other, &SecretString::from("b")).unwrap();
+        store.put(&one, &SecretString::from("c")).unwrap();
+        assert_eq!(store.get(&one).unwrap().unwrap().expose_secret(), "c");
+        store.delete(&one).unwrap();
+        assert!(store.get(&one).unwrap().is_none());
+        assert_eq!(store.get(&other).unwrap().unwrap().expose_secret(), "b");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_symlink_is_not_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let store = FileStore::new(&root.path().join("cache"));
+        let one = id();
+        store.put(&one, &SecretString::from("a")).unwrap();
+        let path = root.path().join("cache/secrets").join(one.as_str());
+        std::fs::remove_file(&path).unwrap();
+        let elsewhere = root.path().join("elsewhere");
+        std::fs::write(&elsewhere, "precious").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert!(store.get(&one).is_err());
+        assert!(store.put(&one, &SecretString::from("b")).is_err());
+        assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "precious");
+    }
+}

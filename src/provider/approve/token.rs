@@ -1,0 +1,218 @@
+//! The answer that carries a token.
+
+use jiff::{SignedDuration, Timestamp};
+use secrecy::SecretString;
+use serde_json::{Map, Value};
+
+use crate::cache::credential::{GrantId, TokenKind};
+use crate::cache::secret::{AccessToken, NotABearer};
+use crate::error::Kind;
+use crate::text;
+
+/// A token, and what its answer says about it.
+#[derive(Debug)]
+pub struct TokenResponse {
+    /// The token.
+    pub access_token: AccessToken,
+    /// What gets the next one.
+    pub refresh_token: Option<SecretString>,
+    /// Its kind, where the answer states one or names a package.
+    pub kind: Option<TokenKind>,
+    /// `grant_id`, or `grant.grant_id`.
+    pub grant_id: Option<GrantId>,
+    /// `grant.expires_at`.
+    pub grant_expires_at: Option<Timestamp>,
+    /// The first of the top-level `expires_at` and `expires_in`.
+    pub token_expires_at: Option<Timestamp>,
+    /// `grant.issued_at`.
+    pub issued_at: Option<Timestamp>,
+    /// `grant.access_mode`, at most 100 bytes.
+    pub access_mode: Option<String>,
+    /// `grant.source.id` and `.kind`, at most 500 bytes each.
+    pub source: (Option<String>, Option<String>),
+}
+
+/// Why a token answer cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// No token at all.
+    #[error("the authorization server approved without an access token")]
+    Missing,
+    /// A token that no header could carry.
+    #[error("the authorization server gave an access token that is {0}")]
+    NotABearer(#[from] NotABearer),
+    /// Not `Bearer` (RFC 6750).
+    #[error("the authorization server gave a token of another type than Bearer")]
+    OtherType,
+    /// A time that cannot be read: guessing when a grant ends is not an option.
+    #[error("the authorization server gave a `{0}` that is not a time")]
+    NotATime(&'static str),
+    /// A grant id that cannot be kept.
+    #[error("the authorization server gave a grant id that is too long or holds hidden characters")]
+    BadGrantId,
+    /// A kind that this version does not know.
+    #[error("the authorization server gave a token of a kind that this version does not know")]
+    UnknownKind,
+}
+
+impl TokenError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownKind => "token_kind_unknown",
+            _ => "token_response_invalid",
+        }
+    }
+
+    /// What it means.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::UnknownKind => Kind::Refused,
+            _ => Kind::Unavailable,
+        }
+    }
+}
+
+impl TokenResponse {
+    /// Reads `body`, received at `now`.
+    ///
+    /// # Errors
+    /// [`TokenError`]. No message holds a value of the answer.
+    pub fn read(body: &Map<String, Value>, now: Timestamp) -> Result<Self, TokenError> {
+        let access_token = text(body, "access_token").ok_or(TokenError::Missing)?;
+        let access_token = AccessToken::new(access_token.to_owned())?;
+        if text(body, "token_type").is_some_and(|found| !found.eq_ignore_ascii_case("bearer")) {
+            return Err(TokenError::OtherType);
+        }
+        let none = Map::new();
+        let grant = body.get("grant").and_then(Value::as_object).unwrap_or(&none);
+        let source = grant.get("source").and_then(Value::as_object).unwrap_or(&none);
+        let short = |map: &Map<String, Value>, name: &str, max| {
+            text(map, name).map(|found| text::prefix(found, max).to_owned())
+        };
+        let grant_id = match text(body, "grant_id").or_else(|| text(grant, "grant_id")) {
+            Some(id) => Some(GrantId::try_from(id.to_owned()).map_err(|_| TokenError::BadGrantId)?),
+            None => None,
+        };
+        let kind = match text(body, "pdpp_token_kind").or_else(|| text(body, "token_kind")) {
+            Some(name) => Some(TokenKind::named(name).ok_or(TokenError::UnknownKind)?),
+            None => body.get("grant_package_id").filter(|id| !id.is_null()).map(|_| TokenKind::McpPackage),
+        };
+        let ends = [time(body, "expires_at")?, lifetime(body, now)?];
+        Ok(Self {
+            access_token,
+            refresh_token: text(body, "refresh_token").map(SecretString::from),
+            kind,
+            grant_id,
+            grant_expires_at: time(grant, "expires_at")?,
+            token_expires_at: ends.into_iter().flatten().min(),
+            issued_at: time(grant, "issued_at")?,
+            access_mode: short(grant, "access_mode", 100),
+            source: (short(source, "id", 500), short(source, "kind", 500)),
+        })
+    }
+}
+
+fn text<'a>(map: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    map.get(name)?.as_str()
+}
+
+/// A time: RFC 3339, or seconds since 1970; `None` for null or nothing.
+fn time(map: &Map<String, Value>, name: &'static str) -> Result<Option<Timestamp>, TokenError> {
+    let time = match map.get(name) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) => text.parse().ok(),
+        Some(number) => number.as_i64().and_then(|second| Timestamp::from_second(second).ok()),
+    };
+    time.map(Some).ok_or(TokenError::NotATime(name))
+}
+
+/// `expires_in`: seconds from now (RFC 6749 §5.1). One beyond all calendars is no end.
+fn lifetime(body: &Map<String, Value>, now: Timestamp) -> Result<Option<Timestamp>, TokenError> {
+    let seconds = match body.get("expires_in") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(seconds) => seconds.as_u64().ok_or(TokenError::NotATime("expires_in"))?,
+    };
+    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+    Ok(now.checked_add(SignedDuration::from_secs(seconds)).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(body: &Value) -> Result<TokenResponse, TokenError> {
+        TokenResponse::read(body.as_object().unwrap(), Timestamp::from_second(1_000).unwrap())
+    }
+
+    fn at(second: i64) -> Option<Timestamp> {
+        Some(Timestamp::from_second(second).unwrap())
+    }
+
+    #[test]
+    fn the_whole_answer_is_read() {
+        let found = read(&json!({
+            "access_token": "canary-at", "refresh_token": "canary-rt", "token_type": "bearer",
+            "grant_id": "g1", "expires_in": 60,
+            "grant": {"expires_at": "1970-01-02T00:00:00.000Z", "issued_at": "1970-01-01T00:00:01Z",
+                      "access_mode": "continuous", "source": {"id": "https://s.example", "kind": "connector"}},
+        }))
+        .unwrap();
+        assert_eq!(found.grant_id.as_ref().unwrap().as_str(), "g1");
+        assert_eq!(found.grant_expires_at, at(86_400));
+        assert_eq!(found.token_expires_at, at(1_060));
+        assert_eq!(found.issued_at, at(1));
+        assert_eq!(found.kind, None);
+        assert_eq!(found.source.0.as_deref(), Some("https://s.example"));
+        assert!(!format!("{found:?}").contains("canary"));
+    }
+
+    #[test]
+    fn an_end_can_be_absent_null_or_either_of_two() {
+        let end = |extra: Value| {
+            let mut body = json!({"access_token": "t", "grant": {"grant_id": "g", "expires_at": null}});
+            body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+            read(&body).map(|found| found.token_expires_at)
+        };
+        assert_eq!(end(json!({})), Ok(None));
+        assert_eq!(end(json!({"expires_at": 2_000})), Ok(at(2_000)));
+        assert_eq!(
+            end(json!({"expires_at": "1970-01-01T00:20:00+00:00", "expires_in": 9_000})),
+            Ok(at(1_200))
+        );
+        assert_eq!(end(json!({"expires_in": u64::MAX})), Ok(None));
+        assert_eq!(end(json!({"expires_at": "tomorrow"})), Err(TokenError::NotATime("expires_at")));
+        assert_eq!(end(json!({"expires_in": -5})), Err(TokenError::NotATime("expires_in")));
+    }
+
+    #[test]
+    fn r1_1_the_kind_is_what_the_answer_says() {
+        let kind = |body: Value| read(&body).map(|found| found.kind);
+        assert_eq!(
+            kind(json!({"access_token": "t", "pdpp_token_kind": "owner"})),
+            Ok(Some(TokenKind::Owner))
+        );
+        assert_eq!(kind(json!({"access_token": "t", "token_kind": "client"})), Ok(Some(TokenKind::Client)));
+        assert_eq!(
+            kind(json!({"access_token": "t", "grant_package_id": "p"})),
+            Ok(Some(TokenKind::McpPackage))
+        );
+        assert_eq!(kind(json!({"access_token": "t", "token_kind": "root"})), Err(TokenError::UnknownKind));
+        // Never guessed from the token itself.
+        assert_eq!(kind(json!({"access_token": "owner_tok_1"})), Ok(None));
+    }
+
+    #[test]
+    fn unusable_answers_are_refused() {
+        assert_eq!(read(&json!({})).unwrap_err(), TokenError::Missing);
+        assert_eq!(read(&json!({"access_token": ""})).unwrap_err(), TokenError::NotABearer(NotABearer));
+        assert_eq!(read(&json!({"access_token": "a\nb"})).unwrap_err(), TokenError::NotABearer(NotABearer));
+        assert_eq!(
+            read(&json!({"access_token": "t", "token_type": "DPoP"})).unwrap_err(),
+            TokenError::OtherType
+        );
+        let hidden = json!({"access_token": "t", "grant_id": "g\u{1b}[0m"});
+        assert_eq!(read(&hidden).unwrap_err(), TokenError::BadGrantId);
+    }
+}

@@ -1,0 +1,557 @@
+//! Discovery: protected-resource metadata (RFC 9728), then authorization-server metadata (RFC 8414).
+//! Each document is checked to be about what was asked before anything else in it is used.
+
+use std::net::IpAddr;
+
+use serde_json::{Map, Value};
+use url::{Host, Url};
+
+use super::http::{Answer, Http, HttpError};
+use super::url::{ProviderUrl, is_loopback, is_secure};
+use crate::error::{Error, Kind};
+use crate::text::shell_word;
+
+/// A provider as its metadata describes it, checked.
+#[derive(Debug, Clone)]
+pub struct Discovery {
+    /// The provider, as the user named it.
+    pub provider: ProviderUrl,
+    /// `resource`, exactly as the provider writes it: what `resource` parameters (RFC 8707) carry.
+    pub resource: String,
+    /// `resource_name`.
+    pub name: Option<String>,
+    /// `pdpp_core_query_base`: below the provider.
+    pub query_base: Url,
+    /// The first of `authorization_servers`.
+    pub authorization_server: AuthorizationServer,
+}
+
+/// An authorization server as its metadata describes it. Every endpoint is on its issuer's origin.
+#[derive(Debug, Clone)]
+pub struct AuthorizationServer {
+    /// `issuer`.
+    pub issuer: ProviderUrl,
+    /// `agent_connect_endpoint`.
+    pub agent_connect_endpoint: Option<Url>,
+    /// `pushed_authorization_request_endpoint` (RFC 9126).
+    pub par_endpoint: Option<Url>,
+    /// `registration_endpoint` (RFC 7591), where `pdpp_registration_modes_supported` allows `dynamic`
+    /// or is absent.
+    pub registration_endpoint: Option<Url>,
+    /// `client_id`s of `pdpp_pre_registered_public_clients` that need no secret.
+    pub public_clients: Vec<String>,
+}
+
+/// Which of the two documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Document {
+    /// RFC 9728.
+    ProtectedResource,
+    /// RFC 8414.
+    AuthorizationServer,
+}
+
+/// Why a provider was not discovered. None of these reveals anything to the other side but the two
+/// metadata requests.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum DiscoveryError {
+    /// No answer.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// Nobody there knows the document.
+    #[error("{} (HTTP 404 for {url})", absent(*document))]
+    NotFound {
+        /// Which document.
+        document: Document,
+        /// Where it was looked for.
+        url: Url,
+    },
+    /// Another error status.
+    #[error("{url} answered HTTP {status}")]
+    Status {
+        /// Which document.
+        document: Document,
+        /// Where it was looked for.
+        url: Url,
+        /// The HTTP status code.
+        status: u16,
+    },
+    /// A web page, or anything else that is no JSON object.
+    #[error("{url} answered with {what}, not with metadata")]
+    NotJson {
+        /// Which document.
+        document: Document,
+        /// Where it was looked for.
+        url: Url,
+        /// What it is instead.
+        what: String,
+    },
+    /// JSON of something else.
+    #[error("{url} answered with JSON that is not a PDPP provider's: {why}")]
+    SomethingElse {
+        /// Which document.
+        document: Document,
+        /// Where it was looked for.
+        url: Url,
+        /// What is missing or malformed.
+        why: String,
+    },
+    /// RFC 9728 §3.3.
+    #[error("the metadata of {asked} is about another resource: {found}")]
+    WrongResource {
+        /// What the user asked for.
+        asked: String,
+        /// `resource`.
+        found: String,
+    },
+    /// RFC 8414 §3.3.
+    #[error("the authorization server at {asked} calls itself {found}")]
+    WrongIssuer {
+        /// The `authorization_servers` value.
+        asked: String,
+        /// `issuer`.
+        found: String,
+    },
+    /// A bearer would leave the provider.
+    #[error("{provider} says that its data is read at {query_base}, which is not its own address")]
+    ForeignQueryBase {
+        /// What the user asked for.
+        provider: String,
+        /// `pdpp_core_query_base`.
+        query_base: String,
+    },
+    /// Not https, or this machine for a provider that is elsewhere.
+    #[error("{provider} names the authorization server {found}, which is refused: {why}")]
+    InsecureAuthorizationServer {
+        /// What the user asked for.
+        provider: String,
+        /// The `authorization_servers` value.
+        found: String,
+        /// Which rule it breaks.
+        why: &'static str,
+    },
+    /// An endpoint, or a URL that one gave, on another origin than the issuer's.
+    #[error("the authorization server {issuer} names {found} as its {name}, which is not on its own origin")]
+    ForeignEndpoint {
+        /// `issuer`.
+        issuer: String,
+        /// The metadata name.
+        name: String,
+        /// The URL.
+        found: String,
+    },
+}
+
+const fn absent(document: Document) -> &'static str {
+    match document {
+        Document::ProtectedResource => "there is no PDPP provider",
+        Document::AuthorizationServer => "the provider's authorization server has no metadata",
+    }
+}
+
+impl DiscoveryError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        use Document::{AuthorizationServer as As, ProtectedResource as Rs};
+        match self {
+            Self::Http(error) => error.code(),
+            Self::NotFound { document: Rs, .. } => "no_provider_here",
+            Self::NotFound { document: As, .. } => "no_authorization_server_here",
+            Self::Status { document: Rs, .. } => "provider_metadata_failed",
+            Self::Status { document: As, .. } => "authorization_server_metadata_failed",
+            Self::NotJson { document: Rs, .. } => "provider_metadata_not_json",
+            Self::NotJson { document: As, .. } => "authorization_server_metadata_not_json",
+            Self::SomethingElse { document: Rs, .. } => "not_a_pdpp_provider",
+            Self::SomethingElse { document: As, .. } => "not_an_authorization_server",
+            Self::WrongResource { .. } => "resource_mismatch",
+            Self::WrongIssuer { .. } => "issuer_mismatch",
+            Self::ForeignQueryBase { .. } => "query_base_foreign",
+            Self::InsecureAuthorizationServer { .. } => "authorization_server_insecure",
+            Self::ForeignEndpoint { .. } => "endpoint_foreign",
+        }
+    }
+
+    /// For a person who asked for `provider`.
+    pub fn told(self, provider: &ProviderUrl) -> Error {
+        let hint = match &self {
+            Self::Http(error) => http_hint(error),
+            Self::NotFound { document: Document::ProtectedResource, .. }
+            | Self::NotJson { document: Document::ProtectedResource, .. }
+            | Self::SomethingElse { document: Document::ProtectedResource, .. } => {
+                "Check the address: it is the provider's own, path included, as the provider shows it"
+                    .to_owned()
+            }
+            // Only an address on the same origin is worth repeating: the rest is a stranger's word.
+            Self::WrongResource { found, .. } => match found.parse::<ProviderUrl>() {
+                Ok(found) if found.url().origin() == provider.url().origin() => {
+                    format!("If that is the provider you meant: pdpp connect {}", shell_word(found.as_str()))
+                }
+                _ => "Do not go on unless you know why; check the address with the provider".to_owned(),
+            },
+            Self::ForeignQueryBase { .. } if provider.as_str().ends_with("/mcp") => format!(
+                "That address is an MCP endpoint; connect to the provider: pdpp connect {}",
+                provider.as_str().trim_end_matches("/mcp")
+            ),
+            Self::Status { .. } => "Try again later; if it stays so, tell the provider".to_owned(),
+            _ => {
+                "This is the provider's to put right; nothing was sent to it and nothing is stored".to_owned()
+            }
+        };
+        Error::new(Kind::Unavailable, self.code(), format!("{provider} could not be connected"))
+            .because(self)
+            .hint(hint)
+    }
+}
+
+/// What to do about a failed exchange.
+pub fn http_hint(error: &HttpError) -> String {
+    match error {
+        HttpError::Unreachable { .. } => "Check the address and your network, then try again",
+        HttpError::Tls { .. } => {
+            "Check the address; a company's own certificate authority must be installed on this machine"
+        }
+        HttpError::TimedOut { .. } => "Try again; if it stays so, the provider is down or far away",
+        HttpError::Redirected { .. } => "Open the address in a browser and use the one it ends at",
+        HttpError::TooLarge { .. } | HttpError::Broken { .. } => {
+            "Check the address; what answers there does not speak PDPP"
+        }
+        HttpError::Setup(_) => "Check the proxy variables and the CA certificates of this machine",
+    }
+    .to_owned()
+}
+
+/// Discovers `provider` and its authorization server.
+///
+/// # Errors
+/// [`DiscoveryError`], at the first thing that is not as it must be.
+pub async fn discover(http: &Http, provider: &ProviderUrl) -> Result<Discovery, DiscoveryError> {
+    let url = provider.well_known("oauth-protected-resource");
+    let answer = http.get_json(url.clone()).await?;
+    let resource = read_resource(provider, &url, &answer)?;
+
+    let url = resource.issuer.well_known("oauth-authorization-server");
+    let answer = http.get_json(url.clone()).await?;
+    let authorization_server = read_authorization_server(&resource.issuer, &url, &answer)?;
+    Ok(Discovery {
+        provider: provider.clone(),
+        resource: resource.resource,
+        name: resource.name,
+        query_base: resource.query_base,
+        authorization_server,
+    })
+}
+
+struct Resource {
+    resource: String,
+    name: Option<String>,
+    query_base: Url,
+    issuer: ProviderUrl,
+}
+
+fn read_resource(provider: &ProviderUrl, url: &Url, answer: &Answer) -> Result<Resource, DiscoveryError> {
+    let document = Document::ProtectedResource;
+    let something_else =
+        |why: &str| DiscoveryError::SomethingElse { document, url: url.clone(), why: why.to_owned() };
+    let metadata = metadata(document, url, answer)?;
+
+    let found = text(&metadata, "resource").ok_or_else(|| something_else("it has no `resource`"))?;
+    if !provider.is_same_as(found) {
+        return Err(DiscoveryError::WrongResource { asked: provider.to_string(), found: found.to_owned() });
+    }
+    let query_base = text(&metadata, "pdpp_core_query_base")
+        .ok_or_else(|| something_else("it has no `pdpp_core_query_base`"))?;
+    let query_base = Url::parse(query_base)
+        .ok()
+        .filter(|base| provider.covers(base) && base.query().is_none() && base.fragment().is_none())
+        .ok_or_else(|| DiscoveryError::ForeignQueryBase {
+            provider: provider.to_string(),
+            query_base: query_base.to_owned(),
+        })?;
+    let issuer = metadata
+        .get("authorization_servers")
+        .and_then(|servers| servers.get(0))
+        .and_then(Value::as_str)
+        .ok_or_else(|| something_else("it names no authorization server"))?;
+    Ok(Resource {
+        resource: found.to_owned(),
+        name: text(&metadata, "resource_name").map(str::to_owned),
+        query_base,
+        issuer: issuer_of(provider, issuer)?,
+    })
+}
+
+/// The issuer that `provider` names. It may be another host, but no downgrade, and not an address that
+/// only means something on this machine's side of the network.
+fn issuer_of(provider: &ProviderUrl, issuer: &str) -> Result<ProviderUrl, DiscoveryError> {
+    let refused = |why| DiscoveryError::InsecureAuthorizationServer {
+        provider: provider.to_string(),
+        found: issuer.to_owned(),
+        why,
+    };
+    let parsed: ProviderUrl = issuer.parse().map_err(|_| refused("it is not an https address"))?;
+    if parsed.url().scheme() == "http" && provider.url().scheme() != "http" {
+        return Err(refused("it is not https"));
+    }
+    if is_local(parsed.url()) && !is_local(provider.url()) {
+        return Err(refused("it is an address of this machine or its local network"));
+    }
+    Ok(parsed)
+}
+
+/// Whether `url` names this machine, or a literal address that is not a public one.
+fn is_local(url: &Url) -> bool {
+    let address: IpAddr = match url.host() {
+        Some(Host::Ipv4(address)) => address.into(),
+        Some(Host::Ipv6(address)) => address.to_canonical(),
+        _ => return is_loopback(url),
+    };
+    match address {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4.is_unspecified(),
+        IpAddr::V6(v6) => {
+            v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_unspecified()
+        }
+    }
+}
+
+fn read_authorization_server(
+    issuer: &ProviderUrl,
+    url: &Url,
+    answer: &Answer,
+) -> Result<AuthorizationServer, DiscoveryError> {
+    let document = Document::AuthorizationServer;
+    let metadata = metadata(document, url, answer)?;
+    let Some(found) = text(&metadata, "issuer") else {
+        let why = "it has no `issuer`".to_owned();
+        return Err(DiscoveryError::SomethingElse { document, url: url.clone(), why });
+    };
+    if !issuer.is_same_as(found) {
+        return Err(DiscoveryError::WrongIssuer { asked: issuer.to_string(), found: found.to_owned() });
+    }
+    // All of them, used or not: a server that names one foreign endpoint is not to be trusted with the rest.
+    for (name, value) in &metadata {
+        if name.ends_with("_endpoint") && !value.is_null() {
+            on_issuers_origin(issuer, name, value.as_str().unwrap_or_default())?;
+        }
+    }
+    let endpoint = |name: &str| text(&metadata, name).and_then(|url| Url::parse(url).ok());
+    let dynamic = metadata
+        .get("pdpp_registration_modes_supported")
+        .and_then(Value::as_array)
+        .is_none_or(|modes| modes.iter().any(|mode| mode == "dynamic"));
+    let public_clients = metadata.get("pdpp_pre_registered_public_clients").and_then(Value::as_array);
+    Ok(AuthorizationServer {
+        issuer: issuer.clone(),
+        agent_connect_endpoint: endpoint("agent_connect_endpoint"),
+        par_endpoint: endpoint("pushed_authorization_request_endpoint"),
+        registration_endpoint: endpoint("registration_endpoint").filter(|_| dynamic),
+        public_clients: public_clients
+            .into_iter()
+            .flatten()
+            .filter(|client| client.get("token_endpoint_auth_method").is_none_or(|method| method == "none"))
+            .filter_map(|client| client.get("client_id")?.as_str())
+            .map(str::to_owned)
+            .collect(),
+    })
+}
+
+/// `url`, if it is on the origin of `issuer`: for endpoints, and for the URLs that an endpoint gives.
+///
+/// # Errors
+/// [`DiscoveryError::ForeignEndpoint`], naming it `name`.
+pub fn on_issuers_origin(issuer: &ProviderUrl, name: &str, url: &str) -> Result<Url, DiscoveryError> {
+    Url::parse(url)
+        .ok()
+        .filter(|parsed| {
+            is_secure(parsed)
+                && parsed.origin() == issuer.url().origin()
+                && parsed.username().is_empty()
+                && parsed.password().is_none()
+        })
+        .ok_or_else(|| DiscoveryError::ForeignEndpoint {
+            issuer: issuer.to_string(),
+            name: name.to_owned(),
+            found: url.to_owned(),
+        })
+}
+
+fn metadata(document: Document, url: &Url, answer: &Answer) -> Result<Map<String, Value>, DiscoveryError> {
+    let url = url.clone();
+    match answer.status {
+        404 | 410 => Err(DiscoveryError::NotFound { document, url }),
+        _ if !answer.is_success() => Err(DiscoveryError::Status { document, url, status: answer.status }),
+        _ => answer.object().map_err(|what| DiscoveryError::NotJson { document, url, what }),
+    }
+}
+
+fn text<'a>(metadata: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    metadata.get(name)?.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reqwest::header::HeaderMap;
+    use serde_json::json;
+
+    fn answer(status: u16, body: &Value) -> Answer {
+        Answer { status, headers: HeaderMap::new(), body: body.to_string().into_bytes() }
+    }
+
+    fn provider(url: &str) -> ProviderUrl {
+        url.parse().unwrap()
+    }
+
+    fn resource(asked: &str, edit: impl FnOnce(&mut Value)) -> Result<Resource, DiscoveryError> {
+        let asked = provider(asked);
+        let mut body = json!({
+            "resource": asked.as_str(),
+            "authorization_servers": ["https://as.example", "https://ignored.example"],
+            "pdpp_core_query_base": format!("{asked}/v1"),
+        });
+        edit(&mut body);
+        read_resource(&asked, &asked.well_known("oauth-protected-resource"), &answer(200, &body))
+    }
+
+    fn server(edit: impl FnOnce(&mut Value)) -> Result<AuthorizationServer, DiscoveryError> {
+        let issuer = provider("https://as.example/x");
+        let mut body = json!({
+            "issuer": "https://as.example/x",
+            "agent_connect_endpoint": "https://as.example/agent-connect",
+            "registration_endpoint": "https://as.example/register",
+        });
+        edit(&mut body);
+        read_authorization_server(
+            &issuer,
+            &issuer.well_known("oauth-authorization-server"),
+            &answer(200, &body),
+        )
+    }
+
+    fn code<T>(result: Result<T, DiscoveryError>) -> &'static str {
+        result.err().map_or("ok", |error| error.code())
+    }
+
+    #[test]
+    fn r8_1_the_resource_is_what_was_asked_path_included() {
+        let asked = "https://a.example/t1";
+        let found = resource(asked, |_| ()).unwrap();
+        assert_eq!(found.issuer.as_str(), "https://as.example");
+        assert_eq!(found.query_base.as_str(), "https://a.example/t1/v1");
+        assert_eq!(code(resource(asked, |body| body["resource"] = json!("https://a.example/t1/"))), "ok");
+        for other in
+            ["https://a.example", "https://a.example/t2", "http://a.example/t1", "https://b.example/t1"]
+        {
+            assert_eq!(
+                code(resource(asked, |body| body["resource"] = json!(other))),
+                "resource_mismatch",
+                "{other}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_query_base_stays_with_the_provider() {
+        let asked = "https://a.example/t1";
+        for other in [
+            "https://a.example/v1",
+            "https://b.example/t1/v1",
+            "http://a.example/t1/v1",
+            "/v1",
+            "https://a.example/t1/v1?x=1",
+            "https://u@a.example/t1/v1",
+        ] {
+            let found = resource(asked, |body| body["pdpp_core_query_base"] = json!(other));
+            assert_eq!(code(found), "query_base_foreign", "{other}");
+        }
+    }
+
+    #[test]
+    fn the_authorization_server_is_no_downgrade_and_not_next_door() {
+        let named = |asked: &str, issuer: &str| {
+            code(resource(asked, |body| body["authorization_servers"] = json!([issuer])))
+        };
+        assert_eq!(named("https://a.example", "https://login.other.example/x"), "ok");
+        assert_eq!(named("http://127.0.0.1:1", "http://127.0.0.1:2"), "ok");
+        assert_eq!(named("https://10.0.0.1", "https://10.0.0.2"), "ok");
+        for (asked, issuer) in [
+            ("https://a.example", "http://as.example"),
+            ("https://a.example", "http://127.0.0.1:2"),
+            ("https://127.0.0.1:1", "http://127.0.0.1:2"),
+            ("https://a.example", "https://localhost"),
+            ("https://a.example", "https://192.168.1.1"),
+            ("https://a.example", "https://[::ffff:10.0.0.1]"),
+            ("https://a.example", "https://169.254.169.254"),
+            ("https://a.example", "https://u:p@as.example"),
+            ("https://a.example", "as.example"),
+        ] {
+            assert_eq!(named(asked, issuer), "authorization_server_insecure", "{asked} {issuer}");
+        }
+    }
+
+    #[test]
+    fn the_issuer_is_the_one_that_was_named() {
+        assert_eq!(code(server(|_| ())), "ok");
+        for other in ["https://as.example", "https://as.example/y", "https://evil.example/x"] {
+            assert_eq!(code(server(|body| body["issuer"] = json!(other))), "issuer_mismatch", "{other}");
+        }
+    }
+
+    #[test]
+    fn every_endpoint_is_on_the_issuers_origin() {
+        for name in ["agent_connect_endpoint", "token_endpoint", "some_future_endpoint"] {
+            for other in [
+                json!("https://evil.example/x"),
+                json!("http://as.example/x"),
+                json!("https://as.example:444/x"),
+                json!("https://u@as.example/x"),
+                json!("/x"),
+                json!(1),
+            ] {
+                assert_eq!(
+                    code(server(|body| body[name] = other.clone())),
+                    "endpoint_foreign",
+                    "{name} {other}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn registration_modes_are_obeyed() {
+        assert!(server(|_| ()).unwrap().registration_endpoint.is_some());
+        let found = server(|body| {
+            body["pdpp_registration_modes_supported"] = json!(["pre_registered_public"]);
+            body["pdpp_pre_registered_public_clients"] = json!([
+                {"client_id": "pdpp_cli", "token_endpoint_auth_method": "none"},
+                {"client_id": "secretive", "token_endpoint_auth_method": "client_secret_basic"},
+                {"client_name": "nameless"},
+            ]);
+        })
+        .unwrap();
+        assert!(found.registration_endpoint.is_none());
+        assert_eq!(found.public_clients, ["pdpp_cli"]);
+    }
+
+    #[test]
+    fn what_is_no_provider_is_told_apart() {
+        let asked = provider("https://a.example");
+        let url = asked.well_known("oauth-protected-resource");
+        let read = |answer: &Answer| code(read_resource(&asked, &url, answer));
+        assert_eq!(read(&answer(404, &json!({}))), "no_provider_here");
+        assert_eq!(read(&answer(503, &json!({}))), "provider_metadata_failed");
+        assert_eq!(read(&answer(200, &json!([]))), "provider_metadata_not_json");
+        assert_eq!(read(&answer(200, &json!({"status": "ok"}))), "not_a_pdpp_provider");
+        assert_eq!(read(&answer(200, &json!({"resource": "https://a.example"}))), "not_a_pdpp_provider");
+        let html = Answer { status: 200, headers: HeaderMap::new(), body: b"<html>".to_vec() };
+        assert_eq!(read(&html), "provider_metadata_not_json");
+    }
+
+    #[test]
+    fn an_mcp_endpoint_is_pointed_back_to_its_provider() {
+        let asked = "https://a.example/mcp";
+        let error = resource(asked, |body| body["pdpp_core_query_base"] = json!("https://a.example/v1"));
+        let told = error.err().unwrap().told(&provider(asked));
+        assert_eq!(told.kind().exit_code(), 69);
+        assert!(told.next_step().unwrap().ends_with("pdpp connect https://a.example"), "{told:?}");
+    }
+}

@@ -1,0 +1,106 @@
+//! Dynamic client registration (RFC 7591) of this program as a public client.
+
+use serde_json::json;
+use url::Url;
+
+use super::approve::CLIENT_NAME;
+use super::approve::oauth_error::OAuthError;
+use super::discovery::AuthorizationServer;
+use super::http::{Http, HttpError};
+
+/// The pre-registered public client that stands for this program, where a provider has it.
+const PRE_REGISTERED: &str = "pdpp_cli";
+
+/// How this program becomes a client of an authorization server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Registration {
+    /// By asking for a client id.
+    Dynamic(Url),
+    /// By the client id that the provider keeps for it.
+    PreRegistered(String),
+    /// Not at all: some ways to a grant do without.
+    None,
+}
+
+impl Registration {
+    /// What `server` offers: dynamic first, since a client id of its own is told apart in the owner's list.
+    pub fn offered_by(server: &AuthorizationServer) -> Self {
+        match &server.registration_endpoint {
+            Some(endpoint) => Self::Dynamic(endpoint.clone()),
+            None if server.public_clients.iter().any(|client| client == PRE_REGISTERED) => {
+                Self::PreRegistered(PRE_REGISTERED.to_owned())
+            }
+            None => Self::None,
+        }
+    }
+}
+
+/// Why there is no client id.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RegisterError {
+    /// No answer.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// The authorization server said no.
+    #[error("the authorization server registered no client: {0}")]
+    Refused(OAuthError),
+    /// A success without a usable client id.
+    #[error("the authorization server's registration answer has no usable client id")]
+    NoClientId,
+}
+
+/// Registers at `endpoint` and gives the client id.
+///
+/// # Errors
+/// [`RegisterError`].
+pub async fn register(http: &Http, endpoint: Url) -> Result<String, RegisterError> {
+    let request = json!({"client_name": CLIENT_NAME, "token_endpoint_auth_method": "none"});
+    let answer = http.post_json(endpoint, &request).await?;
+    if !answer.is_success() {
+        return Err(RegisterError::Refused(OAuthError::of(&answer)));
+    }
+    let registered = answer.object().map_err(|_| RegisterError::NoClientId)?;
+    registered
+        .get("client_id")
+        .and_then(serde_json::Value::as_str)
+        .filter(|id| is_client_id(id))
+        .map(str::to_owned)
+        .ok_or(RegisterError::NoClientId)
+}
+
+/// RFC 6749 appendix A.1: visible ASCII and spaces; bounded here.
+fn is_client_id(id: &str) -> bool {
+    (1..=1024).contains(&id.len()) && id.bytes().all(|b| (0x20..=0x7e).contains(&b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(endpoint: Option<&str>, clients: &[&str]) -> AuthorizationServer {
+        AuthorizationServer {
+            issuer: "https://as.example".parse().unwrap(),
+            agent_connect_endpoint: None,
+            par_endpoint: None,
+            registration_endpoint: endpoint.map(|url| url.parse().unwrap()),
+            public_clients: clients.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    #[test]
+    fn dynamic_before_pre_registered_before_none() {
+        let url = "https://as.example/register";
+        let offered = |endpoint, clients: &[&str]| Registration::offered_by(&server(endpoint, clients));
+        assert_eq!(offered(Some(url), &["pdpp_cli"]), Registration::Dynamic(url.parse().unwrap()));
+        assert_eq!(offered(None, &["other", "pdpp_cli"]), Registration::PreRegistered("pdpp_cli".to_owned()));
+        assert_eq!(offered(None, &["pdpp_cli_2", "longview"]), Registration::None);
+    }
+
+    #[test]
+    fn client_ids_are_bounded_and_visible() {
+        assert!(is_client_id("cli_1 a"));
+        for bad in ["", "a\u{1b}[0m", "ü", &"x".repeat(1025)] {
+            assert!(!is_client_id(bad));
+        }
+    }
+}
