@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 mod connect;
+mod docs;
 mod inspect;
 mod replay;
 mod stdio;
