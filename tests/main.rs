@@ -2,5 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![allow(missing_docs)]
 
+mod connect;
+mod docs;
+mod inspect;
 mod replay;
+mod stdio;
 mod support;

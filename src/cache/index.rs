@@ -94,17 +94,13 @@ impl Index {
 
     /// Puts `credential` in, in the place of the same grant of the same provider.
     pub fn put(&mut self, credential: Credential) -> Stored {
-        match self.credentials.iter_mut().find(|old| old.is_same_grant(&credential)) {
-            Some(old) => {
-                let old = std::mem::replace(old, credential);
-                self.discard(&old);
-                Stored::Replaced
-            }
-            None => {
-                self.credentials.push(credential);
-                Stored::Added
-            }
-        }
+        let Some(old) = self.credentials.iter_mut().find(|old| old.is_same_grant(&credential)) else {
+            self.credentials.push(credential);
+            return Stored::Added;
+        };
+        let old = std::mem::replace(old, credential);
+        self.discard(&old);
+        Stored::Replaced
     }
 
     /// Marks the secret of `credential` as one to delete.

@@ -251,6 +251,7 @@ fn unwritable(dir: &Path, error: io::Error) -> Error {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
 mod tests {
     use super::credential::tests::credential;
     use super::*;
@@ -351,7 +352,7 @@ mod tests {
         cache.secret_store(died.store).put(&died.id, &secrets("died").to_text()).unwrap();
         drop(writer);
 
-        assert_eq!(cache.credentials().unwrap(), [old.clone()]);
+        assert_eq!(cache.credentials().unwrap(), std::slice::from_ref(&old));
         assert_eq!(bearer(&cache, &old).await, "old");
         assert_eq!(secret_files(&cache), 2);
         cache.store(credential("https://b.example", "g1"), &secrets("b"), None).unwrap();
@@ -369,7 +370,7 @@ mod tests {
         std::fs::create_dir(cache.dir().join("secrets").join(fresh.id.as_str())).unwrap();
         let error = cache.store(fresh, &secrets("new"), None).unwrap_err();
         assert_eq!(error.code(), "secret_store_failed");
-        assert_eq!(cache.credentials().unwrap(), [old.clone()]);
+        assert_eq!(cache.credentials().unwrap(), std::slice::from_ref(&old));
         assert_eq!(bearer(&cache, &old).await, "old");
     }
 

@@ -156,7 +156,7 @@ async fn get_grant(
 
     ui.note(&invitation(&discovery, &attempt));
     if !no_browser && !open_browser(&attempt.approval_url).await {
-        ui.note("No browser could be opened here: open that address yourself, on any device.");
+        ui.note("No browser could be opened here: open that address yourself.");
     }
     let response = wait(&http, &attempt, ui).await.map_err(|error| error.told(provider))?;
 
@@ -275,14 +275,17 @@ fn label(sources: &[GrantedSource], provider: Option<&str>) -> String {
 impl Connected {
     fn serve(&self) -> String {
         let Credential { provider, grant_id, .. } = &self.credential;
-        match self.ambiguous {
-            true => format!(
-                "pdpp mcp serve --provider {} --grant {}",
-                text::shell_word(provider.as_str()),
-                text::shell_word(grant_id.as_str())
-            ),
-            false => "pdpp mcp serve".to_owned(),
+        let mut command = "pdpp mcp serve".to_owned();
+        if self.ambiguous {
+            let _ = write!(command, " --provider {}", text::shell_word(provider.as_str()));
+            let _ = write!(command, " --grant {}", text::shell_word(grant_id.as_str()));
         }
+        // Said even if it came from the environment: hosts start servers without the shell's.
+        let dir = self.cache.dir();
+        if Cache::default_dir().map_or(true, |default| default != dir) {
+            let _ = write!(command, " --cache-dir {}", text::shell_word(&dir.display().to_string()));
+        }
+        command
     }
 
     fn to_json(&self) -> Value {
@@ -333,11 +336,9 @@ impl Connected {
         let dir = self.cache.dir().join("secrets");
         let _ = writeln!(said, "The token is kept in a file that only you can read, below {}", dir.display());
         said.push_str("\nNext:\n  pdpp mcp inspect   what the tools cost a model's context\n");
+        let _ = write!(said, "  {:<18} offer it to an MCP host on stdio", self.serve());
         if self.ambiguous {
-            said.push_str("Several grants are on this machine; this one is served by:\n");
-            let _ = write!(said, "  {}", self.serve());
-        } else {
-            said.push_str("  pdpp mcp serve     offer it to an MCP host on stdio");
+            said.push_str("\nSeveral grants are on this machine, so that command names this one.");
         }
         said
     }
@@ -385,7 +386,7 @@ mod tests {
         let mut connected = Connected {
             credential,
             stored: Stored::Added,
-            cache: Cache::open(std::path::Path::new("/c")).unwrap(),
+            cache: Cache::open(&Cache::default_dir().unwrap()).unwrap(),
             now: "2026-11-27T00:00:00Z".parse().unwrap(),
             ambiguous: false,
         };
@@ -395,8 +396,17 @@ mod tests {
 
     #[test]
     fn r8_1_the_end_says_what_was_granted_until_when_and_what_to_type() {
-        insta::assert_snapshot!(connected(|_| ()).to_text(), @r"
-        ");
+        let expected = "\
+Connected to https://a.example/me.
+Granted until 2026-11-28 22:29 UTC, to read:
+  Paper\\u{1b}[31m diary (diary): 14 streams: s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11 and 2 more
+The token is kept in a file that only you can read, below DIR/secrets
+
+Next:
+  pdpp mcp inspect   what the tools cost a model's context
+  pdpp mcp serve     offer it to an MCP host on stdio";
+        let dir = Cache::default_dir().unwrap().display().to_string();
+        assert_eq!(connected(|_| ()).to_text().replace(&dir, "DIR"), expected);
     }
 
     #[test]
@@ -433,7 +443,7 @@ mod tests {
 
     #[test]
     fn countdowns_are_minutes_and_seconds() {
-        assert_eq!(countdown(Duration::from_secs(300)), "5:00 min");
+        assert_eq!(countdown(Duration::from_mins(5)), "5:00 min");
         assert_eq!(countdown(Duration::from_millis(61_999)), "1:01 min");
     }
 }

@@ -20,6 +20,8 @@ pub struct StreamFacts {
     pub connector_key: Option<String>,
     /// The fields that make a record's id.
     pub primary_key: Vec<String>,
+    /// The field that the stream is ordered by.
+    pub cursor_field: Option<String>,
     /// The field with the role `primary-title`.
     pub title_field: Option<String>,
     /// The field with the role `event-time`.
@@ -69,6 +71,7 @@ impl StreamFacts {
         Self {
             connector_key: connector_key(connector),
             primary_key: texts(row.get("primary_key")),
+            cursor_field: row.get("cursor_field").and_then(Value::as_str).map(str::to_owned),
             title_field: with_role("primary-title"),
             time_field: with_role("event-time"),
             identity: roles.iter().map(|(_, name, _)| name.clone()).collect(),

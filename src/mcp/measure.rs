@@ -56,7 +56,7 @@ pub fn measure(tools: &[Value], instructions: &str) -> Measure {
 /// A word is a token for each 11 letters begun (a capital inside a word begins another), a run of
 /// digits one for each 3, of punctuation one for each 4, other scripts one for each 4 bytes; single
 /// spaces are free. Fitted to the tool definitions of six public MCP servers (86 tools, English,
-/// 130 KB): against OpenAI's `o200k_base` and `cl100k_base` a single tool is off by at most 10 %, a
+/// 130 KB): against `o200k_base` and `cl100k_base` a single tool is off by at most 10 %, a
 /// whole server by at most 4 %. Prose in other languages may be off by a third, and vendors whose
 /// tokenizer is not public were not compared.
 pub fn estimate_tokens(text: &str) -> usize {
@@ -102,7 +102,7 @@ impl Kind {
         if self != Self::Letters {
             return end;
         }
-        let word = text[..end].as_bytes();
+        let word = &text.as_bytes()[..end];
         let capitals = word.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
         let small = word[capitals..].iter().take_while(|byte| byte.is_ascii_lowercase()).count();
         match (capitals, small) {

@@ -138,7 +138,9 @@ impl ServerHandler for Server {
         if !surface::tools().iter().any(|tool| tool.name == request.name) {
             return Err(unknown_tool(&request.name));
         }
-        let call = self.surface.call(&request.name, request.arguments.unwrap_or_default());
+        // Asked for inside, so that a panic on the way to the future is caught too.
+        let arguments = request.arguments.unwrap_or_default();
+        let call = async { self.surface.call(&request.name, arguments).await };
         Ok(tool_result(run(call, &context.ct).await?).into())
     }
 
@@ -155,7 +157,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = self.surface.read_resource(&request.uri);
+        let read = async { self.surface.read_resource(&request.uri).await };
         let contents = run(read, &context.ct).await?.map_err(|error| resource_error(&request.uri, error))?;
         Ok(resource_result(&request.uri, contents).into())
     }

@@ -79,6 +79,11 @@ impl Source {
         self.rs.blob(&bearer, blob_id, None).await.map_err(|error| self.explain(&error, &read))
     }
 
+    /// What is already known of a stream, without a read.
+    pub fn known_facts(&self, stream: &str, connection: Option<&str>) -> Option<Arc<Vec<StreamFacts>>> {
+        self.catalog.get(stream, connection)
+    }
+
     /// What the schema declares of a stream; empty where it cannot be read, which never fails a call.
     pub async fn facts(&self, stream: &str, connection: Option<&str>) -> Arc<Vec<StreamFacts>> {
         if let Some(facts) = self.catalog.get(stream, connection) {

@@ -51,8 +51,8 @@ pub const MAX_LINE: usize = 4 << 20;
 pub const MAX_BACKLOG: usize = 4 << 20;
 /// Calls that run at once. A resource read counts as [`RESOURCE_WEIGHT`] of them.
 pub const MAX_IN_FLIGHT: usize = 256;
-/// A blob is at most 8 MiB, so four at once bound the memory for them.
-const RESOURCE_WEIGHT: usize = 64;
+/// A blob is at most 8 MiB: four at once bound the memory for them, and leave places for calls.
+const RESOURCE_WEIGHT: usize = 63;
 /// Requests, and their bytes, that may wait for a place among [`MAX_IN_FLIGHT`].
 const MAX_WAITING: usize = 1024;
 const MAX_WAITING_BYTES: usize = 4 << 20;
@@ -119,7 +119,8 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 /// Serves `surface` on this process's stdin and stdout until there is nobody to serve.
 ///
-/// Takes the process over: its signals, its panic messages, its standard streams.
+/// Takes the process over: its signals, its panic messages, its standard streams, and its end, which
+/// has to follow at once: half a second later it is enforced.
 ///
 /// # Errors
 /// `no_thread`: the system gave no threads.
@@ -377,7 +378,7 @@ impl Connection {
     fn take(&mut self, line: &Line) -> Option<RxJsonRpcMessage<RoleServer>> {
         match line.envelope() {
             Ok(Envelope::Request { id, method, params }) => {
-                self.take_request(id, &method, params, line.len())
+                self.take_request(id, &method, params, line.len());
             }
             Ok(Envelope::Notification { method, params }) if method == "notifications/cancelled" => {
                 return self.cancel(params.as_ref().and_then(|params| params.get("requestId"))?);
@@ -438,13 +439,15 @@ impl Connection {
         Some(id)
     }
 
-    /// The next waiting request, if there is room for it.
+    /// The next waiting request that there is room for: a call does not wait behind resource reads.
     fn start_next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        let weight = weight(&self.waiting.front()?.request);
-        if self.weight + weight > MAX_IN_FLIGHT || self.pipes.out.backlog() > MAX_BACKLOG {
+        if self.pipes.out.backlog() > MAX_BACKLOG {
             return None;
         }
-        let Waiting { id, request, bytes } = self.waiting.pop_front()?;
+        let room = MAX_IN_FLIGHT - self.weight;
+        let place = self.waiting.iter().position(|waiting| weight(&waiting.request) <= room)?;
+        let Waiting { id, request, bytes } = self.waiting.remove(place)?;
+        let weight = weight(&request);
         self.waiting_bytes -= bytes;
         self.weight += weight;
         let number = self.next;
@@ -539,8 +542,11 @@ impl Transport<RoleServer> for Connection {
     }
 
     async fn close(&mut self) -> std::io::Result<()> {
-        let stopped = self.stop.now.is_cancelled();
-        self.pipes.out.flush(if stopped { FLUSH_STOPPED } else { FLUSH }).await;
+        match self.stop.cause.get() {
+            None => self.pipes.out.flush(FLUSH).await,
+            Some(Ended::OutputClosed) => {}
+            Some(_) => self.pipes.out.flush(FLUSH_STOPPED).await,
+        }
         Ok(())
     }
 }
@@ -550,12 +556,12 @@ impl Transport<RoleServer> for Connection {
 /// Watches, on a thread and a runtime of its own, for everything that ends the process, and ends it if
 /// it does not end by itself.
 fn guard_process(stop: Stop) -> std::io::Result<()> {
-    let parent = parent();
+    let (parent, signals) = (parent(), Signals::listen());
     std::thread::Builder::new().name("guard".to_owned()).stack_size(256 << 10).spawn(move || {
         let Ok(runtime) = runtime() else { return };
         runtime.block_on(async {
             tokio::select! {
-                () = signalled() => stop.because(Ended::Signal),
+                () = signals.next() => stop.because(Ended::Signal),
                 cause = left_alone(parent) => stop.because(cause),
                 () = stop.now.cancelled() => {}
                 () = stop.input_ended.cancelled() => tokio::time::sleep(GRACE).await,
@@ -569,24 +575,40 @@ fn guard_process(stop: Stop) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Ends when the process is asked to go.
+/// What asks a process to go, from here on instead of killing it.
 #[cfg(unix)]
-async fn signalled() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-    // A signal that cannot be listened for keeps its default, which ends the process too.
-    let mut signals: Vec<_> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
-    if signals.is_empty() {
-        return std::future::pending().await;
+struct Signals(Vec<tokio::signal::unix::Signal>);
+
+#[cfg(unix)]
+impl Signals {
+    fn listen() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        // One that cannot be listened for keeps its default, which ends the process too.
+        Self(kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect())
     }
-    futures_util::future::select_all(signals.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
+
+    async fn next(mut self) {
+        if self.0.is_empty() {
+            return std::future::pending().await;
+        }
+        futures_util::future::select_all(self.0.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
+    }
 }
 
-/// Ends when the process is asked to go.
 #[cfg(not(unix))]
-async fn signalled() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    const fn listen() -> Self {
+        Self
+    }
+
+    async fn next(self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
     }
 }
 
@@ -608,7 +630,6 @@ fn parent() -> Parent {}
 #[cfg(unix)]
 async fn left_alone(parent: Parent) -> Ended {
     let mut ticks = tokio::time::interval(WATCH_EVERY);
-    let mut input_closed = None;
     loop {
         ticks.tick().await;
         if self::parent() != parent {
@@ -618,10 +639,12 @@ async fn left_alone(parent: Parent) -> Ended {
         if is_hung_up(&std::io::stdout()) {
             return Ended::OutputClosed;
         }
-        if !is_hung_up(&std::io::stdin()) {
-            input_closed = None;
-        } else if input_closed.get_or_insert_with(Instant::now).elapsed() >= GRACE {
-            return Ended::EndOfInput;
+        if is_hung_up(&std::io::stdin()) {
+            // A tick may have passed already.
+            tokio::time::sleep(GRACE.saturating_sub(WATCH_EVERY)).await;
+            if is_hung_up(&std::io::stdin()) {
+                return Ended::EndOfInput;
+            }
         }
     }
 }
@@ -640,4 +663,94 @@ fn is_hung_up(stream: &impl std::os::fd::AsFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut watched, Some(&now)).is_ok()
         && watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::future::BoxFuture;
+    use serde_json::{Map, json};
+    use tokio::sync::Semaphore;
+
+    use super::super::{ResourceContents, ResourceError, ToolAnswer};
+    use super::*;
+    use crate::error::Kind;
+
+    /// Resource reads wait for a permit; calls do not.
+    struct Gated {
+        permits: Semaphore,
+        reading: AtomicUsize,
+        most: AtomicUsize,
+    }
+
+    impl ReadSurface for Gated {
+        fn call(&self, _tool: &str, _arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
+            let answer = ToolAnswer { text: String::new(), structured: None, is_error: false, meta: None };
+            Box::pin(std::future::ready(answer))
+        }
+
+        fn read_resource(&self, _uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
+            Box::pin(async {
+                let reading = self.reading.fetch_add(1, Ordering::SeqCst) + 1;
+                self.most.fetch_max(reading, Ordering::SeqCst);
+                let permit = self.permits.acquire().await;
+                self.reading.fetch_sub(1, Ordering::SeqCst);
+                drop(permit);
+                Err(ResourceError::NotFound("gone".to_owned()))
+            })
+        }
+    }
+
+    #[test]
+    fn four_resource_reads_run_at_once_and_calls_overtake_those_that_wait() {
+        let gated = Arc::new(Gated {
+            permits: Semaphore::new(0),
+            reading: AtomicUsize::new(0),
+            most: AtomicUsize::new(0),
+        });
+        let (input, mut requests) = std::io::pipe().unwrap();
+        let (answers, output) = std::io::pipe().unwrap();
+        let surface = Arc::clone(&gated);
+        let server = std::thread::spawn(move || {
+            let stop = Stop::default();
+            let pipes = Pipes::open(input, output, &stop).unwrap();
+            block_on(serve(surface, pipes, stop)).unwrap()
+        });
+        let mut answers = BufReader::new(answers).lines().map(|line| {
+            let answer: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            answer["id"].clone()
+        });
+        let mut request = |id: u32, method: &str, params: Value| {
+            let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            requests.write_all(format!("{request}\n").as_bytes()).unwrap();
+        };
+        request(0, "initialize", json!({"protocolVersion": "2025-11-25"}));
+        assert_eq!(answers.next(), Some(json!(0)));
+        for id in 1..=6 {
+            request(id, "resources/read", json!({"uri": "pdpp://x"}));
+        }
+        request(7, "ping", json!({}));
+        request(8, "tools/call", json!({"name": "schema"}));
+        let mut next = |count| {
+            let mut ids: Vec<_> = answers.by_ref().take(count).map(|id| id.as_u64().unwrap()).collect();
+            ids.sort_unstable();
+            ids
+        };
+        assert_eq!(next(2), [7, 8]);
+        gated.permits.add_permits(1);
+        assert_eq!(next(6), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(gated.most.load(Ordering::SeqCst), 4);
+        drop(requests);
+        assert_eq!(server.join().unwrap(), Ended::EndOfInput);
+        assert_eq!(answers.next(), None);
+    }
+
+    #[test]
+    fn a_refusal_is_one_line_of_visible_text() {
+        let error = Error::new(Kind::Refused, "refused", "It said \u{1b}[31mno").hint("pdpp connect <url>");
+        let refusal = refusal(&error);
+        assert_eq!(refusal.message, "It said \\u{1b}[31mno. Next: pdpp connect <url>");
+        assert_eq!(refusal.data.unwrap()["exit_code"], 77);
+    }
 }

@@ -193,11 +193,9 @@ impl DiscoveryError {
                 provider.as_str().trim_end_matches("/mcp")
             ),
             Self::Status { .. } => "Try again later; if it stays so, tell the provider".to_owned(),
-            _ => {
-                "This is the provider's to put right; nothing was sent to it and nothing is stored".to_owned()
-            }
+            _ => "This is the provider's to put right; nothing is stored".to_owned(),
         };
-        Error::new(Kind::Unavailable, self.code(), format!("{provider} could not be connected"))
+        Error::new(Kind::Unavailable, self.code(), format!("Could not connect to {provider}"))
             .because(self)
             .hint(hint)
     }
@@ -234,7 +232,7 @@ pub async fn discover(http: &Http, provider: &ProviderUrl) -> Result<Discovery, 
     let authorization_server = read_authorization_server(&resource.issuer, &url, &answer)?;
     Ok(Discovery {
         provider: provider.clone(),
-        resource: resource.resource,
+        resource: resource.id,
         name: resource.name,
         query_base: resource.query_base,
         authorization_server,
@@ -242,7 +240,7 @@ pub async fn discover(http: &Http, provider: &ProviderUrl) -> Result<Discovery, 
 }
 
 struct Resource {
-    resource: String,
+    id: String,
     name: Option<String>,
     query_base: Url,
     issuer: ProviderUrl,
@@ -273,7 +271,7 @@ fn read_resource(provider: &ProviderUrl, url: &Url, answer: &Answer) -> Result<R
         .and_then(Value::as_str)
         .ok_or_else(|| something_else("it names no authorization server"))?;
     Ok(Resource {
-        resource: found.to_owned(),
+        id: found.to_owned(),
         name: text(&metadata, "resource_name").map(str::to_owned),
         query_base,
         issuer: issuer_of(provider, issuer)?,

@@ -256,19 +256,11 @@ fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     cause.to_string()
 }
 
-fn is_tls(error: &reqwest::Error) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(current) = cause {
-        if current.downcast_ref::<rustls::Error>().is_some() {
-            return true;
-        }
-        // An io::Error hides what it wraps from source().
-        if let Some(io) = current.downcast_ref::<std::io::Error>()
-            && io.get_ref().is_some_and(|inner| inner.downcast_ref::<rustls::Error>().is_some())
-        {
-            return true;
-        }
-        cause = current.source();
+fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    if error.downcast_ref::<rustls::Error>().is_some() {
+        return true;
     }
-    false
+    // An io::Error hides what it wraps from source(), and may wrap another one.
+    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    wrapped.is_some_and(|inner| is_tls(inner)) || error.source().is_some_and(is_tls)
 }

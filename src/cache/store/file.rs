@@ -55,6 +55,7 @@ impl SecretStore for FileStore {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
 mod tests {
     use super::*;
 

@@ -101,37 +101,13 @@ fn meta_lines(out: &mut String, body: &Map<String, Value>) {
     }
 }
 
-/// The records or hits of a list envelope, in the shapes that providers send: `data[]`,
-/// `data.results[]`, `data.data[]` (R6.2).
-fn rows(body: &Map<String, Value>) -> Vec<&Map<String, Value>> {
-    let list = match body.get("data") {
-        Some(Value::Array(list)) => list,
-        Some(Value::Object(inner)) => {
-            match inner.get("results").or_else(|| inner.get("data")).and_then(Value::as_array) {
-                Some(list) => list,
-                None => return Vec::new(),
-            }
-        }
-        _ => return Vec::new(),
-    };
-    list.iter().filter_map(Value::as_object).collect()
-}
-
 fn text_of<'a>(body: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     body.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-/// The next page of a list that has one.
-fn next_page(arguments: &Arguments, body: &Map<String, Value>, limit: Option<u64>) -> Option<Call> {
-    let cursor = text_of(body, "next_cursor")?;
-    if body.get("has_more").and_then(Value::as_bool) == Some(false) {
-        return None;
-    }
-    // `changes_since` goes with the first page only: with a cursor the reference repeats page 1 for ever.
-    let mut next = arguments.with([("cursor", Some(json!(cursor))), ("changes_since", None)]);
-    if let Some(limit) = limit {
-        next.insert("limit".into(), json!(limit));
-    }
+/// The call that gives the next page.
+fn next_page(arguments: &Arguments, cursor: Option<&str>) -> Option<Call> {
+    let next = arguments.with([("cursor", Some(json!(cursor?))), ("changes_since", None)]);
     Some(Call { tool: arguments.tool(), arguments: next })
 }
 

@@ -4,18 +4,19 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{check_expand, json_len, list_parameter, meta_lines, next_page, rows, stream_argument, text_of};
+use super::{check_expand, json_len, list_parameter, meta_lines, next_page, stream_argument, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::catalog::{StreamFacts, facts_for};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call, Record, RecordRef};
 use crate::mcp::evidence::{Bounds, cut, envelope, line, rows as row_text};
+use crate::mcp::pages::{self, Listing, Order, Page, Row, Shape};
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
 
-/// Room kept in a bound for what follows the rows: next call, counts, warnings.
-const TAIL_BYTES: usize = 1_600;
+/// Room kept for what follows the rows but for the next call: counts, warnings, how to read on.
+const TAIL_BYTES: usize = 700;
 
 /// The line below rows that are not whole (R4.3).
 const HOW_TO_READ_ON: &str = "values ending in … and fields not shown: read_record_field \
@@ -23,154 +24,150 @@ const HOW_TO_READ_ON: &str = "values ending in … and fields not shown: read_re
 
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
-    let query = Query::of(&arguments)?;
-    check_expand(core, &arguments, &query.stream, query.connection.as_deref()).await?;
+    let mut listing = listing(&arguments)?;
+    let stream = stream_argument(&arguments)?;
+    let connection = listing.connection.clone();
+    check_expand(core, &arguments, &stream, connection.as_deref()).await?;
 
-    let first = query.read(query.limit);
-    let (facts, envelope) = tokio::join!(
-        core.source().facts(&query.stream, query.connection.as_deref()),
-        core.source().get(&first)
+    let source = core.source();
+    let known = source.known_facts(&stream, connection.as_deref());
+    listing.order = order(&arguments, known.as_deref().map_or(&[], Vec::as_slice));
+    let fields = arguments.texts("fields")?.unwrap_or_default();
+    let shape = RecordShape {
+        fields: &fields,
+        identity: known
+            .iter()
+            .flat_map(|facts| facts.iter())
+            .flat_map(|facts| facts.primary_key.clone())
+            .collect(),
+        bounds: core.bounds(),
+        arguments: &arguments,
+    };
+    let all_connections = || async {
+        let facts = source.facts(&stream, None).await;
+        facts.iter().flat_map(|facts| &facts.connections).map(|(id, _)| id.clone()).collect()
+    };
+    let (facts, page) = tokio::join!(
+        source.facts(&stream, connection.as_deref()),
+        pages::read(source, &listing, &shape, all_connections)
     );
-    let mut body = envelope?.body;
-    let mut asked = query.limit;
-    let mut page = Page::of(&arguments, &query, body, asked, &facts, core.bounds());
-    // The resource server is asked again for as many rows as fit, so that its own cursor continues there.
-    while let Some(fewer) = page.rows_that_fit() {
-        if asked.is_some_and(|asked| asked <= fewer) {
-            // It ignores the limit.
-            break;
-        }
-        asked = Some(fewer);
-        body = core.source().get(&query.read(asked)).await?.body;
-        page = Page::of(&arguments, &query, body, asked, &facts, core.bounds());
+    Ok(render(&arguments, &stream, page?, &facts, core.bounds()))
+}
+
+fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
+    let stream = stream_argument(arguments)?;
+    if arguments.has("cursor") && arguments.has("changes_since") {
+        return Err(ToolError::new(
+            "conflicting_arguments",
+            "cursor continues a page and changes_since starts one: both together would repeat the first page",
+            crate::mcp::arguments::call("query_records", &arguments.with([("changes_since", None)])),
+        )
+        .with("param", "changes_since"));
     }
-    Ok(page.answer())
+    let mut read = Read::of(["streams", &stream, "records"])
+        .with_some("order", arguments.choice("order", &["asc", "desc"])?)
+        .with_some("sort", arguments.text("sort")?)
+        .with_some("count", arguments.choice("count", &["none", "estimated", "exact"])?);
+    read.query.extend(arguments.filter()?);
+    list_parameter(&mut read, arguments, "fields")?;
+    read = read.with_some("view", arguments.text("view")?);
+    list_parameter(&mut read, arguments, "expand")?;
+    read.query.extend(arguments.expand_limit()?);
+    read = read.with_some("changes_since", arguments.text("changes_since")?);
+    Ok(Listing {
+        read,
+        limit: arguments.integer("limit", 1, 100)?,
+        cursor: arguments.text("cursor")?.map(str::to_owned),
+        connection: arguments.text("connection_id")?.map(str::to_owned),
+        has_cursors: true,
+        order: None,
+    })
 }
 
-/// The arguments, checked.
-struct Query {
-    stream: String,
-    connection: Option<String>,
-    limit: Option<u64>,
-    fields: Vec<String>,
-    parameters: Read,
-}
-
-impl Query {
-    fn of(arguments: &Arguments) -> Result<Self, ToolError> {
-        let stream = stream_argument(arguments)?;
-        let connection = arguments.text("connection_id")?.map(str::to_owned);
-        let limit = arguments.integer("limit", 1, 100)?;
-        let fields = arguments.texts("fields")?.unwrap_or_default().into_iter().map(str::to_owned).collect();
-        if arguments.has("cursor") && arguments.has("changes_since") {
-            return Err(ToolError::new(
-                "conflicting_arguments",
-                "cursor continues a page and changes_since starts one: both together would repeat the first page",
-                crate::mcp::arguments::call("query_records", &arguments.with([("changes_since", None)])),
-            )
-            .with("param", "changes_since"));
-        }
-        let mut parameters = Read::of(["streams", &stream, "records"])
-            .with_some("cursor", arguments.text("cursor")?)
-            .with_some("order", arguments.choice("order", &["asc", "desc"])?)
-            .with_some("sort", arguments.text("sort")?)
-            .with_some("count", arguments.choice("count", &["none", "estimated", "exact"])?);
-        parameters.query.extend(arguments.filter()?);
-        list_parameter(&mut parameters, arguments, "fields")?;
-        parameters = parameters.with_some("view", arguments.text("view")?);
-        list_parameter(&mut parameters, arguments, "expand")?;
-        parameters.query.extend(arguments.expand_limit()?);
-        parameters = parameters
-            .with_some("changes_since", arguments.text("changes_since")?)
-            .with_some("connection_id", connection.as_deref());
-        Ok(Self { stream, connection, limit, fields, parameters })
+/// How the provider orders the stream, for merging connections: as asked for, else by its cursor field.
+fn order(arguments: &Arguments, facts: &[StreamFacts]) -> Option<Order> {
+    let text = |name: &str| arguments.given().get(name).and_then(Value::as_str);
+    if arguments.has("changes_since") {
+        return None;
     }
-
-    fn read(&self, limit: Option<u64>) -> Read {
-        let mut read = self.parameters.clone();
-        if let Some(limit) = limit {
-            read.query.insert(0, ("limit".into(), limit.to_string()));
-        }
-        read
+    if let Some(sort) = text("sort") {
+        let field = sort.trim_start_matches('-');
+        return Some(Order { field: field.to_owned(), is_descending: sort.starts_with('-') });
     }
+    let field = facts.iter().find_map(|facts| facts.cursor_field.clone())?;
+    Some(Order { field, is_descending: text("order") != Some("asc") })
 }
 
-/// A page, rendered in both views.
-struct Page {
-    text: String,
-    structured: Map<String, Value>,
-    rows: usize,
-    fit: usize,
+struct RecordShape<'a> {
+    fields: &'a [&'a str],
+    identity: Vec<String>,
+    bounds: Bounds,
+    arguments: &'a Arguments,
 }
 
-impl Page {
-    fn of(
-        arguments: &Arguments,
-        query: &Query,
-        mut body: Map<String, Value>,
-        asked: Option<u64>,
-        facts: &[StreamFacts],
-        bounds: Bounds,
-    ) -> Self {
-        envelope::prepare(&mut body);
+impl Shape for RecordShape<'_> {
+    fn prepare(&self, body: &mut Map<String, Value>) {
+        envelope::prepare(body);
+        if self.fields.is_empty() {
+            return;
+        }
         if let Some(Value::Array(records)) = body.get_mut("data") {
             for record in records.iter_mut().filter_map(Value::as_object_mut) {
-                let facts = facts_for(facts, text_of(record, "connection_id"));
-                if !query.fields.is_empty() {
-                    let fields = query.fields.iter().map(String::as_str).collect::<Vec<_>>();
-                    envelope::project(record, &fields, facts.map_or(&[], |facts| &facts.primary_key));
-                }
+                envelope::project(record, self.fields, &self.identity);
             }
         }
-        let sizes = rows(&body).iter().map(|record| json_len(record) + 1).collect::<Vec<_>>();
-        let fixed = json_len(&body) - sizes.iter().sum::<usize>();
-        let budget = bounds.structured.saturating_sub(fixed + TAIL_BYTES);
-        let mut used = 0;
-        let fit = sizes
-            .iter()
-            .take_while(|size| {
-                used += **size;
-                used <= budget
+    }
+
+    fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
+        let mut left = row_budget(self.arguments, body, self.bounds);
+        rows.iter()
+            .take_while(|row| {
+                let size = json_len(row) + 1;
+                let fits = size <= left;
+                left = left.saturating_sub(size);
+                fits
             })
-            .count();
-
-        let mut ladder = Vec::new();
-        let rows_count = sizes.len();
-        if rows_count == 1
-            && fit == 0
-            && let Some(record) = first_record(&mut body)
-        {
-            ladder.extend(cut_record(record, query, budget));
-        }
-        let next = next_page(arguments, &body, asked);
-        let text = text(query, &body, facts, next.as_ref(), &ladder, bounds.text);
-        let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
-        if let Some(next) = &next {
-            structured.insert("next".into(), next.to_json());
-        }
-        if let Some(ladder) = ladder::to_json(&ladder) {
-            structured.insert("content_ladder".into(), ladder);
-        }
-        Self { text, structured, rows: rows_count, fit }
-    }
-
-    /// How many rows to ask for instead, where not all of them fit.
-    fn rows_that_fit(&self) -> Option<u64> {
-        (self.fit < self.rows && self.rows > 1).then(|| self.fit.max(1) as u64)
-    }
-
-    fn answer(self) -> ToolAnswer {
-        ToolAnswer { text: self.text, structured: Some(self.structured), is_error: false, meta: None }
+            .count()
     }
 }
 
-fn first_record(body: &mut Map<String, Value>) -> Option<&mut Map<String, Value>> {
-    body.get_mut("data")?.as_array_mut()?.first_mut()?.as_object_mut()
+/// Bytes of structured output that rows may take, beside their envelope, the next call and what follows.
+fn row_budget(arguments: &Arguments, body: &Map<String, Value>, bounds: Bounds) -> usize {
+    let cursor = body.get("next_cursor").map_or(200, json_len).max(200);
+    bounds.structured.saturating_sub(json_len(body) + json_len(arguments.given()) + cursor + TAIL_BYTES)
+}
+
+fn render(
+    arguments: &Arguments,
+    stream: &str,
+    page: Page,
+    facts: &[StreamFacts],
+    bounds: Bounds,
+) -> ToolAnswer {
+    let Page { mut body, mut rows, next } = page;
+    let next = next_page(arguments, next.as_deref());
+    let mut ladder = Vec::new();
+    let budget = row_budget(arguments, &body, bounds);
+    if let [row] = rows.as_mut_slice()
+        && json_len(row) > budget
+    {
+        ladder.extend(cut_row(row, stream, budget));
+    }
+    let text = text(stream, &body, &rows, facts, next.as_ref(), &ladder, bounds.text);
+    body.insert("data".into(), Value::Array(rows.into_iter().map(Value::Object).collect()));
+    let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
+    if let Some(next) = &next {
+        structured.insert("next".into(), next.to_json());
+    }
+    if let Some(ladder) = ladder::to_json(&ladder) {
+        structured.insert("content_ladder".into(), ladder);
+    }
+    ToolAnswer { text, structured: Some(structured), is_error: false, meta: None }
 }
 
 /// Cuts the one record of a page that alone exceeds the bound.
-fn cut_record(record: &mut Map<String, Value>, query: &Query, budget: usize) -> Option<Record> {
-    let id = row_text::record_id(record, &query.stream)?;
+fn cut_row(record: &mut Row, stream: &str, budget: usize) -> Option<Record> {
+    let id = row_text::record_id(record, stream)?;
     let handle = id.handle();
     let connection = id.connection.clone().unwrap_or_default();
     let reference = match &handle {
@@ -187,17 +184,17 @@ fn cut_record(record: &mut Map<String, Value>, query: &Query, budget: usize) -> 
 }
 
 fn text(
-    query: &Query,
+    stream: &str,
     body: &Map<String, Value>,
+    rows: &[Row],
     facts: &[StreamFacts],
     next: Option<&Call>,
     ladder: &[Record],
     max_bytes: usize,
 ) -> String {
-    let records = rows(body);
     let mut tail = String::new();
     let more = if next.is_some() { ", more follow" } else { "" };
-    let _ = writeln!(tail, "{} records of {}{more}", records.len(), line::token(&query.stream));
+    let _ = writeln!(tail, "{} records of {}{more}", rows.len(), line::token(stream));
     meta_lines(&mut tail, body);
     if let Some(next) = next {
         let _ = writeln!(tail, "{}", ladder::next_line(next));
@@ -214,11 +211,12 @@ fn text(
         let _ = writeln!(tail, "{} continues: {}", line::token(&field.path), field.read.to_text());
     }
     let room = max_bytes.saturating_sub(tail.len() + HOW_TO_READ_ON.len());
-    let shared = match facts {
-        [only] => Some(only),
-        _ => None,
-    };
-    let rendered = row_text::render(&records, &query.stream, shared.or_else(|| facts.first()), room);
+    let rows = rows.iter().collect::<Vec<_>>();
+    let facts = rows
+        .first()
+        .and_then(|row| facts_for(facts, text_of(row, "connection_id")))
+        .or_else(|| facts.first());
+    let rendered = row_text::render(&rows, stream, facts, room);
     let mut text = rendered.lines;
     if rendered.is_cut {
         text.push_str(HOW_TO_READ_ON);

@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{bad_name, json_len, meta_lines, next_page, rows, text_of};
+use super::{bad_name, json_len, meta_lines, next_page, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call, Field, Record, RecordRef};
 use crate::mcp::evidence::{Bounds, envelope, line, marks, rows as row_text, title};
 use crate::mcp::id::{RecordId, check_segment};
+use crate::mcp::pages::{self, Listing, Page, Row, Shape};
 use crate::mcp::source::Source;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -21,52 +22,91 @@ const EXCERPT_BYTES: usize = 240;
 
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
-    let query = Query::of(&arguments)?;
-    let mut asked = query.limit;
-    let mut body = core.source().get(&query.read(asked)).await?.body;
-    let mut page = Page::of(core.source(), &arguments, body, asked, core.bounds());
-    while let Some(fewer) = page.hits_that_fit() {
-        if asked.is_some_and(|asked| asked <= fewer) {
-            break;
-        }
-        asked = Some(fewer);
-        body = core.source().get(&query.read(asked)).await?.body;
-        page = Page::of(core.source(), &arguments, body, asked, core.bounds());
-    }
-    Ok(ToolAnswer { text: page.text, structured: Some(page.structured), is_error: false, meta: None })
+    let listing = listing(&arguments)?;
+    let shape = HitShape { source: core.source(), arguments: &arguments, bounds: core.bounds() };
+    // Over the connections of one grant the resource server merges and pages itself.
+    let page = pages::read(core.source(), &listing, &shape, || async { Vec::new() }).await?;
+    Ok(render(core.source(), &arguments, page))
 }
 
-struct Query {
-    limit: Option<u64>,
-    parameters: Read,
+fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
+    let q = arguments.required_text("q", "WORDS")?;
+    let mode = arguments.choice("mode", &["lexical", "semantic", "hybrid"])?;
+    let mut read = match mode {
+        None | Some("lexical") => Read::of(["search"]),
+        Some(mode) => Read::of(["search", mode]),
+    };
+    read.push("q", q);
+    for stream in arguments.texts("streams")?.unwrap_or_default() {
+        check_segment("stream", stream).map_err(|error| bad_name("streams", &error))?;
+        read.push("streams[]", stream);
+    }
+    read.query.extend(arguments.filter()?);
+    Ok(Listing {
+        read,
+        limit: arguments.integer("limit", 1, 100)?,
+        cursor: arguments.text("cursor")?.map(str::to_owned),
+        connection: arguments.text("connection_id")?.map(str::to_owned),
+        has_cursors: mode != Some("hybrid"),
+        order: None,
+    })
 }
 
-impl Query {
-    fn of(arguments: &Arguments) -> Result<Self, ToolError> {
-        let q = arguments.required_text("q", "WORDS")?;
-        let mode = arguments.choice("mode", &["lexical", "semantic", "hybrid"])?;
-        let mut read = match mode {
-            None | Some("lexical") => Read::of(["search"]),
-            Some(mode) => Read::of(["search", mode]),
-        };
-        read.push("q", q);
-        for stream in arguments.texts("streams")?.unwrap_or_default() {
-            check_segment("stream", stream).map_err(|error| bad_name("streams", &error))?;
-            read.push("streams[]", stream);
-        }
-        read = read.with_some("cursor", arguments.text("cursor")?);
-        read.query.extend(arguments.filter()?);
-        read = read.with_some("connection_id", arguments.text("connection_id")?);
-        Ok(Self { limit: arguments.integer("limit", 1, 100)?, parameters: read })
+struct HitShape<'a> {
+    source: &'a Source,
+    arguments: &'a Arguments,
+    bounds: Bounds,
+}
+
+impl Shape for HitShape<'_> {
+    fn prepare(&self, body: &mut Map<String, Value>) {
+        envelope::prepare(body);
     }
 
-    fn read(&self, limit: Option<u64>) -> Read {
-        let mut read = self.parameters.clone();
-        if let Some(limit) = limit {
-            read.query.insert(1, ("limit".into(), limit.to_string()));
-        }
-        read
+    fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
+        let next = next_page(self.arguments, Some(text_of(body, "next_cursor").unwrap_or(LIKELY_CURSOR)));
+        let next_len = next.as_ref().map_or(0, |next| json_len(&next.to_json()));
+        let hits = rows.iter().map(|row| Hit::of(self.source, row)).collect::<Vec<_>>();
+        let tail = tail(&hits, self.arguments, body, next.as_ref());
+        let mut room = self.bounds.structured.saturating_sub(json_len(body) + next_len + 200);
+        let mut text_room = self.bounds.text.saturating_sub(tail.len());
+        hits.iter()
+            .enumerate()
+            .take_while(|(n, hit)| {
+                let (size, text) = (hit.structured_len(), hit.to_text(n + 1).len());
+                let fits = size <= room && text <= text_room;
+                room = room.saturating_sub(size);
+                text_room = text_room.saturating_sub(text);
+                fits
+            })
+            .count()
     }
+}
+
+/// Stands in for a cursor that is not known yet, when its length is reckoned with.
+const LIKELY_CURSOR: &str = concat!(
+    "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
+    "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
+);
+
+fn render(source: &Source, arguments: &Arguments, page: Page) -> ToolAnswer {
+    let hits = page.rows.iter().map(|row| Hit::of(source, row)).collect::<Vec<_>>();
+    let next = next_page(arguments, page.next.as_deref());
+    let ladder = hits.iter().filter_map(Hit::to_ladder).collect::<Vec<_>>();
+    let mut text = hits.iter().enumerate().map(|(n, hit)| hit.to_text(n + 1)).collect::<String>();
+    text.push_str(&tail(&hits, arguments, &page.body, next.as_ref()));
+    text.truncate(text.trim_end().len());
+    let results = hits.into_iter().map(|hit| Value::Object(hit.result)).collect::<Vec<_>>();
+    let mut structured = Map::new();
+    structured.insert("results".into(), results.into());
+    structured.insert("data".into(), Value::Object(page.body));
+    if let Some(next) = next {
+        structured.insert("next".into(), next.to_json());
+    }
+    if let Some(ladder) = ladder::to_json(&ladder) {
+        structured.insert("content_ladder".into(), ladder);
+    }
+    ToolAnswer { text, structured: Some(structured), is_error: false, meta: None }
 }
 
 /// A hit, ready for both views.
@@ -86,86 +126,6 @@ struct Evidence {
     excerpt: String,
     complete: bool,
     read: Call,
-}
-
-struct Page {
-    text: String,
-    structured: Map<String, Value>,
-    hits: usize,
-    fit: usize,
-}
-
-impl Page {
-    fn of(
-        source: &Source,
-        arguments: &Arguments,
-        mut body: Map<String, Value>,
-        asked: Option<u64>,
-        bounds: Bounds,
-    ) -> Self {
-        envelope::prepare(&mut body);
-        let hits = rows(&body).into_iter().map(|hit| Hit::of(source, hit)).collect::<Vec<_>>();
-        let next = next_page(arguments, &body, asked);
-        take_hits_out(&mut body);
-
-        let ladder = hits.iter().filter_map(Hit::to_ladder).collect::<Vec<_>>();
-        let tail = tail(&hits, arguments, &body, next.as_ref());
-        let texts = hits.iter().enumerate().map(|(n, hit)| hit.to_text(n + 1)).collect::<Vec<_>>();
-        let sizes = hits.iter().map(|hit| {
-            json_len(&hit.result)
-                + 1
-                + hit.to_ladder().map_or(0, |record| json_len(&ladder::to_json(&[record])))
-        });
-        let mut room = bounds.structured.saturating_sub(
-            json_len(&body) + next.as_ref().map_or(0, |next| json_len(&next.to_json())) + 120,
-        );
-        let mut text_room = bounds.text.saturating_sub(tail.len());
-        let fit = sizes
-            .zip(&texts)
-            .take_while(|(size, text)| {
-                let fits = *size <= room && text.len() <= text_room;
-                room = room.saturating_sub(*size);
-                text_room = text_room.saturating_sub(text.len());
-                fits
-            })
-            .count();
-        let count = hits.len();
-        let mut text = texts.concat();
-        text.push_str(&tail);
-        text.truncate(text.trim_end().len());
-        let results = hits.into_iter().map(|hit| Value::Object(hit.result)).collect::<Vec<_>>();
-        let mut structured = Map::new();
-        structured.insert("results".into(), results.into());
-        structured.insert("data".into(), Value::Object(body));
-        if let Some(next) = next {
-            structured.insert("next".into(), next.to_json());
-        }
-        if let Some(ladder) = ladder::to_json(&ladder) {
-            structured.insert("content_ladder".into(), ladder);
-        }
-        Self { text, structured, hits: count, fit }
-    }
-
-    fn hits_that_fit(&self) -> Option<u64> {
-        (self.fit < self.hits && self.hits > 1).then(|| self.fit.max(1) as u64)
-    }
-}
-
-/// The envelope without its hits: they live once, in `results`.
-fn take_hits_out(body: &mut Map<String, Value>) {
-    match body.get_mut("data") {
-        Some(Value::Array(_)) => {
-            body.remove("data");
-        }
-        Some(Value::Object(inner)) => {
-            inner.remove("results");
-            inner.remove("data");
-            if inner.is_empty() {
-                body.remove("data");
-            }
-        }
-        _ => {}
-    }
 }
 
 impl Hit {
@@ -254,6 +214,13 @@ impl Hit {
             let _ = writeln!(out, "   more: {}", evidence.read.to_text());
         }
         out
+    }
+
+    /// What the hit adds to the structured view, in bytes.
+    fn structured_len(&self) -> usize {
+        json_len(&self.result)
+            + 1
+            + self.to_ladder().map_or(0, |record| json_len(&ladder::to_json(&[record])))
     }
 
     fn to_ladder(&self) -> Option<Record> {

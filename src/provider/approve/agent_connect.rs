@@ -63,10 +63,7 @@ pub async fn begin(
         if request_uri.is_none() && error.status == 400 && error.says("request_uri") {
             return Err(ApproveError::SourceRequired);
         }
-        return Err(match error.is_unknown_client() {
-            true => ApproveError::UnknownClient(error),
-            false => ApproveError::RequestRefused(error),
-        });
+        return Err(ApproveError::refused(error));
     }
     let begun = answer.object().map_err(ApproveError::Malformed)?;
     let text = |name: &str| {

@@ -115,6 +115,11 @@ fn unheard(last: Option<&HttpError>) -> String {
 }
 
 impl ApproveError {
+    /// A request that was refused, for the client's sake or its own.
+    fn refused(error: OAuthError) -> Self {
+        if error.is_unknown_client() { Self::UnknownClient(error) } else { Self::RequestRefused(error) }
+    }
+
     /// The stable code; OAuth's own (RFC 6749, RFC 8628) where there is one.
     pub const fn code(&self) -> &'static str {
         match self {
@@ -156,17 +161,16 @@ impl ApproveError {
         let message = match &self {
             Self::Denied => format!("{provider}: the request was denied"),
             Self::Expired { .. } => format!("{provider}: the request expired before it was approved"),
-            Self::SourceRequired => format!("{provider} needs to know which source to ask for"),
+            Self::SourceRequired => format!(
+                "{provider} has several sources, and one must be named. The provider's own pages show each \
+                 source's URI, such as https://registry.pdpp.dev/connectors/slack; for one that is configured \
+                 more than once, name the instances too (--instance <ID>)"
+            ),
             _ => format!("{provider} gave no grant"),
         };
         let hint = match &self {
             Self::Http(error) | Self::Register(RegisterError::Http(error)) => http_hint(error),
-            Self::SourceRequired => format!(
-                "pdpp connect {provider} --source <URI>\n\
-                 The provider's pages name the URI of each source, such as \
-                 https://registry.pdpp.dev/connectors/slack; if a source is configured more than once, \
-                 add --instance <ID> for each instance"
-            ),
+            Self::SourceRequired => format!("pdpp connect {provider} --source <URI>"),
             Self::SourceUnsupported => format!("Leave --source out: pdpp connect {provider}"),
             Self::RequestRefused(_) => {
                 "Check --source and --instance against what the provider lists".to_owned()
@@ -184,7 +188,12 @@ impl ApproveError {
                 "This is the provider's to put right; nothing is stored".to_owned()
             }
         };
-        Error::new(self.kind(), self.code(), message).because(self).hint(hint)
+        let told = Error::new(self.kind(), self.code(), message).hint(hint);
+        match self {
+            // The message says it all.
+            Self::SourceRequired | Self::Denied | Self::Expired { last: None } => told,
+            cause => told.because(cause),
+        }
     }
 }
 

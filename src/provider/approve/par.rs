@@ -49,10 +49,7 @@ pub async fn push(
     let answer = http.post_json(endpoint, &request).await?;
     if !answer.is_success() {
         let error = OAuthError::of(&answer);
-        return Err(match error.is_unknown_client() {
-            true => ApproveError::UnknownClient(error),
-            false => ApproveError::RequestRefused(error),
-        });
+        return Err(ApproveError::refused(error));
     }
     let pushed = answer.object().map_err(ApproveError::Malformed)?;
     pushed

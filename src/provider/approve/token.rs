@@ -146,8 +146,8 @@ mod tests {
         TokenResponse::read(body.as_object().unwrap(), Timestamp::from_second(1_000).unwrap())
     }
 
-    fn at(second: i64) -> Option<Timestamp> {
-        Some(Timestamp::from_second(second).unwrap())
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
     }
 
     #[test]
@@ -160,9 +160,9 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(found.grant_id.as_ref().unwrap().as_str(), "g1");
-        assert_eq!(found.grant_expires_at, at(86_400));
-        assert_eq!(found.token_expires_at, at(1_060));
-        assert_eq!(found.issued_at, at(1));
+        assert_eq!(found.grant_expires_at, Some(at(86_400)));
+        assert_eq!(found.token_expires_at, Some(at(1_060)));
+        assert_eq!(found.issued_at, Some(at(1)));
         assert_eq!(found.kind, None);
         assert_eq!(found.source.0.as_deref(), Some("https://s.example"));
         assert!(!format!("{found:?}").contains("canary"));
@@ -176,10 +176,10 @@ mod tests {
             read(&body).map(|found| found.token_expires_at)
         };
         assert_eq!(end(json!({})), Ok(None));
-        assert_eq!(end(json!({"expires_at": 2_000})), Ok(at(2_000)));
+        assert_eq!(end(json!({"expires_at": 2_000})), Ok(Some(at(2_000))));
         assert_eq!(
             end(json!({"expires_at": "1970-01-01T00:20:00+00:00", "expires_in": 9_000})),
-            Ok(at(1_200))
+            Ok(Some(at(1_200)))
         );
         assert_eq!(end(json!({"expires_in": u64::MAX})), Ok(None));
         assert_eq!(end(json!({"expires_at": "tomorrow"})), Err(TokenError::NotATime("expires_at")));

@@ -34,9 +34,9 @@ impl Pace {
     const INTERVAL: Duration = Duration::from_secs(5);
     /// What `slow_down` adds (RFC 8628 §3.5).
     const SLOW_DOWN: Duration = Duration::from_secs(5);
-    const EXPIRES_IN: Duration = Duration::from_secs(600);
-    const MAX_INTERVAL: Duration = Duration::from_secs(60);
-    const MAX_EXPIRES_IN: Duration = Duration::from_secs(3600);
+    const EXPIRES_IN: Duration = Duration::from_mins(10);
+    const MAX_INTERVAL: Duration = Duration::from_mins(1);
+    const MAX_EXPIRES_IN: Duration = Duration::from_hours(1);
 
     /// The pace that a provider asks for, within bounds.
     pub fn new(interval: Option<Duration>, expires_in: Option<Duration>) -> Self {
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(Pace::new(None, None).interval, Duration::from_secs(5));
         assert_eq!(Pace::new(Some(Duration::from_millis(1)), None).interval, Duration::from_secs(1));
         assert_eq!(pace(1_000_000, 0), pace(60, 1));
-        assert_eq!(pace(1, u64::MAX).expires_in, Duration::from_secs(3600));
+        assert_eq!(pace(1, u64::MAX).expires_in, Duration::from_hours(1));
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,0 +1,106 @@
+
+use builtin;
+use str;
+
+set edit:completion:arg-completer[pdpp] = {|@words|
+    fn spaces {|n|
+        builtin:repeat $n ' ' | str:join ''
+    }
+    fn cand {|text desc|
+        edit:complex-candidate $text &display=$text' '(spaces (- 14 (wcswidth $text)))$desc
+    }
+    var command = 'pdpp'
+    for word $words[1..-1] {
+        if (str:has-prefix $word '-') {
+            break
+        }
+        set command = $command';'$word
+    }
+    var completions = [
+        &'pdpp'= {
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+            cand completions 'Print a shell completion script'
+            cand man 'Print a manual page (roff), of pdpp or of one of its commands'
+            cand mcp 'Offer the granted data to an MCP host'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pdpp;completions'= {
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;man'= {
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;mcp'= {
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+            cand serve 'Offer the granted data to an MCP host, on stdin and stdout'
+            cand inspect 'Show the tools and what they cost a model''s context'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pdpp;mcp;serve'= {
+            cand --provider 'Serve only the grants of this provider'
+            cand --grant 'Serve only this grant'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;mcp;inspect'= {
+            cand --budget 'Fail (exit code 1) if the tools array is larger than this'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --json 'Print one JSON object'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;mcp;help'= {
+            cand serve 'Offer the granted data to an MCP host, on stdin and stdout'
+            cand inspect 'Show the tools and what they cost a model''s context'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pdpp;mcp;help;serve'= {
+        }
+        &'pdpp;mcp;help;inspect'= {
+        }
+        &'pdpp;mcp;help;help'= {
+        }
+        &'pdpp;help'= {
+            cand completions 'Print a shell completion script'
+            cand man 'Print a manual page (roff), of pdpp or of one of its commands'
+            cand mcp 'Offer the granted data to an MCP host'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pdpp;help;completions'= {
+        }
+        &'pdpp;help;man'= {
+        }
+        &'pdpp;help;mcp'= {
+            cand serve 'Offer the granted data to an MCP host, on stdin and stdout'
+            cand inspect 'Show the tools and what they cost a model''s context'
+        }
+        &'pdpp;help;mcp;serve'= {
+        }
+        &'pdpp;help;mcp;inspect'= {
+        }
+        &'pdpp;help;help'= {
+        }
+    ]
+    $completions[$command]
+}

@@ -1,0 +1,64 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_pdpp_global_optspecs
+    string join \n cache-dir= h/help V/version
+end
+
+function __fish_pdpp_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_pdpp_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_pdpp_using_subcommand
+    set -l cmd (__fish_pdpp_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c pdpp -n "__fish_pdpp_needs_command" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_needs_command" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_needs_command" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "completions" -d 'Print a shell completion script'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "mcp" -d 'Offer the granted data to an MCP host'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand man" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand man" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect help" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect help" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l provider -d 'Serve only the grants of this provider' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l grant -d 'Serve only this grant' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l budget -d 'Fail (exit code 1) if the tools array is larger than this' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l json -d 'Print one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from completions man mcp help" -f -a "completions" -d 'Print a shell completion script'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from completions man mcp help" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from completions man mcp help" -f -a "mcp" -d 'Offer the granted data to an MCP host'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from completions man mcp help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'

@@ -1,0 +1,535 @@
+//! Paging: one opaque cursor, whatever stands behind a list.
+//!
+//! A page of one source passes the resource server's own cursor on, as it is. Where that cannot
+//! continue, the cursor is ours: over several connections it holds a place in each (R3.15); for a list
+//! without cursors, or a provider that ignores a smaller `limit`, it holds how many rows to skip.
+//!
+//! Rows that do not fit a result are not shown and lost: the resource server is asked again for as
+//! many as fit, so that its own cursor continues there (R4.8).
+
+use std::cmp::Ordering;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures_util::future::{join_all, try_join_all};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::source::Source;
+use super::tool_error::ToolError;
+use crate::provider::rs::Read;
+
+/// Rows of a page when the caller names no limit and several places are merged: what providers give.
+const DEFAULT_LIMIT: u64 = 25;
+
+/// What our own cursors begin with; no provider's would.
+const PREFIX: &str = "pdpp1.";
+
+/// A row of a list: a record or a hit.
+pub type Row = Map<String, Value>;
+
+/// A list to page through.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// Path and parameters, but for `limit`, `cursor` and `connection_id`.
+    pub read: Read,
+    /// Rows asked for.
+    pub limit: Option<u64>,
+    /// Where to continue.
+    pub cursor: Option<String>,
+    /// The one connection to read from.
+    pub connection: Option<String>,
+    /// Whether the provider pages this list at all.
+    pub has_cursors: bool,
+    /// How rows of several connections are put in order; otherwise they take turns.
+    pub order: Option<Order>,
+}
+
+/// The declared order of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// The field of a record's data.
+    pub field: String,
+    /// Newest, or largest, first.
+    pub is_descending: bool,
+}
+
+/// A page.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// The envelope, without its rows and with `next_cursor` and `has_more` as they are for the caller.
+    pub body: Map<String, Value>,
+    /// Its rows.
+    pub rows: Vec<Row>,
+    /// Where the next page begins.
+    pub next: Option<String>,
+}
+
+/// What the caller of [`read`] does with a page.
+pub trait Shape: Sync {
+    /// Prepares a body as it came: what is passed on of it.
+    fn prepare(&self, body: &mut Map<String, Value>);
+
+    /// How many of `rows`, from the first, fit a result with this envelope; at least one.
+    fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize;
+}
+
+/// A place in one list: what our cursor remembers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Place {
+    /// The connection, where it is one of several.
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    connection: Option<String>,
+    /// The provider's cursor.
+    #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+    /// The limit that the rows to skip were counted with.
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+    /// Rows of the page that were shown already.
+    #[serde(rename = "k", default, skip_serializing_if = "is_zero")]
+    skip: usize,
+    /// Whether nothing follows.
+    #[serde(rename = "d", default, skip_serializing_if = "is_false")]
+    is_done: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// Our own cursor: places, and which query they belong to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Own {
+    #[serde(rename = "q")]
+    query: u32,
+    #[serde(rename = "p")]
+    places: Vec<Place>,
+}
+
+impl Own {
+    fn encode(&self) -> String {
+        let json = serde_json::to_vec(self).unwrap_or_default();
+        format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(json))
+    }
+
+    fn decode(text: &str) -> Option<Self> {
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text.strip_prefix(PREFIX)?).ok()?).ok()
+    }
+}
+
+impl Listing {
+    /// A number that tells one query's cursors from another's.
+    fn fingerprint(&self) -> u32 {
+        let mut hash = 0x811c_9dc5_u32;
+        let parameters = self.read.query.iter().filter(|(name, _)| name != "changes_since");
+        let parts = self.read.segments.iter().chain(parameters.flat_map(|(name, value)| [name, value]));
+        for part in parts.chain(&self.connection) {
+            for byte in part.bytes().chain([0xff]) {
+                hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+            }
+        }
+        hash
+    }
+
+    fn read_at(&self, place: &Place, limit: Option<u64>) -> Read {
+        let mut read = self.read.clone();
+        if let Some(limit) = limit {
+            read.push("limit", limit.to_string());
+        }
+        if let Some(cursor) = &place.cursor {
+            // With a cursor the reference repeats the first page for ever if changes_since goes along.
+            read.query.retain(|(name, _)| name != "changes_since");
+            read.push("cursor", cursor);
+        }
+        if let Some(connection) = place.connection.as_ref().or(self.connection.as_ref()) {
+            read.push("connection_id", connection);
+        }
+        read
+    }
+
+    fn start(&self) -> Result<Vec<Place>, ToolError> {
+        let mut place =
+            Place { connection: None, cursor: self.cursor.clone(), limit: None, skip: 0, is_done: false };
+        let Some(text) = self.cursor.as_deref().filter(|text| text.starts_with(PREFIX)) else {
+            return Ok(vec![place]);
+        };
+        match Own::decode(text) {
+            Some(own)
+                if own.query == self.fingerprint() && !own.places.is_empty() && own.places.len() <= 256 =>
+            {
+                Ok(own.places)
+            }
+            _ => {
+                place.cursor = None;
+                Err(ToolError::new(
+                    "invalid_cursor",
+                    "the cursor is damaged or belongs to another call",
+                    "start again without cursor; a cursor goes with the very call that gave it",
+                )
+                .with("param", "cursor"))
+            }
+        }
+    }
+}
+
+/// One answer of the provider.
+struct Answer {
+    body: Map<String, Value>,
+    rows: Vec<Row>,
+    has_more: bool,
+    cursor: Option<String>,
+}
+
+async fn ask(
+    source: &Source,
+    listing: &Listing,
+    place: &Place,
+    limit: Option<u64>,
+    shape: &dyn Shape,
+) -> Result<Answer, ToolError> {
+    let mut body = source.get(&listing.read_at(place, limit)).await?.body;
+    shape.prepare(&mut body);
+    let rows = take_rows(&mut body);
+    let has_more = body.get("has_more").and_then(Value::as_bool);
+    let cursor = body.get("next_cursor").and_then(Value::as_str).filter(|cursor| !cursor.is_empty());
+    let cursor = cursor.filter(|_| has_more != Some(false)).map(str::to_owned);
+    Ok(Answer { has_more: has_more.unwrap_or(cursor.is_some()), cursor, body, rows })
+}
+
+/// Takes the rows out of an envelope, in the shapes that providers send: `data[]`, `data.results[]`,
+/// `data.data[]` (R6.2).
+pub fn take_rows(body: &mut Map<String, Value>) -> Vec<Row> {
+    let list = match body.get_mut("data") {
+        Some(Value::Array(_)) => body.remove("data"),
+        Some(Value::Object(inner)) => {
+            let list = inner.remove("results").or_else(|| inner.remove("data"));
+            if inner.is_empty() {
+                body.remove("data");
+            }
+            list
+        }
+        _ => None,
+    };
+    let Some(Value::Array(list)) = list else { return Vec::new() };
+    list.into_iter()
+        .filter_map(|row| match row {
+            Value::Object(row) => Some(row),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Reads the page of `listing` that fits `shape`. `connections` gives the connections of the list, where
+/// the provider could not page over all of them itself.
+///
+/// # Errors
+/// `invalid_cursor`, and those of [`Source::get`].
+pub async fn read<'a, F, C>(
+    source: &Source,
+    listing: &Listing,
+    shape: &dyn Shape,
+    connections: F,
+) -> Result<Page, ToolError>
+where
+    F: FnOnce() -> C,
+    C: Future<Output = Vec<String>> + 'a,
+{
+    let places = listing.start()?;
+    if let [place] = places.as_slice()
+        && place.connection.is_none()
+    {
+        let answer = ask(source, listing, place, place.limit.or(listing.limit), shape).await?;
+        let is_stuck = answer.has_more && answer.cursor.is_none() && listing.has_cursors;
+        if is_stuck && listing.connection.is_none() {
+            let connections = connections().await;
+            if connections.len() > 1 {
+                let places = connections
+                    .into_iter()
+                    .map(|connection| Place { connection: Some(connection), ..place.clone() });
+                return merged(source, listing, shape, places.collect(), Some(answer.body)).await;
+            }
+        }
+        return single(source, listing, shape, place, answer).await;
+    }
+    merged(source, listing, shape, places, None).await
+}
+
+async fn single(
+    source: &Source,
+    listing: &Listing,
+    shape: &dyn Shape,
+    place: &Place,
+    mut answer: Answer,
+) -> Result<Page, ToolError> {
+    let asked = place.limit.or(listing.limit);
+    let mut rows = answer.rows.split_off(place.skip.min(answer.rows.len()));
+    // What the provider sends beyond the limit was not asked for, and its cursor is behind it.
+    let most = listing.limit.map_or(rows.len(), |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let mut fit = shape.fit(&answer.body, &rows).clamp(1, rows.len().max(1)).min(most);
+    if fit < rows.len() && place.skip == 0 && listing.has_cursors {
+        // Asked again, up to three times: rows may have changed in between.
+        for _ in 0..3 {
+            let fewer = ask(source, listing, place, Some(fit as u64), shape).await?;
+            if fewer.rows.len() > fit {
+                // It ignores the limit.
+                break;
+            }
+            let fits = shape.fit(&fewer.body, &fewer.rows).max(1);
+            if fits >= fewer.rows.len() {
+                let next = fewer.cursor.clone();
+                return Ok(page(fewer.body, fewer.rows, fewer.has_more, next));
+            }
+            fit = fits;
+        }
+    }
+    if fit >= rows.len() {
+        return Ok(page(answer.body, rows, answer.has_more, answer.cursor));
+    }
+    rows.truncate(fit);
+    let place = Place { limit: asked, skip: place.skip + fit, ..place.clone() };
+    let next = Own { query: listing.fingerprint(), places: vec![place] }.encode();
+    Ok(page(answer.body, rows, true, Some(next)))
+}
+
+fn page(mut body: Map<String, Value>, rows: Vec<Row>, has_more: bool, next: Option<String>) -> Page {
+    body.insert("has_more".into(), json!(has_more));
+    match &next {
+        Some(next) => body.insert("next_cursor".into(), json!(next)),
+        None => body.remove("next_cursor"),
+    };
+    Page { body, rows, next }
+}
+
+/// Reads several connections apart and merges them.
+async fn merged(
+    source: &Source,
+    listing: &Listing,
+    shape: &dyn Shape,
+    mut places: Vec<Place>,
+    unscoped: Option<Map<String, Value>>,
+) -> Result<Page, ToolError> {
+    let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
+    let live = (0..places.len()).filter(|index| !places[*index].is_done).collect::<Vec<_>>();
+    let asks = live.iter().map(|index| {
+        let place = &places[*index];
+        ask(source, listing, place, Some(place.limit.unwrap_or(limit)), shape)
+    });
+    let mut answers = try_join_all(asks).await?;
+    for (index, answer) in live.iter().zip(&mut answers) {
+        answer.rows.drain(..places[*index].skip.min(answer.rows.len()));
+    }
+    let mut body = merged_body(unscoped.as_ref(), &answers);
+
+    let order =
+        listing.order.as_ref().filter(|order| answers.iter().all(|answer| is_ordered(&answer.rows, order)));
+    let turns = interleave(&answers.iter().map(|answer| answer.rows.as_slice()).collect::<Vec<_>>(), order);
+    let turns = &turns[..turns.len().min(usize::try_from(limit).unwrap_or(usize::MAX))];
+    let rows = turns.iter().map(|(answer, row)| answers[*answer].rows[*row].clone()).collect::<Vec<_>>();
+    let fit = if rows.is_empty() { 0 } else { shape.fit(&body, &rows).clamp(1, rows.len()) };
+    let mut used = vec![0usize; answers.len()];
+    for (answer, _) in &turns[..fit] {
+        used[*answer] += 1;
+    }
+
+    let moves = live
+        .iter()
+        .enumerate()
+        .map(|(at, index)| advance(source, listing, shape, &places[*index], &answers[at], used[at], limit));
+    let places_after = join_all(moves).await;
+    for (index, place) in live.iter().zip(places_after) {
+        places[*index] = place;
+    }
+    let has_more = places.iter().any(|place| !place.is_done);
+    let next = has_more.then(|| Own { query: listing.fingerprint(), places }.encode());
+    body.remove("links");
+    Ok(page(body, rows.into_iter().take(fit).collect(), has_more, next))
+}
+
+/// The place behind the `used` rows of `answer` that are shown.
+async fn advance(
+    source: &Source,
+    listing: &Listing,
+    shape: &dyn Shape,
+    place: &Place,
+    answer: &Answer,
+    used: usize,
+    limit: u64,
+) -> Place {
+    if used == answer.rows.len() {
+        let is_done = answer.cursor.is_none();
+        return Place { cursor: answer.cursor.clone(), limit: None, skip: 0, is_done, ..place.clone() };
+    }
+    if used == 0 {
+        return place.clone();
+    }
+    let skipped =
+        Place { limit: Some(place.limit.unwrap_or(limit)), skip: place.skip + used, ..place.clone() };
+    if place.skip > 0 {
+        return skipped;
+    }
+    // Asked again for just these rows, the provider's own cursor stands behind them.
+    match ask(source, listing, place, Some(used as u64), shape).await {
+        Ok(again) if same_ids(&again.rows, &answer.rows[..used]) && again.cursor.is_some() => {
+            Place { cursor: again.cursor, limit: None, skip: 0, is_done: false, ..place.clone() }
+        }
+        _ => skipped,
+    }
+}
+
+fn same_ids(one: &[Row], other: &[Row]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.get("id") == other.get("id"))
+}
+
+/// One envelope for several: counts added up, warnings once, without the one that says that the provider
+/// could not page over several connections.
+fn merged_body(unscoped: Option<&Map<String, Value>>, answers: &[Answer]) -> Map<String, Value> {
+    let first = answers.first().map(|answer| answer.body.clone()).unwrap_or_default();
+    let mut body = unscoped.cloned().unwrap_or(first);
+    let mut warnings: Vec<Value> = Vec::new();
+    let bodies = unscoped.into_iter().chain(answers.iter().map(|answer| &answer.body));
+    for warning in bodies.filter_map(|body| body.get("meta")?.get("warnings")?.as_array()).flatten() {
+        let is_partial = warning.get("code").and_then(Value::as_str) == Some("partial_results");
+        if !is_partial && !warnings.contains(warning) {
+            warnings.push(warning.clone());
+        }
+    }
+    let count = |answer: &Answer| answer.body.get("meta")?.get("count")?.get("value")?.as_u64();
+    let total = answers.iter().map(count).sum::<Option<u64>>();
+    if let Some(Value::Object(meta)) = body.get_mut("meta") {
+        meta.insert("warnings".into(), Value::Array(warnings));
+        if let (None, Some(total), Some(Value::Object(count))) = (unscoped, total, meta.get_mut("count")) {
+            count.insert("value".into(), json!(total));
+        }
+    }
+    body
+}
+
+/// Which row of which list comes when: in `order`, else in turns.
+fn interleave(lists: &[&[Row]], order: Option<&Order>) -> Vec<(usize, usize)> {
+    let mut at = vec![0usize; lists.len()];
+    let mut turns = Vec::with_capacity(lists.iter().map(|list| list.len()).sum());
+    loop {
+        let open = (0..lists.len()).filter(|list| at[*list] < lists[*list].len());
+        let next = match order {
+            // The first among equals, so that the same rows come in the same order.
+            Some(order) => open.min_by(|one, other| {
+                compare(&lists[*one][at[*one]], &lists[*other][at[*other]], order).then(one.cmp(other))
+            }),
+            None => open.min_by_key(|list| (at[*list], *list)),
+        };
+        let Some(list) = next else { return turns };
+        turns.push((list, at[list]));
+        at[list] += 1;
+    }
+}
+
+fn is_ordered(rows: &[Row], order: &Order) -> bool {
+    rows.iter().all(|row| sort_value(row, order).is_some())
+        && rows.windows(2).all(|pair| compare(&pair[0], &pair[1], order) != Ordering::Greater)
+}
+
+fn sort_value<'a>(row: &'a Row, order: &Order) -> Option<&'a Value> {
+    row.get("data")?.get(&order.field).filter(|value| value.is_string() || value.is_number())
+}
+
+fn compare(one: &Row, other: &Row, order: &Order) -> Ordering {
+    let ascending = match (sort_value(one, order), sort_value(other, order)) {
+        (Some(Value::String(one)), Some(Value::String(other))) => one.cmp(other),
+        (Some(Value::Number(one)), Some(Value::Number(other))) => {
+            let (one, other) = (one.as_f64(), other.as_f64());
+            one.partial_cmp(&other).unwrap_or(Ordering::Equal)
+        }
+        _ => Ordering::Equal,
+    };
+    if order.is_descending { ascending.reverse() } else { ascending }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn listing(cursor: Option<String>) -> Listing {
+        Listing {
+            read: Read::of(["streams", "notes", "records"]).with("fields", "a"),
+            limit: None,
+            cursor,
+            connection: None,
+            has_cursors: true,
+            order: None,
+        }
+    }
+
+    fn row(at: &str) -> Row {
+        json!({"id": at, "data": {"at": at}}).as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn a_cursor_of_another_query_or_a_damaged_one_is_refused() {
+        let own = Own {
+            query: listing(None).fingerprint(),
+            places: vec![Place { connection: None, cursor: None, limit: Some(5), skip: 2, is_done: false }],
+        };
+        let encoded = own.encode();
+        assert_eq!(listing(Some(encoded.clone())).start().unwrap(), own.places);
+        let mut other = listing(Some(encoded.clone()));
+        other.read.push("filter[a]", "1");
+        assert_eq!(other.start().unwrap_err().code(), "invalid_cursor");
+        assert_eq!(listing(Some(format!("{encoded}x"))).start().unwrap_err().code(), "invalid_cursor");
+        assert_eq!(listing(Some("theirs".into())).start().unwrap()[0].cursor.as_deref(), Some("theirs"));
+    }
+
+    #[test]
+    fn changes_since_goes_with_the_first_page_only() {
+        let mut listing = listing(None);
+        listing.read.push("changes_since", "beginning");
+        let place = |cursor: Option<&str>| Place {
+            connection: None,
+            cursor: cursor.map(str::to_owned),
+            limit: None,
+            skip: 0,
+            is_done: false,
+        };
+        let has = |read: Read| read.query.iter().any(|(name, _)| name == "changes_since");
+        assert!(has(listing.read_at(&place(None), None)));
+        assert!(!has(listing.read_at(&place(Some("c")), None)));
+    }
+
+    #[test]
+    fn rows_come_in_order_or_in_turns() {
+        let (one, other) = ([row("5"), row("3")], [row("4"), row("2"), row("1")]);
+        let order = Order { field: "at".into(), is_descending: true };
+        assert!(is_ordered(&one, &order) && is_ordered(&other, &order));
+        let lists: [&[Row]; 2] = [&one, &other];
+        assert_eq!(interleave(&lists, Some(&order)), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
+        assert_eq!(interleave(&lists, None), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
+        let ascending = Order { is_descending: false, ..order };
+        assert!(!is_ordered(&one, &ascending));
+    }
+
+    proptest! {
+        #[test]
+        fn every_row_takes_its_turn_once(sizes in prop::collection::vec(0usize..6, 0..5)) {
+            let lists = sizes.iter().map(|size| (0..*size).map(|n| row(&n.to_string())).collect::<Vec<_>>()).collect::<Vec<_>>();
+            let slices = lists.iter().map(Vec::as_slice).collect::<Vec<_>>();
+            let mut turns = interleave(&slices, None);
+            prop_assert_eq!(turns.len(), sizes.iter().sum::<usize>());
+            turns.sort_unstable();
+            turns.dedup();
+            prop_assert_eq!(turns.len(), sizes.iter().sum::<usize>());
+        }
+
+        #[test]
+        fn cursors_round_trip(query in any::<u32>(), connection in any::<Option<String>>(), cursor in any::<Option<String>>(), limit in any::<Option<u64>>(), skip in 0usize..1000) {
+            let own = Own { query, places: vec![Place { connection, cursor, limit, skip, is_done: skip == 7 }] };
+            prop_assert_eq!(Own::decode(&own.encode()), Some(own));
+        }
+    }
+}

