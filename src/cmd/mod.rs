@@ -5,6 +5,7 @@
 pub mod completions;
 pub mod connect;
 pub mod man;
+pub mod mcp;
 
 use clap::{Parser, Subcommand};
 
@@ -56,6 +57,7 @@ pub enum Command {
     Connect(connect::Args),
     Completions(completions::Args),
     Man(man::Args),
+    Mcp(mcp::Args),
 }
 
 /// Runs the parsed command and gives the process's exit code.
@@ -67,5 +69,6 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Connect(args) => connect::run(&args, &cli.global, ui),
         Command::Completions(args) => completions::run(&args, ui),
         Command::Man(args) => man::run(&args, ui),
+        Command::Mcp(args) => mcp::run(&args, &cli.global, ui),
     }
 }

@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use percent_encoding::percent_decode_str;
 
 use crate::text::is_hidden;
@@ -204,10 +205,12 @@ fn encode_record(record: &str) -> String {
 /// The JSON form inside `pdpp://record/…` that other PDPP tools write: base64url of
 /// `{"connection_id", "stream", "record_id"}`.
 mod descriptor {
-    use super::{IdError, RecordId, check_name};
+    use base64::Engine as _;
+
+    use super::{IdError, RecordId, URL_SAFE_NO_PAD, check_name};
 
     pub(super) fn decode(text: &str) -> Option<Result<RecordId, IdError>> {
-        let json: serde_json::Value = serde_json::from_slice(&crate::mcp::base64url::decode(text)?).ok()?;
+        let json: serde_json::Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
         let part = |key: &str| json.get(key).and_then(serde_json::Value::as_str);
         let (stream, record) = (part("stream")?, part("record_id")?);
         Some(match part("connection_id") {
@@ -222,6 +225,7 @@ mod descriptor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine as _;
     use proptest::prelude::*;
 
     fn parse(text: &str) -> Result<RecordId, IdError> {
@@ -239,7 +243,7 @@ mod tests {
         assert_eq!(parse("orders:o:1"), Ok(id(None, "orders", "o:1")));
         assert_eq!(parse("pdpp://record/cin_a%2Forders%3Ao%3A1"), Ok(full.clone()));
         let json = r#"{"v":1,"kind":"record","connection_id":"cin_a","stream":"orders","record_id":"o:1"}"#;
-        let uri = format!("{RECORD_URI}{}", crate::mcp::base64url::encode(json.as_bytes()));
+        let uri = format!("{RECORD_URI}{}", URL_SAFE_NO_PAD.encode(json));
         assert_eq!(parse(&uri), Ok(full));
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use rmcp::model::Tool;
+use rmcp::model::{ResourceTemplate, Tool};
 
 /// What a host tells its model about this server, whole within 512 characters (R1.5).
 pub const INSTRUCTIONS: &str = "\
@@ -34,4 +34,26 @@ pub fn argument_names(tool: &str) -> Vec<String> {
         .and_then(|known| known.input_schema.get("properties")?.as_object().cloned())
         .map(|properties| properties.keys().cloned().collect())
         .unwrap_or_default()
+}
+
+/// The resource templates, in the order in which they are listed (R4.5).
+pub fn resource_templates() -> Vec<ResourceTemplate> {
+    let template = |uri: &str, name: &str, description: &str| {
+        ResourceTemplate::new(uri, name).with_description(description).with_mime_type("application/json")
+    };
+    vec![
+        template(
+            "pdpp://stream/{stream}",
+            "stream",
+            "The first page of a granted stream, as query_records gives it",
+        ),
+        template("pdpp://record/{id}", "record", "One record, as fetch gives it; id percent-encoded"),
+        template(
+            "pdpp://field-window/{id}/{field_path}{?offset_chars,limit_chars}",
+            "field-window",
+            "A window of one text field, as read_record_field gives it; id percent-encoded",
+        ),
+        ResourceTemplate::new("pdpp://blob/{blob_id}", "blob")
+            .with_description("A granted blob's bytes, at most 8 MiB"),
+    ]
 }

@@ -1,0 +1,34 @@
+//! `pdpp mcp`: the tools, for a model.
+
+use clap::Subcommand;
+
+use crate::error::Result;
+use crate::ui::Ui;
+
+pub mod inspect;
+pub mod serve;
+
+/// Offer the granted data to an MCP host
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What `pdpp mcp` does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Serve(serve::Args),
+    Inspect(inspect::Args),
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// What it failed with.
+pub fn run(args: &Args, global: &super::Global, ui: &Ui) -> Result<u8> {
+    match &args.command {
+        Command::Serve(args) => serve::run(args, global, ui),
+        Command::Inspect(args) => inspect::run(args, ui),
+    }
+}

@@ -1,0 +1,404 @@
+//! A line from an MCP client, read without trust: an [`Envelope`], or the JSON-RPC error that answers it.
+//!
+//! A line becomes a [`Value`] first and only then one of the SDK's types. The SDK's own way, straight
+//! from text into untagged enums, drops a line that it cannot read instead of answering it, and takes
+//! a malformed request for one with an unknown method.
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientRequest, ConstString, DiscoverRequest,
+    DiscoverRequestMethod, ErrorCode, Implementation, InitializeRequest, InitializeRequestParams,
+    InitializeResultMethod, ListResourceTemplatesRequest, ListResourceTemplatesRequestMethod,
+    ListResourcesRequest, ListResourcesRequestMethod, ListToolsRequest, ListToolsRequestMethod, PingRequest,
+    PingRequestMethod, ProtocolVersion, ReadResourceRequest, ReadResourceRequestMethod, RequestMetaObject,
+};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::text;
+
+/// The `_meta` key by which a request of 2026-07-28 names its era.
+pub const META_PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// A request's id as compact JSON: a string, or an integer of any size. Echoed as it came.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Id(String);
+
+impl Id {
+    /// The id that `value` is, if JSON-RPC and MCP both allow it.
+    pub fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(_) => Some(Self(value.to_string())),
+            Value::Number(number) => {
+                let digits = number.to_string();
+                is_integer(&digits).then_some(Self(digits))
+            }
+            _ => None,
+        }
+    }
+
+    /// The id as JSON.
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+}
+
+fn is_integer(number: &str) -> bool {
+    number.strip_prefix('-').unwrap_or(number).bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A well-formed JSON-RPC message.
+#[derive(Debug, PartialEq)]
+pub enum Envelope {
+    /// Wants exactly one answer.
+    Request {
+        /// What the answer is addressed to.
+        id: Id,
+        /// The method.
+        method: String,
+        /// `params`, unread.
+        params: Option<Value>,
+    },
+    /// Wants none.
+    Notification {
+        /// The method.
+        method: String,
+        /// `params`, unread.
+        params: Option<Value>,
+    },
+    /// An answer (this server asks nothing, so it is for nobody) or a blank line.
+    Nothing,
+}
+
+/// A line that is no message. Always answered, except a malformed notification.
+#[derive(Debug, PartialEq)]
+pub struct Rejected {
+    /// The id as JSON, where the line still had one that can be echoed.
+    pub id: Option<String>,
+    /// `-32700` or `-32600`.
+    pub code: i32,
+    /// What is wrong.
+    pub message: &'static str,
+}
+
+impl Rejected {
+    /// The line was longer than `max` allows, and was thrown away unread.
+    pub const fn too_large() -> Self {
+        Self { id: None, code: -32600, message: "Message too large (at most 4 MiB)" }
+    }
+
+    /// The answer, as one line without its end.
+    pub fn to_line(&self) -> Vec<u8> {
+        let id = self.id.as_deref().unwrap_or("null");
+        error_line(id, &ErrorData::new(ErrorCode(self.code), self.message, None))
+    }
+}
+
+/// A JSON-RPC error answer as one line without its end. `id` is JSON.
+pub fn error_line(id: &str, error: &ErrorData) -> Vec<u8> {
+    answer_line(id, "error", error)
+}
+
+/// A JSON-RPC answer as one line without its end: `member` is `result` or `error`, `id` is JSON.
+///
+/// Written around the id, because an integer beyond 64 bits has to come back as it went.
+pub fn answer_line(id: &str, member: &str, value: &impl serde::Serialize) -> Vec<u8> {
+    let mut line = format!(r#"{{"jsonrpc":"2.0","id":{id},"{member}":"#).into_bytes();
+    let start = line.len();
+    if serde_json::to_writer(&mut line, value).is_err() {
+        // Only a map with keys that are no strings could do this; there is none.
+        line.truncate(start);
+        line.extend_from_slice(b"null");
+    }
+    line.push(b'}');
+    line
+}
+
+/// Reads one line.
+///
+/// # Errors
+/// What to answer: `-32700` for what is not JSON, `-32600` for JSON that is no message.
+pub fn envelope(line: &[u8]) -> Result<Envelope, Rejected> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return Ok(Envelope::Nothing);
+    }
+    let mut message = match serde_json::from_slice(line) {
+        Ok(Value::Object(message)) => message,
+        Ok(_) => return Err(invalid(None, "Invalid Request: not an object (batches are not supported)")),
+        Err(_) => return Err(Rejected { id: recover_id(line), code: -32700, message: "Parse error" }),
+    };
+    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return Err(invalid(message.get("id"), "Invalid Request: jsonrpc must be \"2.0\""));
+    }
+    let params = message.remove("params");
+    match (message.remove("method"), message.get("id")) {
+        (Some(Value::String(method)), None) => Ok(Envelope::Notification { method, params }),
+        (Some(Value::String(method)), Some(id)) => match Id::from_value(id) {
+            Some(id) => Ok(Envelope::Request { id, method, params }),
+            None => Err(invalid(Some(id), "Invalid Request: id must be a string or an integer")),
+        },
+        (None, _) if message.contains_key("result") || message.contains_key("error") => Ok(Envelope::Nothing),
+        (_, id) => Err(invalid(id, "Invalid Request: method must be a string")),
+    }
+}
+
+fn invalid(id: Option<&Value>, message: &'static str) -> Rejected {
+    let id = id.filter(|id| id.is_string() || id.is_number()).map(ToString::to_string);
+    Rejected { id, code: -32600, message }
+}
+
+/// The id of a line that is not JSON as a whole, so that whoever waits for it is told. `serde_json`
+/// skips values that it is not asked for without looking into their nesting, encoding or escapes.
+fn recover_id(line: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Probe<'a> {
+        #[serde(borrow)]
+        id: &'a RawValue,
+    }
+    let id = serde_json::from_slice::<Probe<'_>>(line).ok()?.id.get();
+    // Read again: what was skipped may itself be what is broken.
+    serde_json::from_str::<Value>(id).ok().filter(|id| id.is_string() || id.is_number())?;
+    Some(id.to_owned())
+}
+
+/// Whether a request names its protocol era itself, as 2026-07-28 asks.
+pub fn names_its_era(params: Option<&Value>) -> bool {
+    params
+        .and_then(|params| params.get("_meta"))
+        .is_some_and(|meta| meta.get(META_PROTOCOL_VERSION).is_some())
+}
+
+/// The SDK's request for `method`.
+///
+/// # Errors
+/// `-32601` for a method that is not offered, `-32602` for parameters that do not fit it.
+pub fn client_request(method: &str, params: Option<Value>) -> Result<ClientRequest, ErrorData> {
+    let params = match params {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(params)) => Some(params),
+        Some(_) => return Err(invalid_params(method, "params must be an object")),
+    };
+    match method {
+        "tools/call" => call_tool(params).map(ClientRequest::from),
+        m if m == InitializeResultMethod::VALUE => initialize(params).map(ClientRequest::from),
+        m if m == PingRequestMethod::VALUE => typed::<PingRequest>(m, params).map(ClientRequest::from),
+        m if m == DiscoverRequestMethod::VALUE => {
+            // `params` is where the required `_meta` would be: without one, the SDK says what is missing.
+            typed::<DiscoverRequest>(m, Some(params.unwrap_or_default())).map(ClientRequest::from)
+        }
+        m if m == ListToolsRequestMethod::VALUE => {
+            typed::<ListToolsRequest>(m, params).map(ClientRequest::from)
+        }
+        m if m == ListResourcesRequestMethod::VALUE => {
+            typed::<ListResourcesRequest>(m, params).map(ClientRequest::from)
+        }
+        m if m == ListResourceTemplatesRequestMethod::VALUE => {
+            typed::<ListResourceTemplatesRequest>(m, params).map(ClientRequest::from)
+        }
+        m if m == ReadResourceRequestMethod::VALUE => {
+            typed::<ReadResourceRequest>(m, params).map(ClientRequest::from)
+        }
+        _ => Err(ErrorData::new(
+            ErrorCode::METHOD_NOT_FOUND,
+            format!("Method not found: {}", text::prefix(method, 100)),
+            None,
+        )),
+    }
+}
+
+/// Built by hand, not deserialized: the arguments move over untouched, with every digit.
+fn call_tool(params: Option<Map<String, Value>>) -> Result<CallToolRequest, ErrorData> {
+    let wrong = |what| invalid_params("tools/call", what);
+    let mut params = params.ok_or_else(|| wrong("params must be {name, arguments}"))?;
+    let Some(Value::String(name)) = params.remove("name") else {
+        return Err(wrong("name must be a string"));
+    };
+    let arguments = match params.remove("arguments") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(arguments)) => Some(arguments),
+        Some(_) => return Err(wrong("arguments must be an object")),
+    };
+    let meta = match params.remove("_meta") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(meta)) => meta,
+        Some(_) => return Err(wrong("_meta must be an object")),
+    };
+    let mut call = CallToolRequestParams::new(name);
+    call.arguments = arguments;
+    let mut request = CallToolRequest::new(call);
+    request.extensions.insert(RequestMetaObject::from(meta));
+    Ok(request)
+}
+
+/// Only what matters here is read strictly: a client is not turned away for a capability that the
+/// SDK does not know in that form.
+fn initialize(params: Option<Map<String, Value>>) -> Result<InitializeRequest, ErrorData> {
+    let wrong = |what| invalid_params("initialize", what);
+    let mut params =
+        params.ok_or_else(|| wrong("params must be {protocolVersion, capabilities, clientInfo}"))?;
+    let version = params.remove("protocolVersion").filter(Value::is_string);
+    let version = version.ok_or_else(|| wrong("protocolVersion must be a string"))?;
+    let version: ProtocolVersion =
+        serde_json::from_value(version).map_err(|_| wrong("protocolVersion must be a string"))?;
+    let capabilities: ClientCapabilities = lenient(params.remove("capabilities")).unwrap_or_default();
+    let client = lenient(params.remove("clientInfo")).unwrap_or_else(|| Implementation::new("unknown", "0"));
+    Ok(InitializeRequest::new(
+        InitializeRequestParams::new(capabilities, client).with_protocol_version(version),
+    ))
+}
+
+fn lenient<T: DeserializeOwned>(value: Option<Value>) -> Option<T> {
+    value.and_then(|value| serde_json::from_value(value).ok())
+}
+
+fn typed<T: DeserializeOwned>(method: &str, params: Option<Map<String, Value>>) -> Result<T, ErrorData> {
+    let mut request = Map::new();
+    request.insert("method".to_owned(), Value::from(method));
+    if let Some(params) = params {
+        request.insert("params".to_owned(), Value::Object(params));
+    }
+    serde_json::from_value(Value::Object(request))
+        .map_err(|error| invalid_params(method, text::prefix(&error.to_string(), 200)))
+}
+
+/// `-32602` for `method`.
+pub fn invalid_params(method: &str, what: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("Invalid params for {}: {what}", text::prefix(method, 100)), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rmcp::model::GetMeta as _;
+    use serde_json::json;
+
+    fn rejected(line: &[u8]) -> (i32, Option<String>) {
+        let rejected = envelope(line).unwrap_err();
+        (rejected.code, rejected.id)
+    }
+
+    fn id_of(line: &str) -> String {
+        match envelope(line.as_bytes()) {
+            Ok(Envelope::Request { id, .. }) => id.as_json().to_owned(),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_is_a_parse_error_with_the_id_if_there_is_one() {
+        assert_eq!(rejected(b"{not json"), (-32700, None));
+        assert_eq!(rejected(br#"{"jsonrpc":"2.0","id":5,"method":"ping""#), (-32700, None));
+        assert_eq!(rejected(b"\0\0"), (-32700, None));
+        let five = (-32700, Some("5".to_owned()));
+        assert_eq!(
+            rejected(b"{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"x\",\"params\":{\"a\":\"\xff\"}}"),
+            five
+        );
+        assert_eq!(rejected(br#"{"jsonrpc":"2.0","id":5,"method":"x","params":{"a":"\ud800"}}"#), five);
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":5,"method":"x","params":{}{}}}"#,
+            "[".repeat(200),
+            "]".repeat(200)
+        );
+        assert_eq!(rejected(deep.as_bytes()), five);
+        assert_eq!(rejected(br#"{"jsonrpc":"2.0","id":"\ud800","method":"x"}"#), (-32700, None));
+    }
+
+    #[test]
+    fn json_that_is_no_message_is_an_invalid_request() {
+        for (line, id) in [
+            ("[]", None),
+            ("42", None),
+            (r#"[{"jsonrpc":"2.0","id":5,"method":"ping"}]"#, None),
+            (r#"{"id":5,"method":"ping"}"#, Some("5")),
+            (r#"{"jsonrpc":"1.0","id":5,"method":"ping"}"#, Some("5")),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, None),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, Some("1.5")),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, None),
+            (r#"{"jsonrpc":"2.0","id":"a"}"#, Some("\"a\"")),
+            (r#"{"jsonrpc":"2.0","id":1,"method":2}"#, Some("1")),
+        ] {
+            assert_eq!(rejected(line.as_bytes()), (-32600, id.map(str::to_owned)), "{line}");
+        }
+    }
+
+    #[test]
+    fn ids_keep_every_digit() {
+        for id in ["0", "-7", "9223372036854775808", "12345678901234567890123", r#""a\nb""#, r#""""#] {
+            assert_eq!(id_of(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)), id);
+        }
+    }
+
+    #[test]
+    fn whitespace_bom_and_answers_are_tolerated() {
+        assert_eq!(envelope(b"  \r"), Ok(Envelope::Nothing));
+        assert_eq!(envelope(br#"{"jsonrpc":"2.0","id":99,"result":{}}"#), Ok(Envelope::Nothing));
+        assert_eq!(id_of("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"}\r"), "5");
+    }
+
+    #[test]
+    fn malformed_calls_are_invalid_params_and_unknown_methods_are_not_found() {
+        for params in
+            [json!(null), json!({}), json!({"name": 1}), json!({"name": "x", "arguments": []}), json!([])]
+        {
+            let error = client_request("tools/call", Some(params)).unwrap_err();
+            assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
+        }
+        assert_eq!(client_request("initialize", None).unwrap_err().code, ErrorCode::INVALID_PARAMS);
+        assert_eq!(client_request("resources/read", None).unwrap_err().code, ErrorCode::INVALID_PARAMS);
+        let error = client_request("no/such", None).unwrap_err();
+        assert_eq!((error.code, &*error.message), (ErrorCode::METHOD_NOT_FOUND, "Method not found: no/such"));
+    }
+
+    #[test]
+    fn arguments_and_meta_keep_every_digit() {
+        let line = r#"{"n":12345678901234567890123,"f":1.10,"z":-0.0,"deep":[{"x":1.50}]}"#;
+        let params =
+            format!(r#"{{"name":"fetch","arguments":{line},"_meta":{{"progressToken":1.50,"n":1.10}}}}"#);
+        let request = client_request("tools/call", Some(serde_json::from_str(&params).unwrap())).unwrap();
+        assert_eq!(request.get_meta().get("n").unwrap().to_string(), "1.10");
+        let ClientRequest::CallToolRequest(call) = request else { panic!("not a call") };
+        let arguments = Value::Object(call.params.arguments.clone().unwrap()).to_string();
+        assert_eq!(arguments, r#"{"deep":[{"x":1.50}],"f":1.10,"n":12345678901234567890123,"z":-0.0}"#);
+    }
+
+    #[test]
+    fn numbers_in_meta_do_not_break_any_method() {
+        let meta =
+            r#"{"_meta":{"progressToken":12345678901234567890123,"f":1.10,"z":-0.0},"uri":"pdpp://x"}"#;
+        for method in [
+            "ping",
+            "tools/list",
+            "resources/list",
+            "resources/templates/list",
+            "resources/read",
+            "server/discover",
+        ] {
+            let params = serde_json::from_str(meta).unwrap();
+            let request = client_request(method, Some(params)).unwrap_or_else(|e| panic!("{method}: {e:?}"));
+            assert_eq!(request.method(), method);
+            assert_eq!(request.get_meta().get("f").unwrap().to_string(), "1.10", "{method}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_panics_and_every_rejection_is_one_json_line(line in proptest::collection::vec(any::<u8>(), 0..200)) {
+            if let Err(rejected) = envelope(&line) {
+                let answer = rejected.to_line();
+                prop_assert!(!answer.contains(&b'\n'));
+                prop_assert!(serde_json::from_slice::<Value>(&answer).is_ok());
+            }
+        }
+
+        #[test]
+        fn ids_round_trip(id in "\\PC*", tail in "[ -~]{0,40}") {
+            let line = json!({"jsonrpc": "2.0", "id": id, "method": "m", "params": {"x": tail}}).to_string();
+            prop_assert_eq!(id_of(&line), Value::from(id).to_string());
+        }
+    }
+}

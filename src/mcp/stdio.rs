@@ -1,0 +1,643 @@
+//! MCP on stdin and stdout, guarded.
+//!
+//! The SDK (`rmcp`) keeps the protocol, also because its Streamable HTTP server takes the same
+//! handler; its own stdio transport and lifecycle are not used. Measured against them, this one
+//! answers every request that can be read, keeps memory bounded when a client stops reading, and
+//! always ends (R1.4, R1.7, R1.8):
+//!
+//! - Lines of at most 4 MiB; what is no message is answered with the id that it had ([`jsonrpc`]).
+//! - The lifecycle is a flag, not a state of the process: whatever comes before `initialize`, or
+//!   instead of it, is answered or ignored.
+//! - Wire ids never reach the SDK. It knows 64 bits and its own bookkeeping; here an id comes back
+//!   as it went, once: while one is in flight a second request with it is ignored.
+//! - At most [`MAX_IN_FLIGHT`] calls run. More wait, bounded, while lines are still read for a
+//!   cancellation among them; then reading stops. It stops too while a client leaves more than
+//!   [`MAX_BACKLOG`] bytes of answers unread.
+//! - stdin and stdout have a thread each, so a stuck peer blocks no call. A third thread enforces the
+//!   end with its own clock: signals, a reader of stdout that went away, a parent that went away, and
+//!   a call that blocks the runtime.
+//!
+//! A vanished parent is noticed by its process id, four times a second. Linux could send a signal
+//! instead (`PR_SET_PDEATHSIG`), but does so already when the *thread* that started us ends, which is
+//! ordinary in hosts with thread pools.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rmcp::model::{
+    CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest, ErrorCode,
+    JsonRpcMessage, RequestId,
+};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_directly_with_ct};
+use rmcp::transport::Transport;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::ReadSurface;
+use super::jsonrpc::{self, Envelope, Id, Rejected};
+use super::server::Server;
+use crate::error::{Error, Result};
+use crate::text;
+use crate::ui::Ui;
+
+/// The longest line that is read, in bytes.
+pub const MAX_LINE: usize = 4 << 20;
+/// Bytes of answers that a client may leave unread before no further request is taken up.
+pub const MAX_BACKLOG: usize = 4 << 20;
+/// Calls that run at once. A resource read counts as [`RESOURCE_WEIGHT`] of them.
+pub const MAX_IN_FLIGHT: usize = 256;
+/// A blob is at most 8 MiB, so four at once bound the memory for them.
+const RESOURCE_WEIGHT: usize = 64;
+/// Requests, and their bytes, that may wait for a place among [`MAX_IN_FLIGHT`].
+const MAX_WAITING: usize = 1024;
+const MAX_WAITING_BYTES: usize = 4 << 20;
+/// How long calls in flight may still take after the end of input (R1.8).
+const GRACE: Duration = Duration::from_secs(1);
+/// How long a client may take to read the last answers.
+const FLUSH: Duration = Duration::from_millis(400);
+/// The same when something asked us to go.
+const FLUSH_STOPPED: Duration = Duration::from_millis(100);
+/// When the process is ended if it has not ended by itself: within R1.8's 1.5 s of its cause.
+const LAST_RESORT: Duration = Duration::from_millis(1100);
+const WATCH_EVERY: Duration = Duration::from_millis(250);
+
+/// Why serving ended. None of them is a failure: the exit code is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The client closed stdin.
+    EndOfInput,
+    /// SIGINT, SIGTERM or SIGHUP.
+    Signal,
+    /// Nobody reads stdout any more.
+    OutputClosed,
+    /// The process that started us is gone.
+    ParentGone,
+}
+
+/// The end, agreed on between threads: the first cause counts.
+#[derive(Debug, Clone, Default)]
+struct Stop {
+    /// Everything is to end now.
+    now: CancellationToken,
+    /// stdin has ended; what was read before is still answered.
+    input_ended: CancellationToken,
+    cause: Arc<OnceLock<Ended>>,
+}
+
+impl Stop {
+    fn because(&self, cause: Ended) {
+        let _ = self.cause.set(cause);
+        self.now.cancel();
+    }
+
+    fn cause(&self) -> Ended {
+        self.cause.get().copied().unwrap_or(Ended::EndOfInput)
+    }
+}
+
+/// Runs `future` on a runtime of this one thread, and leaves without waiting for threads that it started.
+///
+/// # Errors
+/// `no_runtime`: the system gave no event queue.
+pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
+    let runtime = runtime()
+        .map_err(|error| Error::failed("no_runtime", "Could not start the event loop").because(error))?;
+    let done = runtime.block_on(future);
+    // A dropped runtime would wait for blocking work, a name lookup for example.
+    runtime.shutdown_background();
+    Ok(done)
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
+
+/// Serves `surface` on this process's stdin and stdout until there is nobody to serve.
+///
+/// Takes the process over: its signals, its panic messages, its standard streams.
+///
+/// # Errors
+/// `no_thread`: the system gave no threads.
+pub async fn serve_stdio(surface: Arc<dyn ReadSurface>) -> Result<Ended> {
+    let stop = Stop::default();
+    let pipes = take_over_process(&stop)?;
+    Ok(serve(surface, pipes, stop).await)
+}
+
+/// Answers the first request, whatever it is, with `error`, says it on stderr, and gives the exit code
+/// to end the process with (R1.2, R1.3).
+///
+/// A client that sends nothing is not waited for longer than its input or its life lasts.
+///
+/// # Errors
+/// `no_thread`: the system gave no threads.
+pub async fn serve_refusal(error: &Error, ui: &Ui) -> Result<u8> {
+    ui.error(error);
+    let stop = Stop::default();
+    let pipes = take_over_process(&stop)?;
+    refuse(error, pipes, &stop).await;
+    Ok(error.kind().exit_code())
+}
+
+fn take_over_process(stop: &Stop) -> Result<Pipes> {
+    std::panic::set_hook(Box::new(|panic| {
+        // Where, never what: a message like "not a char boundary in `…`" quotes a record.
+        let place =
+            panic.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        Ui::from_process().warn(&format!("internal error{place}; please report it"));
+    }));
+    let no_thread = |error| Error::failed("no_thread", "Could not start a thread for stdio").because(error);
+    guard_process(stop.clone()).map_err(no_thread)?;
+    #[allow(clippy::disallowed_methods, reason = "the MCP transport is the one other writer to stdout")]
+    let output = std::io::stdout();
+    Pipes::open(std::io::stdin(), output, stop).map_err(no_thread)
+}
+
+async fn serve(surface: Arc<dyn ReadSurface>, pipes: Pipes, stop: Stop) -> Ended {
+    let connection = Connection::new(pipes, stop.clone());
+    let running = serve_directly_with_ct(Server::new(surface), connection, None, stop.now.clone());
+    let _ = running.waiting().await;
+    stop.cause()
+}
+
+async fn refuse(error: &Error, mut pipes: Pipes, stop: &Stop) {
+    loop {
+        let line = tokio::select! {
+            () = stop.now.cancelled() => return,
+            line = pipes.lines.recv() => line,
+        };
+        match line.map(|line| line.envelope()) {
+            None => return,
+            Some(Ok(Envelope::Request { id, .. })) => {
+                pipes.out.send(jsonrpc::error_line(id.as_json(), &refusal(error)));
+                pipes.out.flush(FLUSH).await;
+                return;
+            }
+            Some(Ok(_)) => {}
+            Some(Err(rejected)) => pipes.out.send(rejected.to_line()),
+        }
+    }
+}
+
+/// `error` as the JSON-RPC error that ends a session: what happened, and what the owner has to type.
+fn refusal(error: &Error) -> ErrorData {
+    let next = error.next_step();
+    let message =
+        next.map_or_else(|| error.message().to_owned(), |next| format!("{}. Next: {next}", error.message()));
+    let data =
+        serde_json::json!({ "code": error.code(), "next": next, "exit_code": error.kind().exit_code() });
+    ErrorData::new(ErrorCode(-32000), text::lines(&message).into_owned(), Some(data))
+}
+
+// ---------------------------------------------------------------- the pipes
+
+#[derive(Debug)]
+enum Line {
+    Read(Vec<u8>),
+    TooLong,
+}
+
+impl Line {
+    fn envelope(&self) -> Result<Envelope, Rejected> {
+        match self {
+            Self::Read(line) => jsonrpc::envelope(line),
+            Self::TooLong => Err(Rejected::too_large()),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Read(line) => line.len(),
+            Self::TooLong => 0,
+        }
+    }
+}
+
+/// A thread that reads lines, a thread that writes them.
+struct Pipes {
+    lines: mpsc::Receiver<Line>,
+    out: Outbox,
+}
+
+impl Pipes {
+    fn open(
+        input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+        stop: &Stop,
+    ) -> std::io::Result<Self> {
+        let (line_sender, lines) = mpsc::channel(4);
+        let input_ended = stop.input_ended.clone();
+        std::thread::Builder::new().name("stdin".to_owned()).stack_size(128 << 10).spawn(move || {
+            read_lines(input, &line_sender);
+            input_ended.cancel();
+        })?;
+        let (to, messages) = std::sync::mpsc::channel::<Vec<u8>>();
+        let out = Outbox { to, queued: Arc::new(watch::Sender::new(0)) };
+        let (queued, stop) = (Arc::clone(&out.queued), stop.clone());
+        std::thread::Builder::new().name("stdout".to_owned()).stack_size(128 << 10).spawn(move || {
+            if write_lines(output, &messages, &queued).is_err() {
+                stop.because(Ended::OutputClosed);
+            }
+        })?;
+        Ok(Self { lines, out })
+    }
+}
+
+fn read_lines(input: impl Read, to: &mpsc::Sender<Line>) {
+    let mut input = BufReader::with_capacity(64 << 10, input);
+    let (mut line, mut too_long) = (Vec::new(), false);
+    loop {
+        let (used, ended) = match input.fill_buf() {
+            Ok([]) => return,
+            Ok(read) => {
+                let end = read.iter().position(|byte| *byte == b'\n');
+                let used = end.map_or(read.len(), |end| end + 1);
+                if !too_long && line.len() + used > MAX_LINE {
+                    too_long = true;
+                    line = Vec::new();
+                } else if !too_long {
+                    line.extend_from_slice(&read[..used]);
+                }
+                (used, end.is_some())
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
+        input.consume(used);
+        if ended {
+            let read = std::mem::take(&mut line);
+            let done = if std::mem::take(&mut too_long) { Line::TooLong } else { Line::Read(read) };
+            if to.blocking_send(done).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn write_lines(
+    mut output: impl Write,
+    messages: &std::sync::mpsc::Receiver<Vec<u8>>,
+    queued: &watch::Sender<usize>,
+) -> std::io::Result<()> {
+    while let Ok(mut batch) = messages.recv() {
+        while batch.len() < 64 << 10
+            && let Ok(next) = messages.try_recv()
+        {
+            batch.extend_from_slice(&next);
+        }
+        output.write_all(&batch)?;
+        output.flush()?;
+        queued.send_modify(|queued| *queued = queued.saturating_sub(batch.len()));
+    }
+    Ok(())
+}
+
+/// What is to be written, counted in bytes until it is.
+#[derive(Clone)]
+struct Outbox {
+    to: std::sync::mpsc::Sender<Vec<u8>>,
+    queued: Arc<watch::Sender<usize>>,
+}
+
+impl Outbox {
+    fn send(&self, mut line: Vec<u8>) {
+        line.push(b'\n');
+        self.queued.send_modify(|queued| *queued += line.len());
+        // Fails only when the writer is gone, and then everything ends.
+        let _ = self.to.send(line);
+    }
+
+    fn backlog(&self) -> usize {
+        *self.queued.borrow()
+    }
+
+    /// Waits until everything is written, at most `limit`.
+    async fn flush(&self, limit: Duration) {
+        let mut queued = self.queued.subscribe();
+        let _ = tokio::time::timeout(limit, queued.wait_for(|queued| *queued == 0)).await;
+    }
+}
+
+// ---------------------------------------------------------------- the connection
+
+/// A request that waits for its turn.
+struct Waiting {
+    id: Id,
+    request: ClientRequest,
+    bytes: usize,
+}
+
+/// A request that runs.
+struct Running {
+    id: Id,
+    weight: usize,
+}
+
+/// One client: the SDK's transport.
+struct Connection {
+    pipes: Pipes,
+    stop: Stop,
+    /// Fires when the writer has written something.
+    written: watch::Receiver<usize>,
+    initialized: bool,
+    /// Set at the end of input: when what still runs is aborted.
+    deadline: Option<Instant>,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    /// By the number that the SDK knows a request under.
+    running: HashMap<i64, Running>,
+    by_id: HashMap<Id, i64>,
+    weight: usize,
+    next: i64,
+}
+
+impl Connection {
+    fn new(pipes: Pipes, stop: Stop) -> Self {
+        Self {
+            written: pipes.out.queued.subscribe(),
+            pipes,
+            stop,
+            initialized: false,
+            deadline: None,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            running: HashMap::new(),
+            by_id: HashMap::new(),
+            weight: 0,
+            next: 0,
+        }
+    }
+
+    /// What a line leads to: an answer at once, a place in the queue, or something to tell the SDK.
+    fn take(&mut self, line: &Line) -> Option<RxJsonRpcMessage<RoleServer>> {
+        match line.envelope() {
+            Ok(Envelope::Request { id, method, params }) => {
+                self.take_request(id, &method, params, line.len())
+            }
+            Ok(Envelope::Notification { method, params }) if method == "notifications/cancelled" => {
+                return self.cancel(params.as_ref().and_then(|params| params.get("requestId"))?);
+            }
+            // No other notification means anything here: `notifications/initialized` comes when it comes.
+            Ok(Envelope::Notification { .. } | Envelope::Nothing) => {}
+            Err(rejected) => self.pipes.out.send(rejected.to_line()),
+        }
+        None
+    }
+
+    fn take_request(&mut self, id: Id, method: &str, params: Option<Value>, bytes: usize) {
+        if self.by_id.contains_key(&id) || self.waiting.iter().any(|waiting| waiting.id == id) {
+            // An error with this id would be taken for the answer to the first.
+            tracing::warn!("a request was ignored: its id is still in use");
+            return;
+        }
+        let early = !self.initialized
+            && !matches!(method, "initialize" | "ping" | "server/discover")
+            && !jsonrpc::names_its_era(params.as_ref());
+        match jsonrpc::client_request(method, params) {
+            Ok(_) if early => {
+                let what = "send initialize first, or name protocolVersion, clientInfo and clientCapabilities \
+                            in _meta (2026-07-28)";
+                self.pipes
+                    .out
+                    .send(jsonrpc::error_line(id.as_json(), &jsonrpc::invalid_params(method, what)));
+            }
+            Ok(request) => {
+                self.initialized |= matches!(request, ClientRequest::InitializeRequest(_));
+                self.waiting_bytes += bytes;
+                self.waiting.push_back(Waiting { id, request, bytes });
+            }
+            Err(error) => self.pipes.out.send(jsonrpc::error_line(id.as_json(), &error)),
+        }
+    }
+
+    /// A cancelled request is never answered (MCP, cancellation); an unknown id is none of our business.
+    fn cancel(&mut self, id: &Value) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let id = Id::from_value(id)?;
+        if let Some(place) = self.waiting.iter().position(|waiting| waiting.id == id) {
+            self.waiting_bytes -= self.waiting.remove(place)?.bytes;
+            return None;
+        }
+        let number = self.by_id.get(&id).copied()?;
+        self.finish(number)?;
+        let params = CancelledNotificationParam::new(Some(RequestId::Number(number)), None);
+        Some(JsonRpcMessage::notification(ClientNotification::CancelledNotification(
+            CancelledNotification::new(params),
+        )))
+    }
+
+    /// Takes a request out of the books; `None` if it is not in them (any more).
+    fn finish(&mut self, number: i64) -> Option<Id> {
+        let Running { id, weight } = self.running.remove(&number)?;
+        self.by_id.remove(&id);
+        self.weight -= weight;
+        Some(id)
+    }
+
+    /// The next waiting request, if there is room for it.
+    fn start_next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let weight = weight(&self.waiting.front()?.request);
+        if self.weight + weight > MAX_IN_FLIGHT || self.pipes.out.backlog() > MAX_BACKLOG {
+            return None;
+        }
+        let Waiting { id, request, bytes } = self.waiting.pop_front()?;
+        self.waiting_bytes -= bytes;
+        self.weight += weight;
+        let number = self.next;
+        self.next += 1;
+        self.by_id.insert(id.clone(), number);
+        self.running.insert(number, Running { id, weight });
+        Some(JsonRpcMessage::request(request, RequestId::Number(number)))
+    }
+
+    fn has_room_to_wait(&self) -> bool {
+        self.waiting.len() < MAX_WAITING && self.waiting_bytes < MAX_WAITING_BYTES
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.running.is_empty()
+    }
+
+    fn line_of(&mut self, message: TxJsonRpcMessage<RoleServer>) -> Option<Vec<u8>> {
+        match message {
+            JsonRpcMessage::Response(answer) => Some(jsonrpc::answer_line(
+                self.finish(number(&answer.id)?)?.as_json(),
+                "result",
+                &answer.result,
+            )),
+            JsonRpcMessage::Error(answer) => {
+                Some(jsonrpc::error_line(self.finish(number(answer.id.as_ref()?)?)?.as_json(), &answer.error))
+            }
+            other => serde_json::to_vec(&other).ok(),
+        }
+    }
+}
+
+const fn weight(request: &ClientRequest) -> usize {
+    match request {
+        ClientRequest::ReadResourceRequest(_) => RESOURCE_WEIGHT,
+        _ => 1,
+    }
+}
+
+const fn number(id: &RequestId) -> Option<i64> {
+    match id {
+        RequestId::Number(number) => Some(*number),
+        RequestId::String(_) => None,
+    }
+}
+
+impl Transport<RoleServer> for Connection {
+    type Error = std::io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
+        if let Some(line) = self.line_of(message) {
+            self.pipes.out.send(line);
+        }
+        std::future::ready(Ok(()))
+    }
+
+    /// The SDK drops this future whenever something else happens, so every state is in `self`; it also
+    /// asks again after every answer, which is what frees a place.
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            if self.stop.now.is_cancelled() {
+                return None;
+            }
+            if let Some(request) = self.start_next() {
+                return Some(request);
+            }
+            if self.deadline.is_some() && self.is_idle() {
+                return None;
+            }
+            let reads = self.deadline.is_none() && self.has_room_to_wait();
+            let deadline = self.deadline;
+            tokio::select! {
+                () = self.stop.now.cancelled() => return None,
+                () = async { tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)).await }, if deadline.is_some() => {
+                    self.stop.because(Ended::EndOfInput);
+                    return None;
+                }
+                line = self.pipes.lines.recv(), if reads => match line {
+                    Some(line) => {
+                        if let Some(message) = self.take(&line) {
+                            return Some(message);
+                        }
+                    }
+                    None => self.deadline = Some(Instant::now() + GRACE),
+                },
+                changed = self.written.changed() => changed.ok()?,
+            }
+        }
+    }
+
+    async fn close(&mut self) -> std::io::Result<()> {
+        let stopped = self.stop.now.is_cancelled();
+        self.pipes.out.flush(if stopped { FLUSH_STOPPED } else { FLUSH }).await;
+        Ok(())
+    }
+}
+
+// ---------------------------------------------------------------- the end of the process
+
+/// Watches, on a thread and a runtime of its own, for everything that ends the process, and ends it if
+/// it does not end by itself.
+fn guard_process(stop: Stop) -> std::io::Result<()> {
+    let parent = parent();
+    std::thread::Builder::new().name("guard".to_owned()).stack_size(256 << 10).spawn(move || {
+        let Ok(runtime) = runtime() else { return };
+        runtime.block_on(async {
+            tokio::select! {
+                () = signalled() => stop.because(Ended::Signal),
+                cause = left_alone(parent) => stop.because(cause),
+                () = stop.now.cancelled() => {}
+                () = stop.input_ended.cancelled() => tokio::time::sleep(GRACE).await,
+            }
+            tokio::time::sleep(if stop.now.is_cancelled() { LAST_RESORT } else { FLUSH }).await;
+        });
+        // Reached only if a call blocks the runtime: everything else has ended the process by now.
+        #[allow(clippy::exit, reason = "R1.8: nothing may keep the process")]
+        std::process::exit(1);
+    })?;
+    Ok(())
+}
+
+/// Ends when the process is asked to go.
+#[cfg(unix)]
+async fn signalled() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    // A signal that cannot be listened for keeps its default, which ends the process too.
+    let mut signals: Vec<_> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
+    if signals.is_empty() {
+        return std::future::pending().await;
+    }
+    futures_util::future::select_all(signals.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
+}
+
+/// Ends when the process is asked to go.
+#[cfg(not(unix))]
+async fn signalled() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending().await
+    }
+}
+
+#[cfg(unix)]
+type Parent = Option<rustix::process::Pid>;
+#[cfg(not(unix))]
+type Parent = ();
+
+#[cfg(unix)]
+fn parent() -> Parent {
+    rustix::process::getppid()
+}
+#[cfg(not(unix))]
+fn parent() -> Parent {}
+
+/// Ends when the parent is another than `parent`, nobody can read stdout any more, or stdin has had no
+/// writer for longer than R1.8 allows. The reader sees that last one itself, unless it waits for a
+/// client that reads no answers.
+#[cfg(unix)]
+async fn left_alone(parent: Parent) -> Ended {
+    let mut ticks = tokio::time::interval(WATCH_EVERY);
+    let mut input_closed = None;
+    loop {
+        ticks.tick().await;
+        if self::parent() != parent {
+            return Ended::ParentGone;
+        }
+        #[allow(clippy::disallowed_methods, reason = "only looked at")]
+        if is_hung_up(&std::io::stdout()) {
+            return Ended::OutputClosed;
+        }
+        if !is_hung_up(&std::io::stdin()) {
+            input_closed = None;
+        } else if input_closed.get_or_insert_with(Instant::now).elapsed() >= GRACE {
+            return Ended::EndOfInput;
+        }
+    }
+}
+
+/// Windows has neither; a closed stdin and a failed write remain.
+#[cfg(not(unix))]
+async fn left_alone(_parent: Parent) -> Ended {
+    std::future::pending().await
+}
+
+/// Whether `stream` is a pipe or socket whose other end is closed, without reading or writing it.
+#[cfg(unix)]
+fn is_hung_up(stream: &impl std::os::fd::AsFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut watched = [PollFd::new(stream, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut watched, Some(&now)).is_ok()
+        && watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL)
+}
