@@ -19,6 +19,9 @@ _pdpp() {
             pdpp,completions)
                 cmd="pdpp__subcmd__completions"
                 ;;
+            pdpp,connect)
+                cmd="pdpp__subcmd__connect"
+                ;;
             pdpp,help)
                 cmd="pdpp__subcmd__help"
                 ;;
@@ -30,6 +33,9 @@ _pdpp() {
                 ;;
             pdpp__subcmd__help,completions)
                 cmd="pdpp__subcmd__help__subcmd__completions"
+                ;;
+            pdpp__subcmd__help,connect)
+                cmd="pdpp__subcmd__help__subcmd__connect"
                 ;;
             pdpp__subcmd__help,help)
                 cmd="pdpp__subcmd__help__subcmd__help"
@@ -71,7 +77,7 @@ _pdpp() {
 
     case "${cmd}" in
         pdpp)
-            opts="-h -V --cache-dir --help --version completions man mcp help"
+            opts="-h -V --cache-dir --help --version connect completions man mcp help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -106,8 +112,34 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__connect)
+            opts="-h -V --no-browser --source --instance --json --cache-dir --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --source)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --instance)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__help)
-            opts="completions man mcp help"
+            opts="connect completions man mcp help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -121,6 +153,20 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__completions)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__connect)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -319,7 +365,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__serve)
-            opts="-h -V --provider --grant --cache-dir --help --version"
+            opts="-h -V --provider --grant --max-result-bytes --cache-dir --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -330,6 +376,10 @@ _pdpp() {
                     return 0
                     ;;
                 --grant)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-result-bytes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -23,10 +23,22 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --help 'Print help'
             cand -V 'Print version'
             cand --version 'Print version'
+            cand connect 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
             cand completions 'Print a shell completion script'
             cand man 'Print a manual page (roff), of pdpp or of one of its commands'
             cand mcp 'Offer the granted data to an MCP host'
             cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pdpp;connect'= {
+            cand --source 'Ask for this source, where the provider has several'
+            cand --instance 'Ask for this configured instance of the source (repeatable)'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --no-browser 'Only print the approval URL; open no browser'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
         }
         &'pdpp;completions'= {
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
@@ -55,6 +67,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;mcp;serve'= {
             cand --provider 'Serve only the grants of this provider'
             cand --grant 'Serve only this grant'
+            cand --max-result-bytes 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand -h 'Print help'
             cand --help 'Print help'
@@ -82,10 +95,13 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;mcp;help;help'= {
         }
         &'pdpp;help'= {
+            cand connect 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
             cand completions 'Print a shell completion script'
             cand man 'Print a manual page (roff), of pdpp or of one of its commands'
             cand mcp 'Offer the granted data to an MCP host'
             cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pdpp;help;connect'= {
         }
         &'pdpp;help;completions'= {
         }

@@ -27,10 +27,18 @@ end
 complete -c pdpp -n "__fish_pdpp_needs_command" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_needs_command" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_needs_command" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "mcp" -d 'Offer the granted data to an MCP host'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l source -d 'Ask for this source, where the provider has several' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l instance -d 'Ask for this configured instance of the source (repeatable)' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l no-browser -d 'Only print the approval URL; open no browser'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -s V -l version -d 'Print version'
@@ -45,6 +53,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subco
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l provider -d 'Serve only the grants of this provider' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l grant -d 'Serve only this grant' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l max-result-bytes -d 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -s V -l version -d 'Print version'
@@ -56,9 +65,10 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from completions man mcp help" -f -a "completions" -d 'Print a shell completion script'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from completions man mcp help" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from completions man mcp help" -f -a "mcp" -d 'Offer the granted data to an MCP host'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from completions man mcp help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp help" -f -a "completions" -d 'Print a shell completion script'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp help" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp help" -f -a "mcp" -d 'Offer the granted data to an MCP host'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
