@@ -32,7 +32,10 @@ impl ReadSurface for Empty {
     }
 
     fn read_resource(&self, _uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
-        Box::pin(std::future::ready(Err(ResourceError::NotFound(String::new()))))
+        Box::pin(std::future::ready(Err(ResourceError::NotFound {
+            message: String::new(),
+            data: serde_json::Value::Null,
+        })))
     }
 }
 

@@ -60,7 +60,12 @@ pub enum ResourceError {
     /// The URI is none of ours, or malformed: `-32602`.
     InvalidUri(String),
     /// There is no such thing in the grant: `-32002` (legacy eras) or `-32602` (2026-07-28).
-    NotFound(String),
+    NotFound {
+        /// What happened.
+        message: String,
+        /// The typed error.
+        data: Value,
+    },
     /// The provider refused or could not be read; `data` has the code, message and request id.
     Failed {
         /// What happened.

@@ -26,7 +26,7 @@ pub async fn read(core: &Core, uri: &str) -> Result<ResourceContents, ResourceEr
     let answer = core.call(tool, arguments).await;
     if answer.is_error {
         let error = answer.structured.unwrap_or_default().remove("error").unwrap_or(Value::Null);
-        return Err(failed(&error, uri));
+        return Err(failed(&error));
     }
     Ok(ResourceContents::Text {
         media_type: "application/json".to_owned(),
@@ -79,7 +79,7 @@ async fn blob(core: &Core, blob_id: &str) -> Result<ResourceContents, ResourceEr
     check_segment("blob", blob_id).map_err(|error| ResourceError::InvalidUri(error.to_string()))?;
     let blob = core.source().blob(blob_id).await.map_err(|error| {
         let structured = error.to_structured();
-        failed(structured.get("error").unwrap_or(&Value::Null), blob_id)
+        failed(structured.get("error").unwrap_or(&Value::Null))
     })?;
     if blob.bytes.len() > MAX_BLOB_BYTES {
         let error = ToolError::new(
@@ -95,10 +95,11 @@ async fn blob(core: &Core, blob_id: &str) -> Result<ResourceContents, ResourceEr
     Ok(ResourceContents::Blob { media_type: blob.media_type, bytes: blob.bytes })
 }
 
-fn failed(error: &Value, uri: &str) -> ResourceError {
+fn failed(error: &Value) -> ResourceError {
     let message = error.get("message").and_then(Value::as_str).unwrap_or("the read failed").to_owned();
+    let data = json!({"error": error});
     if error.get("status") == Some(&json!(404)) {
-        return ResourceError::NotFound(format!("{message} ({})", crate::text::one_line(uri)));
+        return ResourceError::NotFound { message, data };
     }
-    ResourceError::Failed { message, data: json!({"error": error}) }
+    ResourceError::Failed { message, data }
 }

@@ -97,7 +97,10 @@ fn resource_error(uri: &str, error: ResourceError) -> ErrorData {
     match error {
         ResourceError::InvalidUri(why) => ErrorData::invalid_params(why, Some(json!({ "uri": uri }))),
         // The SDK turns the code into -32602 for 2026-07-28.
-        ResourceError::NotFound(why) => ErrorData::resource_not_found(why, Some(json!({ "uri": uri }))),
+        ResourceError::NotFound { message, mut data } => {
+            data["uri"] = json!(uri);
+            ErrorData::resource_not_found(message, Some(data))
+        }
         ResourceError::Failed { message, data } => ErrorData::internal_error(message, Some(data)),
     }
 }

@@ -697,7 +697,7 @@ mod tests {
                 let permit = self.permits.acquire().await;
                 self.reading.fetch_sub(1, Ordering::SeqCst);
                 drop(permit);
-                Err(ResourceError::NotFound("gone".to_owned()))
+                Err(ResourceError::NotFound { message: "gone".to_owned(), data: serde_json::json!({}) })
             })
         }
     }

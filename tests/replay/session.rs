@@ -11,7 +11,7 @@ use super::compare::Answer;
 use crate::support::env::TestEnv;
 
 /// Longer than any bound of the binary's own; reached only when it hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// One running server.
 pub struct Session {

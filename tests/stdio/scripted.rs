@@ -53,7 +53,10 @@ impl ReadSurface for Scripted {
                 text: "a\u{1b}\u{2028}".to_owned(),
             }),
             "pdpp://blob" => Ok(ResourceContents::Blob { media_type: None, bytes: vec![0, 255, 7] }),
-            "pdpp://gone" => Err(ResourceError::NotFound("There is no such record".to_owned())),
+            "pdpp://gone" => Err(ResourceError::NotFound {
+                message: "There is no such record".to_owned(),
+                data: serde_json::json!({}),
+            }),
             "pdpp://down" => Err(ResourceError::Failed {
                 message: "The provider does not answer".to_owned(),
                 data: serde_json::json!({"code": "provider_unavailable"}),

@@ -340,14 +340,17 @@ impl Shared {
             asked.served = Served::Recorded(whole.name.clone());
             return self.reply(whole);
         }
+        if let Some(focus) = focus
+            && !is_same(focus, asked)
+            && let Some(body) = part(focus, asked)
+        {
+            asked.served = Served::Part(focus.name.clone());
+            return (focus.status, focus.headers.clone(), self.substitute(&body.to_string()).into());
+        }
         let recorded = focus.into_iter().chain(&self.exchanges).find(|exchange| is_same(exchange, asked));
         if let Some(exchange) = recorded {
             asked.served = Served::Recorded(exchange.name.clone());
             return self.reply(exchange);
-        }
-        if let Some((exchange, body)) = focus.and_then(|focus| Some((focus, part(focus, asked)?))) {
-            asked.served = Served::Part(exchange.name.clone());
-            return (exchange.status, exchange.headers.clone(), self.substitute(&body.to_string()).into());
         }
         if is_schema && asked.bearer.is_some() {
             asked.served = Served::Schema;
