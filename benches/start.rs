@@ -150,19 +150,18 @@ fn main() {
     println!("{:<34} {:>9} {:>9} {:>10} {:>9} {:>6}", "", "start ms", "min ms", "peak kB", "exit ms", "code");
     measure("bare process", role("bare"));
     measure("protocol server, empty surface", role("empty"));
-    match given.split_first() {
-        Some((program, arguments)) => measure(&program.to_string_lossy(), || {
+    if let Some((program, arguments)) = given.split_first() {
+        measure(&program.to_string_lossy(), || {
             let mut command = Command::new(program);
             command.args(arguments);
             command
-        }),
-        None => {
-            let cache = connected();
-            measure("pdpp mcp serve", || {
-                let mut command = Command::new(env!("CARGO_BIN_EXE_pdpp"));
-                command.args(["mcp", "serve", "--cache-dir"]).arg(cache.path());
-                command
-            });
-        }
+        });
+    } else {
+        let cache = connected();
+        measure("pdpp mcp serve", || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_pdpp"));
+            command.args(["mcp", "serve", "--cache-dir"]).arg(cache.path());
+            command
+        });
     }
 }
