@@ -296,7 +296,7 @@ fn blob(session: &mut Session, exchange: &Exchange, sent: &Value, uri: &str) -> 
             let message = sent["error"]["message"].as_str().unwrap_or_default();
             found.check(answer.text.contains(message), || format!("no message in {}", answer.text));
             let has_both = answer.text.contains(code) && answer.text.contains(request_id);
-            found.check(has_both, || format!("no code and request id in {}", answer.text));
+            found.check(has_both, || format!("no code or no request id in {}", answer.text));
         }
         Err(answer) => found.0.push(format!("an error: {}", answer.text)),
         Ok(_) if exchange.status >= 400 => found.0.push("not an error".into()),
