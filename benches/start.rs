@@ -2,7 +2,7 @@
 //! end of input to exit; beside a bare process that does nothing else, in one run.
 //!
 //! `cargo bench --bench start` measures a bare process, the protocol server over an empty surface, and
-//! `pdpp mcp serve` as it finds its credentials. `cargo bench --bench start -- COMMAND…` measures that
+//! `pdpp mcp serve` with a made-up credential. `cargo bench --bench start -- COMMAND…` measures that
 //! command instead of the last.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, clippy::panic)]
 
@@ -12,8 +12,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use pdpp::cache::Cache;
+use pdpp::cache::credential::{CredentialId, Secrets};
+use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::{ReadSurface, ResourceContents, ResourceError, ToolAnswer, stdio};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 const RUNS: usize = 31;
 const ROLE: &str = "PDPP_BENCH_ROLE";
@@ -108,6 +111,25 @@ fn measure(name: &str, mut command: impl FnMut() -> Command) {
     );
 }
 
+/// A cache with one credential, for a provider that is never asked.
+fn connected() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let credential = json!({
+        "id": CredentialId::random().unwrap(),
+        "store": "file",
+        "provider": "https://provider.example",
+        "grant_id": "grant",
+        "query_base": "https://provider.example/v1",
+        "issuer": "https://provider.example",
+        "token_kind": "client",
+        "label": "A provider",
+    });
+    let secrets = Secrets::new(AccessToken::new("made-up".to_owned()).unwrap(), None);
+    let cache = Cache::open(dir.path()).unwrap();
+    cache.store(serde_json::from_value(credential).unwrap(), &secrets, None).unwrap();
+    dir
+}
+
 fn main() {
     match std::env::var(ROLE).as_deref() {
         Ok("bare") => return bare(),
@@ -131,16 +153,18 @@ fn main() {
     println!("{:<34} {:>9} {:>9} {:>10} {:>9} {:>6}", "", "start ms", "min ms", "peak kB", "exit ms", "code");
     measure("bare process", role("bare"));
     measure("protocol server, empty surface", role("empty"));
-    match given.split_first() {
-        Some((program, arguments)) => measure(&program.to_string_lossy(), || {
+    if let Some((program, arguments)) = given.split_first() {
+        measure(&program.to_string_lossy(), || {
             let mut command = Command::new(program);
             command.args(arguments);
             command
-        }),
-        None => measure("pdpp mcp serve", || {
+        });
+    } else {
+        let cache = connected();
+        measure("pdpp mcp serve", || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_pdpp"));
-            command.args(["mcp", "serve"]);
+            command.args(["mcp", "serve", "--cache-dir"]).arg(cache.path());
             command
-        }),
+        });
     }
 }

@@ -14,6 +14,7 @@ pub mod measure;
 pub mod pages;
 pub mod resource;
 pub mod rs_error;
+pub mod schema;
 pub mod server;
 pub mod source;
 pub mod stdio;

@@ -1,14 +1,15 @@
 //! The seam: what a tool reads from. Today one grant of one provider; everything goes through
 //! [`Source::get`], so that several grants can stand behind it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 
 use super::catalog::{Catalog, StreamFacts};
-use super::rs_error;
 use super::tool_error::ToolError;
+use super::{rs_error, schema};
 use crate::cache::secret::AccessToken;
 use crate::error::Error;
 use crate::provider::rs::{Blob, Envelope, Read, ResourceServer, RsError};
@@ -29,6 +30,7 @@ pub struct Source {
     bearer: BearerSource,
     catalog: Catalog,
     not_before: Mutex<Option<Instant>>,
+    is_core: AtomicBool,
 }
 
 impl Source {
@@ -39,7 +41,15 @@ impl Source {
         rs: ResourceServer,
         bearer: BearerSource,
     ) -> Self {
-        Self { provider, grant_id, rs, bearer, catalog: Catalog::default(), not_before: Mutex::new(None) }
+        Self {
+            provider,
+            grant_id,
+            rs,
+            bearer,
+            catalog: Catalog::default(),
+            not_before: Mutex::new(None),
+            is_core: AtomicBool::new(false),
+        }
     }
 
     /// The provider that the grant is from.
@@ -89,8 +99,8 @@ impl Source {
         if let Some(facts) = self.catalog.get(stream, connection) {
             return facts;
         }
-        let facts = match self.get(&schema_read(Some(stream), connection)).await {
-            Ok(schema) => StreamFacts::all_from_schema(&schema.body, stream),
+        let facts = match schema::compact(self, Some(stream), connection).await {
+            Ok(schema) => StreamFacts::all_from_schema(&schema, stream),
             Err(_) => Vec::new(),
         };
         self.catalog.put(stream, connection, facts)
@@ -98,9 +108,28 @@ impl Source {
 
     /// What the schema declares now: asked every time (R3.62). `None` where it cannot be read.
     pub async fn live_facts(&self, stream: &str, connection: Option<&str>) -> Option<Arc<Vec<StreamFacts>>> {
-        let schema = self.get(&schema_read(Some(stream), connection)).await.ok()?;
-        let facts = StreamFacts::all_from_schema(&schema.body, stream);
+        let schema = schema::compact(self, Some(stream), connection).await.ok()?;
+        let facts = StreamFacts::all_from_schema(&schema, stream);
         Some(self.catalog.put(stream, connection, facts))
+    }
+
+    /// Whether the provider is known to have only the draft's Core: no schema, search, aggregate or field
+    /// windows.
+    pub fn is_known_core(&self) -> bool {
+        self.is_core.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that the provider has only the Core.
+    pub fn set_core(&self) {
+        self.is_core.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the provider has only the Core, asked once where it is not known yet.
+    pub async fn is_core(&self) -> bool {
+        if !self.is_known_core() {
+            let _ = schema::compact(self, None, None).await;
+        }
+        self.is_known_core()
     }
 
     /// Forgets what the schema said.
@@ -133,12 +162,4 @@ impl Source {
         }
         rs_error::explain(error, read, &self.provider)
     }
-}
-
-/// The read of a compact schema (R3.1).
-pub fn schema_read(stream: Option<&str>, connection: Option<&str>) -> Read {
-    Read::of(["schema"])
-        .with("view", "compact")
-        .with_some("stream", stream)
-        .with_some("connection_id", connection)
 }

@@ -29,6 +29,8 @@ fn r2_2_our_own_surface_is_measured_without_a_credential() {
         assert!(tool["tokens"].as_u64().unwrap() > 0);
     }
     assert!(said["tools_tokens"].as_u64().unwrap() > 0);
+    assert!(said["tools_bytes"].as_u64().unwrap() <= 6656, "{}", said["tools_bytes"]);
+    assert!(pdpp::mcp::surface::INSTRUCTIONS.chars().count() <= 512);
     assert!(env.files().is_empty());
 }
 

@@ -3,24 +3,21 @@
 
 use serde_json::{Map, Value, json};
 
-use super::ladder::{Call, Field, RecordRef, read_field};
-use crate::text;
+use super::ladder::{Field, RecordRef, read_field, read_json};
 
 /// Lengths, in characters, that texts are cut to, tried in this order.
 const TEXT_CHARS: [usize; 8] = [4000, 2000, 1000, 500, 250, 120, 60, 20];
 
+/// Names the whole of a record's data in a continuation, where its fields are too many to name.
+pub const WHOLE: &str = "$";
+
 /// Cuts the top-level values of `data` so that, with the returned fields' own calls counted in, at most
 /// `max_bytes` of compact JSON are left. Texts keep their beginning; a list or object becomes a
-/// descriptor of its size.
-pub fn to_fit(
-    data: &mut Map<String, Value>,
-    max_bytes: usize,
-    record: RecordRef<'_>,
-    whole_field: &dyn Fn(&str) -> Call,
-) -> Vec<Field> {
+/// descriptor of its size, and reads on as JSON text.
+pub fn to_fit(data: &mut Map<String, Value>, max_bytes: usize, record: RecordRef<'_>) -> Vec<Field> {
     let original = data.clone();
     for chars in TEXT_CHARS {
-        let fields = cut_values(data, &original, chars, record, whole_field);
+        let fields = cut_values(data, &original, chars, record);
         let ladder =
             fields.iter().map(|field| 120 + field.path.len() * 2 + field.read.to_text().len()).sum::<usize>();
         if Value::Object(data.clone()).to_string().len() + ladder <= max_bytes {
@@ -42,12 +39,12 @@ pub fn to_fit(
             omitted.push(name);
         }
     }
-    if let Some(first) = omitted.first() {
+    if !omitted.is_empty() {
         fields.push(Field {
-            path: text::prefix(first, 200).to_owned(),
+            path: WHOLE.to_owned(),
             preview: Some(format!("{} of {} fields are not shown", omitted.len(), names.len())),
             complete: false,
-            read: whole_field(first),
+            read: read_json(&record, WHOLE, 0),
         });
     }
     fields
@@ -58,7 +55,6 @@ fn cut_values(
     original: &Map<String, Value>,
     chars: usize,
     record: RecordRef<'_>,
-    whole_field: &dyn Fn(&str) -> Call,
 ) -> Vec<Field> {
     let mut fields = Vec::new();
     data.clone_from(original);
@@ -85,7 +81,7 @@ fn cut_values(
                         path: name.clone(),
                         preview: None,
                         complete: false,
-                        read: whole_field(name),
+                        read: read_json(&record, name, 0),
                     });
                 }
             }
@@ -100,16 +96,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn whole(field: &str) -> Call {
-        Call::new("fetch", json!({"id": "c/s:r", "fields": [field]}))
-    }
-
     #[test]
     fn a_long_text_keeps_its_beginning_and_reads_on() {
         let Value::Object(mut data) = json!({"id": "r", "body": "é".repeat(240_000), "n": 1}) else {
             panic!()
         };
-        let fields = to_fit(&mut data, 9000, RecordRef::Handle("c/s:r"), &whole);
+        let fields = to_fit(&mut data, 9000, RecordRef::Handle("c/s:r"));
         assert_eq!(data["body"].as_str().unwrap().chars().count(), 4000);
         assert_eq!(data["n"], 1);
         assert_eq!(fields.len(), 1);
@@ -127,7 +119,7 @@ mod tests {
         ) {
             let mut data = texts.into_iter().map(|(k, v)| (k, Value::from(v.0.repeat(v.1)))).collect::<Map<_, _>>();
             let before = data.clone();
-            let fields = to_fit(&mut data, max, RecordRef::Handle("c/s:r"), &whole);
+            let fields = to_fit(&mut data, max, RecordRef::Handle("c/s:r"));
             prop_assert!(Value::Object(data.clone()).to_string().len() <= max);
             let cut = before.iter().filter(|(name, value)| data.get(*name) != Some(value)).count();
             prop_assert_eq!(cut > 0, !fields.is_empty());

@@ -90,6 +90,18 @@ pub fn read_field(id: &RecordRef<'_>, path: &str, offset: usize) -> Call {
     Call { tool: "read_record_field", arguments }
 }
 
+/// The call that reads a list, an object or a whole record on, as JSON text, from `offset` (in Unicode
+/// scalar values of that text).
+pub fn read_json(id: &RecordRef<'_>, path: &str, offset: usize) -> Call {
+    let mut arguments = id.arguments();
+    arguments.insert("field_path".into(), json!(path));
+    arguments.insert("cursor".into(), json!(format!("{JSON_CURSOR}{offset}")));
+    Call { tool: "read_record_field", arguments }
+}
+
+/// What a cursor of `read_record_field` begins with, where it goes through the JSON text of a value.
+pub const JSON_CURSOR: &str = "json:";
+
 /// How a call names a record: by its handle, or by its parts where no handle can carry it.
 #[derive(Debug, Clone, Copy)]
 pub enum RecordRef<'a> {

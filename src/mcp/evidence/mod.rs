@@ -9,6 +9,7 @@ pub mod line;
 pub mod marks;
 pub mod rows;
 pub mod title;
+pub mod window;
 
 /// How large each view of one result may be, in bytes (R4.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{json_len, meta_lines, stream_argument, text_of};
+use super::{is_missing, json_len, meta_lines, stream_argument, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call};
 use crate::mcp::evidence::{envelope, line};
+use crate::mcp::schema::unsupported;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
 
@@ -31,7 +32,13 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     read.query.extend(arguments.filter()?);
     read = read.with_some("connection_id", arguments.text("connection_id")?);
 
-    let mut body = core.source().get(&read).await?.body;
+    let mut body = match core.source().get(&read).await {
+        Err(error) if is_missing(&error) && core.source().is_core().await => {
+            let instead = "page through query_records and count what it gives";
+            return Err(unsupported("aggregate", instead));
+        }
+        envelope => envelope?.body,
+    };
     envelope::prepare(&mut body);
     let bounds = core.bounds();
     let rest = fit_groups(&arguments, &mut body, bounds.structured, bounds.text);

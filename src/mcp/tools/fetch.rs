@@ -8,7 +8,7 @@ use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::catalog::{StreamFacts, facts_for};
 use crate::mcp::core::Core;
-use crate::mcp::evidence::ladder::{Call, RecordRef, read_field};
+use crate::mcp::evidence::ladder::{RecordRef, read_field};
 use crate::mcp::evidence::{cut, envelope, title};
 use crate::mcp::id::RecordId;
 use crate::mcp::tool_error::ToolError;
@@ -132,7 +132,7 @@ fn document(
         Some(_) => RecordRef::Handle(&handle),
         None => RecordRef::Parts(&reference_parts.0, &reference_parts.1, &reference_parts.2),
     };
-    let (text, reads) = cut_body(&body, bound.saturating_sub(fixed), reference, &handle);
+    let (text, reads) = cut_body(&body, bound.saturating_sub(fixed), reference);
     document.insert("text".into(), json!(text));
     if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
         metadata.insert("truncated".into(), json!(true));
@@ -155,12 +155,7 @@ fn escaped_len(text: &str) -> usize {
 }
 
 /// Shrinks the document until it fits: JSON inside a JSON string costs its quotes twice.
-fn cut_body(
-    body: &Map<String, Value>,
-    room: usize,
-    reference: RecordRef<'_>,
-    handle: &str,
-) -> (String, Value) {
+fn cut_body(body: &Map<String, Value>, room: usize, reference: RecordRef<'_>) -> (String, Value) {
     if let (1, Some((name, Value::String(text)))) = (body.len(), body.iter().next()) {
         let mut chars = text.chars().count().min(room);
         loop {
@@ -172,11 +167,10 @@ fn cut_body(
             chars = chars * 9 / 10;
         }
     }
-    let whole = |field: &str| Call::new("fetch", json!({"id": handle, "fields": [field]}));
     let mut budget = room;
     loop {
         let mut data = body.clone();
-        let fields = cut::to_fit(&mut data, budget, reference, &whole);
+        let fields = cut::to_fit(&mut data, budget, reference);
         let reads = Value::Array(fields.iter().map(|field| field.read.to_json()).collect());
         let text = body_text(&data);
         if escaped_len(&text) + json_len(&reads) + 40 <= room || budget < 64 {

@@ -111,6 +111,11 @@ fn next_page(arguments: &Arguments, cursor: Option<&str>) -> Option<Call> {
     Some(Call { tool: arguments.tool(), arguments: next })
 }
 
+/// Whether the provider answered that there is no such thing: a route, or what it names.
+fn is_missing(error: &ToolError) -> bool {
+    error.detail("status") == Some(&json!(404))
+}
+
 /// How many bytes `value` takes as compact JSON.
 fn json_len(value: &impl serde::Serialize) -> usize {
     serde_json::to_vec(value).map_or(0, |json| json.len())

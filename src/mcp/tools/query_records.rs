@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{check_expand, json_len, list_parameter, meta_lines, next_page, stream_argument, text_of};
 use crate::mcp::ToolAnswer;
@@ -175,11 +175,8 @@ fn cut_row(record: &mut Row, stream: &str, budget: usize) -> Option<Record> {
         None => RecordRef::Parts(&connection, &id.stream, &id.record),
     };
     let envelope_len = json_len(record) - record.get("data").map_or(0, json_len);
-    let whole = |field: &str| {
-        Call::new("fetch", json!({"id": handle.clone().unwrap_or_default(), "fields": [field]}))
-    };
     let data = record.get_mut("data")?.as_object_mut()?;
-    let fields = cut::to_fit(data, budget.saturating_sub(envelope_len), reference, &whole);
+    let fields = cut::to_fit(data, budget.saturating_sub(envelope_len), reference);
     Some(Record { id: handle.clone().unwrap_or_else(|| id.record.clone()), fields })
 }
 

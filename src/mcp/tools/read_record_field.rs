@@ -5,24 +5,130 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::fetch::record_argument;
-use super::{meta_lines, text_of};
+use super::{is_missing, meta_lines, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::{Arguments, call};
 use crate::mcp::core::Core;
-use crate::mcp::evidence::ladder::Call;
+use crate::mcp::evidence::cut::WHOLE;
+use crate::mcp::evidence::ladder::{Call, JSON_CURSOR};
+use crate::mcp::evidence::window::{self, Start};
 use crate::mcp::evidence::{envelope, line};
 use crate::mcp::id::RecordId;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
 use crate::text;
 
+/// Characters of a window when the caller names no limit.
+const DEFAULT_CHARS: u64 = 4_096;
+
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
     let id = record(&arguments)?;
     let read = window_read(&arguments, &id)?;
-    let mut body = core.source().get(&read).await?.body;
+    let source = core.source();
+    let json_offset = json_cursor(&arguments)?;
+    let mut body = if json_offset.is_some() || source.is_known_core() {
+        own_window(core, &arguments, &id, json_offset).await?
+    } else {
+        match source.get(&read).await {
+            Err(error) if is_missing(&error) && source.is_core().await => {
+                own_window(core, &arguments, &id, None).await?
+            }
+            envelope => envelope?.body,
+        }
+    };
     envelope::prepare(&mut body);
-    Ok(render(&arguments, &id, body, core.bounds().text.min(core.bounds().structured)))
+    Ok(render(&arguments, &id, body, core.bounds().text.min(core.bounds().structured), json_offset.is_some()))
+}
+
+/// The offset of a cursor that goes through the JSON text of a value.
+fn json_cursor(arguments: &Arguments) -> Result<Option<usize>, ToolError> {
+    let Some(offset) = arguments.text("cursor")?.and_then(|cursor| cursor.strip_prefix(JSON_CURSOR)) else {
+        return Ok(None);
+    };
+    offset.parse().map(Some).map_err(|_| arguments.invalid("cursor", "a cursor that this tool gave", None))
+}
+
+/// A window cut here, of the record itself: over a value's JSON text, or over a text field of a provider
+/// that has no field windows.
+async fn own_window(
+    core: &Core,
+    arguments: &Arguments,
+    id: &RecordId,
+    json_offset: Option<usize>,
+) -> Result<Map<String, Value>, ToolError> {
+    let field = arguments.required_text("field_path", "FIELD")?;
+    let mut read = Read::of(["streams", &id.stream, "records", &id.record]);
+    let top = field.split('.').next().unwrap_or(field);
+    if field != WHOLE {
+        read.push("fields", top);
+    }
+    read = read.with_some("connection_id", id.connection.as_deref());
+    let mut record = core.source().get(&read).await?.body;
+    envelope::prepare(&mut record);
+    let data = record.get("data").unwrap_or(&Value::Null);
+    let value = if field == WHOLE { Some(data) } else { value_at(data, field) };
+    let value = value.ok_or_else(|| {
+        ToolError::new(
+            "field_not_found",
+            format!("the record has no field `{field}`"),
+            format!("fetch {}", json!({"id": id.handle()})),
+        )
+        .with("param", "field_path")
+    })?;
+    let (text, kind) = match (value, json_offset) {
+        (Value::String(text), None) => (text.clone(), "string"),
+        (value, Some(_)) => (value.to_string(), "json"),
+        (value, None) => {
+            let mut next = arguments.given().clone();
+            next.insert("cursor".into(), json!(format!("{JSON_CURSOR}0")));
+            let kind = match value {
+                Value::Array(_) => "an array",
+                Value::Object(_) => "an object",
+                Value::Null => "null",
+                _ => "no text",
+            };
+            return Err(ToolError::new(
+                "field_not_text",
+                format!("field `{field}` is {kind}, not a text"),
+                call("read_record_field", &next),
+            )
+            .with("param", "field_path"));
+        }
+    };
+    let limit = usize::try_from(arguments.integer("limit_chars", 1, 16_384)?.unwrap_or(DEFAULT_CHARS))
+        .unwrap_or(4_096);
+    let around = |name| Ok(usize::try_from(arguments.integer(name, 0, 8_192)?.unwrap_or(400)).unwrap_or(400));
+    let start = match (arguments.text("q")?, json_offset) {
+        (Some(q), None) => Start::Match { q, before: around("before_chars")?, after: around("after_chars")? },
+        (_, Some(offset)) => Start::Offset(offset),
+        (None, None) => {
+            Start::Offset(offset(arguments)?.and_then(|offset| usize::try_from(offset).ok()).unwrap_or(0))
+        }
+    };
+    let window = window::window(&text, start, limit).ok_or_else(|| {
+        ToolError::new(
+            "match_not_found",
+            format!("`q` does not occur in field `{field}`"),
+            "search finds the words a record has",
+        )
+        .with("param", "q")
+    })?;
+    let body = json!({"object": "field_window", "field": {"path": field, "type": kind}, "stream": id.stream,
+        "record_id": id.record, "window": window});
+    Ok(body.as_object().cloned().unwrap_or_default())
+}
+
+/// A field by its path: names joined by dots, list positions as numbers.
+fn value_at<'a>(data: &'a Value, path: &str) -> Option<&'a Value> {
+    // A field whose own name holds a dot comes first.
+    if let Some(value) = data.get(path) {
+        return Some(value);
+    }
+    path.split('.').try_fold(data, |value, part| match value {
+        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+        value => value.get(part),
+    })
 }
 
 /// Exactly one way to name the record (R3.51).
@@ -77,12 +183,7 @@ fn window_read(arguments: &Arguments, id: &RecordId) -> Result<Read, ToolError> 
         )
         .with("param", "cursor"));
     }
-    let offset = match arguments.text("cursor")? {
-        Some(cursor) => Some(cursor.parse().map_err(|_| {
-            arguments.invalid("cursor", "a cursor of this tool (a number of characters)", None)
-        })?),
-        None => arguments.integer("offset_chars", 0, u64::MAX)?,
-    };
+    let offset = offset(arguments)?;
     let number = |number: Option<u64>| number.map(|number| number.to_string());
     let mut read =
         Read::of(["streams", &id.stream, "records", &id.record, "field-window"]).with("field", field);
@@ -96,12 +197,26 @@ fn window_read(arguments: &Arguments, id: &RecordId) -> Result<Read, ToolError> 
     Ok(read)
 }
 
+/// Where the window begins, in characters; a cursor of this tool is a number of them.
+fn offset(arguments: &Arguments) -> Result<Option<u64>, ToolError> {
+    match arguments.text("cursor")? {
+        Some(cursor) if cursor.starts_with(JSON_CURSOR) => Ok(None),
+        Some(cursor) => {
+            let offset =
+                cursor.parse().map_err(|_| arguments.invalid("cursor", "a cursor that this tool gave", None));
+            offset.map(Some)
+        }
+        None => arguments.integer("offset_chars", 0, u64::MAX),
+    }
+}
+
 /// The window in both views; where it does not fit it ends earlier and the next call begins there.
 fn render(
     arguments: &Arguments,
     id: &RecordId,
     mut body: Map<String, Value>,
     max_bytes: usize,
+    is_json: bool,
 ) -> ToolAnswer {
     let mut window = body.get("window").and_then(Value::as_object).cloned().unwrap_or_default();
     let number = |window: &Map<String, Value>, key: &str| window.get(key).and_then(Value::as_u64);
@@ -120,7 +235,11 @@ fn render(
     let base = |offset: u64| {
         let mut next =
             arguments.with([("cursor", None), ("q", None), ("before_chars", None), ("after_chars", None)]);
-        next.insert("offset_chars".into(), json!(offset));
+        if is_json {
+            next.insert("cursor".into(), json!(format!("{JSON_CURSOR}{offset}")));
+        } else {
+            next.insert("offset_chars".into(), json!(offset));
+        }
         Call { tool: "read_record_field", arguments: next }
     };
     let end = number(&window, "end_chars");

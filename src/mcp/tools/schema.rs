@@ -12,12 +12,9 @@ use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::Call;
 use crate::mcp::evidence::{envelope, line};
 use crate::mcp::id::check_segment;
-use crate::mcp::source::schema_read;
+use crate::mcp::schema::{self as grant_schema, projection};
 use crate::mcp::tool_error::{Candidate, ToolError};
 use crate::provider::rs::Read;
-use projection::compact;
-
-mod projection;
 
 /// Bound of both views together for the index of a grant of up to 500 streams (R3.3).
 const INDEX_BYTES: usize = 16_000;
@@ -47,23 +44,12 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     }
 }
 
-/// The compact body, as the provider gives it or projected here (R3.2).
 async fn compact_body(
     core: &Core,
     stream: Option<&str>,
     connection: Option<&str>,
 ) -> Result<Map<String, Value>, ToolError> {
-    let body = match core.source().get(&schema_read(stream, connection)).await {
-        Ok(envelope) => envelope.body,
-        // It rejects the compact view: the full schema is projected.
-        Err(error) if error.detail("status") == Some(&json!(400)) => {
-            let read =
-                Read::of(["schema"]).with_some("stream", stream).with_some("connection_id", connection);
-            core.source().get(&read).await?.body
-        }
-        Err(error) => return Err(error),
-    };
-    let mut body = compact(body, stream, connection);
+    let mut body = grant_schema::compact(core.source(), stream, connection).await?;
     envelope::prepare(&mut body);
     Ok(body)
 }
@@ -241,7 +227,7 @@ async fn full(
     if json.len() + 12 <= bounds.structured && json.len() <= bounds.text {
         return Ok(answer(json.into_owned(), body, None));
     }
-    let compacted = compact(body, Some(stream), connection);
+    let compacted = projection::compact(body, Some(stream), connection);
     let rows = Row::all(&compacted);
     let mut text = rows.iter().map(Row::describe).collect::<String>();
     text.push_str(LEGEND);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{bad_name, json_len, meta_lines, next_page, text_of};
+use super::{bad_name, is_missing, json_len, meta_lines, next_page, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::core::Core;
@@ -13,6 +13,7 @@ use crate::mcp::evidence::ladder::{self, Call, Field, Record, RecordRef};
 use crate::mcp::evidence::{Bounds, envelope, line, marks, rows as row_text, title};
 use crate::mcp::id::{RecordId, check_segment};
 use crate::mcp::pages::{self, Listing, Page, Row, Shape};
+use crate::mcp::schema::unsupported;
 use crate::mcp::source::Source;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -25,7 +26,13 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let listing = listing(&arguments)?;
     let shape = HitShape { source: core.source(), arguments: &arguments, bounds: core.bounds() };
     // Over the connections of one grant the resource server merges and pages itself.
-    let page = pages::read(core.source(), &listing, &shape, || async { Vec::new() }).await?;
+    let page = match pages::read(core.source(), &listing, &shape, || async { Vec::new() }).await {
+        Err(error) if is_missing(&error) && core.source().is_core().await => {
+            let instead = "page through query_records instead; schema {} lists the streams";
+            return Err(unsupported("search", instead));
+        }
+        page => page?,
+    };
     Ok(render(core.source(), &arguments, page))
 }
 
