@@ -142,6 +142,53 @@ fn readme_shows_only_commands_that_exist() {
     }
 }
 
+/// The fenced blocks of README in `language`, whole.
+fn readme_blocks(language: &str) -> Vec<String> {
+    let readme = read("README.md");
+    let fence = format!("```{language}\n");
+    let blocks = readme.split(&fence).skip(1);
+    blocks.filter_map(|rest| rest.split("```").next()).map(str::to_owned).collect()
+}
+
+/// Every place in `value` where a host's entry says what to start: `command`, `args`.
+fn entries(value: &serde_json::Value, found: &mut Vec<Vec<String>>) {
+    let words = |value: &serde_json::Value| -> Vec<String> { serde_json::from_value(value.clone()).unwrap() };
+    match value {
+        serde_json::Value::Object(map) => match (map.get("command"), map.get("args")) {
+            (Some(serde_json::Value::String(command)), Some(args)) => {
+                found.push([vec![command.clone()], words(args)].concat());
+            }
+            (Some(command), None) => found.push(words(command)),
+            _ => map.values().for_each(|value| entries(value, found)),
+        },
+        serde_json::Value::Array(list) => list.iter().for_each(|value| entries(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn readme_host_entries_start_serve() {
+    let mut found = Vec::new();
+    for block in readme_blocks("json") {
+        entries(&serde_json::from_str(&block).unwrap_or_else(|error| panic!("{block}: {error}")), &mut found);
+    }
+    for line in readme_blocks("sh").concat().lines().filter(|line| line.starts_with("claude mcp add-json")) {
+        let entry = line.split('\'').nth(1).expect("the entry is quoted");
+        entries(&serde_json::from_str(entry).unwrap(), &mut found);
+    }
+    assert_eq!(
+        found.len(),
+        4,
+        "Claude Code; Claude Desktop, Cursor and Gemini; VS Code; opencode: {found:?}"
+    );
+    for entry in found {
+        assert!(entry[0].starts_with('/'), "a host has no PATH to find {} on", entry[0]);
+        assert_eq!(entry[1..], ["mcp", "serve"]);
+    }
+    let toml = readme_blocks("toml").concat();
+    assert!(toml.contains("command = \"/") && toml.contains("args = [\"mcp\", \"serve\"]"), "{toml}");
+}
+
 #[test]
 fn readme_links_lead_somewhere() {
     for name in ["README.md", "CONTRIBUTING.md"] {

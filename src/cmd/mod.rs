@@ -28,7 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   pdpp connect https://provider.example   approve a grant in the browser
   pdpp mcp serve                          offer it to an MCP host on stdio
-  pdpp mcp inspect                        see what the tools cost a model's context";
+  pdpp mcp inspect                        see what the tools cost a model";
 
 /// Options that every command takes.
 #[derive(Debug, Clone, clap::Args)]

@@ -49,7 +49,7 @@ use crate::ui::Ui;
 pub const MAX_LINE: usize = 4 << 20;
 /// Bytes of answers that a client may leave unread before no further request is taken up.
 pub const MAX_BACKLOG: usize = 4 << 20;
-/// Calls that run at once. A resource read counts as [`RESOURCE_WEIGHT`] of them.
+/// Calls that run at once. A resource read counts as `RESOURCE_WEIGHT` of them.
 pub const MAX_IN_FLIGHT: usize = 256;
 /// A blob is at most 8 MiB: four at once bound the memory for them, and leave places for calls.
 const RESOURCE_WEIGHT: usize = 63;
