@@ -4,6 +4,7 @@
 
 pub mod completions;
 pub mod man;
+pub mod sandbox;
 
 use clap::{Parser, Subcommand};
 
@@ -40,6 +41,7 @@ pub struct Global {
 pub enum Command {
     Completions(completions::Args),
     Man(man::Args),
+    Sandbox(sandbox::Args),
 }
 
 /// Runs the parsed command and gives the process's exit code.
@@ -50,5 +52,6 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
     match cli.command {
         Command::Completions(args) => completions::run(&args, ui),
         Command::Man(args) => man::run(&args, ui),
+        Command::Sandbox(args) => sandbox::run(args, ui),
     }
 }
