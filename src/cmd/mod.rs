@@ -6,6 +6,7 @@ pub mod completions;
 pub mod connect;
 pub mod man;
 pub mod mcp;
+pub mod sandbox;
 
 use clap::{Parser, Subcommand};
 
@@ -58,6 +59,7 @@ pub enum Command {
     Completions(completions::Args),
     Man(man::Args),
     Mcp(mcp::Args),
+    Sandbox(sandbox::Args),
 }
 
 /// Runs the parsed command and gives the process's exit code.
@@ -70,5 +72,6 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Completions(args) => completions::run(&args, ui),
         Command::Man(args) => man::run(&args, ui),
         Command::Mcp(args) => mcp::run(&args, &cli.global, ui),
+        Command::Sandbox(args) => sandbox::run(args, ui),
     }
 }

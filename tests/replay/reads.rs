@@ -127,7 +127,7 @@ fn asked(found: &mut Differences, log: &[Asked], exchange: &Exchange, class: &Cl
     let mut reached = 0;
     for asked in log {
         let line = format!("{} {}", asked.method, asked.uri);
-        let is_schema = asked.segments == ["v1", "schema"];
+        let is_schema = asked.segments == ["v1", "schema"] || asked.segments == ["v1", "streams"];
         let is_focus =
             matches!(&asked.served, Served::Recorded(name) | Served::Part(name) if *name == exchange.name);
         found.check(asked.bearer == exchange.bearer, || format!("asked as {:?}: {line}", asked.bearer));

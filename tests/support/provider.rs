@@ -139,7 +139,8 @@ pub enum Served {
     Recorded(String),
     /// A smaller page of the exchange in focus, or one connection's part of it.
     Part(String),
-    /// A schema read, answered from the recorded schema of the same grant (or 404 where there is none).
+    /// A schema read, answered from the recorded schema of the same grant, or 404 where there is none; so is
+    /// then the list of streams, which a Core-only provider would have.
     Schema,
     /// Nothing was recorded for this request.
     Unmatched,
@@ -356,6 +357,11 @@ impl Shared {
             asked.served = Served::Schema;
             return self.schema(asked);
         }
+        // Where there is no schema, a client asks whether this is a provider of the Core only.
+        if asked.method == "GET" && asked.segments == ["v1", "streams"] && asked.bearer.is_some() {
+            asked.served = Served::Schema;
+            return no_schema();
+        }
         unmatched()
     }
 
@@ -432,13 +438,17 @@ impl Shared {
         // A provider that ignores `view` sends the whole schema, so that stands in where no compact one was recorded.
         let found = of_grant(&compact).filter(|_| wants("view") == Some("compact")).or_else(|| of_grant(&[]));
         let Some(exchange) = found else {
-            let error = json!({"error": {"type": "invalid_request_error", "code": "not_found", "message": "No schema was recorded for this grant"}});
-            return (404, vec![("content-type".into(), "application/json".into())], error.to_string().into());
+            return no_schema();
         };
         let mut body = exchange.body.clone();
         scope(&mut body, wants("stream"), wants("connection_id"));
         (200, exchange.headers.clone(), self.substitute(&body.to_string()).into())
     }
+}
+
+fn no_schema() -> Reply {
+    let error = json!({"error": {"type": "invalid_request_error", "code": "not_found", "message": "No schema was recorded for this grant"}});
+    (404, vec![("content-type".into(), "application/json".into())], error.to_string().into())
 }
 
 fn unmatched() -> Reply {

@@ -1,0 +1,205 @@
+//! `pdpp sandbox`: the embedded provider.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use crate::error::{Error, Result};
+use crate::sandbox::import::{self, Import};
+use crate::sandbox::{self, Config};
+use crate::ui::Ui;
+
+/// Run a PDPP provider on this computer, with fictional data
+///
+/// Try everything with nothing but this program: connect to it, approve in the browser, read. It has
+/// seven accounts of a person who does not exist. Grants are enforced as a real provider would.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    pub action: Option<Action>,
+
+    #[command(flatten)]
+    pub serve: Serve,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pdpp sandbox                                in memory, gone when it stops
+  pdpp connect http://127.0.0.1:7377          in another terminal
+  pdpp sandbox --data-dir ~/pdpp-sandbox      keep data, grants and clients
+  pdpp sandbox --listen 127.0.0.1:0 --json    a free port, told to a script";
+
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    Import(ImportArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Serve {
+    /// Where to listen: a loopback address; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value_t = SocketAddr::from(([127, 0, 0, 1], sandbox::DEFAULT_PORT)))]
+    pub listen: SocketAddr,
+
+    /// Keep data, grants and clients in this directory [default: in memory]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+
+    /// Which fictional life to fill a new store with; the same number makes the same one
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters,
+    /// expansion and views are refused
+    #[arg(long)]
+    pub core: bool,
+
+    /// Approve every request without asking anybody; for tests
+    #[arg(long)]
+    pub auto_approve: bool,
+
+    /// Tell where it is as one line of JSON on stdout: {"url":…,"pid":…}
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Add records to a kept sandbox, from PDPP RECORD envelopes
+///
+/// One JSON object a line: {"stream":…,"key":…,"data":{…},"emitted_at":…,"op":"upsert"|"delete"}.
+/// All of them are imported, or none. A running sandbox of the same directory sees them at once.
+#[derive(Debug, clap::Args)]
+pub struct ImportArgs {
+    /// The file
+    #[arg(value_name = "FILE.jsonl")]
+    pub file: PathBuf,
+
+    /// The kind of source: one that is there (`mail`), or a new one, whose fields are inferred
+    #[arg(long, value_name = "KEY")]
+    pub connector: String,
+
+    /// The account, by its id
+    #[arg(long, value_name = "ID")]
+    pub connection: String,
+
+    /// What to call a new account
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// The sandbox's directory
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: PathBuf,
+}
+
+/// Serves until it is told to stop, or imports.
+///
+/// # Errors
+/// Those of [`sandbox::start`] and [`import::run`].
+pub fn run(args: Args, ui: &Ui) -> Result<u8> {
+    match args.action {
+        Some(Action::Import(args)) => run_import(&args, ui),
+        None => serve(args.serve, ui),
+    }
+}
+
+fn serve(args: Serve, ui: &Ui) -> Result<u8> {
+    let (json, auto_approve) = (args.json, args.auto_approve);
+    let kept = args.data_dir.clone();
+    let handle = sandbox::start(Config {
+        listen: args.listen,
+        data_dir: args.data_dir,
+        seed: Some(args.seed),
+        core: args.core,
+        auto_approve,
+    })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::failed("sandbox_signals", "Could not wait for signals").because(error))?;
+    // Listened for before anybody is told that it is ready: whoever is told may stop it at once.
+    let told = runtime.block_on(async { Signals::new() })?;
+    if auto_approve {
+        ui.warn("--auto-approve: every program on this computer that asks gets a grant, and nobody is asked");
+    }
+    let url = handle.url();
+    ui.note(&format!("PDPP sandbox ready at {url} (fictional data)"));
+    match &kept {
+        Some(dir) => ui.note(&format!("  data kept in {}", dir.display())),
+        None => ui.note("  data in memory, gone when it stops"),
+    }
+    ui.note(&format!("  next: pdpp connect {url}\n  stop: Ctrl-C"));
+    if json {
+        ui.json(&serde_json::json!({ "url": url, "pid": std::process::id() }));
+    }
+    runtime.block_on(told.wait());
+    handle.stop();
+    ui.note("PDPP sandbox stopped");
+    Ok(0)
+}
+
+/// The signals that end a server.
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn new() -> Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let listen = |kind| {
+            signal(kind).map_err(|error| {
+                Error::failed("sandbox_signals", "Could not wait for signals").because(error)
+            })
+        };
+        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    #[cfg(unix)]
+    async fn wait(mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    #[cfg(not(unix))]
+    #[allow(clippy::unnecessary_wraps, reason = "as on unix")]
+    fn new() -> Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(not(unix))]
+    async fn wait(self) {
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+fn run_import(args: &ImportArgs, ui: &Ui) -> Result<u8> {
+    let bar = ui.is_interactive().then(|| indicatif::ProgressBar::new_spinner());
+    let import = Import {
+        data_dir: &args.data_dir,
+        file: &args.file,
+        connector: &args.connector,
+        connection: &args.connection,
+        display_name: args.name.as_deref(),
+        seed: Some(1),
+    };
+    let imported = import::run(&import, |what, lines| {
+        if let Some(bar) = &bar {
+            bar.set_message(format!("{lines} lines {what}"));
+            bar.tick();
+        }
+    });
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    let imported = imported?;
+    ui.print(&format!(
+        "Imported {} records and {} deletions from {} lines into {}",
+        imported.upserts, imported.deletes, imported.lines, args.connection
+    ));
+    Ok(0)
+}

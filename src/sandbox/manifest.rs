@@ -1,0 +1,358 @@
+//! What a source declares: its streams, their fields, and what may be asked of them. Data, not code.
+//!
+//! A field is one line, in the vocabulary of the compact schema: name, type, then flags.
+//! `received_at timestamp! role=event-time eq range time min max` is a required timestamp that can be
+//! filtered, ranged over, grouped by time, and whose least and greatest value can be asked for.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// A kind of source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connector {
+    /// The short key: `mail`.
+    pub key: String,
+    /// The source's URI, its identity in a grant.
+    pub id: String,
+    /// What a person calls it.
+    pub name: String,
+    /// What it has.
+    pub streams: Vec<Arc<Stream>>,
+}
+
+/// A named collection of records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stream {
+    /// Its name, unique within the connector.
+    pub name: String,
+    /// The fields whose values make a record's key.
+    pub primary_key: Vec<String>,
+    /// The timestamp that records are sorted by.
+    pub cursor_field: Option<String>,
+    /// The timestamp that a grant's time constraint is about.
+    pub consent_time_field: Option<String>,
+    /// The fields, in the order they are shown.
+    pub fields: Vec<Field>,
+    /// Named sets of fields.
+    #[serde(default)]
+    pub views: Vec<View>,
+    /// Records of other streams that belong to a record of this one.
+    #[serde(default)]
+    pub relations: Vec<Relation>,
+}
+
+/// A top-level field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether it may be null or absent.
+    pub nullable: bool,
+    /// Whether a record without it is none: it is part of every grant (the consent floor).
+    pub required: bool,
+    /// What it is to a reader: `primary-title`, `event-time`, …
+    pub role: Option<String>,
+    /// Whether full-text search covers it.
+    pub lexical: bool,
+    /// Whether it can be filtered by value.
+    pub exact: bool,
+    /// Whether it can be filtered by range.
+    pub range: bool,
+    /// What can be aggregated over it.
+    pub aggregations: Vec<Aggregation>,
+}
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A short string.
+    String,
+    /// Prose.
+    Text,
+    /// A person's name.
+    Person,
+    /// RFC 3339.
+    Timestamp,
+    /// `YYYY-MM-DD`.
+    Date,
+    /// A whole number of any size.
+    Integer,
+    /// A decimal number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A list.
+    Array,
+    /// An object.
+    Object,
+    /// A reference to a blob: `{blob_id, mime_type, size_bytes, sha256, fetch_url}`.
+    Blob,
+}
+
+impl Kind {
+    /// The JSON Schema type.
+    pub const fn json_type(self) -> &'static str {
+        match self {
+            Self::String | Self::Text | Self::Person | Self::Timestamp | Self::Date => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Array => "array",
+            Self::Object | Self::Blob => "object",
+        }
+    }
+
+    /// The PDPP type, where it says more than the JSON one.
+    pub const fn pdpp_type(self) -> Option<&'static str> {
+        match self {
+            Self::Text => Some("text"),
+            Self::Person => Some("person"),
+            Self::Timestamp => Some("timestamp"),
+            Self::Date => Some("date"),
+            Self::Blob => Some("blob"),
+            _ => None,
+        }
+    }
+
+    /// JSON Schema's `format`.
+    pub const fn format(self) -> Option<&'static str> {
+        match self {
+            Self::Timestamp => Some("date-time"),
+            Self::Date => Some("date"),
+            _ => None,
+        }
+    }
+
+    /// Whether values compare as numbers.
+    pub const fn is_numeric(self) -> bool {
+        matches!(self, Self::Integer | Self::Number)
+    }
+
+    /// Whether a value is one thing, not a list or an object.
+    pub const fn is_scalar(self) -> bool {
+        !matches!(self, Self::Array | Self::Object | Self::Blob)
+    }
+}
+
+/// A metric or grouping that a field declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Aggregation {
+    /// How many different values.
+    CountDistinct,
+    /// One bucket a value.
+    GroupBy,
+    /// One bucket a period.
+    GroupByTime,
+    /// The greatest value.
+    Max,
+    /// The least value.
+    Min,
+    /// The sum.
+    Sum,
+}
+
+impl Aggregation {
+    /// All, in the order that the schema lists them.
+    pub const ALL: [Self; 6] =
+        [Self::CountDistinct, Self::GroupBy, Self::GroupByTime, Self::Max, Self::Min, Self::Sum];
+
+    /// Its name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CountDistinct => "count_distinct",
+            Self::GroupBy => "group_by",
+            Self::GroupByTime => "group_by_time",
+            Self::Max => "max",
+            Self::Min => "min",
+            Self::Sum => "sum",
+        }
+    }
+}
+
+/// A named set of fields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// What a request calls it.
+    pub id: String,
+    /// What a person calls it.
+    pub label: String,
+    /// Its fields.
+    pub fields: Vec<String>,
+}
+
+/// Records of another stream of the same connection that point at a record of this one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Relation {
+    /// What a request calls it.
+    pub name: String,
+    /// The stream pointing here.
+    pub stream: String,
+    /// The field there that holds the key here.
+    pub foreign_key: String,
+    /// Many, or at most one.
+    pub many: bool,
+}
+
+impl Relation {
+    /// How many are given where a request does not say.
+    pub const DEFAULT_LIMIT: usize = 10;
+    /// How many are given at most.
+    pub const MAX_LIMIT: usize = 50;
+}
+
+impl Stream {
+    /// The field called `name`.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The fields that full-text search covers: the columns of its index, in this order.
+    pub fn lexical_fields(&self) -> impl Iterator<Item = &Field> {
+        self.fields.iter().filter(|field| field.lexical)
+    }
+}
+
+impl Connector {
+    /// The stream called `name`.
+    pub fn stream(&self, name: &str) -> Option<&Arc<Stream>> {
+        self.streams.iter().find(|stream| stream.name == name)
+    }
+}
+
+/// A line of [`Stream::fields`] that does not read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{line}` is no field: {why}")]
+pub struct BadField {
+    line: String,
+    why: &'static str,
+}
+
+impl std::str::FromStr for Field {
+    type Err = BadField;
+
+    fn from_str(line: &str) -> Result<Self, BadField> {
+        let bad = |why| BadField { line: line.to_owned(), why };
+        let mut words = line.split_whitespace();
+        let name = words.next().ok_or_else(|| bad("no name"))?;
+        let kind = words.next().ok_or_else(|| bad("no type"))?;
+        let kind_name = kind.trim_end_matches(['!', '?']);
+        let mut field = Self {
+            name: name.to_owned(),
+            kind: match kind_name {
+                "string" => Kind::String,
+                "text" => Kind::Text,
+                "person" => Kind::Person,
+                "timestamp" => Kind::Timestamp,
+                "date" => Kind::Date,
+                "integer" => Kind::Integer,
+                "number" => Kind::Number,
+                "boolean" => Kind::Boolean,
+                "array" => Kind::Array,
+                "object" => Kind::Object,
+                "blob" => Kind::Blob,
+                _ => return Err(bad("unknown type")),
+            },
+            nullable: kind.ends_with('?'),
+            required: kind.ends_with('!'),
+            role: None,
+            lexical: false,
+            exact: false,
+            range: false,
+            aggregations: Vec::new(),
+        };
+        for word in words {
+            match word {
+                "lex" => field.lexical = true,
+                "eq" => field.exact = true,
+                "range" => field.range = true,
+                "distinct" => field.aggregations.push(Aggregation::CountDistinct),
+                "group" => field.aggregations.push(Aggregation::GroupBy),
+                "time" => field.aggregations.push(Aggregation::GroupByTime),
+                "max" => field.aggregations.push(Aggregation::Max),
+                "min" => field.aggregations.push(Aggregation::Min),
+                "sum" => field.aggregations.push(Aggregation::Sum),
+                _ => match word.strip_prefix("role=") {
+                    Some(role) => field.role = Some(role.to_owned()),
+                    None => return Err(bad("unknown flag")),
+                },
+            }
+        }
+        Ok(field)
+    }
+}
+
+/// A stream of the built-in connectors, as it is written down.
+#[derive(Debug, Clone, Copy)]
+pub struct StreamSpec {
+    /// See [`Stream::name`].
+    pub name: &'static str,
+    /// See [`Stream::primary_key`], separated by spaces.
+    pub key: &'static str,
+    /// See [`Stream::cursor_field`] and [`Stream::consent_time_field`]: the same one here.
+    pub time: Option<&'static str>,
+    /// One field a line.
+    pub fields: &'static str,
+    /// Id, label, fields separated by spaces.
+    pub views: &'static [(&'static str, &'static str, &'static str)],
+    /// Name, stream, foreign key, many.
+    pub relations: &'static [(&'static str, &'static str, &'static str, bool)],
+}
+
+impl StreamSpec {
+    /// The declaration.
+    ///
+    /// # Errors
+    /// A field line that does not read.
+    pub fn parse(&self) -> Result<Stream, BadField> {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let lines = self.fields.lines().map(str::trim).filter(|line| !line.is_empty());
+        Ok(Stream {
+            name: self.name.to_owned(),
+            primary_key: words(self.key),
+            cursor_field: self.time.map(str::to_owned),
+            consent_time_field: self.time.map(str::to_owned),
+            fields: lines.map(str::parse).collect::<Result<_, _>>()?,
+            views: self
+                .views
+                .iter()
+                .map(|(id, label, fields)| View {
+                    id: (*id).to_owned(),
+                    label: (*label).to_owned(),
+                    fields: words(fields),
+                })
+                .collect(),
+            relations: self
+                .relations
+                .iter()
+                .map(|(name, stream, foreign_key, many)| Relation {
+                    name: (*name).to_owned(),
+                    stream: (*stream).to_owned(),
+                    foreign_key: (*foreign_key).to_owned(),
+                    many: *many,
+                })
+                .collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_line_reads() {
+        let field: Field = "received_at timestamp! role=event-time eq range time max".parse().unwrap();
+        assert_eq!(field.kind, Kind::Timestamp);
+        assert!(field.required && !field.nullable && field.exact && field.range && !field.lexical);
+        assert_eq!(field.role.as_deref(), Some("event-time"));
+        assert_eq!(field.aggregations, [Aggregation::GroupByTime, Aggregation::Max]);
+        assert!("x".parse::<Field>().is_err());
+        assert!("x words".parse::<Field>().is_err());
+        assert!("x string nonsense".parse::<Field>().is_err());
+    }
+}

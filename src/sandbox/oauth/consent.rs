@@ -1,0 +1,518 @@
+//! The owner's page: who asks, what for, what it could read, until when. Approve, narrow, or deny.
+//!
+//! It works without a script. What the client said stands in its own words, marked as such; what the
+//! provider enforces is said by the provider. A decision needs the token in the form and the cookie
+//! that the page set (CSRF), and comes from this origin.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::http::StatusCode;
+use ring::hmac;
+
+use super::flows::{Decision, Pending, URI_PREFIX};
+use super::tokens::{self, Selection};
+use super::wish::{AI_TRAINING, Choice, Wish};
+use crate::sandbox::html::Html;
+use crate::sandbox::store::{Catalog, random_id};
+use crate::sandbox::wire::{ApiError, Reply, Request};
+use crate::sandbox::{App, time};
+
+const COOKIE: &str = "pdpp_consent";
+const DAY_MS: i64 = 86_400_000;
+/// Value, label and milliseconds of the ends that the owner can pick; the fourth is the usual one.
+const ENDS: [(&str, &str, i64); 5] = [
+    ("1h", "1 hour", 3_600_000),
+    ("1d", "1 day", DAY_MS),
+    ("7d", "7 days", 7 * DAY_MS),
+    ("30d", "30 days", 30 * DAY_MS),
+    ("365d", "1 year", 365 * DAY_MS),
+];
+const USUAL_END: &str = "30d";
+
+/// Where the owner decides about a request.
+pub fn page_url(base: &str, pending: &str) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("request_uri", &format!("{URI_PREFIX}{pending}"));
+    format!("{base}/consent?{}", query.finish())
+}
+
+/// `GET /consent?request_uri=…`
+///
+/// # Errors
+/// Where the database fails.
+pub fn show(app: &App, request: &Request) -> Result<Reply, ApiError> {
+    let params = request.params();
+    let Some((id, pending)) = pending(app, &params) else { return Ok(unknown()) };
+    if let Some(ended) = ended(&pending) {
+        return Ok(ended);
+    }
+    let cookie = match cookie(request) {
+        Some(cookie) => cookie,
+        None => random_id("")?,
+    };
+    let page = app.store.read(|db, catalog| {
+        let counts = tokens::record_counts(db)?;
+        Ok::<_, ApiError>(form(&Form {
+            pending: &pending,
+            id: &id,
+            csrf: csrf(app, &cookie, &id),
+            catalog,
+            counts: &counts,
+            problem: None,
+        }))
+    })?;
+    let set = format!("{COOKIE}={cookie}; Path=/consent; HttpOnly; SameSite=Strict");
+    Ok(page_reply(StatusCode::OK, page).with("set-cookie", set))
+}
+
+/// `POST /consent/approve`
+///
+/// # Errors
+/// Where the database fails.
+pub fn approve(app: &App, request: &Request) -> Result<Reply, ApiError> {
+    let posted = request.form();
+    let (id, pending) = match checked(app, request, &posted) {
+        Ok(found) => found,
+        Err(refused) => return Ok(*refused),
+    };
+    let value = |name: &str| posted.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    let needs_training = pending.wish.purpose_code == AI_TRAINING;
+    let made = selection(&pending.wish, &posted).and_then(|selection| {
+        if needs_training && value("ai_training") != Some("yes") {
+            return Err(ApiError::invalid(
+                "Training an AI model needs your explicit agreement: tick its box, or deny",
+            ));
+        }
+        app.store.read(|_, catalog| tokens::resolve(catalog, &pending.client_id, &pending.wish, &selection))
+    });
+    let grant = match made {
+        Ok(grant) => grant,
+        Err(error) if error.status == StatusCode::BAD_REQUEST => {
+            return again(app, request, &id, &pending, error.message());
+        }
+        Err(error) => return Err(error),
+    };
+    let decided = app.flows.decide(&id, |_| Ok(Decision::Approved(Box::new(tokens::issue(app, grant)?))));
+    match decided {
+        Err(error) if error.status != StatusCode::BAD_REQUEST => Err(error),
+        // Decided meanwhile: its page says how.
+        _ => Ok(see(&request.base, &id)),
+    }
+}
+
+/// `POST /consent/deny`
+///
+/// # Errors
+/// None beyond pages that say so.
+pub fn deny(app: &App, request: &Request) -> Result<Reply, ApiError> {
+    let posted = request.form();
+    let id = match checked(app, request, &posted) {
+        Ok((id, _)) => id,
+        Err(refused) => return Ok(*refused),
+    };
+    // Decided meanwhile: its page says how.
+    let _ = app.flows.decide(&id, |_| Ok(Decision::Denied));
+    Ok(see(&request.base, &id))
+}
+
+/// Approves a request as it is preselected, without asking: for tests, and said at the start.
+///
+/// # Errors
+/// Where the database fails.
+pub fn approve_unasked(app: &App, _base: &str, id: &str) -> Result<(), ApiError> {
+    let Some(pending) = app.flows.get(id) else { return Ok(()) };
+    if !matches!(pending.decision, Decision::Open) || pending.wish.purpose_code == AI_TRAINING {
+        return Ok(());
+    }
+    let preselected = pending.wish.choices.iter().any(|choice| choice.preselected);
+    let first = pending.wish.choices.first().map(|choice| choice.connection.clone());
+    let kept = pending
+        .wish
+        .choices
+        .iter()
+        .enumerate()
+        .filter(|(_, choice)| {
+            // Of several accounts that nobody named, one: never all of them unasked.
+            if preselected { choice.preselected } else { Some(&choice.connection) == first.as_ref() }
+        })
+        .map(|(number, choice)| (number, choice.fields.iter().cloned().collect()))
+        .collect();
+    let selection = Selection { kept, since: None, expires_ms: Some(time::now_ms() + 30 * DAY_MS) };
+    let grant = app
+        .store
+        .read(|_, catalog| tokens::resolve(catalog, &pending.client_id, &pending.wish, &selection))?;
+    app.flows.decide(id, |_| Ok(Decision::Approved(Box::new(tokens::issue(app, grant)?))))
+}
+
+fn pending(app: &App, params: &[(String, String)]) -> Option<(String, Pending)> {
+    let (_, uri) = params.iter().find(|(name, _)| name == "request_uri")?;
+    let id = uri.strip_prefix(URI_PREFIX)?;
+    Some((id.to_owned(), app.flows.get(id)?))
+}
+
+fn cookie(request: &Request) -> Option<String> {
+    let cookies = request.header("cookie")?;
+    let value = cookies.split(';').find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))?;
+    (value.len() == 32 && value.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| value.to_owned())
+}
+
+/// The form's token: of this browser and this request.
+fn csrf(app: &App, cookie: &str, id: &str) -> String {
+    let tag = hmac::sign(&app.csrf, format!("{cookie}\n{id}").as_bytes());
+    crate::sandbox::seed::sha256_hex(tag.as_ref())
+}
+
+/// The open request that a form is about, if the form is ours.
+fn checked(
+    app: &App,
+    request: &Request,
+    posted: &[(String, String)],
+) -> Result<(String, Pending), Box<Reply>> {
+    let Some((id, pending)) = pending(app, posted) else { return Err(Box::new(unknown())) };
+    let sent = posted.iter().find(|(name, _)| name == "csrf").map(|(_, value)| value.as_str());
+    let expected = cookie(request).map(|cookie| csrf(app, &cookie, &id));
+    let foreign = request.header("origin").is_some_and(|origin| origin != request.base)
+        || request.header("sec-fetch-site").is_some_and(|site| site != "same-origin");
+    if foreign || expected.is_none() || sent != expected.as_deref() {
+        let page = message(
+            "This form is not from here",
+            "The decision did not come from the page of this request, so nothing was decided. Open the address that \
+             the app showed you again, and decide there.",
+        );
+        return Err(Box::new(page_reply(StatusCode::FORBIDDEN, page)));
+    }
+    match ended(&pending) {
+        Some(page) => Err(Box::new(page)),
+        None => Ok((id, pending)),
+    }
+}
+
+fn selection(wish: &Wish, posted: &[(String, String)]) -> Result<Selection, ApiError> {
+    let values = |wanted: &'static str| {
+        posted.iter().filter(move |(name, _)| name == wanted).map(|(_, value)| value.as_str())
+    };
+    let connections: BTreeSet<&str> = values("connection").collect();
+    let mut fields: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+    for value in values("field") {
+        if let Some((number, name)) = value.split_once('.')
+            && let Ok(number) = number.parse()
+        {
+            fields.entry(number).or_default().insert(name.to_owned());
+        }
+    }
+    let mut kept = Vec::new();
+    for number in values("stream").filter_map(|number| number.parse::<usize>().ok()).collect::<BTreeSet<_>>()
+    {
+        if wish.choices.get(number).is_some_and(|choice| connections.contains(choice.connection.as_str())) {
+            kept.push((number, fields.remove(&number).unwrap_or_default()));
+        }
+    }
+    let since = match values("since").next().filter(|text| !text.is_empty()) {
+        None => None,
+        Some(text) => Some(
+            time::parse_ms(text)
+                .ok_or_else(|| ApiError::invalid("The date does not read: write it as 2026-01-31"))?,
+        ),
+    };
+    let end = values("expires").next().unwrap_or(USUAL_END);
+    let (.., lasts) = ENDS
+        .iter()
+        .find(|(value, ..)| *value == end)
+        .ok_or_else(|| ApiError::invalid("Pick how long the access lasts"))?;
+    Ok(Selection { kept, since, expires_ms: Some(time::now_ms() + lasts) })
+}
+
+/// How a request ended, if it did.
+fn ended(pending: &Pending) -> Option<Reply> {
+    let (title, said) = match &pending.decision {
+        Decision::Approved(_) => (
+            "Access approved",
+            "The app has been told. You can close this page and go back to it. To end the access before its time, run \
+             pdpp disconnect.",
+        ),
+        Decision::Denied => {
+            ("Access denied", "The app has been told, and can read nothing. You can close this page.")
+        }
+        Decision::Open if pending.is_expired() => (
+            "This request has expired",
+            "Nothing was decided in time, so nothing was granted. Start again from the app.",
+        ),
+        Decision::Open => return None,
+    };
+    Some(page_reply(StatusCode::OK, message(title, said)))
+}
+
+fn unknown() -> Reply {
+    let page = message(
+        "There is no such request",
+        "It may be old, or the address may be incomplete. Start again from the app that asked.",
+    );
+    page_reply(StatusCode::NOT_FOUND, page)
+}
+
+fn see(base: &str, id: &str) -> Reply {
+    Reply { status: StatusCode::SEE_OTHER, headers: Vec::new(), body: Vec::new() }
+        .with("location", page_url(base, id))
+        .no_store()
+}
+
+fn again(
+    app: &App,
+    request: &Request,
+    id: &str,
+    pending: &Pending,
+    problem: &str,
+) -> Result<Reply, ApiError> {
+    let cookie = cookie(request).unwrap_or_default();
+    let page = app.store.read(|db, catalog| {
+        let counts = tokens::record_counts(db)?;
+        let csrf = csrf(app, &cookie, id);
+        Ok::<_, ApiError>(form(&Form { pending, id, csrf, catalog, counts: &counts, problem: Some(problem) }))
+    })?;
+    Ok(page_reply(StatusCode::BAD_REQUEST, page))
+}
+
+/// A page, with the headers of every page.
+fn page_reply(status: StatusCode, page: Html) -> Reply {
+    Reply { status, headers: Vec::new(), body: page.into_bytes() }
+        .with("content-type", "text/html; charset=utf-8")
+        .with(
+            "content-security-policy",
+            "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+        )
+        .with("x-frame-options", "DENY")
+        .with("x-content-type-options", "nosniff")
+        // Not no-referrer: that makes a browser send `Origin: null` with the form.
+        .with("referrer-policy", "same-origin")
+        .no_store()
+}
+
+/// `GET /consent.css`
+pub fn stylesheet() -> Reply {
+    Reply { status: StatusCode::OK, headers: Vec::new(), body: include_bytes!("consent.css").to_vec() }
+        .with("content-type", "text/css; charset=utf-8")
+        .with("x-content-type-options", "nosniff")
+        .with("cache-control", "no-cache")
+}
+
+fn shell(title: &str, main: &Html) -> Html {
+    let mut page = Html::new();
+    page.markup(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"robots\" content=\"noindex\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
+    );
+    page.text(title);
+    page.markup(
+        " – PDPP sandbox</title>\n<link rel=\"stylesheet\" href=\"/consent.css\">\n</head>\n<body>\n\
+         <header><p>PDPP sandbox</p><p>Fictional data of Maren Solberg</p></header>\n<main>\n",
+    );
+    page.html(main).markup("</main>\n</body>\n</html>\n");
+    page
+}
+
+fn message(title: &str, said: &str) -> Html {
+    let mut main = Html::new();
+    main.markup("<h1>").text(title).markup("</h1>\n<p>").text(said).markup("</p>\n");
+    shell(title, &main)
+}
+
+struct Form<'a> {
+    pending: &'a Pending,
+    id: &'a str,
+    csrf: String,
+    catalog: &'a Catalog,
+    counts: &'a serde_json::Map<String, serde_json::Value>,
+    problem: Option<&'a str>,
+}
+
+fn form(form: &Form<'_>) -> Html {
+    let (pending, wish) = (form.pending, &form.pending.wish);
+    let name = pending.client_name.as_str();
+    let mut main = Html::new();
+    main.markup("<h1><q>").text(name).markup("</q> asks to read your data</h1>\n");
+    if let Some(problem) = form.problem {
+        main.markup("<p class=\"problem\" role=\"alert\">").text(problem).markup("</p>\n");
+    }
+    main.markup("<p class=\"unverified\"><strong>Unverified app.</strong> It gave itself this name; nobody checked who it is. Its id here is <code>")
+        .text(&pending.client_id)
+        .markup("</code>.</p>\n");
+    purpose(&mut main, name, wish);
+    main.markup("<form method=\"post\" action=\"/consent/approve\">\n<input type=\"hidden\" name=\"request_uri\"")
+        .attribute("value", &format!("{URI_PREFIX}{}", form.id))
+        .markup(">\n<input type=\"hidden\" name=\"csrf\"")
+        .attribute("value", &form.csrf)
+        .markup(">\n<section aria-labelledby=\"what\">\n<h2 id=\"what\">What it could read</h2>\n<p>Untick what it should not see.");
+    if wish.choices.iter().any(|choice| !choice.preselected) {
+        main.markup(" The app did not say which account it means: tick the one you want to share.");
+    }
+    main.markup("</p>\n");
+    for (connection, choices) in by_connection(wish) {
+        source(&mut main, form, connection, &choices);
+    }
+    main.markup("</section>\n");
+    limits(&mut main, wish);
+    if wish.purpose_code == AI_TRAINING {
+        main.markup(
+            "<p class=\"training\"><label><input type=\"checkbox\" name=\"ai_training\" value=\"yes\"> I agree that \
+             this data is used to train AI models</label></p>\n",
+        );
+    }
+    main.markup(
+        "<div class=\"actions\">\n<button type=\"submit\" class=\"approve\">Approve</button>\n\
+         <button type=\"submit\" class=\"deny\" formaction=\"/consent/deny\" formnovalidate>Deny</button>\n</div>\n</form>\n",
+    );
+    shell(&format!("{name} asks to read your data"), &main)
+}
+
+fn purpose(main: &mut Html, name: &str, wish: &Wish) {
+    main.markup("<section aria-labelledby=\"why\">\n<h2 id=\"why\">What for</h2>\n");
+    if let Some(description) = &wish.purpose_description {
+        main.markup("<blockquote><p>").text(description).markup("</p></blockquote>\n");
+    }
+    let label = match wish.purpose_code.rsplit('/').next() {
+        Some(last) if wish.purpose_code.starts_with("https://pdpp.dev/purpose/") => last.replace('_', " "),
+        _ => wish.purpose_code.clone(),
+    };
+    main.markup("<p class=\"said\">That is what the app says. Declared purpose: <em>")
+        .text(&label)
+        .markup("</em>. It asks for ")
+        .markup(if wish.single_use {
+            "one-time access.</p>\n"
+        } else {
+            "ongoing access until the end you pick below.</p>\n"
+        });
+    if !wish.commitments.is_empty() {
+        main.markup("<p class=\"said\"><q>")
+            .text(name)
+            .markup("</q> also says, and nobody can enforce it:</p>\n<ul>\n");
+        for commitment in &wish.commitments {
+            main.markup("<li>").text(commitment).markup("</li>\n");
+        }
+        main.markup("</ul>\n");
+    }
+    main.markup("</section>\n");
+}
+
+type Numbered<'a> = Vec<(usize, &'a Choice)>;
+
+fn by_connection(wish: &Wish) -> Vec<(&str, Numbered<'_>)> {
+    let mut groups: Vec<(&str, Numbered<'_>)> = Vec::new();
+    for (number, choice) in wish.choices.iter().enumerate() {
+        match groups.iter_mut().find(|(connection, _)| *connection == choice.connection) {
+            Some((_, group)) => group.push((number, choice)),
+            None => groups.push((&choice.connection, vec![(number, choice)])),
+        }
+    }
+    groups
+}
+
+fn source(main: &mut Html, form: &Form<'_>, connection: &str, choices: &Numbered<'_>) {
+    let display = form.catalog.connection(connection).map_or(connection, |known| known.display_name.as_str());
+    let connector = choices.first().and_then(|(_, choice)| form.catalog.connector(&choice.connector));
+    let checked = choices.iter().any(|(_, choice)| choice.preselected);
+    main.markup("<fieldset class=\"source\">\n<legend>").text(display);
+    if let Some(connector) = connector {
+        main.markup(" <span class=\"kind\">").text(&connector.name).markup("</span>");
+    }
+    main.markup("</legend>\n<label class=\"whole\"><input type=\"checkbox\" name=\"connection\"")
+        .attribute("value", connection)
+        .markup(if checked { " checked" } else { "" })
+        .markup("> Share from this account</label>\n<ul class=\"streams\">\n");
+    for (number, choice) in choices {
+        let Some(stream) = connector.and_then(|connector| connector.stream(&choice.stream)) else { continue };
+        let count = form.counts.get(&format!("{connection}/{}", choice.stream));
+        let count = count.and_then(serde_json::Value::as_u64).unwrap_or(0);
+        main.markup("<li>\n<label><input type=\"checkbox\" name=\"stream\" checked")
+            .attribute("value", &number.to_string())
+            .markup("> ")
+            .text(&choice.stream.replace('_', " "))
+            .markup("</label> <span class=\"count\">")
+            .text(&thousands(count))
+            .markup(if count == 1 { " record" } else { " records" });
+        if let Some(keys) = &choice.resources {
+            main.markup(", of which ").text(&keys.len().to_string()).markup(" asked for");
+        }
+        main.markup(if stream.consent_time_field.is_none() { ", not dated</span>\n" } else { "</span>\n" });
+        period(main, choice);
+        main.markup("<details><summary>")
+            .text(&choice.fields.len().to_string())
+            .markup(if choice.fields.len() == 1 { " field" } else { " fields" })
+            .markup("<span class=\"hidden\"> of ")
+            .text(&choice.stream.replace('_', " "))
+            .markup(", ")
+            .text(display)
+            .markup("</span></summary>\n<ul class=\"fields\">\n");
+        for name in &choice.fields {
+            let required = stream.field(name).is_some_and(|field| field.required);
+            main.markup("<li><label><input type=\"checkbox\" checked")
+                .markup(if required { " disabled" } else { " name=\"field\"" })
+                .attribute("value", &format!("{number}.{name}"))
+                .markup("> ")
+                .text(name)
+                .markup(if required { " <span class=\"kind\">always part of it</span>" } else { "" })
+                .markup("</label></li>\n");
+        }
+        main.markup("</ul></details>\n</li>\n");
+    }
+    main.markup("</ul>\n</fieldset>\n");
+}
+
+fn period(main: &mut Html, choice: &Choice) {
+    if choice.since.is_none() && choice.until.is_none() {
+        return;
+    }
+    main.markup("<span class=\"count\">");
+    if let Some(since) = choice.since {
+        main.markup(" from ").text(&time::format_ms(since)[..10]);
+    }
+    if let Some(until) = choice.until {
+        main.markup(" before ").text(&time::format_ms(until)[..10]);
+    }
+    main.markup("</span>\n");
+}
+
+fn limits(main: &mut Html, wish: &Wish) {
+    main.markup(
+        "<section aria-labelledby=\"far\">\n<h2 id=\"far\">How far</h2>\n<div class=\"limits\">\n\
+         <p><label for=\"since\">Only records from this day on</label>\
+         <input type=\"date\" id=\"since\" name=\"since\" aria-describedby=\"since-hint\">\
+         <span class=\"hint\" id=\"since-hint\">Leave it empty for all. Streams marked “not dated” are not narrowed by it: \
+         untick them if they should stay private.</span></p>\n\
+         <p><label for=\"expires\">The access ends after</label><select id=\"expires\" name=\"expires\">",
+    );
+    let usual = if wish.single_use { "1d" } else { USUAL_END };
+    for (value, label, _) in ENDS {
+        main.markup("<option")
+            .attribute("value", value)
+            .markup(if value == usual { " selected>" } else { ">" })
+            .text(label)
+            .markup("</option>");
+    }
+    main.markup(
+        "</select><span class=\"hint\">You can end it sooner at any time. What was read by then stays with the app.\
+         </span></p>\n</div>\n</section>\n",
+    );
+}
+
+fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!(["0", "999", "1,000", "25,304"], [0, 999, 1000, 25304].map(thousands));
+    }
+}

@@ -1,0 +1,329 @@
+//! Counts, sums and groups over what a grant shows.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection as Sqlite;
+use serde_json::{Value, json};
+
+use super::decimal::Decimal;
+use super::params::{self, Params};
+use super::{Context, one_stream, plain_meta};
+use crate::sandbox::access::{Access, Filter};
+use crate::sandbox::manifest::{Aggregation, Field};
+use crate::sandbox::time;
+use crate::sandbox::wire::ApiError;
+
+const PARAMS: &[&str] = &[
+    "metric",
+    "field",
+    "group_by",
+    "group_by_time",
+    "granularity",
+    "time_zone",
+    "limit",
+    "filter[",
+    "connection_id",
+    "connector_id",
+];
+const DEFAULT_GROUPS: usize = 10;
+const MAX_GROUPS: usize = 100;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Metric {
+    Count,
+    Sum,
+    Min,
+    Max,
+    CountDistinct,
+}
+
+/// `GET /v1/streams/{stream}/aggregate`
+///
+/// # Errors
+/// Every refusal.
+pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
+    let params = Params::read(context.request, PARAMS)?;
+    let metric = match params.one("metric")? {
+        Some("count") => Metric::Count,
+        Some("sum") => Metric::Sum,
+        Some("min") => Metric::Min,
+        Some("max") => Metric::Max,
+        Some("count_distinct") => Metric::CountDistinct,
+        _ => {
+            return Err(ApiError::invalid("metric must be one of count, sum, min, max, count_distinct")
+                .param("metric"));
+        }
+    };
+    let name = params.one("metric")?.unwrap_or_default();
+    let field = params.one("field")?;
+    if field.is_none() && metric != Metric::Count {
+        return Err(ApiError::invalid(format!("field is required for {name}")).param("field"));
+    }
+    if field.is_some() && metric == Metric::Count {
+        return Err(ApiError::invalid("count takes no field").param("field"));
+    }
+    let (group_by, group_by_time) = (params.one("group_by")?, params.one("group_by_time")?);
+    let granularity = params.one("granularity")?;
+    if group_by.is_some() && group_by_time.is_some() {
+        return Err(ApiError::invalid(
+            "group_by and group_by_time cannot be combined; choose one grouping dimension",
+        ));
+    }
+    if group_by_time.is_some() != granularity.is_some() {
+        return Err(ApiError::invalid(
+            "granularity is required when group_by_time is present, and only then",
+        )
+        .param("granularity"));
+    }
+    let grouped = group_by.or(group_by_time);
+    if grouped.is_some() && metric != Metric::Count {
+        return Err(ApiError::invalid("Groups can be counted only: use metric=count").param("metric"));
+    }
+    let limit = params.number("limit")?;
+    if limit.is_some() && grouped.is_none() {
+        return Err(
+            ApiError::invalid("limit is only supported with group_by or group_by_time").param("limit")
+        );
+    }
+    if limit == Some(0) {
+        return Err(ApiError::invalid("limit must be at least 1").param("limit"));
+    }
+    let limit = limit.unwrap_or(DEFAULT_GROUPS).min(MAX_GROUPS);
+    let granularity = granularity.map(Granularity::parse).transpose()?;
+    let zone_name = params.one("time_zone")?.or(group_by_time.map(|_| "UTC"));
+    if zone_name.is_some() && group_by_time.is_none() {
+        return Err(ApiError::invalid("time_zone is only supported with group_by_time").param("time_zone"));
+    }
+    let zone = match zone_name {
+        None => jiff::tz::TimeZone::UTC,
+        Some(name) => jiff::tz::TimeZone::get(name)
+            .map_err(|_| ApiError::invalid(format!("Unknown time_zone: '{name}'")).param("time_zone"))?,
+    };
+    let conditions = params.conditions()?;
+
+    context.app.store.read(|db, catalog| {
+        let accesses = one_stream(context, catalog, stream, &params)?;
+        let mut sources = Vec::new();
+        let mut total = 0;
+        for access in &accesses {
+            let filter = params::filter(access, &conditions)?;
+            total += access.count(db, &filter)?;
+            sources.push((access, filter));
+        }
+        let mut answer = json!({
+            "object": "aggregation",
+            "stream": stream,
+            "metric": name,
+            "field": field,
+            "group_by": group_by,
+            "group_by_time": group_by_time,
+            "granularity": granularity.map(Granularity::name),
+            "time_zone": zone_name,
+            "approximate": false,
+            "filtered_record_count": total,
+            "links": { "self": context.request.target() },
+            "meta": plain_meta(),
+        });
+        if let Some(grouped) = grouped {
+            let how = if group_by.is_some() { Aggregation::GroupBy } else { Aggregation::GroupByTime };
+            let values = values(db, &sources, grouped, how)?;
+            let groups = match granularity {
+                None => by_value(values),
+                Some(granularity) => by_time(values, granularity, &zone),
+            };
+            let shown: u64 = groups.iter().take(limit).map(|(_, count)| count).sum();
+            let all: u64 = groups.iter().map(|(_, count)| count).sum();
+            let rows: Vec<Value> = groups
+                .into_iter()
+                .take(limit)
+                .map(|(key, count)| json!({ "key": key, "count": count }))
+                .collect();
+            answer["groups"] = rows.into();
+            answer["limit"] = limit.into();
+            answer["other_count"] = (all - shown).into();
+            return Ok(answer);
+        }
+        answer["value"] = match (metric, field) {
+            (Metric::Count, _) | (_, None) => total.into(),
+            (Metric::Sum, Some(field)) => sum(&values(db, &sources, field, Aggregation::Sum)?),
+            (Metric::Min, Some(field)) => extreme(values(db, &sources, field, Aggregation::Min)?, false),
+            (Metric::Max, Some(field)) => extreme(values(db, &sources, field, Aggregation::Max)?, true),
+            (Metric::CountDistinct, Some(field)) => {
+                let values = values(db, &sources, field, Aggregation::CountDistinct)?;
+                values.keys().filter(|json| *json != "null").count().into()
+            }
+        };
+        Ok(answer)
+    })
+}
+
+/// The values of a field over all sources, as JSON text, with how often each is there.
+fn values(
+    db: &Sqlite,
+    sources: &[(&Access, Filter)],
+    name: &str,
+    how: Aggregation,
+) -> Result<BTreeMap<String, u64>, ApiError> {
+    let mut all = BTreeMap::new();
+    for (access, filter) in sources {
+        let undeclared =
+            || ApiError::invalid(format!("Aggregation {} is not declared for '{name}'", how.name()));
+        let declared: &Field = access.stream().field(name).ok_or_else(undeclared)?;
+        let field = access.field(name).ok_or_else(|| params::not_granted(name))?;
+        if !declared.aggregations.contains(&how) {
+            return Err(undeclared());
+        }
+        for (value, count) in access.values(db, filter, field)? {
+            *all.entry(value).or_insert(0) += count;
+        }
+    }
+    Ok(all)
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or(Value::Null)
+}
+
+/// The most frequent first; equal ones in the order of their text.
+fn by_value(values: BTreeMap<String, u64>) -> Vec<(Value, u64)> {
+    let mut groups: Vec<(String, u64)> = values.into_iter().collect();
+    groups.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    groups.into_iter().map(|(text, count)| (json_of(&text), count)).collect()
+}
+
+/// The earliest first. Values that are no instant are in no period.
+fn by_time(
+    values: BTreeMap<String, u64>,
+    granularity: Granularity,
+    zone: &jiff::tz::TimeZone,
+) -> Vec<(Value, u64)> {
+    let mut groups: BTreeMap<String, u64> = BTreeMap::new();
+    for (text, count) in values {
+        let at = json_of(&text).as_str().and_then(time::parse_ms);
+        if let Some(period) = at.and_then(|ms| granularity.period(ms, zone)) {
+            *groups.entry(period).or_insert(0) += count;
+        }
+    }
+    groups.into_iter().map(|(key, count)| (key.into(), count)).collect()
+}
+
+fn sum(values: &BTreeMap<String, u64>) -> Value {
+    let numbers = || values.iter().filter(|(text, _)| *text != "null");
+    if numbers().next().is_none() {
+        return Value::Null;
+    }
+    let exact = numbers()
+        .try_fold(Decimal::ZERO, |total, (text, count)| total.add(Decimal::parse(text)?.times(*count)?));
+    match exact {
+        Some(total) => json_of(&total.to_string()),
+        #[allow(clippy::cast_precision_loss, reason = "only for numbers that are doubles already")]
+        None => numbers()
+            .filter_map(|(text, count)| Some(text.parse::<f64>().ok()? * *count as f64))
+            .sum::<f64>()
+            .into(),
+    }
+}
+
+fn extreme(values: BTreeMap<String, u64>, greatest: bool) -> Value {
+    let mut all: Vec<Value> =
+        values.into_keys().filter(|text| text != "null").map(|text| json_of(&text)).collect();
+    all.sort_by(|one, other| match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            match (Decimal::parse(one.as_str()), Decimal::parse(other.as_str())) {
+                (Some(one), Some(other)) => one.cmp(&other),
+                _ => one.as_f64().unwrap_or(0.0).total_cmp(&other.as_f64().unwrap_or(0.0)),
+            }
+        }
+        (Value::String(one), Value::String(other)) => {
+            (time::parse_ms(one), one).cmp(&(time::parse_ms(other), other))
+        }
+        _ => std::cmp::Ordering::Equal,
+    });
+    let found = if greatest { all.pop() } else { all.into_iter().next() };
+    found.unwrap_or(Value::Null)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Granularity {
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Quarter,
+    Year,
+}
+
+impl Granularity {
+    const ALL: [Self; 7] =
+        [Self::Minute, Self::Hour, Self::Day, Self::Week, Self::Month, Self::Quarter, Self::Year];
+
+    fn parse(text: &str) -> Result<Self, ApiError> {
+        Self::ALL.into_iter().find(|granularity| granularity.name() == text).ok_or_else(|| {
+            ApiError::invalid("granularity must be minute, hour, day, week, month, quarter or year")
+                .param("granularity")
+        })
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Minute => "minute",
+            Self::Hour => "hour",
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+            Self::Quarter => "quarter",
+            Self::Year => "year",
+        }
+    }
+
+    /// The period that `ms` falls into, as its first day, or its first minute or hour.
+    fn period(self, ms: i64, zone: &jiff::tz::TimeZone) -> Option<String> {
+        let at = jiff::Timestamp::from_millisecond(ms).ok()?.to_zoned(zone.clone());
+        let (date, hour, minute) = (at.date(), at.hour(), at.minute());
+        Some(match self {
+            Self::Minute => format!("{date}T{hour:02}:{minute:02}"),
+            Self::Hour => format!("{date}T{hour:02}:00"),
+            Self::Day => date.to_string(),
+            Self::Week => {
+                let since_monday = i64::from(date.weekday().to_monday_zero_offset());
+                date.checked_sub(jiff::Span::new().days(since_monday)).ok()?.to_string()
+            }
+            Self::Month => format!("{:04}-{:02}-01", date.year(), date.month()),
+            Self::Quarter => format!("{:04}-{:02}-01", date.year(), (date.month() - 1) / 3 * 3 + 1),
+            Self::Year => format!("{:04}-01-01", date.year()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_begin_where_they_should() {
+        let ms = time::parse_ms("2026-11-01T23:30:00Z").unwrap();
+        let period = |granularity: Granularity, zone: &str| {
+            granularity.period(ms, &jiff::tz::TimeZone::get(zone).unwrap()).unwrap()
+        };
+        assert_eq!(period(Granularity::Day, "UTC"), "2026-11-01");
+        assert_eq!(period(Granularity::Day, "Europe/Oslo"), "2026-11-02");
+        assert_eq!(period(Granularity::Week, "UTC"), "2026-10-26");
+        assert_eq!(period(Granularity::Quarter, "UTC"), "2026-10-01");
+        assert_eq!(period(Granularity::Minute, "UTC"), "2026-11-01T23:30");
+    }
+
+    #[test]
+    fn sums_and_extremes_keep_their_digits() {
+        let values =
+            |texts: &[&str]| texts.iter().map(|text| ((*text).to_owned(), 1)).collect::<BTreeMap<_, _>>();
+        assert_eq!(sum(&values(&["1.10", "2.20", "null"])).to_string(), "3.30");
+        assert_eq!(extreme(values(&["9", "10", "1.10"]), true).to_string(), "10");
+        assert_eq!(extreme(values(&["9", "10", "1.10"]), false).to_string(), "1.10");
+        assert_eq!(
+            extreme(values(&["\"2024-02-01T00:00:00+02:00\"", "\"2024-01-31T23:00:00Z\""]), false),
+            "2024-02-01T00:00:00+02:00"
+        );
+        assert_eq!(sum(&values(&["null"])), Value::Null);
+    }
+}

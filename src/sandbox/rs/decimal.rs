@@ -1,0 +1,106 @@
+//! Decimal numbers of any size within 38 digits, added and compared exactly: money is not a double.
+
+use std::cmp::Ordering;
+
+/// A decimal number as JSON writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decimal {
+    /// The digits, as a whole number.
+    digits: i128,
+    /// How many of them stand after the point.
+    scale: u32,
+}
+
+/// Digits after the point that are kept; a number with more is no [`Decimal`].
+const MAX_SCALE: u32 = 18;
+
+impl Decimal {
+    /// Zero.
+    pub const ZERO: Self = Self { digits: 0, scale: 0 };
+
+    /// Reads a JSON number; `None` for one that does not fit, or an exponent.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let scale = u32::try_from(fraction.len()).ok().filter(|scale| *scale <= MAX_SCALE)?;
+        if whole.trim_start_matches('-').is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+        // Room for a sum of many, at the greatest scale.
+        (digits.unsigned_abs() < 10_u128.pow(28)).then_some(Self { digits, scale })
+    }
+
+    /// The sum; `None` if it does not fit.
+    pub fn add(self, other: Self) -> Option<Self> {
+        let scale = self.scale.max(other.scale);
+        let digits = self.at(scale)?.checked_add(other.at(scale)?)?;
+        Some(Self { digits, scale })
+    }
+
+    /// This number `count` times; `None` if it does not fit.
+    pub fn times(self, count: u64) -> Option<Self> {
+        Some(Self { digits: self.digits.checked_mul(i128::from(count))?, scale: self.scale })
+    }
+
+    fn at(self, scale: u32) -> Option<i128> {
+        self.digits.checked_mul(10_i128.checked_pow(scale - self.scale)?)
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let scale = self.scale.max(other.scale);
+        match (self.at(scale), other.at(scale)) {
+            (Some(one), Some(other)) => one.cmp(&other),
+            // 28 digits at 18 places always fit; kept total for the type's sake.
+            _ => self.digits.signum().cmp(&other.digits.signum()),
+        }
+    }
+}
+
+impl std::fmt::Display for Decimal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.scale == 0 {
+            return write!(f, "{}", self.digits);
+        }
+        let unit = 10_u128.pow(self.scale);
+        let digits = self.digits.unsigned_abs();
+        let sign = if self.digits < 0 { "-" } else { "" };
+        write!(f, "{sign}{}.{:0width$}", digits / unit, digits % unit, width = self.scale as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn decimal(text: &str) -> Decimal {
+        Decimal::parse(text).unwrap()
+    }
+
+    #[test]
+    fn cents_add_up() {
+        assert_eq!(decimal("1.10").add(decimal("2.2")).unwrap().to_string(), "3.30");
+        assert_eq!(decimal("-0.05").add(decimal("0.01")).unwrap().to_string(), "-0.04");
+        assert_eq!(decimal("9007199254740993").times(2).unwrap().to_string(), "18014398509481986");
+        assert!(decimal("1.10") == Decimal { digits: 110, scale: 2 } && decimal("-2") < decimal("-1.99"));
+        for bad in ["1e5", "", "-", ".5x", "1.0000000000000000000", "99999999999999999999999999999"] {
+            assert_eq!(Decimal::parse(bad), None, "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_is_written(whole in -1_000_000_i64..1_000_000, cents in 0_u32..100) {
+            let text = format!("{whole}.{cents:02}");
+            prop_assert_eq!(Decimal::parse(&text).unwrap().to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Full-text search over the granted fields, with the evidence for each hit.
+
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::params::{self, Params};
+use super::{Context, segment};
+use crate::sandbox::access::{self, Access, Filter, RANKED_WINDOW, Row, Selector};
+use crate::sandbox::tokens::Query;
+use crate::sandbox::wire::ApiError;
+use crate::sandbox::{text, time};
+
+const PARAMS: &[&str] =
+    &["q", "limit", "cursor", "streams", "streams[]", "filter[", "connection_id", "connector_id"];
+
+/// Where a page ended: the last hit's place in the ranking. The score is kept as its bits, so that it
+/// compares as it did.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Place {
+    score: u64,
+    slot: i64,
+    rid: i64,
+}
+
+struct Found<'a> {
+    access: &'a Access,
+    row: Row,
+    score: f64,
+}
+
+impl Found<'_> {
+    fn place(&self) -> Place {
+        let (slot, rid) = self.access.tie(&self.row);
+        Place { score: self.score.to_bits(), slot, rid }
+    }
+}
+
+impl Place {
+    /// The best first; of equals, the newest.
+    fn compare(&self, other: &Self) -> std::cmp::Ordering {
+        f64::from_bits(self.score)
+            .total_cmp(&f64::from_bits(other.score))
+            .then(self.slot.cmp(&other.slot))
+            .then(other.rid.cmp(&self.rid))
+    }
+}
+
+/// `GET /v1/search`
+///
+/// # Errors
+/// Every refusal.
+pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
+    let params = Params::read(context.request, PARAMS)?;
+    let q = params.one("q")?.ok_or_else(|| ApiError::invalid("q is required").param("q"))?;
+    let (limit, warnings) = params.limit()?;
+    let query = Query::parse(q);
+    let streams = params.many("streams");
+    let conditions = params.conditions()?;
+    if !conditions.is_empty() && streams.len() != 1 {
+        return Err(ApiError::invalid(
+            "filter[...] requires exactly one streams[] value (e.g. \
+             ?streams[]=messages&filter[received_at][gte]=2026-01-01T00:00:00Z)",
+        )
+        .param("streams"));
+    }
+    context.app.store.read(|db, catalog| {
+        let selector = Selector {
+            stream: None,
+            connection: params.one("connection_id")?,
+            connector: params.one("connector_id")?,
+        };
+        let mut accesses = access::reach(context.grant, catalog, selector)?;
+        for stream in &streams {
+            if !accesses.iter().any(|access| access.stream().name == *stream) {
+                return Err(ApiError::new(
+                    StatusCode::FORBIDDEN,
+                    "grant_stream_not_allowed",
+                    format!("Stream '{stream}' not in grant"),
+                )
+                .param("streams"));
+            }
+        }
+        if !streams.is_empty() {
+            accesses.retain(|access| streams.contains(&access.stream().name.as_str()));
+        }
+        let mut sources = Vec::new();
+        for access in &accesses {
+            sources.push((access, params::filter(access, &conditions)?));
+        }
+        let ids: Vec<String> = accesses
+            .iter()
+            .map(|access| format!("{}/{}", access.connection().id, access.stream().name))
+            .collect();
+        let filters: Vec<String> =
+            conditions.iter().map(|(name, compare, value)| format!("{name} {compare:?} {value}")).collect();
+        let bound = context.cursor_context(&["search", q, &ids.join(","), &filters.join("\u{1e}")]);
+        let after: Option<Place> =
+            params.one("cursor")?.map(|cursor| context.open(&bound, cursor)).transpose()?;
+
+        let ranking = rank(db, &sources, &query)?;
+        let mut rest = ranking.found.iter().filter(|found| {
+            after.is_none_or(|after| found.place().compare(&after) == std::cmp::Ordering::Greater)
+        });
+        let page: Vec<&Found<'_>> = rest.by_ref().take(limit).collect();
+        let has_more = rest.next().is_some();
+        let next = match page.last().filter(|_| has_more) {
+            Some(last) => Some(context.seal(&bound, &last.place())?),
+            None => None,
+        };
+        let mut answer = json!({
+            "object": "list",
+            "url": context.request.path,
+            "data": page.iter().map(|found| hit(&query, found)).collect::<Vec<_>>(),
+            "has_more": has_more,
+            "links": { "self": context.request.target(), "next": context.next_link(next.as_deref()) },
+            "meta": meta(&ranking, &accesses, &warnings),
+        });
+        if let Some(next) = next {
+            answer["next_cursor"] = next.into();
+        }
+        Ok(answer)
+    })
+}
+
+struct Ranking<'a> {
+    found: Vec<Found<'a>>,
+    truncated_sources: usize,
+}
+
+fn rank<'a>(
+    db: &rusqlite::Connection,
+    sources: &[(&'a Access, Filter)],
+    query: &Query,
+) -> rusqlite::Result<Ranking<'a>> {
+    let mut ranking = Ranking { found: Vec::new(), truncated_sources: 0 };
+    for (access, filter) in sources {
+        let hits = access.search(db, query, filter)?;
+        ranking.truncated_sources += usize::from(hits.truncated);
+        ranking.found.extend(hits.ranked.into_iter().map(|hit| Found {
+            access,
+            row: hit.row,
+            score: hit.score,
+        }));
+    }
+    ranking.found.sort_by(|one, other| one.place().compare(&other.place()));
+    Ok(ranking)
+}
+
+fn meta(ranking: &Ranking<'_>, accesses: &[Access], warnings: &[Value]) -> Value {
+    let connections: std::collections::BTreeSet<&str> =
+        accesses.iter().map(|access| access.connection().id.as_str()).collect();
+    let complete = ranking.truncated_sources == 0;
+    let mut recall = json!({
+        "complete": complete,
+        "ranked_candidate_count": ranking.found.len(),
+        "ranking_scope": if complete { "all_matches" } else { "candidate_window" },
+        "sources_searched_count": connections.len(),
+        "truncated": !complete,
+    });
+    if !complete {
+        recall["candidate_window_limit"] = RANKED_WINDOW.into();
+        recall["truncated_source_count"] = ranking.truncated_sources.into();
+    }
+    json!({
+        "count": ranking.found.len(),
+        "count_accuracy": if complete { "exact" } else { "lower_bound" },
+        "recall": recall,
+        "warnings": warnings,
+    })
+}
+
+fn hit(query: &Query, found: &Found<'_>) -> Value {
+    let (access, row) = (found.access, &found.row);
+    let connection = access.connection();
+    let stream = &access.stream().name;
+    let route = format!("/v1/streams/{}/records/{}", segment(stream), segment(&row.key));
+    let mut matched = Vec::new();
+    for (_, field) in access.lexical() {
+        let Some(whole) = access.text(row, &field.name) else { continue };
+        let (places, _) = query.matches(&whole);
+        if !places.is_empty() {
+            matched.push((field, text::excerpt(&whole, &places)));
+        }
+    }
+    // A title says what a hit is, a body why it is one: the body's excerpt is the better snippet.
+    let best = matched.iter().rev().max_by_key(|(_, excerpt)| excerpt.marks).or(matched.first());
+    let excerpts: Vec<Value> = matched
+        .iter()
+        .map(|(field, excerpt)| {
+            json!({
+                "object": "evidence_excerpt",
+                "field_path": field.name,
+                "preview_text": excerpt.marked,
+                "provenance": "lexical_match",
+                "truncated": excerpt.truncated,
+                "read": {
+                    "object": "field_window_read",
+                    "method": "GET",
+                    "route": format!("{route}/field-window"),
+                    "stream": stream,
+                    "record_id": row.key,
+                    "field": field.name,
+                    "connection_id": connection.id,
+                },
+            })
+        })
+        .collect();
+    let mut hit = json!({
+        "object": "search_result",
+        "stream": stream,
+        "record_key": row.key,
+        "record_url": format!("{route}?connection_id={}", segment(&connection.id)),
+        "emitted_at": time::format_ms(row.emitted_ms),
+        "connector_id": access.connector().key,
+        "connection_id": connection.id,
+        "connector_instance_id": connection.id,
+        "display_name": connection.display_name,
+        "matched_fields": matched.iter().map(|(field, _)| field.name.clone()).collect::<Vec<_>>(),
+        "evidence_excerpts": excerpts,
+        "score": { "kind": "bm25_tf", "order": "lower_is_better", "value": found.score },
+    });
+    if let Some((field, excerpt)) = best {
+        hit["snippet"] = json!({ "field": field.name, "text": excerpt.marked });
+    }
+    hit
+}

@@ -1,0 +1,192 @@
+//! Words: the one tokeniser that the index, the query and the excerpts share, so that what is marked
+//! is what matched.
+
+/// A word of a text: where it stands (bytes), and its folded form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+    /// Lower case, without accents.
+    pub folded: String,
+}
+
+/// The words of `text`, in order. Letters and digits make a word; each Han, kana or Hangul character
+/// is one of its own, so that a part of such a text is found too.
+pub fn tokens(text: &str) -> impl Iterator<Item = Token> + '_ {
+    let mut chars = text.char_indices().peekable();
+    std::iter::from_fn(move || {
+        let (start, first) = chars.find(|(_, c)| is_word(*c))?;
+        let mut token = Token { start, end: start + first.len_utf8(), folded: String::new() };
+        fold_into(&mut token.folded, first);
+        if !stands_alone(first) {
+            while let Some((at, c)) = chars.next_if(|(_, c)| is_word(*c) && !stands_alone(*c)) {
+                token.end = at + c.len_utf8();
+                fold_into(&mut token.folded, c);
+            }
+        }
+        Some(token)
+    })
+}
+
+/// The folded words of `text`, separated by spaces: what is written to the index.
+pub fn folded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for token in tokens(text) {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(&token.folded);
+    }
+    out
+}
+
+/// What is looked for: phrases that all have to be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    phrases: Vec<Vec<String>>,
+}
+
+/// Words beyond these are not looked for: a query is a few words, not a text.
+const MAX_PHRASES: usize = 32;
+
+impl Query {
+    /// Reads `text`: words separated by spaces, each of which may hold several tokens that have to
+    /// follow each other (`NEEDLE-211`), and phrases in double quotes. There are no operators.
+    pub fn parse(text: &str) -> Self {
+        let mut phrases: Vec<Vec<String>> = Vec::new();
+        for (nth, part) in text.split('"').enumerate() {
+            let quoted = nth % 2 == 1;
+            let words: Vec<&str> = if quoted { vec![part] } else { part.split_whitespace().collect() };
+            for word in words {
+                let phrase: Vec<String> = tokens(word).map(|token| token.folded).collect();
+                if !phrase.is_empty() && phrases.len() < MAX_PHRASES && !phrases.contains(&phrase) {
+                    phrases.push(phrase);
+                }
+            }
+        }
+        Self { phrases }
+    }
+
+    /// Whether there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.phrases.is_empty()
+    }
+
+    /// The query in FTS5's language, over the columns `columns` only.
+    pub fn to_fts5(&self, columns: &[usize]) -> String {
+        let columns: Vec<String> = columns.iter().map(|at| format!("c{at}")).collect();
+        // Folded words are letters and digits: nothing in them can end the quotes.
+        let phrases: Vec<String> =
+            self.phrases.iter().map(|phrase| format!("\"{}\"", phrase.join(" "))).collect();
+        format!("{{{}}} : ({})", columns.join(" "), phrases.join(" AND "))
+    }
+
+    /// Where the phrases stand in `text`: byte ranges in order, not overlapping, and how many words
+    /// the text has.
+    pub fn matches(&self, text: &str) -> (Vec<std::ops::Range<usize>>, usize) {
+        let words: Vec<Token> = tokens(text).collect();
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at < words.len() {
+            let longest = self
+                .phrases
+                .iter()
+                .filter(|phrase| {
+                    words.len() - at >= phrase.len()
+                        && phrase.iter().zip(&words[at..]).all(|(want, word)| *want == word.folded)
+                })
+                .map(Vec::len)
+                .max();
+            match longest {
+                Some(length) => {
+                    found.push(words[at].start..words[at + length - 1].end);
+                    at += length;
+                }
+                None => at += 1,
+            }
+        }
+        (found, words.len())
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || is_combining(c)
+}
+
+const fn is_combining(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}')
+}
+
+const fn stands_alone(c: char) -> bool {
+    matches!(c,
+        '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// U+00C0 to U+017F without their accents; `-` keeps the character.
+const LATIN: &str = "aaaaaa-ceeeeiiii-nooooo-ouuuuy--aaaaaa-ceeeeiiii-nooooo-ouuuuy-y\
+    aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii--jjkk-llllll--llnnnnnn---oooooo--rrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzz-";
+
+fn fold_into(out: &mut String, c: char) {
+    if c.is_ascii() {
+        out.push(c.to_ascii_lowercase());
+        return;
+    }
+    if is_combining(c) {
+        return;
+    }
+    let at = (u32::from(c) as usize).checked_sub(0xc0);
+    match at.and_then(|at| LATIN.as_bytes().get(at)) {
+        Some(b'-') | None => out.extend(c.to_lowercase().filter(|c| !is_combining(*c))),
+        Some(plain) => out.push(char::from(*plain)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn words_are_folded_and_placed() {
+        assert_eq!(folded("Grüße, NEEDLE-gp-211! Møllenberg"), "gruße needle gp 211 mollenberg");
+        assert_eq!(folded("Café cafe\u{301} Łódź žluťoučký"), "cafe cafe lodz zlutoucky");
+        assert_eq!(folded("東京ラーメン"), "東 京 ラ ー メ ン");
+        assert_eq!(LATIN.len(), 0x180 - 0xc0);
+    }
+
+    #[test]
+    fn a_query_has_no_operators() {
+        let query = Query::parse("\"unbalanced AND (");
+        assert_eq!(query.to_fts5(&[0, 2]), "{c0 c2} : (\"unbalanced and\")");
+        assert!(Query::parse("  \" -- * ").is_empty());
+        assert_eq!(Query::parse("a-b a-b").phrases.len(), 1);
+    }
+
+    #[test]
+    fn matches_are_where_the_words_are() {
+        let query = Query::parse("needle-211 oslo");
+        let text = "x Needle 211; needle 21. OSLO";
+        let (found, words) = query.matches(text);
+        assert_eq!(found.into_iter().map(|at| &text[at]).collect::<Vec<_>>(), ["Needle 211", "OSLO"]);
+        assert_eq!(words, 6);
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_matches_itself(text in any::<String>()) {
+            let words: Vec<_> = tokens(&text).collect();
+            for word in &words {
+                prop_assert!(text.is_char_boundary(word.start) && text.is_char_boundary(word.end));
+                prop_assert!(word.folded.chars().all(|c| c.is_alphanumeric() || !c.is_ascii()));
+            }
+            let query = Query::parse(&text.replace('"', " "));
+            prop_assert_eq!(query.is_empty(), words.iter().all(|word| word.folded.is_empty()));
+            if !query.is_empty() {
+                prop_assert!(!query.matches(&text).0.is_empty());
+            }
+        }
+    }
+}

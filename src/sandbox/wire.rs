@@ -1,0 +1,213 @@
+//! A request and an answer, as plain data: handlers are functions from one to the other.
+
+use std::borrow::Cow;
+
+use axum::http::{HeaderMap, Method, StatusCode};
+use serde_json::{Map, Value, json};
+
+/// The API version that is spoken.
+pub const VERSION: &str = "2026-04-06";
+
+/// A request, taken apart.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The method.
+    pub method: Method,
+    /// Where the caller believes this server is: `http://127.0.0.1:7377`.
+    pub base: String,
+    /// The path as it was sent.
+    pub path: String,
+    /// The query as it was sent, without `?`.
+    pub query: String,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Vec<u8>,
+    /// The id of this exchange.
+    pub request_id: String,
+}
+
+impl Request {
+    /// The path's segments, decoded; `None` if one is not UTF-8.
+    pub fn segments(&self) -> Option<Vec<String>> {
+        self.path
+            .trim_start_matches('/')
+            .split('/')
+            .map(|segment| {
+                percent_encoding::percent_decode_str(segment).decode_utf8().ok().map(Cow::into_owned)
+            })
+            .collect()
+    }
+
+    /// The query's parameters in order, decoded.
+    pub fn params(&self) -> Vec<(String, String)> {
+        url::form_urlencoded::parse(self.query.as_bytes()).into_owned().collect()
+    }
+
+    /// The path with its query, as `links.self` gives it.
+    pub fn target(&self) -> String {
+        if self.query.is_empty() { self.path.clone() } else { format!("{}?{}", self.path, self.query) }
+    }
+
+    /// A header's text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The body as a JSON object.
+    ///
+    /// # Errors
+    /// `invalid_request`.
+    pub fn json(&self) -> Result<Map<String, Value>, ApiError> {
+        serde_json::from_slice(&self.body).map_err(|_| ApiError::invalid("The body has to be a JSON object"))
+    }
+
+    /// The body as a form.
+    pub fn form(&self) -> Vec<(String, String)> {
+        url::form_urlencoded::parse(&self.body).into_owned().collect()
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// The status.
+    pub status: StatusCode,
+    /// Headers beside `Request-Id` and `PDPP-Version`.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// JSON.
+    pub fn json(status: StatusCode, body: &Value) -> Self {
+        Self {
+            status,
+            headers: vec![("content-type", "application/json; charset=utf-8".to_owned())],
+            body: body.to_string().into_bytes(),
+        }
+    }
+
+    /// JSON with status 200.
+    pub fn ok(body: &Value) -> Self {
+        Self::json(StatusCode::OK, body)
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Never to be kept by a cache.
+    #[must_use]
+    pub fn no_store(self) -> Self {
+        self.with("cache-control", "no-store").with("pragma", "no-cache")
+    }
+}
+
+/// A refusal: `{error:{type, code, message, …, request_id}}`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApiError {
+    /// The status.
+    pub status: StatusCode,
+    kind: &'static str,
+    /// The stable code.
+    pub code: &'static str,
+    message: String,
+    more: Map<String, Value>,
+    challenge: bool,
+}
+
+impl ApiError {
+    /// A refusal of this status; its type follows from it.
+    pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        let kind = match status {
+            StatusCode::UNAUTHORIZED => "authentication_error",
+            StatusCode::FORBIDDEN => "permission_error",
+            StatusCode::NOT_FOUND => "not_found_error",
+            StatusCode::GONE => "gone_error",
+            StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED | StatusCode::PAYLOAD_TOO_LARGE => {
+                "invalid_request_error"
+            }
+            _ => "api_error",
+        };
+        Self { status, kind, code, message: message.into(), more: Map::new(), challenge: false }
+    }
+
+    /// 400 `invalid_request`.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_request", message)
+    }
+
+    /// 404 `not_found`.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    /// A 401 that says where to get a token (RFC 9728 §5.1).
+    pub fn challenge(code: &'static str, message: impl Into<String>) -> Self {
+        Self { challenge: true, ..Self::new(StatusCode::UNAUTHORIZED, code, message) }
+    }
+
+    /// Names the parameter at fault.
+    #[must_use]
+    pub fn param(self, name: impl Into<String>) -> Self {
+        self.with("param", name.into())
+    }
+
+    /// Adds a member.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.more.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// What happened.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The answer to `request`.
+    pub fn reply(self, request: &Request) -> Reply {
+        let mut error = self.more;
+        error.insert("type".to_owned(), self.kind.into());
+        error.insert("code".to_owned(), self.code.into());
+        error.insert("message".to_owned(), self.message.into());
+        error.insert("request_id".to_owned(), request.request_id.clone().into());
+        let mut challenge = None;
+        if self.challenge {
+            let metadata = format!("{}/.well-known/oauth-protected-resource", request.base);
+            challenge = Some(format!("Bearer resource_metadata=\"{metadata}\""));
+            error.insert("resource_metadata".to_owned(), metadata.into());
+            error.insert(
+                "next_step".to_owned(),
+                "Fetch error.resource_metadata and ask the owner for a grant with `pdpp connect`; an owner token \
+                 is never needed."
+                    .into(),
+            );
+        }
+        let reply = Reply::json(self.status, &json!({ "error": error }));
+        match challenge {
+            Some(challenge) => reply.with("www-authenticate", challenge),
+            None => reply,
+        }
+    }
+}
+
+impl From<rusqlite::Error> for ApiError {
+    fn from(error: rusqlite::Error) -> Self {
+        tracing::error!(%error, "the database failed");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", "Internal server error")
+    }
+}
+
+/// A number out of randomness failed: nothing can be issued.
+impl From<getrandom::Error> for ApiError {
+    fn from(error: getrandom::Error) -> Self {
+        tracing::error!(%error, "no randomness");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", "Internal server error")
+    }
+}
