@@ -30,6 +30,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell completion script')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a manual page (roff), of pdpp or of one of its commands')
             [CompletionResult]::new('mcp', 'mcp', [CompletionResultType]::ParameterValue, 'Offer the granted data to an MCP host')
+            [CompletionResult]::new('sandbox', 'sandbox', [CompletionResultType]::ParameterValue, 'Run a PDPP provider on this computer, with fictional data')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -108,11 +109,51 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         'pdpp;mcp;help;help' {
             break
         }
+        'pdpp;sandbox' {
+            [CompletionResult]::new('--listen', '--listen', [CompletionResultType]::ParameterName, 'Where to listen: a loopback address; port 0 takes a free one')
+            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Keep data, grants and clients in this directory [default: in memory]')
+            [CompletionResult]::new('--seed', '--seed', [CompletionResultType]::ParameterName, 'Which fictional life to fill a new store with; the same number makes the same one')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--core', '--core', [CompletionResultType]::ParameterName, 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused')
+            [CompletionResult]::new('--auto-approve', '--auto-approve', [CompletionResultType]::ParameterName, 'Approve every request without asking anybody; for tests')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Tell where it is as one line of JSON on stdout: {"url":…,"pid":…}')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Add records to a kept sandbox, from PDPP RECORD envelopes')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'pdpp;sandbox;import' {
+            [CompletionResult]::new('--connector', '--connector', [CompletionResultType]::ParameterName, 'The kind of source: one that is there (`mail`), or a new one, whose fields are inferred')
+            [CompletionResult]::new('--connection', '--connection', [CompletionResultType]::ParameterName, 'The account, by its id')
+            [CompletionResult]::new('--name', '--name', [CompletionResultType]::ParameterName, 'What to call a new account')
+            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'The sandbox''s directory')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
+        'pdpp;sandbox;help' {
+            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Add records to a kept sandbox, from PDPP RECORD envelopes')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'pdpp;sandbox;help;import' {
+            break
+        }
+        'pdpp;sandbox;help;help' {
+            break
+        }
         'pdpp;help' {
             [CompletionResult]::new('connect', 'connect', [CompletionResultType]::ParameterValue, 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine')
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell completion script')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a manual page (roff), of pdpp or of one of its commands')
             [CompletionResult]::new('mcp', 'mcp', [CompletionResultType]::ParameterValue, 'Offer the granted data to an MCP host')
+            [CompletionResult]::new('sandbox', 'sandbox', [CompletionResultType]::ParameterValue, 'Run a PDPP provider on this computer, with fictional data')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -134,6 +175,13 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;help;mcp;inspect' {
+            break
+        }
+        'pdpp;help;sandbox' {
+            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Add records to a kept sandbox, from PDPP RECORD envelopes')
+            break
+        }
+        'pdpp;help;sandbox;import' {
             break
         }
         'pdpp;help;help' {

@@ -31,6 +31,9 @@ _pdpp() {
             pdpp,mcp)
                 cmd="pdpp__subcmd__mcp"
                 ;;
+            pdpp,sandbox)
+                cmd="pdpp__subcmd__sandbox"
+                ;;
             pdpp__subcmd__help,completions)
                 cmd="pdpp__subcmd__help__subcmd__completions"
                 ;;
@@ -46,11 +49,17 @@ _pdpp() {
             pdpp__subcmd__help,mcp)
                 cmd="pdpp__subcmd__help__subcmd__mcp"
                 ;;
+            pdpp__subcmd__help,sandbox)
+                cmd="pdpp__subcmd__help__subcmd__sandbox"
+                ;;
             pdpp__subcmd__help__subcmd__mcp,inspect)
                 cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__inspect"
                 ;;
             pdpp__subcmd__help__subcmd__mcp,serve)
                 cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__serve"
+                ;;
+            pdpp__subcmd__help__subcmd__sandbox,import)
+                cmd="pdpp__subcmd__help__subcmd__sandbox__subcmd__import"
                 ;;
             pdpp__subcmd__mcp,help)
                 cmd="pdpp__subcmd__mcp__subcmd__help"
@@ -70,6 +79,18 @@ _pdpp() {
             pdpp__subcmd__mcp__subcmd__help,serve)
                 cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__serve"
                 ;;
+            pdpp__subcmd__sandbox,help)
+                cmd="pdpp__subcmd__sandbox__subcmd__help"
+                ;;
+            pdpp__subcmd__sandbox,import)
+                cmd="pdpp__subcmd__sandbox__subcmd__import"
+                ;;
+            pdpp__subcmd__sandbox__subcmd__help,help)
+                cmd="pdpp__subcmd__sandbox__subcmd__help__subcmd__help"
+                ;;
+            pdpp__subcmd__sandbox__subcmd__help,import)
+                cmd="pdpp__subcmd__sandbox__subcmd__help__subcmd__import"
+                ;;
             *)
                 ;;
         esac
@@ -77,7 +98,7 @@ _pdpp() {
 
     case "${cmd}" in
         pdpp)
-            opts="-h -V --cache-dir --help --version connect completions man mcp help"
+            opts="-h -V --cache-dir --help --version connect completions man mcp sandbox help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -139,7 +160,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help)
-            opts="connect completions man mcp help"
+            opts="connect completions man mcp sandbox help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -237,6 +258,34 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__mcp__subcmd__serve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__sandbox)
+            opts="import"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__sandbox__subcmd__import)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -380,6 +429,112 @@ _pdpp() {
                     return 0
                     ;;
                 --max-result-bytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__sandbox)
+            opts="-h -V --listen --data-dir --seed --core --auto-approve --json --cache-dir --help --version import help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__sandbox__subcmd__help)
+            opts="import help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__sandbox__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__sandbox__subcmd__help__subcmd__import)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__sandbox__subcmd__import)
+            opts="-h -V --connector --connection --name --data-dir --cache-dir --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --connector)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --connection)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --data-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -27,6 +27,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand completions 'Print a shell completion script'
             cand man 'Print a manual page (roff), of pdpp or of one of its commands'
             cand mcp 'Offer the granted data to an MCP host'
+            cand sandbox 'Run a PDPP provider on this computer, with fictional data'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pdpp;connect'= {
@@ -94,11 +95,46 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         }
         &'pdpp;mcp;help;help'= {
         }
+        &'pdpp;sandbox'= {
+            cand --listen 'Where to listen: a loopback address; port 0 takes a free one'
+            cand --data-dir 'Keep data, grants and clients in this directory [default: in memory]'
+            cand --seed 'Which fictional life to fill a new store with; the same number makes the same one'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --core 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused'
+            cand --auto-approve 'Approve every request without asking anybody; for tests'
+            cand --json 'Tell where it is as one line of JSON on stdout: {"url":…,"pid":…}'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+            cand import 'Add records to a kept sandbox, from PDPP RECORD envelopes'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pdpp;sandbox;import'= {
+            cand --connector 'The kind of source: one that is there (`mail`), or a new one, whose fields are inferred'
+            cand --connection 'The account, by its id'
+            cand --name 'What to call a new account'
+            cand --data-dir 'The sandbox''s directory'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;sandbox;help'= {
+            cand import 'Add records to a kept sandbox, from PDPP RECORD envelopes'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pdpp;sandbox;help;import'= {
+        }
+        &'pdpp;sandbox;help;help'= {
+        }
         &'pdpp;help'= {
             cand connect 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
             cand completions 'Print a shell completion script'
             cand man 'Print a manual page (roff), of pdpp or of one of its commands'
             cand mcp 'Offer the granted data to an MCP host'
+            cand sandbox 'Run a PDPP provider on this computer, with fictional data'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pdpp;help;connect'= {
@@ -114,6 +150,11 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;help;mcp;serve'= {
         }
         &'pdpp;help;mcp;inspect'= {
+        }
+        &'pdpp;help;sandbox'= {
+            cand import 'Add records to a kept sandbox, from PDPP RECORD envelopes'
+        }
+        &'pdpp;help;sandbox;import'= {
         }
         &'pdpp;help;help'= {
         }

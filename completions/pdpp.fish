@@ -31,6 +31,7 @@ complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "connect" -d 'Get a grant 
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "mcp" -d 'Offer the granted data to an MCP host'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l source -d 'Ask for this source, where the provider has several' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l instance -d 'Ask for this configured instance of the source (repeatable)' -r
@@ -65,10 +66,32 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp help" -f -a "completions" -d 'Print a shell completion script'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp help" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp help" -f -a "mcp" -d 'Offer the granted data to an MCP host'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l listen -d 'Where to listen: a loopback address; port 0 takes a free one' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l data-dir -d 'Keep data, grants and clients in this directory [default: in memory]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l seed -d 'Which fictional life to fill a new store with; the same number makes the same one' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l core -d 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l auto-approve -d 'Approve every request without asking anybody; for tests'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l json -d 'Tell where it is as one line of JSON on stdout: {"url":…,"pid":…}'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l connector -d 'The kind of source: one that is there (`mail`), or a new one, whose fields are inferred' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l connection -d 'The account, by its id' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l name -d 'What to call a new account' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l data-dir -d 'The sandbox\'s directory' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp sandbox help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp sandbox help" -f -a "completions" -d 'Print a shell completion script'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp sandbox help" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp sandbox help" -f -a "mcp" -d 'Offer the granted data to an MCP host'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp sandbox help" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp sandbox help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from sandbox" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'

