@@ -4,6 +4,7 @@
 
 pub mod completions;
 pub mod connect;
+pub mod demo;
 pub mod man;
 pub mod mcp;
 pub mod sandbox;
@@ -27,6 +28,7 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  pdpp demo                               see it work, with made-up data
   pdpp connect https://provider.example   approve a grant in the browser
   pdpp mcp serve                          offer it to an MCP host on stdio
   pdpp mcp inspect                        see what the tools cost a model";
@@ -55,6 +57,7 @@ impl Global {
 /// What `pdpp` does.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Demo(demo::Args),
     Connect(connect::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -68,6 +71,7 @@ pub enum Command {
 /// What the command failed with; the caller says it and picks the exit code from its kind.
 pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
     match cli.command {
+        Command::Demo(args) => demo::run(&args, ui),
         Command::Connect(args) => connect::run(&args, &cli.global, ui),
         Command::Completions(args) => completions::run(&args, ui),
         Command::Man(args) => man::run(&args, ui),

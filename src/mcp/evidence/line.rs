@@ -20,6 +20,14 @@ pub fn token(text: &str) -> String {
     if !text.is_empty() && text.bytes().all(plain) { text.to_owned() } else { quoted(text) }
 }
 
+/// What ends a line: as it is where it could be nothing else, else as a JSON string. For flags and the
+/// like, which hold `=` and `,` but no spaces.
+pub fn rest_of_line(text: &str) -> String {
+    let plain = !text.is_empty()
+        && text.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\\' | b'{' | b'}'));
+    if plain { text.to_owned() } else { quoted(text) }
+}
+
 /// A JSON string on one line; hidden characters are `\u` escapes, so it still reads back exactly.
 pub fn quoted(text: &str) -> String {
     ui::json_ascii_controls(&Value::from(text).to_string()).into_owned()

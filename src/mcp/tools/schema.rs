@@ -222,10 +222,25 @@ async fn full(
         body.remove("streams");
     }
     let bounds = core.bounds();
-    let json = Value::Object(body.clone()).to_string();
-    let json = crate::ui::json_ascii_controls(&json);
-    if json.len() + 12 <= bounds.structured && json.len() <= bounds.text {
-        return Ok(answer(json.into_owned(), body, None));
+    let whole = json_len(&body);
+    let fits = |body: &Map<String, Value>| {
+        let json = crate::ui::json_ascii_controls(&Value::Object(body.clone()).to_string()).into_owned();
+        (json.len() + 12 <= bounds.structured && json.len() <= bounds.text).then_some(json)
+    };
+    if let Some(json) = fits(&body) {
+        return Ok(answer(json, body, None));
+    }
+    // Most of a raw schema says what a field cannot do; without that it is as exhaustive.
+    let mut without_noes = Value::Object(body.clone());
+    drop_noes(&mut without_noes);
+    if let Value::Object(body) = without_noes
+        && let Some(json) = fits(&body)
+    {
+        let text =
+            format!("{json}\ncapabilities that a field does not have are left out ({whole} bytes with them)");
+        if text.len() <= bounds.text {
+            return Ok(answer(text, body, None));
+        }
     }
     let compacted = projection::compact(body, Some(stream), connection);
     let rows = Row::all(&compacted);
@@ -240,6 +255,23 @@ async fn full(
     let _ = writeln!(text, "next: {}", call("schema", &without));
     text.truncate(text.trim_end().len());
     Ok(answer(text, compacted, Some(Call { tool: "schema", arguments: without })))
+}
+
+/// Takes out capabilities that are declared and usable by nobody, and what is empty then.
+fn drop_noes(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.values_mut().for_each(drop_noes);
+            map.retain(|key, value| {
+                let is_no = value.get("usable") == Some(&Value::Bool(false))
+                    && value.get("declared") == Some(&Value::Bool(false));
+                let is_empty = matches!(key.as_str(), "aggregation" | "schema") && *value == json!({});
+                !is_no && !is_empty
+            });
+        }
+        Value::Array(list) => list.iter_mut().for_each(drop_noes),
+        _ => {}
+    }
 }
 
 fn answer(text: String, body: Map<String, Value>, next: Option<Call>) -> ToolAnswer {
@@ -355,7 +387,7 @@ impl Row {
     fn describe(&self) -> String {
         let mut out = self.about();
         for (name, flags) in self.fields() {
-            let flags = flags.as_str().map_or_else(|| line::value(flags, 200).text, line::token);
+            let flags = flags.as_str().map_or_else(|| line::value(flags, 200).text, line::rest_of_line);
             let _ = writeln!(out, "  {}: {flags}", line::token(name));
         }
         if self.fields().next().is_none() {
@@ -372,7 +404,7 @@ impl Row {
             let line = format!(
                 "  {}: {}\n",
                 line::token(name),
-                flags.as_str().map_or_else(String::new, line::token)
+                flags.as_str().map_or_else(String::new, line::rest_of_line)
             );
             if out.len() + line.len() < room / 2 {
                 out.push_str(&line);
