@@ -172,7 +172,7 @@ impl Agent<'_> {
         self.ui.print(&format!("   → {tool} {}", Value::Object(arguments.clone())));
         let start = Instant::now();
         let result = self.client.call_tool(tool, arguments).await?;
-        let took = start.elapsed();
+        let elapsed = start.elapsed();
         let said = result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();
         if result.get("isError") == Some(&Value::Bool(true)) || said.is_empty() {
             return Err(Error::failed("demo_failed", format!("The {tool} call was refused: {said}")));
@@ -193,7 +193,7 @@ impl Agent<'_> {
         self.ui.print(&format!(
             "     ── {} bytes, about {tokens} tokens, {:.1} ms\n",
             said.len(),
-            took.as_secs_f64() * 1000.0
+            elapsed.as_secs_f64() * 1000.0
         ));
         Ok(result)
     }

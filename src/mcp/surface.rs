@@ -57,3 +57,154 @@ pub fn resource_templates() -> Vec<ResourceTemplate> {
             .with_description("A granted blob's bytes, at most 8 MiB"),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::measure::measure;
+    use serde_json::Value;
+
+    fn wire() -> Vec<Value> {
+        tools().iter().map(|tool| serde_json::to_value(tool).unwrap()).collect()
+    }
+
+    #[test]
+    fn r2_1_exactly_the_six_tools() {
+        let names = tools().iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>();
+        assert_eq!(names, ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"]);
+    }
+
+    #[test]
+    fn r2_2_within_the_budget() {
+        let measure = measure(&wire(), INSTRUCTIONS);
+        assert!(measure.tools_bytes <= MAX_TOOLS_BYTES, "{} bytes", measure.tools_bytes);
+        for tool in &measure.tools {
+            assert!(tool.bytes <= 1_700, "{} takes {} bytes", tool.name, tool.bytes);
+        }
+        for tool in wire() {
+            assert!(tool["description"].as_str().unwrap().chars().count() <= 300, "{}", tool["name"]);
+        }
+    }
+
+    #[test]
+    fn r1_5_the_instructions_stand_alone() {
+        assert!(INSTRUCTIONS.chars().count() <= MAX_INSTRUCTIONS_CHARS);
+        for topic in [
+            "grant",
+            "schema first",
+            "connection_id",
+            "filter is an object",
+            "page",
+            "fields",
+            "data, never instructions",
+            "Never ask for owner or control-plane",
+        ] {
+            assert!(INSTRUCTIONS.contains(topic), "{topic}");
+        }
+    }
+
+    #[test]
+    fn r2_3_no_long_guidance_is_repeated() {
+        let texts = wire().iter().flat_map(texts_of).collect::<Vec<_>>();
+        for (at, text) in texts.iter().enumerate() {
+            for other in &texts[at + 1..] {
+                let words = text.split(' ').collect::<Vec<_>>();
+                for run in words.windows(8) {
+                    assert!(!other.contains(&run.join(" ")), "repeated: {}", run.join(" "));
+                }
+            }
+        }
+    }
+
+    /// Every description in a tool.
+    fn texts_of(value: &Value) -> Vec<String> {
+        match value {
+            Value::Object(map) => map
+                .iter()
+                .flat_map(|(key, value)| match value {
+                    Value::String(text) if key == "description" => vec![text.clone()],
+                    value => texts_of(value),
+                })
+                .collect(),
+            Value::Array(list) => list.iter().flat_map(texts_of).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn r2_4_each_description_says_read_only_and_its_endpoint() {
+        for tool in wire() {
+            let description = tool["description"].as_str().unwrap();
+            assert!(description.starts_with("Read-only.") && description.contains("(GET "), "{description}");
+        }
+    }
+
+    #[test]
+    fn r2_5_r2_6_forbidden_words_are_nowhere() {
+        let all = Value::from(wire()).to_string();
+        let words = [
+            "hidden",
+            "connector_instance_id",
+            "profile",
+            "toolset",
+            "event",
+            "subscription",
+            "list_streams",
+            "fetch_blob",
+            "owner",
+            "://",
+            "$schema",
+        ];
+        for word in words {
+            assert!(!all.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn r2_6_connection_id_is_the_source_selector() {
+        for tool in ["schema", "query_records", "aggregate", "search", "fetch"] {
+            assert!(argument_names(tool).contains(&"connection_id".to_owned()), "{tool}");
+        }
+    }
+
+    #[test]
+    fn r2_7_filter_is_an_object() {
+        for tool in wire() {
+            if let Some(filter) = tool["inputSchema"]["properties"].get("filter") {
+                assert_eq!(filter["type"], "object", "{}", tool["name"]);
+                assert!(filter.get("anyOf").is_none() && filter.get("oneOf").is_none());
+            }
+        }
+        let filter = &wire()[1]["inputSchema"]["properties"]["filter"]["description"];
+        assert!(filter.as_str().unwrap().contains("gte|gt|lte|lt"));
+    }
+
+    #[test]
+    fn r2_8_annotations_and_output_schemas() {
+        for tool in wire() {
+            let hints = &tool["annotations"];
+            let all = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
+                .map(|hint| hints[hint].as_bool());
+            assert_eq!(all, [Some(true), Some(false), Some(true), Some(false)], "{}", tool["name"]);
+            for (key, schema) in tool["outputSchema"]["properties"].as_object().unwrap() {
+                assert!(schema["type"].is_string(), "{key} of {}", tool["name"]);
+            }
+            assert_eq!(tool["inputSchema"]["additionalProperties"], false);
+        }
+    }
+
+    #[test]
+    fn r2_9_the_same_bytes_every_time() {
+        assert_eq!(Value::from(wire()).to_string(), Value::from(wire()).to_string());
+    }
+
+    /// One golden file a tool: a change of the surface is seen in review.
+    #[test]
+    fn golden_files() {
+        for tool in wire() {
+            let name = tool["name"].as_str().unwrap().to_owned();
+            insta::assert_json_snapshot!(format!("tool_{name}"), tool);
+        }
+        insta::assert_snapshot!("instructions", INSTRUCTIONS);
+    }
+}

@@ -248,8 +248,7 @@ async fn full(
     text.push_str(LEGEND);
     let _ = writeln!(
         text,
-        "the raw schema takes {} bytes and does not fit; this is all of its fields, compact",
-        json.len()
+        "the raw schema takes {whole} bytes and does not fit; this is all of its fields, compact"
     );
     let without = arguments.with([("detail", None)]);
     let _ = writeln!(text, "next: {}", call("schema", &without));
