@@ -1,3 +1,5 @@
 //! The one integration test binary: a module a promise.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![allow(missing_docs)]
+
+mod sandbox;

@@ -110,25 +110,15 @@ pub struct Row {
     pub key: String,
     /// When it was collected, in milliseconds.
     pub emitted_ms: i64,
-    /// When it last changed.
-    seq: i64,
     sort: i64,
-    rid: i64,
     data: String,
 }
 
 impl Row {
-    const COLUMNS: &'static str = "r.rid, r.key, r.emitted_ms, r.seq, r.sort, r.data";
+    const COLUMNS: &'static str = "r.key, r.emitted_ms, r.sort, r.data";
 
     fn read(row: &SqlRow<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            rid: row.get(0)?,
-            key: row.get(1)?,
-            emitted_ms: row.get(2)?,
-            seq: row.get(3)?,
-            sort: row.get(4)?,
-            data: row.get(5)?,
-        })
+        Ok(Self { key: row.get(0)?, emitted_ms: row.get(1)?, sort: row.get(2)?, data: row.get(3)? })
     }
 }
 
@@ -503,7 +493,7 @@ impl Access {
     ) -> rusqlite::Result<Vec<(i64, Change)>> {
         let mut changes = Vec::new();
         let mut rows = db.prepare_cached(
-            "SELECT r.rid, r.key, r.emitted_ms, r.seq, r.sort, r.data, r.consent_ms FROM record r
+            "SELECT r.key, r.emitted_ms, r.sort, r.data, r.seq, r.consent_ms FROM record r
              WHERE r.slot = ?1 AND r.seq > ?2 AND r.seq <= ?3 ORDER BY r.seq",
         )?;
         let mut former = db.prepare_cached(
@@ -514,8 +504,8 @@ impl Access {
             if changes.len() >= limit {
                 break;
             }
-            let (key, emitted_ms, seq): (String, i64, i64) = (row.get(1)?, row.get(2)?, row.get(3)?);
-            let (data, consent): (Option<String>, Option<i64>) = (row.get(5)?, row.get(6)?);
+            let (key, emitted_ms, seq): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(4)?);
+            let (data, consent): (Option<String>, Option<i64>) = (row.get(3)?, row.get(5)?);
             let shown = |consent, data: Option<&str>| {
                 data.filter(|_| self.covers(&key, consent)).map(|data| self.project_json(data, None))
             };
@@ -556,11 +546,13 @@ impl Access {
             return Ok(Hits::default());
         }
         let columns: Vec<usize> = lexical.iter().map(|(column, _)| *column).collect();
+        // In the order of pages, not of arrival: when a hidden record arrived is not to be seen either.
+        let order = if self.cursor_field().is_some() { "r.sort DESC, r.key DESC" } else { "r.key DESC" };
         let found = self.query(
             db,
             filter,
             &format!(
-                "AND r.rid IN (SELECT rowid FROM text_{} WHERE text_{0} MATCH ?) ORDER BY r.rid DESC LIMIT ?",
+                "AND r.rid IN (SELECT rowid FROM text_{} WHERE text_{0} MATCH ?) ORDER BY {order} LIMIT ?",
                 self.slot
             ),
             [query.to_fts5(&columns).into(), i64::try_from(RANKED_WINDOW + 1).unwrap_or(i64::MAX).into()],
@@ -626,16 +618,6 @@ impl Access {
                 .optional();
         }
         Ok(None)
-    }
-
-    /// The row's internal number: for telling rows of one access apart, never shown.
-    pub fn tie(&self, row: &Row) -> (i64, i64) {
-        (self.slot, row.rid)
-    }
-
-    /// Whether the row has changed after `horizon`.
-    pub fn is_after(&self, row: &Row, horizon: i64) -> bool {
-        row.seq > horizon
     }
 }
 
