@@ -6,5 +6,6 @@ mod connect;
 mod docs;
 mod inspect;
 mod replay;
+mod sandbox;
 mod stdio;
 mod support;

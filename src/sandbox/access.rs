@@ -110,25 +110,15 @@ pub struct Row {
     pub key: String,
     /// When it was collected, in milliseconds.
     pub emitted_ms: i64,
-    /// When it last changed.
-    seq: i64,
     sort: i64,
-    rid: i64,
     data: String,
 }
 
 impl Row {
-    const COLUMNS: &'static str = "r.rid, r.key, r.emitted_ms, r.seq, r.sort, r.data";
+    const COLUMNS: &'static str = "r.key, r.emitted_ms, r.sort, r.data";
 
     fn read(row: &SqlRow<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            rid: row.get(0)?,
-            key: row.get(1)?,
-            emitted_ms: row.get(2)?,
-            seq: row.get(3)?,
-            sort: row.get(4)?,
-            data: row.get(5)?,
-        })
+        Ok(Self { key: row.get(0)?, emitted_ms: row.get(1)?, sort: row.get(2)?, data: row.get(3)? })
     }
 }
 
@@ -136,6 +126,13 @@ impl Row {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Position {
     sort: i64,
+    key: String,
+    connection: String,
+}
+
+/// Where a page of changes ended.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct Place {
     key: String,
     connection: String,
 }
@@ -216,7 +213,7 @@ pub struct Hit {
 }
 
 /// How many matches of one access are ranked, the newest first; beyond, an answer says so.
-pub const RANKED_WINDOW: usize = 200;
+pub const RANKED_WINDOW: usize = 100;
 
 impl Access {
     /// The connection.
@@ -485,11 +482,12 @@ impl Access {
         )
     }
 
-    /// What changed after `since` and up to `horizon`, looking at rows after `after` and giving at most
-    /// `limit`, with the number of the change each ended at. `since` 0 is the beginning.
+    /// What changed after `since` and up to `horizon`, in the order of keys, at most `limit` after `after`.
+    /// `since` 0 is the beginning.
     ///
     /// A change counts if what the grant shows of the record changed (draft §8): one that only touched
-    /// hidden fields, or a record never shown, does not.
+    /// hidden fields, or a record never shown, does not. The order is not that of the changes either:
+    /// it would tell of a hidden change which record it was.
     ///
     /// # Errors
     /// Whatever SQLite says.
@@ -498,24 +496,27 @@ impl Access {
         db: &Sqlite,
         since: i64,
         horizon: i64,
-        after: i64,
+        after: Option<&Place>,
         limit: usize,
-    ) -> rusqlite::Result<Vec<(i64, Change)>> {
+    ) -> rusqlite::Result<Vec<(Place, Change)>> {
         let mut changes = Vec::new();
-        let mut rows = db.prepare_cached(
-            "SELECT r.rid, r.key, r.emitted_ms, r.seq, r.sort, r.data, r.consent_ms FROM record r
-             WHERE r.slot = ?1 AND r.seq > ?2 AND r.seq <= ?3 ORDER BY r.seq",
-        )?;
+        // Of two connections with the same key, the one whose id comes first.
+        let sign = if after.is_some_and(|after| self.connection.id > after.connection) { ">=" } else { ">" };
+        let mut rows = db.prepare_cached(&format!(
+            "SELECT r.key, r.emitted_ms, r.sort, r.data, r.consent_ms FROM record r
+             WHERE r.slot = ?1 AND r.seq > ?2 AND r.seq <= ?3 AND (?4 IS NULL OR r.key {sign} ?4) ORDER BY r.key",
+        ))?;
         let mut former = db.prepare_cached(
             "SELECT consent_ms, data FROM history WHERE slot = ?1 AND key = ?2 AND from_seq <= ?3 AND to_seq > ?3",
         )?;
-        let mut rows = rows.query([self.slot, after, horizon])?;
+        let from = after.map(|after| after.key.as_str());
+        let mut rows = rows.query(rusqlite::params![self.slot, since, horizon, from])?;
         while let Some(row) = rows.next()? {
             if changes.len() >= limit {
                 break;
             }
-            let (key, emitted_ms, seq): (String, i64, i64) = (row.get(1)?, row.get(2)?, row.get(3)?);
-            let (data, consent): (Option<String>, Option<i64>) = (row.get(5)?, row.get(6)?);
+            let (key, emitted_ms): (String, i64) = (row.get(0)?, row.get(1)?);
+            let (data, consent): (Option<String>, Option<i64>) = (row.get(3)?, row.get(4)?);
             let shown = |consent, data: Option<&str>| {
                 data.filter(|_| self.covers(&key, consent)).map(|data| self.project_json(data, None))
             };
@@ -526,11 +527,12 @@ impl Access {
                 })
                 .optional()?
                 .and_then(|(consent, data)| shown(consent, data.as_deref()));
+            let place = Place { key: key.clone(), connection: self.connection.id.clone() };
             match (then, now) {
                 (then, Some(now)) if then.as_ref() != Some(&now) => {
-                    changes.push((seq, Change::Present(Row::read(row)?)));
+                    changes.push((place, Change::Present(Row::read(row)?)));
                 }
-                (Some(_), None) => changes.push((seq, Change::Gone { key, emitted_ms })),
+                (Some(_), None) => changes.push((place, Change::Gone { key, emitted_ms })),
                 _ => {}
             }
         }
@@ -556,15 +558,25 @@ impl Access {
             return Ok(Hits::default());
         }
         let columns: Vec<usize> = lexical.iter().map(|(column, _)| *column).collect();
-        let found = self.query(
-            db,
-            filter,
-            &format!(
-                "AND r.rid IN (SELECT rowid FROM text_{} WHERE text_{0} MATCH ?) ORDER BY r.rid DESC LIMIT ?",
-                self.slot
-            ),
-            [query.to_fts5(&columns).into(), i64::try_from(RANKED_WINDOW + 1).unwrap_or(i64::MAX).into()],
-        )?;
+        // In the order of pages, not of arrival: when a hidden record arrived is not to be seen either.
+        let order = if self.cursor_field().is_some() { "r.sort DESC, r.key DESC" } else { "r.key DESC" };
+        let (condition, params) = self.condition();
+        let mut all: Vec<Sql> = vec![query.to_fts5(&columns).into()];
+        all.extend(params);
+        all.extend(filter.params.iter().cloned());
+        all.push(i64::try_from(RANKED_WINDOW + 1).unwrap_or(i64::MAX).into());
+        // CROSS JOIN: begin with the index of words. The inner query sorts numbers, not whole records.
+        let sql = format!(
+            "SELECT {} FROM record r WHERE r.rid IN (SELECT r.rid FROM text_{slot} t CROSS JOIN record r ON r.rid = t.rowid
+             WHERE text_{slot} MATCH ? AND {condition}{} ORDER BY {order} LIMIT ?)",
+            Row::COLUMNS,
+            filter.sql,
+            slot = self.slot,
+        );
+        let mut statement = db.prepare_cached(&sql)?;
+        let mut found: Vec<Row> =
+            statement.query_map(params_from_iter(all), Row::read)?.collect::<rusqlite::Result<_>>()?;
+        found.sort_by(|one, other| Order::Descending.compare(&self.position(one), &self.position(other)));
         let truncated = found.len() > RANKED_WINDOW;
         let ranked = found
             .into_iter()
@@ -579,7 +591,7 @@ impl Access {
         const LENGTH_WEIGHT: f64 = 0.75;
         const USUAL_WORDS: f64 = 60.0;
         let fields = super::store::Fields::parse(&row.data);
-        let mut score = 0.0;
+        let mut score = 0.0_f64;
         for (_, field) in lexical {
             let Some(text) = fields.text(&field.name) else { continue };
             let (found, words) = query.matches(&text);
@@ -626,16 +638,6 @@ impl Access {
                 .optional();
         }
         Ok(None)
-    }
-
-    /// The row's internal number: for telling rows of one access apart, never shown.
-    pub fn tie(&self, row: &Row) -> (i64, i64) {
-        (self.slot, row.rid)
-    }
-
-    /// Whether the row has changed after `horizon`.
-    pub fn is_after(&self, row: &Row, horizon: i64) -> bool {
-        row.seq > horizon
     }
 }
 

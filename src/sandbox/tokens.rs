@@ -1,44 +1,43 @@
 //! Words: the one tokeniser that the index, the query and the excerpts share, so that what is marked
 //! is what matched.
 
-/// A word of a text: where it stands (bytes), and its folded form.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
-    /// First byte.
-    pub start: usize,
-    /// One past the last byte.
-    pub end: usize,
-    /// Lower case, without accents.
-    pub folded: String,
-}
+use std::ops::Range;
 
-/// The words of `text`, in order. Letters and digits make a word; each Han, kana or Hangul character
+/// Calls `each` with every word of `text`, in order: where it stands (bytes), and folded, that is in
+/// lower case and without accents. Letters and digits make a word; each Han, kana or Hangul character
 /// is one of its own, so that a part of such a text is found too.
-pub fn tokens(text: &str) -> impl Iterator<Item = Token> + '_ {
+fn each_word(text: &str, mut each: impl FnMut(Range<usize>, &str)) {
+    let mut folded = String::new();
     let mut chars = text.char_indices().peekable();
-    std::iter::from_fn(move || {
-        let (start, first) = chars.find(|(_, c)| is_word(*c))?;
-        let mut token = Token { start, end: start + first.len_utf8(), folded: String::new() };
-        fold_into(&mut token.folded, first);
+    while let Some((start, first)) = chars.next() {
+        if !is_word(first) {
+            continue;
+        }
+        let mut end = start + first.len_utf8();
+        folded.clear();
+        fold_into(&mut folded, first);
         if !stands_alone(first) {
             while let Some((at, c)) = chars.next_if(|(_, c)| is_word(*c) && !stands_alone(*c)) {
-                token.end = at + c.len_utf8();
-                fold_into(&mut token.folded, c);
+                end = at + c.len_utf8();
+                fold_into(&mut folded, c);
             }
         }
-        Some(token)
-    })
+        // A combining mark on its own folds to nothing.
+        if !folded.is_empty() {
+            each(start..end, &folded);
+        }
+    }
 }
 
 /// The folded words of `text`, separated by spaces: what is written to the index.
 pub fn folded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for token in tokens(text) {
+    each_word(text, |_, word| {
         if !out.is_empty() {
             out.push(' ');
         }
-        out.push_str(&token.folded);
-    }
+        out.push_str(word);
+    });
     out
 }
 
@@ -60,7 +59,8 @@ impl Query {
             let quoted = nth % 2 == 1;
             let words: Vec<&str> = if quoted { vec![part] } else { part.split_whitespace().collect() };
             for word in words {
-                let phrase: Vec<String> = tokens(word).map(|token| token.folded).collect();
+                let mut phrase = Vec::new();
+                each_word(word, |_, word| phrase.push(word.to_owned()));
                 if !phrase.is_empty() && phrases.len() < MAX_PHRASES && !phrases.contains(&phrase) {
                     phrases.push(phrase);
                 }
@@ -85,29 +85,33 @@ impl Query {
 
     /// Where the phrases stand in `text`: byte ranges in order, not overlapping, and how many words
     /// the text has.
-    pub fn matches(&self, text: &str) -> (Vec<std::ops::Range<usize>>, usize) {
-        let words: Vec<Token> = tokens(text).collect();
+    pub fn matches(&self, text: &str) -> (Vec<Range<usize>>, usize) {
+        // Only words of the query are kept, with their number in the text.
+        let (mut words, mut count): (Vec<(usize, Range<usize>, &str)>, usize) = (Vec::new(), 0);
+        each_word(text, |place, word| {
+            if let Some(known) = self.phrases.iter().flatten().find(|known| *known == word) {
+                words.push((count, place, known));
+            }
+            count += 1;
+        });
         let mut found = Vec::new();
         let mut at = 0;
-        while at < words.len() {
-            let longest = self
-                .phrases
-                .iter()
-                .filter(|phrase| {
-                    words.len() - at >= phrase.len()
-                        && phrase.iter().zip(&words[at..]).all(|(want, word)| *want == word.folded)
+        while let Some((number, place, _)) = words.get(at) {
+            let stands_here = |phrase: &&Vec<String>| {
+                phrase.iter().enumerate().all(|(nth, want)| {
+                    words.get(at + nth).is_some_and(|(other, _, word)| *other == number + nth && word == want)
                 })
-                .map(Vec::len)
-                .max();
-            match longest {
+            };
+            match self.phrases.iter().filter(stands_here).map(Vec::len).max() {
                 Some(length) => {
-                    found.push(words[at].start..words[at + length - 1].end);
+                    let end = words.get(at + length - 1).map_or(place.end, |(_, last, _)| last.end);
+                    found.push(place.start..end);
                     at += length;
                 }
                 None => at += 1,
             }
         }
-        (found, words.len())
+        (found, count)
     }
 }
 
@@ -177,13 +181,14 @@ mod tests {
     proptest! {
         #[test]
         fn a_text_matches_itself(text in any::<String>()) {
-            let words: Vec<_> = tokens(&text).collect();
-            for word in &words {
-                prop_assert!(text.is_char_boundary(word.start) && text.is_char_boundary(word.end));
-                prop_assert!(word.folded.chars().all(|c| c.is_alphanumeric() || !c.is_ascii()));
-            }
+            let mut words = 0;
+            each_word(&text, |place, word| {
+                assert!(text.get(place).is_some());
+                assert!(word.chars().all(|c| c.is_alphanumeric() || !c.is_ascii()));
+                words += 1;
+            });
             let query = Query::parse(&text.replace('"', " "));
-            prop_assert_eq!(query.is_empty(), words.iter().all(|word| word.folded.is_empty()));
+            prop_assert_eq!(query.is_empty(), words == 0);
             if !query.is_empty() {
                 prop_assert!(!query.matches(&text).0.is_empty());
             }

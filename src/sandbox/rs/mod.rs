@@ -195,7 +195,10 @@ fn named(access: &Access, key: &str, emitted_ms: i64) -> Map<String, Value> {
 
 /// Percent-encodes one path segment.
 fn segment(text: &str) -> String {
-    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+    // RFC 3986's unreserved characters stay.
+    const ENCODED: &percent_encoding::AsciiSet =
+        &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    percent_encoding::utf8_percent_encode(text, ENCODED).to_string()
 }
 
 /// `meta` of an answer that counts nothing.

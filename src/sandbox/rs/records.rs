@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::params::{self, Params};
 use super::{Context, ambiguous, envelope, named, one_stream, plain_meta};
-use crate::sandbox::access::{self, Access, Change, Filter, Order, Position, Row, Selector};
+use crate::sandbox::access::{self, Access, Change, Filter, Order, Place, Position, Row, Selector};
 use crate::sandbox::manifest::Relation;
 use crate::sandbox::store::{self, Catalog};
 use crate::sandbox::time;
@@ -39,7 +39,7 @@ const SINGLE_PARAMS: &[&str] =
 #[derive(Debug, Serialize, Deserialize)]
 enum Cursor {
     Page(Position),
-    Changes { since: i64, horizon: i64, after: i64 },
+    Changes { since: i64, horizon: i64, after: Option<Place> },
 }
 
 /// `GET /v1/streams/{stream}/records`
@@ -99,7 +99,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
         let (data, next) = match cursor {
             Some(Cursor::Changes { since, horizon, after }) => {
                 let (data, next) = changes(db, &accesses, wanted.as_ref(), (since, horizon, after), limit)?;
-                let ended = Cursor::Changes { since: horizon, horizon, after: horizon };
+                let ended = Cursor::Changes { since: horizon, horizon, after: None };
                 answer.insert("next_changes_since".to_owned(), context.seal(&session, &ended)?.into());
                 (data, next.map(|next| context.seal(&session, &next)).transpose()?)
             }
@@ -276,10 +276,10 @@ fn page<'a>(
 fn begin_changes(context: &Context<'_>, db: &Sqlite, session: &str, since: &str) -> Result<Cursor, ApiError> {
     let horizon = store::last_seq(db)?;
     if since == "beginning" {
-        return Ok(Cursor::Changes { since: 0, horizon, after: 0 });
+        return Ok(Cursor::Changes { since: 0, horizon, after: None });
     }
     match context.app.seal.open(session, since) {
-        Some(Cursor::Changes { since, .. }) => Ok(Cursor::Changes { since, horizon, after: since }),
+        Some(Cursor::Changes { since, .. }) => Ok(Cursor::Changes { since, horizon, after: None }),
         _ => Err(ApiError::new(
             StatusCode::BAD_REQUEST,
             "invalid_cursor",
@@ -293,19 +293,23 @@ fn changes(
     db: &Sqlite,
     accesses: &[Access],
     wanted: Option<&BTreeSet<String>>,
-    (since, horizon, after): (i64, i64, i64),
+    (since, horizon, after): (i64, i64, Option<Place>),
     limit: usize,
 ) -> rusqlite::Result<(Vec<Value>, Option<Cursor>)> {
     let mut found = Vec::new();
     for access in accesses {
-        for (seq, change) in access.changes(db, since, horizon, after, limit + 1)? {
-            found.push((seq, access, change));
+        for (place, change) in access.changes(db, since, horizon, after.as_ref(), limit + 1)? {
+            found.push((place, access, change));
         }
     }
-    found.sort_by_key(|(seq, ..)| *seq);
+    found.sort_by(|one, other| one.0.cmp(&other.0));
     let more = found.len() > limit;
     found.truncate(limit);
-    let next = found.last().filter(|_| more).map(|(seq, ..)| Cursor::Changes { since, horizon, after: *seq });
+    let next = found.last().filter(|_| more).map(|(place, ..)| Cursor::Changes {
+        since,
+        horizon,
+        after: Some(place.clone()),
+    });
     let data = found
         .into_iter()
         .map(|(_, access, change)| {

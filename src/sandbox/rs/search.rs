@@ -16,11 +16,12 @@ const PARAMS: &[&str] =
 
 /// Where a page ended: the last hit's place in the ranking. The score is kept as its bits, so that it
 /// compares as it did.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Place {
     score: u64,
-    slot: i64,
-    rid: i64,
+    connection: String,
+    stream: String,
+    key: String,
 }
 
 struct Found<'a> {
@@ -31,18 +32,27 @@ struct Found<'a> {
 
 impl Found<'_> {
     fn place(&self) -> Place {
-        let (slot, rid) = self.access.tie(&self.row);
-        Place { score: self.score.to_bits(), slot, rid }
+        Place {
+            score: self.score.to_bits(),
+            connection: self.access.connection().id.clone(),
+            stream: self.access.stream().name.clone(),
+            key: self.row.key.clone(),
+        }
     }
-}
 
-impl Place {
-    /// The best first; of equals, the newest.
+    /// The best first; of equals, the one whose names come first.
     fn compare(&self, other: &Self) -> std::cmp::Ordering {
-        f64::from_bits(self.score)
-            .total_cmp(&f64::from_bits(other.score))
-            .then(self.slot.cmp(&other.slot))
-            .then(other.rid.cmp(&self.rid))
+        self.score.total_cmp(&other.score).then_with(|| self.names().cmp(&other.names()))
+    }
+
+    fn is_after(&self, place: &Place) -> bool {
+        let names = (place.connection.as_str(), place.stream.as_str(), place.key.as_str());
+        let order = self.score.total_cmp(&f64::from_bits(place.score)).then_with(|| self.names().cmp(&names));
+        order == std::cmp::Ordering::Greater
+    }
+
+    fn names(&self) -> (&str, &str, &str) {
+        (&self.access.connection().id, &self.access.stream().name, &self.row.key)
     }
 }
 
@@ -99,9 +109,8 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
             params.one("cursor")?.map(|cursor| context.open(&bound, cursor)).transpose()?;
 
         let ranking = rank(db, &sources, &query)?;
-        let mut rest = ranking.found.iter().filter(|found| {
-            after.is_none_or(|after| found.place().compare(&after) == std::cmp::Ordering::Greater)
-        });
+        let mut rest =
+            ranking.found.iter().filter(|found| after.as_ref().is_none_or(|after| found.is_after(after)));
         let page: Vec<&Found<'_>> = rest.by_ref().take(limit).collect();
         let has_more = rest.next().is_some();
         let next = match page.last().filter(|_| has_more) {
@@ -143,7 +152,7 @@ fn rank<'a>(
             score: hit.score,
         }));
     }
-    ranking.found.sort_by(|one, other| one.place().compare(&other.place()));
+    ranking.found.sort_by(Found::compare);
     Ok(ranking)
 }
 

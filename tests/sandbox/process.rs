@@ -1,0 +1,336 @@
+//! The program: its start and end, its data directory, imports, and many at once.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use pdpp::sandbox::import::{self, Import};
+use pdpp::sandbox::store::Store;
+use pdpp::sandbox::{App, Config};
+use serde_json::{Value, json};
+
+use super::{everything, get, post, walk};
+
+fn pdpp(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pdpp"));
+    command.env_clear().env("HOME", home).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A running sandbox, and what it said on stdout.
+struct Running {
+    child: Child,
+    said: Value,
+}
+
+impl Running {
+    fn start(home: &Path, args: &[&str]) -> Self {
+        let mut child =
+            pdpp(home).args(["sandbox", "--listen", "127.0.0.1:0", "--json"]).args(args).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { child, said: serde_json::from_str(&line).unwrap() }
+    }
+
+    fn url(&self) -> String {
+        self.said["url"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn http(method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    use std::io::Read as _;
+    let rest = url.strip_prefix("http://").unwrap();
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    let path = if path.is_empty() { "/" } else { path };
+    let mut head =
+        format!("{method} {path} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+    if !headers.iter().any(|(name, _)| *name == "host") {
+        head.push_str(&format!("host: {host}\r\n"));
+    }
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    stream.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+}
+
+#[cfg(unix)]
+#[test]
+fn it_says_where_it_is_and_stops_on_a_signal() {
+    let home = tempfile::tempdir().unwrap();
+    let mut running = Running::start(home.path(), &["--auto-approve"]);
+    assert_eq!(running.said["pid"].to_string(), running.child.id().to_string());
+    let url = running.url();
+    assert_eq!(http("GET", &url, &[], "").0, 200);
+    let port = url.rsplit(':').next().unwrap();
+    assert_eq!(http("GET", &url, &[("host", &format!("localhost:{port}"))], "").0, 200);
+    // A name that was made to lead here.
+    assert_eq!(http("GET", &url, &[("host", "evil.example")], "").0, 421);
+    let asked = json!({ "resource": url, "client_name": "Reader" }).to_string();
+    let json = [("content-type", "application/json")];
+    let (status, attempt) = http("POST", &format!("{url}/agent-connect"), &json, &asked);
+    assert_eq!(status, 201, "{attempt}");
+    let attempt: Value = serde_json::from_str(&attempt).unwrap();
+    let code = json!({ "polling_code": attempt["polling_code"] }).to_string();
+    let (status, approved) = http("POST", attempt["poll_url"].as_str().unwrap(), &json, &code);
+    assert_eq!(status, 200, "{approved}");
+    let approved: Value = serde_json::from_str(&approved).unwrap();
+    let bearer = format!("Bearer {}", approved["access_token"].as_str().unwrap());
+    let (status, schema) =
+        http("GET", &format!("{url}/v1/schema?view=compact"), &[("authorization", &bearer)], "");
+    assert_eq!(status, 200, "{schema}");
+
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&running.child),
+        rustix::process::Signal::TERM,
+    )
+    .unwrap();
+    assert!(running.child.wait().unwrap().success());
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut running.child.stderr.take().unwrap(), &mut said).unwrap();
+    assert!(said.contains("--auto-approve: every program") && said.contains("stopped"), "{said}");
+    assert!(!said.contains("pdpp_ot_"), "no owner's token is printed");
+}
+
+#[test]
+fn only_loopback() {
+    let home = tempfile::tempdir().unwrap();
+    let out =
+        pdpp(home.path()).args(["sandbox", "--listen", "0.0.0.0:0", "--auto-approve"]).output().unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8(out.stderr).unwrap().contains("sandbox_not_loopback"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_data_directory_keeps_grants_and_secrets_to_its_owner() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("kept");
+    let config = || Config { data_dir: Some(dir.clone()), ..Config::default() };
+    let (token, cursor) = {
+        let app = App::open(config()).unwrap();
+        let token = everything(&app);
+        let page = get(&app, &token, "/v1/streams/transactions/records?limit=1").json();
+        (token, page["next_cursor"].as_str().unwrap().to_owned())
+    };
+    let app = App::open(config()).unwrap();
+    let next = get(&app, &token, &format!("/v1/streams/transactions/records?limit=1&cursor={cursor}"));
+    assert_eq!(next.status, 200, "a cursor outlives the process");
+    for name in ["owner-token", "introspection.json"] {
+        let mode = std::fs::metadata(dir.join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    assert_eq!(std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+    let owner = std::fs::read_to_string(dir.join("owner-token")).unwrap();
+    assert_eq!(get(&app, owner.trim(), "/v1/schema").status, 403);
+    // Only hashes of tokens are kept.
+    let database = std::fs::read(dir.join("sandbox.db")).unwrap();
+    let has = |secret: &str| database.windows(secret.len()).any(|window| window == secret.as_bytes());
+    assert!(!has(&token) && !has(owner.trim()));
+}
+
+fn lines(count: usize, from: usize) -> String {
+    (from..from + count)
+        .map(|number| {
+            json!({
+                "stream": "readings",
+                "key": ["sensor/1", format!("r{number}")],
+                "data": { "sensor": "sensor/1", "id": format!("r{number}"), "value": number, "note": "warm and dry",
+                    "taken_at": format!("2026-05-{:02}T10:00:00Z", number % 28 + 1), "tag": null },
+                "emitted_at": "2026-06-01T00:00:00Z",
+            })
+            .to_string()
+                + "\n"
+        })
+        .collect()
+}
+
+fn import_text<'a>(dir: &'a Path, file: &'a Path, text: &str) -> Import<'a> {
+    std::fs::write(file, text).unwrap();
+    Import {
+        data_dir: dir,
+        file,
+        connector: "weather",
+        connection: "cin_weather_1",
+        display_name: Some("Weather"),
+        seed: None,
+    }
+}
+
+#[test]
+fn an_import_is_all_or_nothing_and_is_read_at_once() {
+    let root = tempfile::tempdir().unwrap();
+    let (dir, file) = (root.path().join("kept"), root.path().join("in.jsonl"));
+    let app = App::open(Config { data_dir: Some(dir.clone()), seed: None, ..Config::default() }).unwrap();
+    let bad = lines(3, 0) + "{\"stream\":\"readings\"}\nnonsense\n" + &lines(1, 3);
+    let error = import::run(&import_text(&dir, &file, &bad), |_, _| {}).unwrap_err();
+    assert_eq!(error.code(), "import_bad_lines");
+    assert!(
+        error.message().contains("line 4:") && error.message().contains("line 5:"),
+        "{}",
+        error.message()
+    );
+    let catalog = |app: &App| {
+        app.store().read::<_, rusqlite::Error>(|_, catalog| Ok(catalog.connections.len())).unwrap()
+    };
+    assert_eq!(catalog(&app), 0);
+
+    let good = format!("\u{feff}{}\n{}", lines(60, 0), lines(40, 60));
+    let imported = import::run(&import_text(&dir, &file, &good), |_, _| {}).unwrap();
+    assert_eq!((imported.lines, imported.upserts, imported.deletes), (100, 100, 0));
+    assert_eq!(catalog(&app), 1, "the running sandbox sees it");
+    let token = everything(&app);
+    let schema = get(&app, &token, "/v1/schema?view=compact&stream=readings").json();
+    let stream = &schema["connectors"][0]["streams"][0];
+    assert_eq!(stream["primary_key"], json!(["sensor", "id"]));
+    assert_eq!(stream["cursor_field"], "taken_at");
+    assert_eq!(stream["field_capabilities"]["note"], "t=text,eq,lex");
+    assert_eq!(walk(&app, &token, "/v1/streams/readings/records").0.len(), 100);
+    let sum = get(&app, &token, "/v1/streams/readings/aggregate?metric=sum&field=value").json();
+    assert_eq!(sum["value"].to_string(), "4950");
+    assert_eq!(get(&app, &token, "/v1/search?q=dry&limit=1").json()["meta"]["count"].to_string(), "100");
+
+    let since = get(&app, &token, "/v1/streams/readings/records?changes_since=beginning&limit=100").json();
+    let since = since["next_changes_since"].as_str().unwrap();
+    let later = "{\"stream\":\"readings\",\"key\":[\"sensor/1\",\"r7\"],\"op\":\"delete\",\"emitted_at\":\"2026-06-02T00:00:00Z\"}\n"
+        .to_owned()
+        + &lines(3, 5);
+    import::run(&import_text(&dir, &file, &later), |_, _| {}).unwrap();
+    let (changes, _) = walk(&app, &token, &format!("/v1/streams/readings/records?changes_since={since}"));
+    // Deleted and written again as it was: nothing is different.
+    assert_eq!(changes.len(), 0, "{changes:?}");
+}
+
+#[test]
+fn the_command_imports_and_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("in.jsonl");
+    std::fs::write(&file, lines(5, 0)).unwrap();
+    let run = |dir: &str| {
+        pdpp(home.path())
+            .args(["sandbox", "import"])
+            .arg(&file)
+            .args(["--connector", "weather", "--connection", "cin_w", "--data-dir"])
+            .arg(home.path().join(dir))
+            .output()
+            .unwrap()
+    };
+    let out = run("kept");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(String::from_utf8(out.stdout).unwrap().contains("Imported 5 records"));
+    std::fs::write(&file, "{}\n").unwrap();
+    let out = run("kept");
+    assert_eq!(out.status.code(), Some(1));
+    assert!(String::from_utf8(out.stderr).unwrap().contains("line 1:"));
+}
+
+#[test]
+fn ten_readers_and_an_import_do_not_disturb_each_other() {
+    let root = tempfile::tempdir().unwrap();
+    let (dir, file) = (root.path().join("kept"), root.path().join("in.jsonl"));
+    import::run(&import_text(&dir, &file, &lines(200, 0)), |_, _| {}).unwrap();
+    let app = App::open(Config { data_dir: Some(dir.clone()), seed: None, ..Config::default() }).unwrap();
+    let token = everything(&app);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..10)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut reads = 0;
+                    while reads < 5 || !done.load(std::sync::atomic::Ordering::SeqCst) {
+                        // One answer is of one state: before the import, or after it.
+                        let body =
+                            get(&app, &token, "/v1/streams/readings/records?limit=1&count=exact").json();
+                        let count = body["meta"]["count"]["value"].as_u64();
+                        assert!(matches!(count, Some(200 | 4200)), "{body}");
+                        let hits = get(&app, &token, "/v1/search?q=warm&limit=3");
+                        assert_eq!(hits.status, 200, "{}", hits.text());
+                        reads += 1;
+                    }
+                })
+            })
+            .collect();
+        // Somebody connects meanwhile: the server writes too.
+        let writer = scope.spawn(|| {
+            for _ in 0..5 {
+                let answer = post(&app, "/oauth/register", &json!({ "client_name": "Reader" }));
+                assert_eq!(answer.status, 201, "{}", answer.text());
+            }
+        });
+        import::run(&import_text(&dir, &file, &lines(4000, 200)), |_, _| {}).unwrap();
+        done.store(true, std::sync::atomic::Ordering::SeqCst);
+        writer.join().unwrap();
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+    let count = get(&app, &token, "/v1/streams/readings/records?limit=1&count=exact").json();
+    assert_eq!(count["meta"]["count"]["value"].to_string(), "4200");
+}
+
+#[test]
+fn a_killed_import_leaves_what_was_there() {
+    let root = tempfile::tempdir().unwrap();
+    let (dir, file) = (root.path().join("kept"), root.path().join("in.jsonl"));
+    import::run(&import_text(&dir, &file, &lines(50, 0)), |_, _| {}).unwrap();
+    std::fs::write(&file, lines(20_000, 50)).unwrap();
+    // Held by a transaction of ours, the import is certainly not done when it is killed; then once more
+    // somewhere in its own transaction.
+    let start = || {
+        pdpp(root.path())
+            .args(["sandbox", "import"])
+            .arg(&file)
+            .args(["--connector", "weather", "--connection", "cin_weather_1", "--data-dir"])
+            .arg(&dir)
+            .spawn()
+            .unwrap()
+    };
+    let wal = dir.join("sandbox.db-wal");
+    let mut child = start();
+    // SQLite spills a large transaction into the log before it is committed: then it is in the middle.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let grown = || std::fs::metadata(&wal).is_ok_and(|found| found.len() > 1_000_000);
+    while !grown() && child.try_wait().unwrap().is_none() && std::time::Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    let finished = child.try_wait().unwrap().is_some();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let store = Store::open(Some(&dir.join("sandbox.db")), None).unwrap();
+    let (count, check): (i64, String) = store
+        .read::<_, rusqlite::Error>(|db, _| {
+            Ok((
+                db.query_row("SELECT count(*) FROM record", [], |row| row.get(0))?,
+                db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?,
+            ))
+        })
+        .unwrap();
+    assert!(!finished, "the import was over before it could be killed");
+    assert_eq!((count, check.as_str()), (50, "ok"));
+    // And it can be done again.
+    let imported = import::run(
+        &Import {
+            data_dir: &dir,
+            file: &file,
+            connector: "weather",
+            connection: "cin_weather_1",
+            display_name: None,
+            seed: None,
+        },
+        |_, _| {},
+    )
+    .unwrap();
+    assert_eq!(imported.upserts, 20_000);
+}
