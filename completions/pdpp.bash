@@ -22,6 +22,9 @@ _pdpp() {
             pdpp,connect)
                 cmd="pdpp__subcmd__connect"
                 ;;
+            pdpp,demo)
+                cmd="pdpp__subcmd__demo"
+                ;;
             pdpp,help)
                 cmd="pdpp__subcmd__help"
                 ;;
@@ -39,6 +42,9 @@ _pdpp() {
                 ;;
             pdpp__subcmd__help,connect)
                 cmd="pdpp__subcmd__help__subcmd__connect"
+                ;;
+            pdpp__subcmd__help,demo)
+                cmd="pdpp__subcmd__help__subcmd__demo"
                 ;;
             pdpp__subcmd__help,help)
                 cmd="pdpp__subcmd__help__subcmd__help"
@@ -98,7 +104,7 @@ _pdpp() {
 
     case "${cmd}" in
         pdpp)
-            opts="-h -V --cache-dir --help --version connect completions man mcp sandbox help"
+            opts="-h -V --cache-dir --help --version demo connect completions man mcp sandbox help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -159,8 +165,30 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__demo)
+            opts="-h -V --full --seed --cache-dir --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__help)
-            opts="connect completions man mcp sandbox help"
+            opts="demo connect completions man mcp sandbox help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -188,6 +216,20 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__connect)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__demo)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -23,12 +23,22 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --help 'Print help'
             cand -V 'Print version'
             cand --version 'Print version'
+            cand demo 'See it work: a provider, a grant and an agent''s five questions, on this machine, in a few seconds'
             cand connect 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
             cand completions 'Print a shell completion script'
             cand man 'Print a manual page (roff), of pdpp or of one of its commands'
             cand mcp 'Offer the granted data to an MCP host'
             cand sandbox 'Run a PDPP provider on this computer, with fictional data'
             cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pdpp;demo'= {
+            cand --seed 'Which made-up life the provider holds'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --full 'Show every answer whole, instead of its first lines'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
         }
         &'pdpp;connect'= {
             cand --source 'Ask for this source, where the provider has several'
@@ -130,12 +140,15 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;sandbox;help;help'= {
         }
         &'pdpp;help'= {
+            cand demo 'See it work: a provider, a grant and an agent''s five questions, on this machine, in a few seconds'
             cand connect 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
             cand completions 'Print a shell completion script'
             cand man 'Print a manual page (roff), of pdpp or of one of its commands'
             cand mcp 'Offer the granted data to an MCP host'
             cand sandbox 'Run a PDPP provider on this computer, with fictional data'
             cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pdpp;help;demo'= {
         }
         &'pdpp;help;connect'= {
         }
