@@ -129,7 +129,10 @@ impl App {
     pub fn answer(&self, request: &Request) -> Reply {
         let answered = self.route(request).unwrap_or_else(|error| error.reply(request));
         let mut reply = answered.with("request-id", request.request_id.clone());
-        if request.path.starts_with("/v1") || request.path.starts_with("/.well-known/oauth-protected") {
+        let of_resource_server = request.path == "/"
+            || request.path.starts_with("/v1")
+            || request.path.starts_with("/.well-known/oauth-protected");
+        if of_resource_server {
             reply = reply.with("pdpp-version", wire::VERSION);
         }
         reply

@@ -32,6 +32,10 @@ pub fn list(context: &Context<'_>) -> Result<Value, ApiError> {
             row.insert("connection_id".to_owned(), connection.id.clone().into());
             row.insert("connector_instance_id".to_owned(), connection.id.clone().into());
             row.insert("display_name".to_owned(), connection.display_name.clone().into());
+            // A grant can have several sources with a stream of this name.
+            let connector = access.connector();
+            row.insert("connector_id".to_owned(), connector.key.clone().into());
+            row.insert("source".to_owned(), json!({ "id": connector.id, "kind": "connector" }));
             data.push(Value::Object(row));
         }
         Ok(json!({

@@ -18,8 +18,8 @@ pub const STREAMS: &[StreamSpec] = &[
         fields: "id string! eq
             thread_id string! eq
             subject text? role=primary-title eq lex
-            from_name person? role=actor eq lex group
-            from_email string? eq lex group distinct
+            from_name person? role=actor eq lex group distinct
+            from_email string? eq lex
             to array
             cc array
             bcc array
