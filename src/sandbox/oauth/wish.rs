@@ -287,7 +287,7 @@ fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
         let fits = |key: &String| match stream.primary_key.len() {
             1 => !key.is_empty(),
             arity => serde_json::from_str::<Vec<String>>(key)
-                .is_ok_and(|parts| parts.len() == arity && Value::from(parts).to_string() == *key),
+                .is_ok_and(|parts| parts.len() == arity && crate::sandbox::seed::list(&parts) == *key),
         };
         if keys.is_empty() || keys.len() > MAX_RESOURCES || !keys.iter().all(fits) {
             return Err(

@@ -65,7 +65,7 @@ pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
             return Err(several(stream.unwrap_or_default(), &reached));
         }
         let mut answer = Map::new();
-        let (connectors, streams) = connectors(context, db, catalog, reached, detail)?;
+        let (connectors, streams) = connectors(context, db, catalog, &reached, detail)?;
         if compact || stream.is_some() {
             answer.insert("connector_count".to_owned(), connectors.len().into());
             answer.insert("stream_count".to_owned(), streams.into());
@@ -121,7 +121,7 @@ fn connectors(
     context: &Context<'_>,
     db: &Sqlite,
     catalog: &Catalog,
-    reached: Vec<Access>,
+    reached: &[Access],
     detail: Detail,
 ) -> Result<(Vec<Value>, usize), ApiError> {
     let mut found = Vec::new();

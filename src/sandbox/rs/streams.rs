@@ -98,23 +98,19 @@ pub fn connectors(context: &Context<'_>) -> Result<Value, ApiError> {
                     "expand": !super::records::relations(context, catalog, first).is_empty(),
                 }),
             );
-            let known = data.iter_mut().find(|known| known["connector_key"] == connector.key.as_str());
-            let entry = match known {
-                Some(known) => known,
-                None => {
-                    data.push(json!({
-                        "object": "connector",
-                        "source": { "id": connector.id, "kind": "connector" },
-                        "connector_key": connector.key,
-                        "connector_id": connector.key,
-                        "stream_count": 0,
-                        "streams": [],
-                    }));
-                    let Some(last) = data.last_mut() else { continue };
-                    last
-                }
-            };
-            if let Some(streams) = entry["streams"].as_array_mut() {
+            if !data.iter().any(|known| known["connector_key"] == connector.key.as_str()) {
+                data.push(json!({
+                    "object": "connector",
+                    "source": { "id": connector.id, "kind": "connector" },
+                    "connector_key": connector.key,
+                    "connector_id": connector.key,
+                    "streams": [],
+                }));
+            }
+            // The groups of a connector follow each other: it is the last.
+            if let Some(entry) = data.last_mut()
+                && let Some(streams) = entry["streams"].as_array_mut()
+            {
                 streams.push(Value::Object(row));
                 entry["stream_count"] = streams.len().into();
             }
