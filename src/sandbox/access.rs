@@ -3,7 +3,7 @@
 //! An [`Access`] is one stream of one connection as a grant lets it be seen. Only [`reach`] makes one,
 //! and everything that reads records takes one: rows that it does not cover are never selected, and
 //! a row's data leaves a [`Row`] only through the access's projection. The two halves of the rule,
-//! SQL for what is stored now and [`Access::covers`] for what was stored before, stand side by side.
+//! SQL for what is stored now and `Access::covers` for what was stored before, stand side by side.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
