@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{check_expand, json_len, list_parameter, meta_lines, next_page, stream_argument, text_of};
 use crate::mcp::ToolAnswer;
@@ -11,6 +11,7 @@ use crate::mcp::catalog::{StreamFacts, facts_for};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call, Record, RecordRef};
 use crate::mcp::evidence::{Bounds, cut, envelope, line, rows as row_text};
+use crate::mcp::id::RecordId;
 use crate::mcp::pages::{self, Listing, Order, Page, Row, Shape};
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -39,6 +40,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     listing.order = order(&arguments, known.as_deref().map_or(&[], Vec::as_slice));
     let fields = arguments.texts("fields")?.unwrap_or_default();
     let shape = RecordShape {
+        stream: &stream,
         fields: &fields,
         identity: known
             .iter()
@@ -103,7 +105,22 @@ fn order(arguments: &Arguments, facts: &[StreamFacts]) -> Option<Order> {
     Some(Order { field, is_descending: text("order") != Some("asc") })
 }
 
+/// The rows' handles, for the structured view, whose records are as the resource server sent them: there
+/// where a handle is not simply `connection_id/stream:id`, so that a reader could not put it together.
+fn ids(rows: &[Row], stream: &str) -> Option<Vec<String>> {
+    let ids = rows.iter().map(|row| row_text::record_id(row, stream)).collect::<Option<Vec<_>>>()?;
+    let is_plain = |id: &RecordId| {
+        let connection = id.connection.as_deref().unwrap_or("");
+        id.handle().is_none_or(|handle| handle == format!("{connection}/{}:{}", id.stream, id.record))
+    };
+    if ids.iter().all(is_plain) {
+        return None;
+    }
+    Some(ids.iter().map(|id| id.handle().unwrap_or_default()).collect())
+}
+
 struct RecordShape<'a> {
+    stream: &'a str,
     fields: &'a [&'a str],
     identity: Vec<String>,
     bounds: Bounds,
@@ -125,9 +142,12 @@ impl Shape for RecordShape<'_> {
 
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
         let mut left = row_budget(self.arguments, body, self.bounds);
+        let ids = ids(rows, self.stream);
         rows.iter()
-            .take_while(|row| {
-                let size = json_len(row) + 1;
+            .enumerate()
+            .take_while(|(at, row)| {
+                let id = ids.as_ref().map_or(0, |ids| json_len(&ids[*at]) + 1);
+                let size = json_len(row) + 1 + id;
                 let fits = size <= left;
                 left = left.saturating_sub(size);
                 fits
@@ -159,8 +179,12 @@ fn render(
         ladder.extend(cut_row(row, stream, budget));
     }
     let text = text(stream, &body, &rows, facts, next.as_ref(), &ladder, bounds.text);
+    let ids = ids(&rows, stream);
     body.insert("data".into(), Value::Array(rows.into_iter().map(Value::Object).collect()));
     let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
+    if let Some(ids) = ids {
+        structured.insert("ids".into(), json!(ids));
+    }
     if let Some(next) = &next {
         structured.insert("next".into(), next.to_json());
     }
@@ -226,4 +250,21 @@ fn text(
     text.push_str(&tail);
     text.truncate(text.trim_end().len());
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str) -> Row {
+        let row = json!({"object": "record", "id": id, "stream": "s", "connection_id": "c", "data": {}});
+        row.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn r3_14_handles_that_a_reader_could_not_put_together_are_given() {
+        assert_eq!(ids(&[row("a"), row("b:1"), row(r#"["x","y"]"#)], "s"), None);
+        let given = ids(&[row("a"), row("2024/01")], "s");
+        assert_eq!(given, Some(vec!["c/s:a".to_owned(), "c/s:2024%2F01".to_owned()]));
+    }
 }
