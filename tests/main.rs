@@ -5,6 +5,7 @@
 mod connect;
 mod docs;
 mod inspect;
+mod journeys;
 mod replay;
 mod sandbox;
 mod stdio;
