@@ -9,3 +9,4 @@ mod replay;
 mod sandbox;
 mod stdio;
 mod support;
+mod tools;
