@@ -10,3 +10,4 @@ mod replay;
 mod sandbox;
 mod stdio;
 mod support;
+mod tools;
