@@ -22,6 +22,9 @@ _pdpp() {
             pdpp,connect)
                 cmd="pdpp__subcmd__connect"
                 ;;
+            pdpp,demo)
+                cmd="pdpp__subcmd__demo"
+                ;;
             pdpp,help)
                 cmd="pdpp__subcmd__help"
                 ;;
@@ -40,6 +43,9 @@ _pdpp() {
             pdpp__subcmd__help,connect)
                 cmd="pdpp__subcmd__help__subcmd__connect"
                 ;;
+            pdpp__subcmd__help,demo)
+                cmd="pdpp__subcmd__help__subcmd__demo"
+                ;;
             pdpp__subcmd__help,help)
                 cmd="pdpp__subcmd__help__subcmd__help"
                 ;;
@@ -52,6 +58,9 @@ _pdpp() {
             pdpp__subcmd__help,sandbox)
                 cmd="pdpp__subcmd__help__subcmd__sandbox"
                 ;;
+            pdpp__subcmd__help__subcmd__mcp,call)
+                cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__call"
+                ;;
             pdpp__subcmd__help__subcmd__mcp,inspect)
                 cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__inspect"
                 ;;
@@ -61,6 +70,9 @@ _pdpp() {
             pdpp__subcmd__help__subcmd__sandbox,import)
                 cmd="pdpp__subcmd__help__subcmd__sandbox__subcmd__import"
                 ;;
+            pdpp__subcmd__mcp,call)
+                cmd="pdpp__subcmd__mcp__subcmd__call"
+                ;;
             pdpp__subcmd__mcp,help)
                 cmd="pdpp__subcmd__mcp__subcmd__help"
                 ;;
@@ -69,6 +81,9 @@ _pdpp() {
                 ;;
             pdpp__subcmd__mcp,serve)
                 cmd="pdpp__subcmd__mcp__subcmd__serve"
+                ;;
+            pdpp__subcmd__mcp__subcmd__help,call)
+                cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__call"
                 ;;
             pdpp__subcmd__mcp__subcmd__help,help)
                 cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__help"
@@ -98,7 +113,7 @@ _pdpp() {
 
     case "${cmd}" in
         pdpp)
-            opts="-h -V --cache-dir --help --version connect completions man mcp sandbox help"
+            opts="-h -V --cache-dir --log-level --help --version demo connect completions man mcp sandbox help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -106,6 +121,10 @@ _pdpp() {
             case "${prev}" in
                 --cache-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -116,7 +135,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__completions)
-            opts="-h -V --cache-dir --help --version bash elvish fish powershell zsh"
+            opts="-h -V --cache-dir --log-level --help --version bash elvish fish powershell zsh"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -124,6 +143,10 @@ _pdpp() {
             case "${prev}" in
                 --cache-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -134,7 +157,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__connect)
-            opts="-h -V --no-browser --source --instance --json --cache-dir --help --version"
+            opts="-h -V --no-browser --source --instance --json --cache-dir --log-level --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -152,6 +175,36 @@ _pdpp() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__demo)
+            opts="-h -V --full --seed --cache-dir --log-level --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -160,7 +213,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help)
-            opts="connect completions man mcp sandbox help"
+            opts="demo connect completions man mcp sandbox help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -188,6 +241,20 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__connect)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__demo)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -230,8 +297,22 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__mcp)
-            opts="serve inspect"
+            opts="serve inspect call"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__mcp__subcmd__call)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -300,7 +381,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__man)
-            opts="-h -V --cache-dir --help --version"
+            opts="-h -V --cache-dir --log-level --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -308,6 +389,10 @@ _pdpp() {
             case "${prev}" in
                 --cache-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -318,7 +403,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp)
-            opts="-h -V --cache-dir --help --version serve inspect help"
+            opts="-h -V --cache-dir --log-level --help --version serve inspect call help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -326,6 +411,48 @@ _pdpp() {
             case "${prev}" in
                 --cache-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp__subcmd__call)
+            opts="-h -V --view --json --provider --grant --max-result-bytes --cache-dir --log-level --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --view)
+                    COMPREPLY=($(compgen -W "text structured" -- "${cur}"))
+                    return 0
+                    ;;
+                --provider)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grant)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-result-bytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -336,8 +463,22 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__help)
-            opts="serve inspect help"
+            opts="serve inspect call help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp__subcmd__help__subcmd__call)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -392,7 +533,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__inspect)
-            opts="-h -V --json --budget --cache-dir --help --version"
+            opts="-h -V --json --budget --cache-dir --log-level --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -406,6 +547,10 @@ _pdpp() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -414,7 +559,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__serve)
-            opts="-h -V --provider --grant --max-result-bytes --cache-dir --help --version"
+            opts="-h -V --provider --grant --max-result-bytes --cache-dir --log-level --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -436,6 +581,10 @@ _pdpp() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -444,7 +593,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__sandbox)
-            opts="-h -V --listen --data-dir --seed --core --auto-approve --json --cache-dir --help --version import help"
+            opts="-h -V --listen --data-dir --seed --core --auto-approve --json --cache-dir --log-level --help --version import help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -464,6 +613,10 @@ _pdpp() {
                     ;;
                 --cache-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -516,7 +669,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__sandbox__subcmd__import)
-            opts="-h -V --connector --connection --name --data-dir --cache-dir --help --version"
+            opts="-h -V --connector --connection --name --data-dir --cache-dir --log-level --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -540,6 +693,10 @@ _pdpp() {
                     ;;
                 --cache-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_pdpp_global_optspecs
-    string join \n cache-dir= h/help V/version
+    string join \n cache-dir= log-level= h/help V/version
 end
 
 function __fish_pdpp_needs_command
@@ -25,51 +25,128 @@ function __fish_pdpp_using_subcommand
 end
 
 complete -c pdpp -n "__fish_pdpp_needs_command" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_needs_command" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
 complete -c pdpp -n "__fish_pdpp_needs_command" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_needs_command" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "demo" -d 'See it work: a provider, a grant and an agent\'s five questions, on this machine, in a few seconds'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "mcp" -d 'Offer the granted data to an MCP host'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l seed -d 'Which made-up life the provider holds' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l full -d 'Show every answer whole, instead of its first lines'
+complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l source -d 'Ask for this source, where the provider has several' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l instance -d 'Ask for this configured instance of the source (repeatable)' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l no-browser -d 'Only print the approval URL; open no browser'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l json -d 'Print the result, or the failure, as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand man" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand man" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect help" -s h -l help -d 'Print help'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect help" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l provider -d 'Serve only the grants of this provider' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l grant -d 'Serve only this grant' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l max-result-bytes -d 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l budget -d 'Fail (exit code 1) if the tools array is larger than this' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l json -d 'Print one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l view -d 'Show only one view' -r -f -a "text\t''
+structured\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l provider -d 'Serve only the grants of this provider' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l grant -d 'Serve only this grant' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l max-result-bytes -d 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l json -d 'Print the whole result as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l listen -d 'Where to listen: a loopback address; port 0 takes a free one' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l data-dir -d 'Keep data, grants and clients in this directory [default: in memory]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l seed -d 'Which fictional life to fill a new store with; the same number makes the same one' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l core -d 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l auto-approve -d 'Approve every request without asking anybody; for tests'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l json -d 'Tell where it is as one line of JSON on stdout: {"url":…,"pid":…}'
@@ -82,16 +159,24 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subco
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l name -d 'What to call a new account' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l data-dir -d 'The sandbox\'s directory' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp sandbox help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp sandbox help" -f -a "completions" -d 'Print a shell completion script'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp sandbox help" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp sandbox help" -f -a "mcp" -d 'Offer the granted data to an MCP host'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp sandbox help" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from connect completions man mcp sandbox help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "demo" -d 'See it work: a provider, a grant and an agent\'s five questions, on this machine, in a few seconds'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "completions" -d 'Print a shell completion script'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "mcp" -d 'Offer the granted data to an MCP host'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from sandbox" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'

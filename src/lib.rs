@@ -1,8 +1,41 @@
 //! `pdpp` lets an AI agent read a person's data through a grant that the person approved.
 //!
 //! # The house
+//!
+//! - [`cmd`]: one file a command, its clap arguments and one `run`; no HTTP, no JSON-RPC, no files.
+//! - [`provider`]: a PDPP provider as its client sees it: its URL, discovery (RFC 9728, RFC 8414), the ways
+//!   to a grant, the resource server.
+//! - [`cache`]: a credential's life on this machine: an index without secrets, a secret store, the choice
+//!   of what to serve.
+//! - [`mcp`]: the tool core. [`mcp::surface`] is what a host is told, [`mcp::source`] what a tool reads from,
+//!   [`mcp::pages`] the one cursor over it, [`mcp::tools`] a file a tool, [`mcp::evidence`] how an answer
+//!   is shown; [`mcp::stdio`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
+//! - [`sandbox`]: an embedded provider with a made-up life in it. It shares nothing with [`provider`], so
+//!   that a test of one against the other proves something.
 //! - [`error`], [`text`], [`ui`], [`fs`]: one error, safe text, the one writer, private files.
-//! - [`sandbox`]: an embedded provider with fictional data; shares nothing with [`provider`].
+//!
+//! Arrows go one way: `cmd → {sandbox, mcp, provider, cache} → {ui, text, fs, error}`. [`mcp`] gets a bearer
+//! through one function ([`mcp::source::BearerSource`]) and knows no cache.
+//!
+//! # What always holds
+//!
+//! Each line has a test; its name is behind it.
+//!
+//! - Nothing but the transport writes stdout while serving; no `print!`, `exit` or `unwrap` outside
+//!   tests: the lints refuse them (`tests/stdio`, `Cargo.toml`).
+//! - No code path reads an owner token: [`cache::owner`] looks at names of variables, never at a value; a
+//!   cached credential of that kind is refused ([`cache::select`]).
+//! - [`mcp`] never writes: to a provider, to a host's config, to the cache (`tests/replay`: every request is a `GET`).
+//! - A secret has no `Display`, a redacting `Debug`, and one greppable way out ([`cache::secret`]).
+//! - The start of `mcp serve` touches its arguments, one small index file and stdin: no keyring, name look-up,
+//!   TLS or directory walk before `initialize` is answered (`benches/start.rs`).
+//! - A bearer goes to the provider it was issued for: scheme, host, port and path
+//!   ([`provider::rs::ForeignQueryBase`], [`provider::url::ProviderUrl::covers`]).
+//! - A text from outside is data: never a format string, a path, a command or an instruction
+//!   ([`text`], [`mcp::evidence::line`]).
+//! - A result is bounded before it is built, not cut after ([`mcp::pages`], [`mcp::evidence::Bounds`]).
+//! - A process killed while it writes leaves the cache as it was before or after ([`fs`], [`cache`]).
+
 pub mod cache;
 pub mod cmd;
 pub mod error;

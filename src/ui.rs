@@ -119,6 +119,39 @@ impl Drop for Progress {
     }
 }
 
+/// Sends log events to stderr, from `level` up. The SDK's are kept at errors: it logs whole requests and
+/// results below that. A second call changes nothing.
+pub fn log_to_stderr(level: tracing::Level) {
+    use tracing_subscriber::filter::Targets;
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::util::SubscriberInitExt as _;
+    let layer = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
+        .with_target(false)
+        .without_time()
+        .with_writer(|| EscapedStderr);
+    let ours = Targets::new().with_target("pdpp", level);
+    let _ = tracing_subscriber::registry().with(layer).with(ours).try_init();
+}
+
+/// stderr for log events: one line each, nothing hidden in it.
+struct EscapedStderr;
+
+impl Write for EscapedStderr {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let event = String::from_utf8_lossy(bytes);
+        let line = format!("{}\n", text::one_line(event.trim_end_matches('\n')));
+        #[allow(clippy::disallowed_methods, reason = "the one writer")]
+        let mut stderr = std::io::stderr();
+        let _ = stderr.write_all(line.as_bytes());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// `json` (already valid JSON) with every hidden character as a `\u` escape: still the same JSON.
 pub fn json_ascii_controls(json: &str) -> std::borrow::Cow<'_, str> {
     use std::fmt::Write as _;

@@ -39,6 +39,34 @@ pub struct Global {
     /// Where credentials are kept [default: the platform's data directory, e.g. ~/.local/share/pdpp]
     #[arg(long, global = true, value_name = "DIR", env = "PDPP_CACHE_DIR", hide_env_values = true)]
     pub cache_dir: Option<std::path::PathBuf>,
+
+    /// How much to log to stderr; never a secret or record data
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", hide_possible_values = true)]
+    pub log_level: LogLevel,
+}
+
+/// How much is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl LogLevel {
+    const fn level(self) -> Option<tracing::Level> {
+        Some(match self {
+            Self::Off => return None,
+            Self::Error => tracing::Level::ERROR,
+            Self::Warn => tracing::Level::WARN,
+            Self::Info => tracing::Level::INFO,
+            Self::Debug => tracing::Level::DEBUG,
+            Self::Trace => tracing::Level::TRACE,
+        })
+    }
 }
 
 impl Global {
@@ -70,6 +98,9 @@ pub enum Command {
 /// # Errors
 /// What the command failed with; the caller says it and picks the exit code from its kind.
 pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
+    if let Some(level) = cli.global.log_level.level() {
+        crate::ui::log_to_stderr(level);
+    }
     match cli.command {
         Command::Demo(args) => demo::run(&args, ui),
         Command::Connect(args) => connect::run(&args, &cli.global, ui),

@@ -178,7 +178,7 @@ impl Signals {
 }
 
 fn run_import(args: &ImportArgs, ui: &Ui) -> Result<u8> {
-    let bar = ui.is_interactive().then(|| indicatif::ProgressBar::new_spinner());
+    let bar = ui.is_interactive().then(indicatif::ProgressBar::new_spinner);
     let import = Import {
         data_dir: &args.data_dir,
         file: &args.file,

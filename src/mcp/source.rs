@@ -75,7 +75,12 @@ impl Source {
     pub async fn get(&self, read: &Read) -> Result<Envelope, ToolError> {
         self.check_wait()?;
         let bearer = self.bearer().await?;
-        self.rs.get(&bearer, read).await.map_err(|error| self.explain(&error, read))
+        let started = Instant::now();
+        let answer = self.rs.get(&bearer, read).await;
+        // The route alone: parameters and bodies are the person's.
+        let outcome = answer.as_ref().map_or_else(RsError::outcome, |_| "ok");
+        tracing::debug!(route = read.segments.first(), outcome, ms = started.elapsed().as_millis(), "read");
+        answer.map_err(|error| self.explain(&error, read))
     }
 
     /// Reads a blob.
@@ -160,6 +165,24 @@ impl Source {
             let wait = Duration::from_secs(seconds).min(MOST_WAIT);
             *self.not_before.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + wait);
         }
-        rs_error::explain(error, read, &self.provider)
+        let stream = match read.segments.as_slice() {
+            [streams, stream, ..] if streams == "streams" => Some(stream.as_str()),
+            _ => None,
+        };
+        // What the provider does not say of a candidate and is known here already; nothing is probed (R5.3).
+        let facts = stream.and_then(|stream| self.catalog.get(stream, None));
+        rs_error::explain(error, read, &self.provider).complete_candidates(|candidate| {
+            if candidate.grant_id.is_none() {
+                candidate.grant_id.clone_from(&self.grant_id);
+            }
+            let known = facts.iter().flat_map(|facts| facts.iter());
+            for facts in
+                known.filter(|facts| facts.connections.iter().any(|(id, _)| *id == candidate.connection_id))
+            {
+                if candidate.connector_key.is_none() {
+                    candidate.connector_key.clone_from(&facts.connector_key);
+                }
+            }
+        })
     }
 }

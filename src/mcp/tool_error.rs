@@ -85,6 +85,13 @@ impl ToolError {
         self.with("retry_with", "connection_id")
     }
 
+    /// Fills in what is known of each candidate.
+    #[must_use]
+    pub fn complete_candidates(mut self, complete: impl Fn(&mut Candidate)) -> Self {
+        self.0.candidates.iter_mut().for_each(complete);
+        self
+    }
+
     /// The stable code.
     pub fn code(&self) -> &str {
         &self.0.code

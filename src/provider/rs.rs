@@ -125,6 +125,17 @@ pub enum RsError {
     },
 }
 
+impl RsError {
+    /// How the read ended, for the log.
+    pub fn outcome(&self) -> &'static str {
+        match self {
+            Self::Refused(_) => "refused",
+            Self::Http(error) => error.code(),
+            Self::NotJson { .. } => "provider_answer_broken",
+        }
+    }
+}
+
 /// An error body of the RS: `{error:{type, code, message, param?, request_id, …}}`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {

@@ -3,7 +3,7 @@
 //! An [`Access`] is one stream of one connection as a grant lets it be seen. Only [`reach`] makes one,
 //! and everything that reads records takes one: rows that it does not cover are never selected, and
 //! a row's data leaves a [`Row`] only through the access's projection. The two halves of the rule,
-//! SQL for what is stored now and [`Access::covers`] for what was stored before, stand side by side.
+//! SQL for what is stored now and `Access::covers` for what was stored before, stand side by side.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -581,28 +581,9 @@ impl Access {
         let ranked = found
             .into_iter()
             .take(RANKED_WINDOW)
-            .map(|row| Hit { score: self.score(query, &row, &lexical), row })
+            .map(|row| Hit { score: score(query, &row, &lexical), row })
             .collect();
         Ok(Hits { ranked, truncated })
-    }
-
-    fn score(&self, query: &tokens::Query, row: &Row, lexical: &[(usize, &Field)]) -> f64 {
-        const SATURATION: f64 = 1.2;
-        const LENGTH_WEIGHT: f64 = 0.75;
-        const USUAL_WORDS: f64 = 60.0;
-        let fields = super::store::Fields::parse(&row.data);
-        let mut score = 0.0_f64;
-        for (_, field) in lexical {
-            let Some(text) = fields.text(&field.name) else { continue };
-            let (found, words) = query.matches(&text);
-            #[allow(clippy::cast_precision_loss, reason = "counts of words in one text")]
-            let (count, words) = (found.len() as f64, words as f64);
-            let length = 1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * words / USUAL_WORDS;
-            let weight = if field.role.as_deref() == Some("primary-title") { 1.5 } else { 1.0 };
-            score -= weight * count * (SATURATION + 1.0) / (count + SATURATION * length);
-        }
-        // Rounded, so that it is the same on every machine.
-        (score * 1e6).round() / 1e6
     }
 
     /// The text of a granted field of a row, as far as it is one.
@@ -670,6 +651,26 @@ impl Filter {
         let _ = write!(self.sql, " AND {left} {operator} ?");
         self.params.extend([path.into(), right]);
     }
+}
+
+/// See [`Access::search`]. Lower is better.
+fn score(query: &tokens::Query, row: &Row, lexical: &[(usize, &Field)]) -> f64 {
+    const SATURATION: f64 = 1.2;
+    const LENGTH_WEIGHT: f64 = 0.75;
+    const USUAL_WORDS: f64 = 60.0;
+    let fields = super::store::Fields::parse(&row.data);
+    let mut score = 0.0_f64;
+    for (_, field) in lexical {
+        let Some(text) = fields.text(&field.name) else { continue };
+        let (found, words) = query.matches(&text);
+        #[allow(clippy::cast_precision_loss, reason = "counts of words in one text")]
+        let (count, words) = (found.len() as f64, words as f64);
+        let length = 1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * words / USUAL_WORDS;
+        let weight = if field.role.as_deref() == Some("primary-title") { 1.5 } else { 1.0 };
+        score -= weight * count * (SATURATION + 1.0) / (count + SATURATION * length);
+    }
+    // Rounded, so that it is the same on every machine.
+    (score * 1e6).round() / 1e6
 }
 
 fn count(row: &SqlRow<'_>, at: usize) -> rusqlite::Result<u64> {

@@ -5,6 +5,7 @@
 //! process leaves the store as it was.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
@@ -328,7 +329,7 @@ impl Bad {
         message.push_str(&self.named.join("\n"));
         let more = self.count - self.named.len() as u64;
         if more > 0 {
-            message.push_str(&format!("\n  and {more} more"));
+            let _ = write!(message, "\n  and {more} more");
         }
         Err(Error::failed("import_bad_lines", message))
     }

@@ -43,6 +43,7 @@ pub struct Stream {
 }
 
 /// A top-level field.
+#[allow(clippy::struct_excessive_bools, reason = "declared one by one, each on its own")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
     /// Its name.

@@ -129,7 +129,10 @@ impl App {
     pub fn answer(&self, request: &Request) -> Reply {
         let answered = self.route(request).unwrap_or_else(|error| error.reply(request));
         let mut reply = answered.with("request-id", request.request_id.clone());
-        if request.path.starts_with("/v1") || request.path.starts_with("/.well-known/oauth-protected") {
+        let of_resource_server = request.path == "/"
+            || request.path.starts_with("/v1")
+            || request.path.starts_with("/.well-known/oauth-protected");
+        if of_resource_server {
             reply = reply.with("pdpp-version", wire::VERSION);
         }
         reply
@@ -293,7 +296,7 @@ async fn serve(
         let _ = closing.send(());
     });
     tokio::select! {
-        served = async { server.await } => served,
+        done = async { server.await } => done,
         // A client that keeps its connection open does not keep the process.
         () = async {
             let _ = closed.await;
@@ -343,17 +346,11 @@ async fn handle(
         );
         return response(reply);
     }
-    match axum::body::to_bytes(body, MAX_BODY).await {
-        Ok(body) => request.body = body.into(),
-        Err(_) => {
-            let reply = refused(
-                &request,
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "payload_too_large",
-                "The body is too large",
-            );
-            return response(reply);
-        }
+    if let Ok(body) = axum::body::to_bytes(body, MAX_BODY).await {
+        request.body = body.into();
+    } else {
+        let too_large = StatusCode::PAYLOAD_TOO_LARGE;
+        return response(refused(&request, too_large, "payload_too_large", "The body is too large"));
     }
     let answered = tokio::task::spawn_blocking(move || app.answer(&request)).await;
     response(
@@ -391,10 +388,10 @@ fn kept(dir: Option<&PrivateDir>, name: &str, make: impl FnOnce() -> Result<Stri
     match dir.read(name, 4096) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).trim().to_owned()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let made = make()?;
-            dir.write(name, format!("{made}\n").as_bytes())
+            let new = make()?;
+            dir.write(name, format!("{new}\n").as_bytes())
                 .map_err(|error| data_dir_failed("write to", error))?;
-            Ok(made)
+            Ok(new)
         }
         Err(error) => Err(data_dir_failed("read", error)),
     }

@@ -21,8 +21,8 @@ use super::{seed, time, tokens};
 /// Changes when the tables do: a data directory of another version is refused.
 const SCHEMA_VERSION: i64 = 1;
 
-/// How long a writer waits for another process's, in seconds: an import can take a while.
-const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);
+/// How long a writer waits for another process's: an import can take a while.
+const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(1);
 
 const TABLES: &str = "
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -368,7 +368,7 @@ pub struct Ingest<'a> {
 
 #[derive(Clone)]
 struct Slot {
-    slot: i64,
+    number: i64,
     stream: Arc<Stream>,
     foreign_keys: Arc<[String]>,
     /// Inserts into the stream's full-text index, where it has one.
@@ -469,7 +469,7 @@ impl<'a> Ingest<'a> {
         self.slots.insert(
             stream.name.clone(),
             Slot {
-                slot,
+                number: slot,
                 stream: Arc::clone(stream),
                 foreign_keys: foreign_keys.into_iter().collect(),
                 index: index.map(|(_, insert)| insert.into()),
@@ -495,7 +495,7 @@ impl<'a> Ingest<'a> {
                 "{stream} is no stream of this source"
             )));
         };
-        let slot = place.slot;
+        let slot = place.number;
         let before = self
             .tx
             .prepare_cached("SELECT rid, seq, consent_ms, data FROM record WHERE slot = ?1 AND key = ?2")?
@@ -567,14 +567,14 @@ impl<'a> Ingest<'a> {
                     .prepare_cached(
                         "INSERT OR IGNORE INTO foreign_key (slot, field, value, rid) VALUES (?1, ?2, ?3, ?4)",
                     )?
-                    .execute(params![place.slot, field, value, rid])?;
+                    .execute(params![place.number, field, value, rid])?;
             }
         }
         for field in place.stream.fields.iter().filter(|field| field.kind == Kind::Blob) {
             if let Some(blob) = fields.blob_id(&field.name) {
                 self.tx
                     .prepare_cached("INSERT OR IGNORE INTO blob_reference (blob_id, slot, key, field) VALUES (?1, ?2, ?3, ?4)")?
-                    .execute(params![blob, place.slot, key, field.name])?;
+                    .execute(params![blob, place.number, key, field.name])?;
             }
         }
         Ok(())

@@ -87,7 +87,8 @@ impl Query {
     /// the text has.
     pub fn matches(&self, text: &str) -> (Vec<Range<usize>>, usize) {
         // Only words of the query are kept, with their number in the text.
-        let (mut words, mut count): (Vec<(usize, Range<usize>, &str)>, usize) = (Vec::new(), 0);
+        let mut words: Vec<(usize, Range<usize>, &str)> = Vec::new();
+        let mut count = 0;
         each_word(text, |place, word| {
             if let Some(known) = self.phrases.iter().flatten().find(|known| *known == word) {
                 words.push((count, place, known));

@@ -552,6 +552,31 @@ pub fn schema_is_verbatim(answer: &Answer, sent: &Value) -> Differences {
     found
 }
 
+/// Whether the structured schema is the provider's own, but for the capabilities that a field does not
+/// have, and says so.
+pub fn schema_is_whole_but_for_noes(answer: &Answer, sent: &Value) -> bool {
+    fn without_noes(value: &Value) -> Value {
+        match value {
+            Value::Object(map) => map
+                .iter()
+                .map(|(key, value)| (key.clone(), without_noes(value)))
+                .filter(|(key, value)| {
+                    let is_no = value["declared"] == false && value["usable"] == false;
+                    let is_empty =
+                        ["aggregation", "schema"].contains(&key.as_str()) && *value == serde_json::json!({});
+                    !is_no && !is_empty
+                })
+                .collect(),
+            Value::Array(list) => list.iter().map(without_noes).collect(),
+            other => other.clone(),
+        }
+    }
+    let mut found = Differences::default();
+    let (ours, theirs) = (without_noes(&answer.structured["data"]), without_noes(sent));
+    verbatim(&mut found, "data", &ours, &theirs, &complete);
+    found.0.is_empty() && answer.text.contains("are left out")
+}
+
 /// An RS refusal: code, message, param and request id in the text; the same in the structured view
 /// where there is one (R5.1, R5.2).
 pub fn refusal(answer: &Answer, sent: &Value) -> Differences {

@@ -268,7 +268,7 @@ fn a_pushed_request_names_its_source() {
     let uri = pushed.json()["request_uri"].clone();
     let attempt = post(app, "/agent-connect", &json!({ "client_id": client_id, "request_uri": uri })).json();
     let page = Page::open(app, attempt["approval_url"].as_str().unwrap());
-    assert!(!page.html.contains("Personal mail") && page.html.contains("from 2026-01-01"));
+    assert!(!page.html.contains("Personal mail") && page.html.contains("only those from 2026-01-01 on"));
     assert_eq!(page.send(app, "approve", &page.fields()).status, 303);
     let grant = poll(app, &attempt).json()["grant"].clone();
     assert_eq!(grant["source"], json!({ "kind": "connector", "id": mail }));

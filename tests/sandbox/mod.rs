@@ -169,15 +169,11 @@ pub fn walk(app: &App, token: &str, target: &str) -> (Vec<Value>, usize) {
         rows.extend(body["data"].as_array().unwrap().iter().cloned());
         pages += 1;
         assert!(pages < 1000, "{target} does not end");
-        match body["links"]["next"].as_str() {
-            Some(link) => {
-                assert_eq!(body["has_more"], true);
-                next = link.to_owned();
-            }
-            None => {
-                assert_eq!(body["has_more"], false);
-                return (rows, pages);
-            }
+        let link = body["links"]["next"].as_str();
+        assert_eq!(body["has_more"], link.is_some());
+        match link {
+            Some(link) => link.clone_into(&mut next),
+            None => return (rows, pages),
         }
     }
 }

@@ -5,8 +5,10 @@ use clap::Subcommand;
 use crate::error::Result;
 use crate::ui::Ui;
 
+pub mod call;
 pub mod inspect;
 pub mod serve;
+mod which;
 
 /// Offer the granted data to an MCP host
 #[derive(Debug, clap::Args)]
@@ -20,6 +22,7 @@ pub struct Args {
 pub enum Command {
     Serve(serve::Args),
     Inspect(inspect::Args),
+    Call(call::Args),
 }
 
 /// Runs the subcommand.
@@ -30,5 +33,6 @@ pub fn run(args: &Args, global: &super::Global, ui: &Ui) -> Result<u8> {
     match &args.command {
         Command::Serve(args) => serve::run(args, global, ui),
         Command::Inspect(args) => inspect::run(args, ui),
+        Command::Call(args) => call::run(args, global, ui),
     }
 }

@@ -30,7 +30,12 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     check_expand(core, &arguments, &stream, connection.as_deref()).await?;
 
     let source = core.source();
-    let known = source.known_facts(&stream, connection.as_deref());
+    // Which fields identify a record has to be known before others are taken out (R3.13).
+    let known = if arguments.has("fields") {
+        Some(source.facts(&stream, connection.as_deref()).await)
+    } else {
+        source.known_facts(&stream, connection.as_deref())
+    };
     listing.order = order(&arguments, known.as_deref().map_or(&[], Vec::as_slice));
     let fields = arguments.texts("fields")?.unwrap_or_default();
     let shape = RecordShape {

@@ -208,7 +208,10 @@ async fn full(
                 "repeat the call with one of these connection_id values",
             )
             .with("param", "connection_id")
-            .choose_from(candidates));
+            .choose_from(candidates)
+            .complete_candidates(|candidate| {
+                candidate.grant_id = core.source().grant_id().map(str::to_owned);
+            }));
         }
     }
     let read = Read::of(["schema"])

@@ -86,16 +86,15 @@ pub fn begin(app: &App, request: &Request) -> Result<Reply, ApiError> {
 /// A request without a source: the owner is shown all of them and picks.
 fn whole_provider(app: &App, request: &Request, body: &Map<String, Value>) -> Result<String, ApiError> {
     let text = |name: &str| body.get(name).and_then(Value::as_str);
-    let client_id = match text("client_id") {
-        Some(client_id) => client_id.to_owned(),
-        None => {
-            let name = text("client_name").filter(|name| clients::is_name(name)).ok_or_else(|| {
-                ApiError::invalid("client_id or client_name is required").param("client_id")
-            })?;
-            let mut metadata = Map::new();
-            metadata.insert("client_name".to_owned(), name.into());
-            clients::add(app, &metadata)?
-        }
+    let client_id = if let Some(client_id) = text("client_id") {
+        client_id.to_owned()
+    } else {
+        let name = text("client_name")
+            .filter(|name| clients::is_name(name))
+            .ok_or_else(|| ApiError::invalid("client_id or client_name is required").param("client_id"))?;
+        let mut metadata = Map::new();
+        metadata.insert("client_name".to_owned(), name.into());
+        clients::add(app, &metadata)?
     };
     let (name, wish) = app.store.read(|db, catalog| {
         Ok::<_, ApiError>((clients::name_of(db, &client_id)?, wish::everything(catalog, &request.base)))

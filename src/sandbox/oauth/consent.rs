@@ -338,11 +338,15 @@ fn form(form: &Form<'_>) -> Html {
         .text(&pending.client_id)
         .markup("</code>.</p>\n");
     purpose(&mut main, name, wish);
-    main.markup("<form method=\"post\" action=\"/consent/approve\">\n<input type=\"hidden\" name=\"request_uri\"")
-        .attribute("value", &format!("{URI_PREFIX}{}", form.id))
-        .markup(">\n<input type=\"hidden\" name=\"csrf\"")
-        .attribute("value", &form.csrf)
-        .markup(">\n<section aria-labelledby=\"what\">\n<h2 id=\"what\">What it could read</h2>\n<p>Untick what it should not see.");
+    main.markup(
+        "<form method=\"post\" action=\"/consent/approve\">\n<input type=\"hidden\" name=\"request_uri\"",
+    )
+    .attribute("value", &format!("{URI_PREFIX}{}", form.id))
+    .markup(">\n<input type=\"hidden\" name=\"csrf\"")
+    .attribute("value", &form.csrf)
+    .markup(">\n");
+    limits(&mut main, wish);
+    main.markup("<section aria-labelledby=\"what\">\n<h2 id=\"what\">What it could read</h2>\n<p>Untick what it should not see.");
     if wish.choices.iter().any(|choice| !choice.preselected) {
         main.markup(" The app did not say which account it means: tick the one you want to share.");
     }
@@ -351,7 +355,6 @@ fn form(form: &Form<'_>) -> Html {
         source(&mut main, form, connection, &choices);
     }
     main.markup("</section>\n");
-    limits(&mut main, wish);
     if wish.purpose_code == AI_TRAINING {
         main.markup(
             "<p class=\"training\"><label><input type=\"checkbox\" name=\"ai_training\" value=\"yes\"> I agree that \
@@ -367,21 +370,22 @@ fn form(form: &Form<'_>) -> Html {
 
 fn purpose(main: &mut Html, name: &str, wish: &Wish) {
     main.markup("<section aria-labelledby=\"why\">\n<h2 id=\"why\">What for</h2>\n");
-    if let Some(description) = &wish.purpose_description {
-        main.markup("<blockquote><p>").text(description).markup("</p></blockquote>\n");
-    }
+    match &wish.purpose_description {
+        Some(description) => main
+            .markup("<blockquote><p>")
+            .text(description)
+            .markup("</p></blockquote>\n<p class=\"said\">That is what the app says. Declared purpose: <em>"),
+        None => main.markup("<p>The app did not say.</p>\n<p class=\"said\">Declared purpose: <em>"),
+    };
     let label = match wish.purpose_code.rsplit('/').next() {
         Some(last) if wish.purpose_code.starts_with("https://pdpp.dev/purpose/") => last.replace('_', " "),
         _ => wish.purpose_code.clone(),
     };
-    main.markup("<p class=\"said\">That is what the app says. Declared purpose: <em>")
-        .text(&label)
-        .markup("</em>. It asks for ")
-        .markup(if wish.single_use {
-            "one-time access.</p>\n"
-        } else {
-            "ongoing access until the end you pick below.</p>\n"
-        });
+    main.text(&label).markup("</em>. It asks for ").markup(if wish.single_use {
+        "one-time access.</p>\n"
+    } else {
+        "ongoing access until the end you pick below.</p>\n"
+    });
     if !wish.commitments.is_empty() {
         main.markup("<p class=\"said\"><q>")
             .text(name)
@@ -464,10 +468,10 @@ fn period(main: &mut Html, choice: &Choice) {
     }
     main.markup("<span class=\"count\">");
     if let Some(since) = choice.since {
-        main.markup(" from ").text(&time::format_ms(since)[..10]);
+        main.markup(", only those from ").text(&time::format_ms(since)[..10]).markup(" on");
     }
     if let Some(until) = choice.until {
-        main.markup(" before ").text(&time::format_ms(until)[..10]);
+        main.markup(", only those before ").text(&time::format_ms(until)[..10]);
     }
     main.markup("</span>\n");
 }

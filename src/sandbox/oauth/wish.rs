@@ -19,7 +19,7 @@ pub struct Wish {
     pub source: Source,
     /// A URI.
     pub purpose_code: String,
-    /// In the client's words.
+    /// In the client's words, if it had any.
     pub purpose_description: Option<String>,
     /// Whether one reading session is enough.
     pub single_use: bool,
@@ -133,7 +133,7 @@ pub fn everything(catalog: &Catalog, base: &str) -> Wish {
     Wish {
         source: Source { kind: "provider_native".to_owned(), id: base.to_owned() },
         purpose_code: ASSISTANT.to_owned(),
-        purpose_description: Some("Let an assistant on this computer read what you pick here.".to_owned()),
+        purpose_description: None,
         single_use: false,
         commitments: Vec::new(),
         choices,
@@ -287,7 +287,7 @@ fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
         let fits = |key: &String| match stream.primary_key.len() {
             1 => !key.is_empty(),
             arity => serde_json::from_str::<Vec<String>>(key)
-                .is_ok_and(|parts| parts.len() == arity && Value::from(parts).to_string() == *key),
+                .is_ok_and(|parts| parts.len() == arity && crate::sandbox::seed::list(&parts) == *key),
         };
         if keys.is_empty() || keys.len() > MAX_RESOURCES || !keys.iter().all(fits) {
             return Err(

@@ -30,12 +30,86 @@ const MAX_GROUPS: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Metric {
-    Count,
     Sum,
     Min,
     Max,
     CountDistinct,
 }
+
+/// What is asked for.
+enum Ask<'a> {
+    /// How many records.
+    Count,
+    /// One value, over a field.
+    Value(Metric, &'a str),
+    /// How many records for each value of a field.
+    Groups { field: &'a str, limit: usize },
+    /// How many records for each period of a field.
+    Periods { field: &'a str, granularity: Granularity, zone: jiff::tz::TimeZone, limit: usize },
+}
+
+impl<'a> Ask<'a> {
+    fn read(params: &'a Params) -> Result<Self, ApiError> {
+        let invalid = |param: &str, why: &str| Err(ApiError::invalid(why).param(param));
+        let name = params.one("metric")?.unwrap_or_default();
+        let metric = match name {
+            "count" => None,
+            "sum" => Some(Metric::Sum),
+            "min" => Some(Metric::Min),
+            "max" => Some(Metric::Max),
+            "count_distinct" => Some(Metric::CountDistinct),
+            _ => return invalid("metric", "metric must be one of count, sum, min, max, count_distinct"),
+        };
+        let (field, group_by) = (params.one("field")?, params.one("group_by")?);
+        let (group_by_time, granularity) = (params.one("group_by_time")?, params.one("granularity")?);
+        if group_by.is_some() && group_by_time.is_some() {
+            return Err(ApiError::invalid(
+                "group_by and group_by_time cannot be combined; choose one grouping dimension",
+            ));
+        }
+        if group_by_time.is_some() != granularity.is_some() {
+            return invalid(
+                "granularity",
+                "granularity is required when group_by_time is present, and only then",
+            );
+        }
+        let zone = params.one("time_zone")?;
+        if zone.is_some() && group_by_time.is_none() {
+            return invalid("time_zone", "time_zone is only supported with group_by_time");
+        }
+        let is_grouped = group_by.is_some() || group_by_time.is_some();
+        let limit = params.number("limit")?;
+        if limit.is_some() && !is_grouped {
+            return invalid("limit", "limit is only supported with group_by or group_by_time");
+        }
+        if limit == Some(0) {
+            return invalid("limit", "limit must be at least 1");
+        }
+        let limit = limit.unwrap_or(DEFAULT_GROUPS).min(MAX_GROUPS);
+        match (metric, field) {
+            (Some(_), None) => return invalid("field", &format!("field is required for {name}")),
+            (None, Some(_)) => return invalid("field", "count takes no field"),
+            (Some(_), _) if is_grouped => {
+                return invalid("metric", "Groups can be counted only: use metric=count");
+            }
+            (Some(metric), Some(field)) => return Ok(Self::Value(metric, field)),
+            (None, None) => {}
+        }
+        if let Some(field) = group_by {
+            return Ok(Self::Groups { field, limit });
+        }
+        let (Some(field), Some(granularity)) = (group_by_time, granularity) else { return Ok(Self::Count) };
+        let granularity = Granularity::parse(granularity)?;
+        let name = zone.unwrap_or(UTC);
+        match jiff::tz::TimeZone::get(name) {
+            Ok(zone) => Ok(Self::Periods { field, granularity, zone, limit }),
+            Err(_) => invalid("time_zone", &format!("Unknown time_zone: '{name}'")),
+        }
+    }
+}
+
+/// Where a request does not say.
+const UTC: &str = "UTC";
 
 /// `GET /v1/streams/{stream}/aggregate`
 ///
@@ -43,64 +117,22 @@ enum Metric {
 /// Every refusal.
 pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
     let params = Params::read(context.request, PARAMS)?;
-    let metric = match params.one("metric")? {
-        Some("count") => Metric::Count,
-        Some("sum") => Metric::Sum,
-        Some("min") => Metric::Min,
-        Some("max") => Metric::Max,
-        Some("count_distinct") => Metric::CountDistinct,
-        _ => {
-            return Err(ApiError::invalid("metric must be one of count, sum, min, max, count_distinct")
-                .param("metric"));
-        }
-    };
-    let name = params.one("metric")?.unwrap_or_default();
-    let field = params.one("field")?;
-    if field.is_none() && metric != Metric::Count {
-        return Err(ApiError::invalid(format!("field is required for {name}")).param("field"));
-    }
-    if field.is_some() && metric == Metric::Count {
-        return Err(ApiError::invalid("count takes no field").param("field"));
-    }
-    let (group_by, group_by_time) = (params.one("group_by")?, params.one("group_by_time")?);
-    let granularity = params.one("granularity")?;
-    if group_by.is_some() && group_by_time.is_some() {
-        return Err(ApiError::invalid(
-            "group_by and group_by_time cannot be combined; choose one grouping dimension",
-        ));
-    }
-    if group_by_time.is_some() != granularity.is_some() {
-        return Err(ApiError::invalid(
-            "granularity is required when group_by_time is present, and only then",
-        )
-        .param("granularity"));
-    }
-    let grouped = group_by.or(group_by_time);
-    if grouped.is_some() && metric != Metric::Count {
-        return Err(ApiError::invalid("Groups can be counted only: use metric=count").param("metric"));
-    }
-    let limit = params.number("limit")?;
-    if limit.is_some() && grouped.is_none() {
-        return Err(
-            ApiError::invalid("limit is only supported with group_by or group_by_time").param("limit")
-        );
-    }
-    if limit == Some(0) {
-        return Err(ApiError::invalid("limit must be at least 1").param("limit"));
-    }
-    let limit = limit.unwrap_or(DEFAULT_GROUPS).min(MAX_GROUPS);
-    let granularity = granularity.map(Granularity::parse).transpose()?;
-    let zone_name = params.one("time_zone")?.or(group_by_time.map(|_| "UTC"));
-    if zone_name.is_some() && group_by_time.is_none() {
-        return Err(ApiError::invalid("time_zone is only supported with group_by_time").param("time_zone"));
-    }
-    let zone = match zone_name {
-        None => jiff::tz::TimeZone::UTC,
-        Some(name) => jiff::tz::TimeZone::get(name)
-            .map_err(|_| ApiError::invalid(format!("Unknown time_zone: '{name}'")).param("time_zone"))?,
-    };
+    let ask = Ask::read(&params)?;
     let conditions = params.conditions()?;
-
+    let group_by_time = params.one("group_by_time")?;
+    let mut answer = json!({
+        "object": "aggregation",
+        "stream": stream,
+        "metric": params.one("metric")?,
+        "field": params.one("field")?,
+        "group_by": params.one("group_by")?,
+        "group_by_time": group_by_time,
+        "granularity": params.one("granularity")?,
+        "time_zone": params.one("time_zone")?.or(group_by_time.map(|_| UTC)),
+        "approximate": false,
+        "links": { "self": context.request.target() },
+        "meta": plain_meta(),
+    });
     context.app.store.read(|db, catalog| {
         let accesses = one_stream(context, catalog, stream, &params)?;
         let mut sources = Vec::new();
@@ -110,49 +142,36 @@ pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
             total += access.count(db, &filter)?;
             sources.push((access, filter));
         }
-        let mut answer = json!({
-            "object": "aggregation",
-            "stream": stream,
-            "metric": name,
-            "field": field,
-            "group_by": group_by,
-            "group_by_time": group_by_time,
-            "granularity": granularity.map(Granularity::name),
-            "time_zone": zone_name,
-            "approximate": false,
-            "filtered_record_count": total,
-            "links": { "self": context.request.target() },
-            "meta": plain_meta(),
-        });
-        if let Some(grouped) = grouped {
-            let how = if group_by.is_some() { Aggregation::GroupBy } else { Aggregation::GroupByTime };
-            let values = values(db, &sources, grouped, how)?;
-            let groups = match granularity {
-                None => by_value(values),
-                Some(granularity) => by_time(values, granularity, &zone),
-            };
-            let shown: u64 = groups.iter().take(limit).map(|(_, count)| count).sum();
-            let all: u64 = groups.iter().map(|(_, count)| count).sum();
-            let rows: Vec<Value> = groups
-                .into_iter()
-                .take(limit)
-                .map(|(key, count)| json!({ "key": key, "count": count }))
-                .collect();
-            answer["groups"] = rows.into();
-            answer["limit"] = limit.into();
-            answer["other_count"] = (all - shown).into();
-            return Ok(answer);
-        }
-        answer["value"] = match (metric, field) {
-            (Metric::Count, _) | (_, None) => total.into(),
-            (Metric::Sum, Some(field)) => sum(&values(db, &sources, field, Aggregation::Sum)?),
-            (Metric::Min, Some(field)) => extreme(values(db, &sources, field, Aggregation::Min)?, false),
-            (Metric::Max, Some(field)) => extreme(values(db, &sources, field, Aggregation::Max)?, true),
-            (Metric::CountDistinct, Some(field)) => {
-                let values = values(db, &sources, field, Aggregation::CountDistinct)?;
-                values.keys().filter(|json| *json != "null").count().into()
+        answer["filtered_record_count"] = total.into();
+        let values = |field: &str, how| values(db, &sources, field, how);
+        let (groups, limit) = match ask {
+            Ask::Count => {
+                answer["value"] = total.into();
+                return Ok(answer);
+            }
+            Ask::Value(metric, field) => {
+                answer["value"] = match metric {
+                    Metric::Sum => sum(&values(field, Aggregation::Sum)?),
+                    Metric::Min => extreme(values(field, Aggregation::Min)?, false),
+                    Metric::Max => extreme(values(field, Aggregation::Max)?, true),
+                    Metric::CountDistinct => {
+                        let values = values(field, Aggregation::CountDistinct)?;
+                        values.keys().filter(|json| *json != "null").count().into()
+                    }
+                };
+                return Ok(answer);
+            }
+            Ask::Groups { field, limit } => (by_value(values(field, Aggregation::GroupBy)?), limit),
+            Ask::Periods { field, granularity, zone, limit } => {
+                (by_time(values(field, Aggregation::GroupByTime)?, granularity, &zone), limit)
             }
         };
+        let all: u64 = groups.iter().map(|(_, count)| count).sum();
+        let shown: u64 = groups.iter().take(limit).map(|(_, count)| count).sum();
+        let rows = groups.into_iter().take(limit).map(|(key, count)| json!({ "key": key, "count": count }));
+        answer["groups"] = rows.collect();
+        answer["limit"] = limit.into();
+        answer["other_count"] = (all - shown).into();
         Ok(answer)
     })
 }
@@ -213,7 +232,7 @@ fn sum(values: &BTreeMap<String, u64>) -> Value {
         return Value::Null;
     }
     let exact = numbers()
-        .try_fold(Decimal::ZERO, |total, (text, count)| total.add(Decimal::parse(text)?.times(*count)?));
+        .try_fold(Decimal::ZERO, |total, (text, count)| total.plus(Decimal::parse(text)?.times(*count)?));
     match exact {
         Some(total) => json_of(&total.to_string()),
         #[allow(clippy::cast_precision_loss, reason = "only for numbers that are doubles already")]

@@ -31,7 +31,7 @@ impl Decimal {
     }
 
     /// The sum; `None` if it does not fit.
-    pub fn add(self, other: Self) -> Option<Self> {
+    pub fn plus(self, other: Self) -> Option<Self> {
         let scale = self.scale.max(other.scale);
         let digits = self.at(scale)?.checked_add(other.at(scale)?)?;
         Some(Self { digits, scale })
@@ -87,8 +87,8 @@ mod tests {
 
     #[test]
     fn cents_add_up() {
-        assert_eq!(decimal("1.10").add(decimal("2.2")).unwrap().to_string(), "3.30");
-        assert_eq!(decimal("-0.05").add(decimal("0.01")).unwrap().to_string(), "-0.04");
+        assert_eq!(decimal("1.10").plus(decimal("2.2")).unwrap().to_string(), "3.30");
+        assert_eq!(decimal("-0.05").plus(decimal("0.01")).unwrap().to_string(), "-0.04");
         assert_eq!(decimal("9007199254740993").times(2).unwrap().to_string(), "18014398509481986");
         assert!(decimal("1.10") == Decimal { digits: 110, scale: 2 } && decimal("-2") < decimal("-1.99"));
         for bad in ["1e5", "", "-", ".5x", "1.0000000000000000000", "99999999999999999999999999999"] {

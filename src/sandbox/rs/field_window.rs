@@ -75,12 +75,11 @@ pub fn get(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, ApiEr
                 .param("q")
             })?),
         };
-        let (start, end) = match &found {
-            Some(found) => (found.start.saturating_sub(before), (found.end + after).min(total)),
-            None => {
-                let start = offset.unwrap_or(0).min(total);
-                (start, start.saturating_add(limit).min(total))
-            }
+        let (start, end) = if let Some(found) = &found {
+            (found.start.saturating_sub(before), (found.end + after).min(total))
+        } else {
+            let start = offset.unwrap_or(0).min(total);
+            (start, start.saturating_add(limit).min(total))
         };
         let size = if found.is_some() { end - start } else { limit };
         let window = &whole[text::byte_of(&whole, start)..text::byte_of(&whole, end)];

@@ -65,7 +65,7 @@ pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
             return Err(several(stream.unwrap_or_default(), &reached));
         }
         let mut answer = Map::new();
-        let (connectors, streams) = connectors(context, db, catalog, reached, detail)?;
+        let (connectors, streams) = connectors(context, db, catalog, &reached, detail)?;
         if compact || stream.is_some() {
             answer.insert("connector_count".to_owned(), connectors.len().into());
             answer.insert("stream_count".to_owned(), streams.into());
@@ -121,7 +121,7 @@ fn connectors(
     context: &Context<'_>,
     db: &Sqlite,
     catalog: &Catalog,
-    reached: Vec<Access>,
+    reached: &[Access],
     detail: Detail,
 ) -> Result<(Vec<Value>, usize), ApiError> {
     let mut found = Vec::new();
@@ -313,14 +313,12 @@ fn full(access: &Access, relations: &[Relation], core: bool) -> Map<String, Valu
     let Value::Object(mut row) = json!({
         "object": "stream_metadata",
         "name": stream.name,
-        "semantics": "mutable_state",
         "primary_key": stream.primary_key,
         "selection": { "fields": true, "resources": true },
         "schema": {
             "type": "object",
             "additionalProperties": false,
             "properties": properties,
-            "required": required,
         },
         "field_capabilities": capabilities,
         "expand_capabilities": relations.iter().map(|at| relation(at, Detail::Full)).collect::<Vec<_>>(),
@@ -330,6 +328,10 @@ fn full(access: &Access, relations: &[Relation], core: bool) -> Map<String, Valu
     }) else {
         return Map::new();
     };
+    if !core {
+        row.insert("semantics".to_owned(), "mutable_state".into());
+        row["schema"]["required"] = required.into();
+    }
     if let Some(field) = access.cursor_field() {
         row.insert("cursor_field".to_owned(), field.into());
     }
@@ -360,23 +362,26 @@ fn capability(field: &Field, core: bool) -> Value {
         .into_iter()
         .map(|how| (how.name().to_owned(), able(field.aggregations.contains(&how))))
         .collect();
-    let mut range = able(field.range);
-    if field.range && !core {
-        range["operators"] = json!(RANGE_OPERATORS);
-    }
     let mut capability = json!({
         "granted": true,
         "schema": if core { json!({}) } else { property(field) },
         "aggregation": aggregation,
-        "exact_filter": able(field.exact),
-        "range_filter": range,
         "lexical_search": able(field.lexical),
         "semantic_search": able(false),
     });
-    if let Some(kind) = field.kind.pdpp_type().filter(|_| !core) {
+    // What a field may be filtered by is no part of a v0.1 grant (draft §8).
+    if core {
+        return capability;
+    }
+    capability["exact_filter"] = able(field.exact);
+    capability["range_filter"] = able(field.range);
+    if field.range {
+        capability["range_filter"]["operators"] = json!(RANGE_OPERATORS);
+    }
+    if let Some(kind) = field.kind.pdpp_type() {
         capability["type"] = kind.into();
     }
-    if let Some(role) = field.role.as_ref().filter(|_| !core) {
+    if let Some(role) = &field.role {
         capability["role"] = role.clone().into();
     }
     capability

@@ -32,6 +32,10 @@ pub fn list(context: &Context<'_>) -> Result<Value, ApiError> {
             row.insert("connection_id".to_owned(), connection.id.clone().into());
             row.insert("connector_instance_id".to_owned(), connection.id.clone().into());
             row.insert("display_name".to_owned(), connection.display_name.clone().into());
+            // A grant can have several sources with a stream of this name.
+            let connector = access.connector();
+            row.insert("connector_id".to_owned(), connector.key.clone().into());
+            row.insert("source".to_owned(), json!({ "id": connector.id, "kind": "connector" }));
             data.push(Value::Object(row));
         }
         Ok(json!({
@@ -94,23 +98,19 @@ pub fn connectors(context: &Context<'_>) -> Result<Value, ApiError> {
                     "expand": !super::records::relations(context, catalog, first).is_empty(),
                 }),
             );
-            let known = data.iter_mut().find(|known| known["connector_key"] == connector.key.as_str());
-            let entry = match known {
-                Some(known) => known,
-                None => {
-                    data.push(json!({
-                        "object": "connector",
-                        "source": { "id": connector.id, "kind": "connector" },
-                        "connector_key": connector.key,
-                        "connector_id": connector.key,
-                        "stream_count": 0,
-                        "streams": [],
-                    }));
-                    let Some(last) = data.last_mut() else { continue };
-                    last
-                }
-            };
-            if let Some(streams) = entry["streams"].as_array_mut() {
+            if !data.iter().any(|known| known["connector_key"] == connector.key.as_str()) {
+                data.push(json!({
+                    "object": "connector",
+                    "source": { "id": connector.id, "kind": "connector" },
+                    "connector_key": connector.key,
+                    "connector_id": connector.key,
+                    "streams": [],
+                }));
+            }
+            // The groups of a connector follow each other: it is the last.
+            if let Some(entry) = data.last_mut()
+                && let Some(streams) = entry["streams"].as_array_mut()
+            {
                 streams.push(Value::Object(row));
                 entry["stream_count"] = streams.len().into();
             }

@@ -155,7 +155,7 @@ fn tool_call(
             .text("session_id", id)
             .text("message_id", message)
             .text("tool", tool)
-            .raw("input", if nth % 3 == 0 { "null" } else { input.as_str() })
+            .raw("input", if nth.is_multiple_of(3) { "null" } else { input.as_str() })
             .text("output", &output)
             .raw("exit_code", if tool == "bash" { (nth % 2).to_string() } else { "null".to_owned() })
             .text("created_at", &instant(at + 10)),

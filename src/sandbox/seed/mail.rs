@@ -1,5 +1,7 @@
 //! Two mailboxes of one connector: the same stream names, and one message that is in both.
 
+use std::fmt::Write as _;
+
 use super::{
     Blob, END, Object, PEOPLE, Person, Records, Rng, TOPICS, instant, list, long_text, moment, prose,
     sha256_hex,
@@ -18,8 +20,8 @@ pub const STREAMS: &[StreamSpec] = &[
         fields: "id string! eq
             thread_id string! eq
             subject text? role=primary-title eq lex
-            from_name person? role=actor eq lex group
-            from_email string? eq lex group distinct
+            from_name person? role=actor eq lex group distinct
+            from_email string? eq lex
             to array
             cc array
             bcc array
@@ -159,7 +161,7 @@ impl Mailbox {
             let thread = index / 3;
             let at = moment(rng, index, self.messages);
             let from = rng.pick(&PEOPLE);
-            let attached = index % 17 == 0;
+            let attached = index.is_multiple_of(17);
             self.message(rng, records, index, thread, at, from, attached);
             if attached {
                 attachments += 1;
@@ -205,7 +207,7 @@ impl Mailbox {
         let snippet: String = body.chars().take(140).collect();
         let cc = rng.chance(20).then(|| rng.pick(&PEOPLE));
         let mut labels = vec!["INBOX"];
-        if index % 8 == 0 {
+        if index.is_multiple_of(8) {
             labels.push("STARRED");
         }
         if topic.starts_with("Kestrel") || topic.contains("Tile") {
@@ -227,8 +229,8 @@ impl Mailbox {
                 .text("message_id", &format!("<{id}@mail.example>"))
                 .raw("size_bytes", body.len() + 812)
                 .raw("labels", list(&labels))
-                .raw("is_draft", index % 97 == 0)
-                .raw("is_flagged", index % 8 == 0)
+                .raw("is_draft", index.is_multiple_of(97))
+                .raw("is_flagged", index.is_multiple_of(8))
                 .raw("is_seen", !index.is_multiple_of(7))
                 .raw("is_answered", index.is_multiple_of(3))
                 .raw("has_attachments", attached)
@@ -256,7 +258,7 @@ impl Mailbox {
         let id = format!("{message}-a1");
         let mut csv = String::from("item,amount\n");
         for row in 0..20 + rng.below(20) {
-            csv.push_str(&format!("{},{}.{:02}\n", rng.pick(&TOPICS), rng.below(900), (row * 10) % 100));
+            let _ = writeln!(csv, "{},{}.{:02}", rng.pick(&TOPICS), rng.below(900), (row * 10) % 100);
         }
         let bytes = csv.into_bytes();
         let hash = sha256_hex(&bytes);

@@ -163,7 +163,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// SplitMix64: small, fast, and the same everywhere.
+/// `SplitMix64`: small, fast, and the same everywhere.
 #[derive(Debug, Clone)]
 pub struct Rng(u64);
 
@@ -178,7 +178,7 @@ impl Rng {
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -189,7 +189,7 @@ impl Rng {
     /// A number below `bound`; 0 for a bound of 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         // The modulo's bias is far below anything that this data is used for.
-        self.next().checked_rem(bound).unwrap_or(0)
+        self.draw().checked_rem(bound).unwrap_or(0)
     }
 
     /// One of `items`; the default for none.
