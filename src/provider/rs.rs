@@ -1,5 +1,6 @@
 //! The resource server, as its client sees it: authorized `GET`s below `/v1`, and its errors.
 
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RANGE, RETRY_AFTER};
 use serde_json::{Map, Value};
 use url::Url;
@@ -7,6 +8,25 @@ use url::Url;
 use super::http::{Http, HttpError};
 use super::url::ProviderUrl;
 use crate::cache::secret::AccessToken;
+
+/// What a path segment cannot hold as it is.
+const SEGMENT: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'/')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
 
 /// A provider's resource server. Every request goes below its query base, which is checked to be the
 /// provider's own, so that a bearer reaches nobody else.
@@ -152,10 +172,14 @@ impl ResourceServer {
 
     /// The absolute URL of `read`, without its parameters: what a citation links to.
     pub fn url_of(&self, read: &Read) -> Url {
-        let mut url = self.query_base.clone();
-        if let Ok(mut path) = url.path_segments_mut() {
-            path.pop_if_empty().extend(&read.segments);
+        let mut path = self.query_base.path().trim_end_matches('/').to_owned();
+        for segment in &read.segments {
+            path.push('/');
+            // `PathSegmentsMut` would drop tabs and line breaks, and so name another record.
+            path.extend(utf8_percent_encode(segment, SEGMENT));
         }
+        let mut url = self.query_base.clone();
+        url.set_path(&path);
         url
     }
 
@@ -270,4 +294,26 @@ fn refusal(
 
 fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::http::Limits;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn r3_73_a_record_id_is_one_segment_and_comes_back(id in any::<String>()) {
+            prop_assume!(!matches!(id.as_str(), "" | "." | ".."));
+            let provider: ProviderUrl = "https://a.example/t1".parse().unwrap();
+            let base = "https://a.example/t1/v1".parse().unwrap();
+            let rs = ResourceServer::new(Http::new(Limits::default()), &provider, base).unwrap();
+            let url = rs.url_of(&Read::of(["streams", "s", "records", &id]));
+            let segments = url.path_segments().unwrap().collect::<Vec<_>>();
+            prop_assert_eq!(&segments[..5], ["t1", "v1", "streams", "s", "records"]);
+            prop_assert_eq!(segments.len(), 6);
+            prop_assert_eq!(percent_encoding::percent_decode_str(segments[5]).decode_utf8().unwrap(), id.as_str());
+        }
+    }
 }

@@ -11,6 +11,37 @@ pub mod rows;
 pub mod title;
 pub mod window;
 
+/// How many bytes `value` takes as compact JSON with every hidden character escaped, as it goes over the
+/// wire (R4.8, R4.9).
+pub fn json_len(value: &impl serde::Serialize) -> usize {
+    let mut counter = Counter(0);
+    match serde_json::to_writer(&mut counter, value) {
+        Ok(()) => counter.0,
+        Err(_) => 0,
+    }
+}
+
+/// Counts instead of keeping: a value may be many megabytes.
+struct Counter(usize);
+
+impl std::io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += match std::str::from_utf8(bytes) {
+            Ok(text) if !text.is_ascii() || text.contains('\x7f') => text.chars().map(escaped_len).sum(),
+            _ => bytes.len(),
+        };
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+const fn escaped_len(c: char) -> usize {
+    if crate::text::is_hidden(c) && c as u32 >= 0x7f { 6 * c.len_utf16() } else { c.len_utf8() }
+}
+
 /// How large each view of one result may be, in bytes (R4.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
@@ -30,5 +61,22 @@ impl Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self { text: 8_000, structured: 10_000 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    proptest! {
+        #[test]
+        fn json_len_is_the_length_on_the_wire(text in any::<String>(), key in any::<String>(), n in any::<f64>()) {
+            let mut value = json!([text, n, "\u{7f}\u{202e}\u{e0041}é", null, {"a": [true]}]);
+            value[4][key] = json!(text);
+            let wire = crate::ui::json_ascii_controls(&Value::to_string(&value)).len();
+            prop_assert_eq!(json_len(&value), wire);
+        }
     }
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::Arguments;
 use super::core::Core;
 use super::evidence::ladder::Call;
-use super::evidence::line;
+use super::evidence::{json_len, line};
 use super::id::{IdError, check_segment};
 use super::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -114,9 +114,4 @@ fn next_page(arguments: &Arguments, cursor: Option<&str>) -> Option<Call> {
 /// Whether the provider answered that there is no such thing: a route, or what it names.
 fn is_missing(error: &ToolError) -> bool {
     error.detail("status") == Some(&json!(404))
-}
-
-/// How many bytes `value` takes as compact JSON.
-fn json_len(value: &impl serde::Serialize) -> usize {
-    serde_json::to_vec(value).map_or(0, |json| json.len())
 }
