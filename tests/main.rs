@@ -4,6 +4,7 @@
 
 mod connect;
 mod docs;
+mod hostile;
 mod inspect;
 mod replay;
 mod sandbox;
