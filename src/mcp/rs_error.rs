@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::catalog::connections;
+use super::id::RecordId;
 use super::tool_error::{Candidate, ToolError};
 use crate::error::Error;
 use crate::provider::http::HttpError;
@@ -83,13 +84,30 @@ fn refused(refusal: &Refusal, read: &Read, provider: &ProviderUrl) -> ToolError 
         next_step(refusal, read, stream, provider),
     )
     .with("status", refusal.status)
-    .with_some("param", refusal.param.clone())
+    .with_some("param", refusal.param.clone().or_else(|| param_of(refusal, read)))
     .with_some("request_id", refusal.request_id.clone());
     if refusal.status == 429 {
         error = error.with_some("retry_after_seconds", refusal.retry_after);
     }
     let candidates = candidates(&refusal.error);
     if candidates.is_empty() { error } else { error.choose_from(candidates) }
+}
+
+/// The argument that a refusal is about, where the provider does not name it.
+fn param_of(refusal: &Refusal, read: &Read) -> Option<String> {
+    let is_mode = refusal.status == 404 && searched_mode(read).is_some();
+    let is_cursor =
+        matches!(refusal.code.as_str(), "invalid_cursor" | "cursor_expired") || refusal.status == 410;
+    let name = if is_mode { "mode" } else { Some("cursor").filter(|_| is_cursor)? };
+    Some(name.to_owned())
+}
+
+/// The way of searching that a read asks for, other than by words.
+fn searched_mode(read: &Read) -> Option<&str> {
+    match read.segments.as_slice() {
+        [search, mode] if search == "search" => Some(mode),
+        _ => None,
+    }
 }
 
 fn candidates(error: &Map<String, Value>) -> Vec<Candidate> {
@@ -148,20 +166,31 @@ fn next_step(refusal: &Refusal, read: &Read, stream: Option<&str>, provider: &Pr
             "start again without cursor; a cursor goes with the very call that gave it".to_owned()
         }
         (410, _) | (_, "cursor_expired") => "the cursor is too old: start again without it".to_owned(),
-        (422, "field_not_text") => match stream.zip(read.segments.get(3)) {
-            Some((stream, record)) => format!(
-                "that field is no text; read it whole: fetch {}",
-                serde_json::json!({"id": format!("{stream}:{record}"), "fields": read.query.iter()
-                    .filter(|(key, _)| key == "field").map(|(_, value)| value.clone()).collect::<Vec<_>>()})
-            ),
-            None => "that field is no text; fetch the record instead".to_owned(),
-        },
+        (422, "field_not_text") => {
+            let of =
+                |name: &str| read.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+            let id = stream.zip(read.segments.get(3)).and_then(|(stream, record)| {
+                let connection = of("connection_id");
+                RecordId { connection, stream: stream.to_owned(), record: record.clone() }.handle()
+            });
+            id.map_or_else(
+                || "that field is no text; fetch the record instead".to_owned(),
+                |id| {
+                    let arguments =
+                        serde_json::json!({"id": id, "fields": of("field").into_iter().collect::<Vec<_>>()});
+                    format!("that field is no text; read it whole: fetch {arguments}")
+                },
+            )
+        }
         (429, _) => format!(
             "wait {} s, then repeat the call; ask for more per call (limit, aggregate)",
             refusal.retry_after.unwrap_or(60)
         ),
         (401, _) => format!("the credential is no longer accepted; {}", reconnect(provider)),
         (403, _) => format!("the grant does not allow this; {schema} lists what it does"),
+        (404, _) if searched_mode(read).is_some() => {
+            "this provider has no search of that mode: leave mode out, then search finds words".to_owned()
+        }
         (404, _) if read.segments.len() >= 4 => {
             "no such record here, or it was deleted; check id and connection_id with search or query_records"
                 .to_owned()
@@ -179,5 +208,46 @@ fn next_step(refusal: &Refusal, read: &Read, stream: Option<&str>, provider: &Pr
         (400 | 409 | 422, _) => format!("correct the call; {schema} lists what is accepted"),
         (500.., _) => "the provider failed; repeat the call once, then tell the user".to_owned(),
         _ => "tell the user".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refused_with(status: u16, code: &str, read: &Read) -> ToolError {
+        let refusal = Refusal {
+            status,
+            code: code.to_owned(),
+            message: "no".to_owned(),
+            param: None,
+            request_id: None,
+            retry_after: None,
+            error: Map::new(),
+        };
+        refused(&refusal, read, &"https://p.example".parse().unwrap())
+    }
+
+    #[test]
+    fn r5_2_a_field_that_is_no_text_is_read_by_an_id_that_reads_back() {
+        let read = Read::of(["streams", "tx", "records", "2024/01", "field-window"])
+            .with("field", "amount")
+            .with("connection_id", "c");
+        let error = refused_with(422, "field_not_text", &read);
+        assert!(
+            error.next().ends_with(r#"fetch {"fields":["amount"],"id":"c/tx:2024%2F01"}"#),
+            "{}",
+            error.next()
+        );
+    }
+
+    #[test]
+    fn r5_5_the_argument_to_leave_out_is_named() {
+        let read = Read::of(["streams", "tx", "records"]).with("cursor", "x");
+        assert_eq!(refused_with(400, "invalid_cursor", &read).detail("param"), Some(&json!("cursor")));
+        let error = refused_with(404, "retrieval_mode_not_supported", &Read::of(["search", "semantic"]));
+        assert_eq!(error.detail("param"), Some(&json!("mode")));
+        assert!(error.next().contains("leave mode out"), "{}", error.next());
     }
 }

@@ -278,7 +278,7 @@ impl Access {
 
     /// The rows the grant covers, as a condition over `record r`.
     fn condition(&self) -> (String, Vec<Sql>) {
-        let mut sql = String::from("r.slot = ? AND r.data IS NOT NULL");
+        let mut sql = String::from("r.slot = ? AND r.live = 1");
         let mut params: Vec<Sql> = vec![self.slot.into()];
         if let Some(since) = self.since {
             sql.push_str(" AND r.consent_ms >= ?");
@@ -406,7 +406,8 @@ impl Access {
     pub fn count(&self, db: &Sqlite, filter: &Filter) -> rusqlite::Result<u64> {
         let (condition, mut params) = self.condition();
         params.extend(filter.params.iter().cloned());
-        let sql = format!("SELECT count(*) FROM record r WHERE {condition}{}", filter.sql);
+        let sql =
+            format!("SELECT count(*) FROM record r INDEXED BY record_sort WHERE {condition}{}", filter.sql);
         db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| count(row, 0))
     }
 
@@ -416,7 +417,7 @@ impl Access {
     /// Whatever SQLite says.
     pub fn last_emitted(&self, db: &Sqlite) -> rusqlite::Result<Option<i64>> {
         let (condition, params) = self.condition();
-        let sql = format!("SELECT max(r.emitted_ms) FROM record r WHERE {condition}");
+        let sql = format!("SELECT max(r.emitted_ms) FROM record r INDEXED BY record_sort WHERE {condition}");
         db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| row.get(0))
     }
 
@@ -438,7 +439,7 @@ impl Access {
         params.insert(0, path(&field.name).into());
         params.extend(filter.params.iter().cloned());
         let sql = format!(
-            "SELECT coalesce(r.data -> ?, 'null') AS value, count(*) FROM record r WHERE {condition}{} GROUP BY value",
+            "SELECT coalesce(r.data -> ?, 'null') AS value, count(*) FROM record r INDEXED BY record_sort WHERE {condition}{} GROUP BY value",
             filter.sql
         );
         let mut statement = db.prepare_cached(&sql)?;
@@ -576,13 +577,14 @@ impl Access {
         let mut statement = db.prepare_cached(&sql)?;
         let mut found: Vec<Row> =
             statement.query_map(params_from_iter(all), Row::read)?.collect::<rusqlite::Result<_>>()?;
-        found.sort_by(|one, other| Order::Descending.compare(&self.position(one), &self.position(other)));
         let truncated = found.len() > RANKED_WINDOW;
-        let ranked = found
-            .into_iter()
-            .take(RANKED_WINDOW)
-            .map(|row| Hit { score: score(query, &row, &lexical), row })
-            .collect();
+        if truncated {
+            let place =
+                |row: &Row| (if self.cursor_field().is_some() { row.sort } else { 0 }, row.key.clone());
+            let last = (0..found.len()).min_by_key(|at| place(&found[*at]));
+            found.swap_remove(last.unwrap_or(0));
+        }
+        let ranked = found.into_iter().map(|row| Hit { score: score(query, &row, &lexical), row }).collect();
         Ok(Hits { ranked, truncated })
     }
 
@@ -658,13 +660,16 @@ fn score(query: &tokens::Query, row: &Row, lexical: &[(usize, &Field)]) -> f64 {
     const SATURATION: f64 = 1.2;
     const LENGTH_WEIGHT: f64 = 0.75;
     const USUAL_WORDS: f64 = 60.0;
+    const BYTES_A_WORD: f64 = 6.0;
+    // Beyond, one more changes a saturated score by nothing that matters, and a text may be long.
+    const COUNTED: usize = 16;
     let fields = super::store::Fields::parse(&row.data);
     let mut score = 0.0_f64;
     for (_, field) in lexical {
         let Some(text) = fields.text(&field.name) else { continue };
-        let (found, words) = query.matches(&text);
-        #[allow(clippy::cast_precision_loss, reason = "counts of words in one text")]
-        let (count, words) = (found.len() as f64, words as f64);
+        let count = query.matches(&text, COUNTED).len();
+        #[allow(clippy::cast_precision_loss, reason = "lengths of one text")]
+        let (count, words) = (count as f64, text.len() as f64 / BYTES_A_WORD);
         let length = 1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * words / USUAL_WORDS;
         let weight = if field.role.as_deref() == Some("primary-title") { 1.5 } else { 1.0 };
         score -= weight * count * (SATURATION + 1.0) / (count + SATURATION * length);

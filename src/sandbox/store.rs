@@ -4,6 +4,7 @@
 //! wait; in memory there is one connection behind a lock. A read runs in one transaction: it sees one
 //! state. Nothing here knows about grants; [`super::access`] is the only reader of records.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -37,9 +38,11 @@ CREATE TABLE record (
   sort INTEGER NOT NULL,         -- the cursor field in ms, or the least integer where it is null
   consent_ms INTEGER,            -- the consent time field in ms
   emitted_ms INTEGER NOT NULL,
-  data TEXT,                     -- verbatim, or null when deleted
+  live INTEGER NOT NULL AS (data IS NOT NULL) STORED,
+  data TEXT,                     -- verbatim, or null when deleted; last, because it can be long
   UNIQUE (slot, key));
-CREATE INDEX record_sort ON record (slot, sort, key) WHERE data IS NOT NULL;
+-- With the columns that counts and grants need, so that they never read the data.
+CREATE INDEX record_sort ON record (slot, live, sort, key, consent_ms, emitted_ms);
 CREATE INDEX record_seq ON record (slot, seq);
 -- Former states: valid from one change up to, not including, another.
 CREATE TABLE history (slot INTEGER NOT NULL, key TEXT NOT NULL, from_seq INTEGER NOT NULL, to_seq INTEGER NOT NULL,
@@ -604,26 +607,70 @@ impl<'a> Ingest<'a> {
 
 /// The top-level fields of a record, as they are written.
 #[derive(Debug, Default)]
-pub struct Fields<'a>(HashMap<std::borrow::Cow<'a, str>, &'a RawValue>);
+pub struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+/// A JSON string, borrowed unless it has escapes.
+///
+/// Not a plain `&str`: for one with escapes that fails, with an error that quotes all of it.
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de> serde::Deserialize<'de> for Text<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> serde::de::Visitor<'de> for Read {
+            type Value = Text<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(text.into()))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(text.to_owned().into()))
+            }
+        }
+        from.deserialize_str(Read)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> serde::de::Visitor<'de> for Read {
+            type Value = Fields<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::with_capacity(24);
+                while let Some((Text(name), value)) = map.next_entry()? {
+                    fields.push((name, value));
+                }
+                Ok(Fields(fields))
+            }
+        }
+        from.deserialize_map(Read)
+    }
+}
 
 impl<'a> Fields<'a> {
     /// Reads an object; anything else has no fields.
     pub fn parse(json: &'a str) -> Self {
-        #[derive(serde::Deserialize)]
-        struct Object<'a>(#[serde(borrow)] HashMap<std::borrow::Cow<'a, str>, &'a RawValue>);
-        serde_json::from_str::<Object<'a>>(json).map(|object| Self(object.0)).unwrap_or_default()
+        serde_json::from_str(json).unwrap_or_default()
+    }
+
+    /// The last of this name, as other readers of JSON take it.
+    fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 
     /// The field's value, if it is a string.
-    pub fn text(&self, name: &str) -> Option<std::borrow::Cow<'a, str>> {
-        let raw: &'a str = self.0.get(name)?.get();
+    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        let raw = self.get(name)?.get();
         if !raw.starts_with('"') {
             return None;
         }
-        match serde_json::from_str::<&'a str>(raw) {
-            Ok(text) => Some(text.into()),
-            Err(_) => serde_json::from_str::<String>(raw).ok().map(Into::into),
-        }
+        serde_json::from_str::<Text<'a>>(raw).ok().map(|text| text.0)
     }
 
     fn blob_id(&self, name: &str) -> Option<String> {
@@ -631,7 +678,7 @@ impl<'a> Fields<'a> {
         struct Reference {
             blob_id: String,
         }
-        serde_json::from_str::<Reference>(self.0.get(name)?.get()).ok().map(|reference| reference.blob_id)
+        serde_json::from_str::<Reference>(self.get(name)?.get()).ok().map(|reference| reference.blob_id)
     }
 }
 

@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn an_excerpt_shows_the_match_and_where_it_was_cut() {
         let long = format!("{} NEEDLE-1 {}", "a ".repeat(200), "b ".repeat(200));
-        let (found, _) = Query::parse("needle-1").matches(&long);
+        let found = Query::parse("needle-1").matches(&long, 9);
         let cut = excerpt(&long, &found);
         assert!(cut.marked.starts_with('…') && cut.marked.ends_with('…') && cut.truncated);
         assert!(cut.marked.contains("<mark>NEEDLE-1</mark>"));
@@ -102,7 +102,7 @@ mod tests {
     proptest! {
         #[test]
         fn marks_are_balanced(text in "(<mark>|</mark>|[a-c ]|日|é){0,400}", query in "[a-c日]( [a-c])?") {
-            let (found, _) = Query::parse(&query).matches(&text);
+            let found = Query::parse(&query).matches(&text, 99);
             let marked = excerpt(&text, &found).marked;
             let (open, close) = (marked.matches("<mark>").count(), marked.matches("</mark>").count());
             prop_assert_eq!(open, close);

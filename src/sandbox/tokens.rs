@@ -1,12 +1,12 @@
 //! Words: the one tokeniser that the index, the query and the excerpts share, so that what is marked
 //! is what matched.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// Calls `each` with every word of `text`, in order: where it stands (bytes), and folded, that is in
 /// lower case and without accents. Letters and digits make a word; each Han, kana or Hangul character
-/// is one of its own, so that a part of such a text is found too.
-fn each_word(text: &str, mut each: impl FnMut(Range<usize>, &str)) {
+/// is one of its own, so that a part of such a text is found too. Ends when `each` says so.
+fn each_word(text: &str, mut each: impl FnMut(Range<usize>, &str) -> ControlFlow<()>) {
     let mut folded = String::new();
     let mut chars = text.char_indices().peekable();
     while let Some((start, first)) = chars.next() {
@@ -23,8 +23,8 @@ fn each_word(text: &str, mut each: impl FnMut(Range<usize>, &str)) {
             }
         }
         // A combining mark on its own folds to nothing.
-        if !folded.is_empty() {
-            each(start..end, &folded);
+        if !folded.is_empty() && each(start..end, &folded).is_break() {
+            return;
         }
     }
 }
@@ -37,6 +37,7 @@ pub fn folded(text: &str) -> String {
             out.push(' ');
         }
         out.push_str(word);
+        ControlFlow::Continue(())
     });
     out
 }
@@ -60,7 +61,10 @@ impl Query {
             let words: Vec<&str> = if quoted { vec![part] } else { part.split_whitespace().collect() };
             for word in words {
                 let mut phrase = Vec::new();
-                each_word(word, |_, word| phrase.push(word.to_owned()));
+                each_word(word, |_, word| {
+                    phrase.push(word.to_owned());
+                    ControlFlow::Continue(())
+                });
                 if !phrase.is_empty() && phrases.len() < MAX_PHRASES && !phrases.contains(&phrase) {
                     phrases.push(phrase);
                 }
@@ -83,36 +87,43 @@ impl Query {
         format!("{{{}}} : ({})", columns.join(" "), phrases.join(" AND "))
     }
 
-    /// Where the phrases stand in `text`: byte ranges in order, not overlapping, and how many words
-    /// the text has.
-    pub fn matches(&self, text: &str) -> (Vec<Range<usize>>, usize) {
+    /// Where the phrases stand in `text`, the first `most` of them: byte ranges in order, not overlapping.
+    pub fn matches(&self, text: &str, most: usize) -> Vec<Range<usize>> {
         // Only words of the query are kept, with their number in the text.
         let mut words: Vec<(usize, Range<usize>, &str)> = Vec::new();
+        let mut found: Vec<(usize, usize, Range<usize>)> = Vec::new();
         let mut count = 0;
         each_word(text, |place, word| {
-            if let Some(known) = self.phrases.iter().flatten().find(|known| *known == word) {
-                words.push((count, place, known));
-            }
+            let number = count;
             count += 1;
-        });
-        let mut found = Vec::new();
-        let mut at = 0;
-        while let Some((number, place, _)) = words.get(at) {
-            let stands_here = |phrase: &&Vec<String>| {
-                phrase.iter().enumerate().all(|(nth, want)| {
-                    words.get(at + nth).is_some_and(|(other, _, word)| *other == number + nth && word == want)
-                })
+            let Some(known) = self.phrases.iter().flatten().find(|known| *known == word) else {
+                return ControlFlow::Continue(());
             };
-            match self.phrases.iter().filter(stands_here).map(Vec::len).max() {
-                Some(length) => {
-                    let end = words.get(at + length - 1).map_or(place.end, |(_, last, _)| last.end);
-                    found.push(place.start..end);
-                    at += length;
+            words.push((number, place, known));
+            // The longest phrase that ends with this word.
+            let ends_here = |phrase: &&Vec<String>| {
+                let Some(from) = words.len().checked_sub(phrase.len()) else { return false };
+                let first = words[from].0;
+                words[from..]
+                    .iter()
+                    .zip(phrase.iter())
+                    .enumerate()
+                    .all(|(nth, ((at, _, word), want))| *at == first + nth && word == want)
+            };
+            if let Some(length) = self.phrases.iter().filter(ends_here).map(Vec::len).max() {
+                let (first, place, _) = &words[words.len() - length];
+                let whole = place.start..words.last().map_or(place.end, |(_, last, _)| last.end);
+                // A shorter one within it was found before.
+                while found.last().is_some_and(|(known, ..)| known >= first) {
+                    found.pop();
                 }
-                None => at += 1,
+                if found.last().is_none_or(|(_, last, _)| last < first) {
+                    found.push((*first, number, whole));
+                }
             }
-        }
-        (found, count)
+            if found.len() >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        found.into_iter().map(|(.., place)| place).collect()
     }
 }
 
@@ -174,9 +185,12 @@ mod tests {
     fn matches_are_where_the_words_are() {
         let query = Query::parse("needle-211 oslo");
         let text = "x Needle 211; needle 21. OSLO";
-        let (found, words) = query.matches(text);
-        assert_eq!(found.into_iter().map(|at| &text[at]).collect::<Vec<_>>(), ["Needle 211", "OSLO"]);
-        assert_eq!(words, 6);
+        let found = |query: &Query, most| {
+            query.matches(text, most).into_iter().map(|at| &text[at]).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&query, 9), ["Needle 211", "OSLO"]);
+        assert_eq!(found(&query, 1), ["Needle 211"]);
+        assert_eq!(found(&Query::parse("needle \"needle 211\" 21"), 9), ["Needle 211", "needle", "21"]);
     }
 
     proptest! {
@@ -187,11 +201,12 @@ mod tests {
                 assert!(text.get(place).is_some());
                 assert!(word.chars().all(|c| c.is_alphanumeric() || !c.is_ascii()));
                 words += 1;
+                ControlFlow::Continue(())
             });
             let query = Query::parse(&text.replace('"', " "));
             prop_assert_eq!(query.is_empty(), words == 0);
             if !query.is_empty() {
-                prop_assert!(!query.matches(&text).0.is_empty());
+                prop_assert!(!query.matches(&text, 1).is_empty());
             }
         }
     }

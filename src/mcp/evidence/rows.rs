@@ -113,6 +113,7 @@ fn values(out: &mut String, record: &Map<String, Value>, facts: Option<&StreamFa
     let data = record.get("data").and_then(Value::as_object).unwrap_or(&empty);
     let identity = facts.map_or(&[][..], |facts| &facts.identity);
     let is_identity = |name: &str| identity.iter().any(|field| field == name);
+    let is_key = |name: &str| facts.is_none_or(|facts| facts.primary_key.iter().all(|key| key == name));
     let id = record.get("id");
     let mut complete = true;
     let mut nulls = Vec::new();
@@ -128,8 +129,8 @@ fn values(out: &mut String, record: &Map<String, Value>, facts: Option<&StreamFa
         .filter_map(|name| data.get_key_value(name))
         .chain(data.iter().filter(|(name, _)| !is_identity(name)));
     for (name, value) in ordered {
-        // The handle has said it.
-        if Some(value) == id && value.is_string() {
+        // The handle has said it, where it is the key: a name that happens to be the same is a name.
+        if Some(value) == id && value.is_string() && is_key(name) {
             continue;
         }
         if matches!(level, Level::Id) || (!all && !is_identity(name)) {
@@ -203,6 +204,14 @@ mod tests {
         let text = render(&[&row], "notes", Some(&facts), 1000);
         assert_eq!(text.lines, "id=cin_a/notes:n1 title=\"Hi \\\"you\\\"\" n=1 null=gone\n");
         assert!(!text.is_cut);
+    }
+
+    #[test]
+    fn a_name_that_is_also_the_id_is_shown() {
+        let row = record("INBOX", &json!({"id": "INBOX", "title": "INBOX"}));
+        let facts = StreamFacts { primary_key: vec!["id".into()], ..StreamFacts::default() };
+        let text = render(&[&row], "notes", Some(&facts), 1000);
+        assert_eq!(text.lines, "id=cin_a/notes:INBOX title=\"INBOX\"\n");
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     listing.order = order(&arguments, known.as_deref().map_or(&[], Vec::as_slice));
     let fields = arguments.texts("fields")?.unwrap_or_default();
     let shape = RecordShape {
+        stream: &stream,
         fields: &fields,
         identity: known
             .iter()
@@ -46,7 +47,6 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
             .collect(),
         bounds: core.bounds(),
         arguments: &arguments,
-        stream: &stream,
     };
     let all_connections = || async {
         let facts = source.facts(&stream, None).await;
@@ -103,12 +103,26 @@ fn order(arguments: &Arguments, facts: &[StreamFacts]) -> Option<Order> {
     Some(Order { field, is_descending: text("order") != Some("asc") })
 }
 
+/// The rows' handles, for the structured view, whose records are as the resource server sent them: there
+/// where a handle is not simply `connection_id/stream:id`, so that a reader could not put it together.
+fn ids(rows: &[Row], stream: &str) -> Option<Vec<String>> {
+    let ids = rows.iter().map(|row| row_text::record_id(row, stream)).collect::<Option<Vec<_>>>()?;
+    let is_plain = |id: &RecordId| {
+        let connection = id.connection.as_deref().unwrap_or("");
+        id.handle().is_none_or(|handle| handle == format!("{connection}/{}:{}", id.stream, id.record))
+    };
+    if ids.iter().all(is_plain) {
+        return None;
+    }
+    Some(ids.iter().map(|id| id.handle().unwrap_or_default()).collect())
+}
+
 struct RecordShape<'a> {
+    stream: &'a str,
     fields: &'a [&'a str],
     identity: Vec<String>,
     bounds: Bounds,
     arguments: &'a Arguments,
-    stream: &'a str,
 }
 
 impl Shape for RecordShape<'_> {
@@ -126,10 +140,13 @@ impl Shape for RecordShape<'_> {
 
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
         let mut left = budget(self.arguments, body, self.bounds);
+        let ids = ids(rows, self.stream);
         rows.iter()
-            .take_while(|row| {
+            .enumerate()
+            .take_while(|(at, row)| {
+                let id = ids.as_ref().map_or(0, |ids| json_len(&ids[*at]) + 1);
                 let row = Budget {
-                    structured: json_len(row) + 1,
+                    structured: json_len(row) + 1 + id,
                     text: row_text::name(row, self.stream).len() + 40,
                 };
                 let fits = row.structured <= left.structured && row.text <= left.text;
@@ -182,8 +199,12 @@ fn render(
         ladder.extend(cut_row(row, stream, &budget));
     }
     let text = page_text(stream, &body, &rows, facts, next.as_ref(), &ladder, bounds.text);
+    let ids = ids(&rows, stream);
     body.insert("data".into(), Value::Array(rows.into_iter().map(Value::Object).collect()));
     let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
+    if let Some(ids) = ids {
+        structured.insert("ids".into(), json!(ids));
+    }
     if let Some(next) = &next {
         structured.insert("next".into(), next.to_json());
     }
@@ -284,4 +305,21 @@ fn page_text(
     text.push_str(&tail);
     text.truncate(text.trim_end().len());
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str) -> Row {
+        let row = json!({"object": "record", "id": id, "stream": "s", "connection_id": "c", "data": {}});
+        row.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn r3_14_handles_that_a_reader_could_not_put_together_are_given() {
+        assert_eq!(ids(&[row("a"), row("b:1"), row(r#"["x","y"]"#)], "s"), None);
+        let given = ids(&[row("a"), row("2024/01")], "s");
+        assert_eq!(given, Some(vec!["c/s:a".to_owned(), "c/s:2024%2F01".to_owned()]));
+    }
 }

@@ -88,14 +88,16 @@ async fn index(core: &Core, connection: Option<&str>) -> Result<ToolAnswer, Tool
     text.truncate(text.trim_end().len());
     // An index: the field dump is what the scoped call is for.
     let room = INDEX_BYTES.saturating_sub(text.len()).min(core.bounds().structured);
+    let mut next = None;
     if json_len(&body) + 12 > room {
-        strip_to_names(&mut body, room);
+        next = strip_to_names(&mut body, room.saturating_sub(200));
     }
-    Ok(answer(text, body, None))
+    Ok(answer(text, body, next))
 }
 
-/// Leaves of each connector its names: streams as rows of `name` only, then as plain names.
-fn strip_to_names(body: &mut Map<String, Value>, room: usize) {
+/// Leaves of each connector its names: streams as rows of `name` only, then as plain names, then (of the
+/// last connectors) only how many there are, with the call that names them.
+fn strip_to_names(body: &mut Map<String, Value>, room: usize) -> Option<Call> {
     let connectors = |body: &mut Map<String, Value>, reduce: &dyn Fn(&mut Map<String, Value>)| {
         if let Some(Value::Array(connectors)) = body.get_mut("connectors") {
             connectors.iter_mut().filter_map(Value::as_object_mut).for_each(reduce);
@@ -109,7 +111,7 @@ fn strip_to_names(body: &mut Map<String, Value>, room: usize) {
         }
     });
     if json_len(body) + 12 <= room {
-        return;
+        return None;
     }
     connectors(body, &|connector| {
         let names = connector.get("streams").and_then(Value::as_array).map(|streams| {
@@ -118,6 +120,21 @@ fn strip_to_names(body: &mut Map<String, Value>, room: usize) {
         connector.retain(|key, _| matches!(key.as_str(), "connector_key" | "granted_connections"));
         connector.insert("stream_names".into(), json!(names.unwrap_or_default()));
     });
+    let mut excess = (json_len(body) + 12).saturating_sub(room);
+    let mut next = None;
+    let rows = body.get_mut("connectors").and_then(Value::as_array_mut).into_iter().flatten().rev();
+    for connector in rows.filter_map(Value::as_object_mut) {
+        if excess == 0 {
+            break;
+        }
+        let Some(Value::Array(names)) = connector.remove("stream_names") else { continue };
+        excess = excess.saturating_sub(json_len(&names));
+        connector.insert("stream_count".into(), json!(names.len()));
+        if let Some((connection, _)) = connections(connector.get("granted_connections")).first() {
+            next = Some(Call::new("schema", json!({"connection_id": connection})));
+        }
+    }
+    next
 }
 
 async fn scoped(
@@ -152,7 +169,7 @@ async fn scoped(
             }
             let first = arguments.with([("connection_id", Some(json!(candidates[0].connection_id)))]);
             next = Some(Call { tool: "schema", arguments: first });
-            strip_to_names(&mut body, bounds.structured);
+            let _ = strip_to_names(&mut body, bounds.structured);
         } else {
             // One wide stream: its raw schema pages nowhere, so the fields that fit are shown, all are named.
             text = rows

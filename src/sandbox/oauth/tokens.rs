@@ -288,7 +288,7 @@ pub fn record_counts(db: &Sqlite) -> rusqlite::Result<Map<String, Value>> {
     let mut counts = Map::new();
     let mut rows = db.prepare_cached(
         "SELECT s.connection, s.stream, count(r.rid) FROM slot s
-         LEFT JOIN record r ON r.slot = s.slot AND r.data IS NOT NULL GROUP BY s.slot",
+         LEFT JOIN record r INDEXED BY record_sort ON r.slot = s.slot AND r.live = 1 GROUP BY s.slot",
     )?;
     let mut rows = rows.query([])?;
     while let Some(row) = rows.next()? {

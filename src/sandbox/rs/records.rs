@@ -262,15 +262,13 @@ fn page<'a>(
     let mut rows = Vec::new();
     for (access, filter) in sources {
         for row in access.page(db, filter, order, after, limit + 1)? {
-            rows.push((*access, row));
+            rows.push((access.position(&row), *access, row));
         }
     }
-    rows.sort_by(|(one, row), (other, other_row)| {
-        order.compare(&one.position(row), &other.position(other_row))
-    });
+    rows.sort_by(|(one, ..), (other, ..)| order.compare(one, other));
     let more = rows.len() > limit;
     rows.truncate(limit);
-    Ok((rows, more))
+    Ok((rows.into_iter().map(|(_, access, row)| (access, row)).collect(), more))
 }
 
 fn begin_changes(context: &Context<'_>, db: &Sqlite, session: &str, since: &str) -> Result<Cursor, ApiError> {

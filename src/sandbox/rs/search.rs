@@ -24,6 +24,9 @@ struct Place {
     key: String,
 }
 
+/// Matches looked for in a field that is shown: an excerpt holds fewer.
+const SHOWN: usize = 32;
+
 struct Found<'a> {
     access: &'a Access,
     row: Row,
@@ -187,7 +190,7 @@ fn hit(query: &Query, found: &Found<'_>) -> Value {
     let mut matched = Vec::new();
     for (_, field) in access.lexical() {
         let Some(whole) = access.text(row, &field.name) else { continue };
-        let (places, _) = query.matches(&whole);
+        let places = query.matches(&whole, SHOWN);
         if !places.is_empty() {
             matched.push((field, text::excerpt(&whole, &places)));
         }

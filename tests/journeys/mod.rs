@@ -1,0 +1,165 @@
+//! Journeys: can a reader who sees one view of the tools' answers get things done, without a dead end, a loop,
+//! a lost or repeated row, and how many calls and bytes does that take?
+//!
+//! No model: one scripted reader ([`reader`]) plays every task of `tests/fixtures/journeys`, which are data.
+//! What is true is computed from the seed ([`oracle`]).
+
+mod oracle;
+mod reader;
+mod stage;
+mod view;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use oracle::Oracle;
+use reader::{Played, Task, play};
+use stage::Stage;
+use view::View;
+
+/// Bounds of one result, in bytes (R4.8), and of both views of the index together (R3.3).
+const MOST_TEXT: usize = 8_000;
+const MOST_STRUCTURED: usize = 10_000;
+const MOST_INDEX: usize = 16_000;
+/// What the median result of a view may take, in bytes.
+const MOST_MEDIAN: usize = 2_000;
+
+fn tasks() -> Vec<Task> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/journeys");
+    let mut files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    let read = |file: &std::path::PathBuf| -> Vec<Task> {
+        let text = std::fs::read_to_string(file).unwrap();
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    };
+    files.iter().flat_map(read).collect()
+}
+
+struct Line {
+    task: String,
+    view: View,
+    played: Played,
+}
+
+/// Plays every task of `seed` in both views.
+async fn play_all(seed: u64) -> Vec<Line> {
+    let (stage, oracle) = (Stage::new(seed), Oracle::new(seed));
+    let only = std::env::var("PDPP_JOURNEY").ok();
+    let mut lines = Vec::new();
+    for task in tasks().iter().filter(|task| only.as_ref().is_none_or(|only| task.name.contains(only))) {
+        for view in [View::Text, View::Structured] {
+            let tools = stage.tools(task.core, task.grant.as_deref());
+            let played = play(task, view, &tools, &oracle).await;
+            lines.push(Line { task: task.name.clone(), view, played });
+        }
+    }
+    lines
+}
+
+fn median(sizes: impl IntoIterator<Item = usize>) -> usize {
+    let mut sizes = sizes.into_iter().collect::<Vec<_>>();
+    sizes.sort_unstable();
+    sizes.get(sizes.len() / 2).copied().unwrap_or(0)
+}
+
+/// The table that a change to the surface is judged by.
+fn table(lines: &[Line]) -> String {
+    let mut out = format!(
+        "{:<34} {:<10} {:>5} {:>6} {:>8} {:>7}  result\n",
+        "task", "view", "calls", "fewest", "bytes", "largest"
+    );
+    for line in lines {
+        let played = &line.played;
+        let _ = writeln!(
+            out,
+            "{:<34} {:<10} {:>5} {:>6} {:>8} {:>7}  {}",
+            line.task,
+            format!("{:?}", line.view).to_lowercase(),
+            played.calls,
+            played.fewest,
+            played.bytes.iter().sum::<usize>(),
+            played.bytes.iter().max().unwrap_or(&0),
+            played.failure.as_deref().unwrap_or("solved"),
+        );
+    }
+    for view in [View::Text, View::Structured] {
+        let of_view = || lines.iter().filter(|line| line.view == view);
+        let sum = |count: &dyn Fn(&Played) -> usize| of_view().map(|line| count(&line.played)).sum::<usize>();
+        let _ = writeln!(
+            out,
+            "\n{view:?}: {} of {} tasks solved; {} calls, {} at least; {} bytes; a task's median result {}, any result's {}, the largest {}",
+            of_view().filter(|line| line.played.failure.is_none()).count(),
+            of_view().count(),
+            sum(&|played| played.calls),
+            sum(&|played| played.fewest),
+            sum(&|played| played.bytes.iter().sum()),
+            median_of_tasks(lines, view),
+            median(of_view().flat_map(|line| line.played.bytes.clone())),
+            of_view().flat_map(|line| line.played.bytes.clone()).max().unwrap_or(0),
+        );
+    }
+    out
+}
+
+/// The median over tasks of their own median result, so that one long walk does not outvote all others.
+fn median_of_tasks(lines: &[Line], view: View) -> usize {
+    let of_view = lines.iter().filter(|line| line.view == view);
+    median(of_view.map(|line| median(line.played.bytes.clone())))
+}
+
+fn check(seed: u64, lines: &[Line]) {
+    let table = table(lines);
+    if std::env::var_os("PDPP_JOURNEY").is_some() {
+        for line in lines {
+            std::eprintln!("== {} {:?}\n{}", line.task, line.view, line.played.trace);
+        }
+    }
+    std::eprintln!("seed {seed}\n{table}");
+    let failed = lines.iter().filter(|line| line.played.failure.is_some()).count();
+    assert_eq!(failed, 0, "journeys fail on seed {seed}:\n{table}");
+    for view in [View::Text, View::Structured] {
+        let of_view = || lines.iter().filter(|line| line.view == view);
+        let calls = of_view().map(|line| line.played.calls).sum::<usize>();
+        let fewest = of_view().map(|line| line.played.fewest).sum::<usize>();
+        assert!(calls * 10 <= fewest * 13, "{view:?}: {calls} calls, {fewest} are enough\n{table}");
+        assert!(median_of_tasks(lines, view) < MOST_MEDIAN, "{view:?}: the median result\n{table}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_task_is_solved_in_both_views() {
+    let lines = play_all(1).await;
+    assert!(tasks().len() >= 40);
+    check(1, &lines);
+    if std::env::var_os("PDPP_JOURNEY").is_none() {
+        insta::with_settings!({ prepend_module_to_snapshot => false, snapshot_path => "../snapshots" }, {
+            insta::assert_snapshot!("journeys", table(&lines));
+        });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_task_is_solved_in_another_life() {
+    check(20_261_128, &play_all(20_261_128).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_task_is_solved_in_a_third_life() {
+    check(977, &play_all(977).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_are_solved_through_the_binary() {
+    let (stage, oracle) = (Stage::new(1), Oracle::new(1));
+    let env = crate::support::env::TestEnv::new();
+    let tools = stage::served(&env, stage.url()).await;
+    let served = tasks().into_iter().filter(|task| task.served).collect::<Vec<_>>();
+    assert!(served.len() >= 4);
+    for task in &served {
+        for view in [View::Text, View::Structured] {
+            let played = play(task, view, &tools, &oracle).await;
+            assert_eq!(played.failure, None, "{}: {}", task.name, played.trace);
+        }
+    }
+}

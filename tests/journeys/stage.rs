@@ -1,0 +1,147 @@
+//! Where the journeys are played: an embedded provider, a grant of it, and the tools over it, in this
+//! process or behind the real binary.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use pdpp::cache::secret::AccessToken;
+use pdpp::mcp::client::{Client, ServerCommand};
+use pdpp::mcp::core::Core;
+use pdpp::mcp::evidence::Bounds;
+use pdpp::mcp::source::{BearerSource, Source};
+use pdpp::mcp::{ReadSurface as _, ResourceContents};
+use pdpp::provider::http::{Http, Limits};
+use pdpp::provider::rs::ResourceServer;
+use pdpp::sandbox::grant::{
+    Client as GrantClient, Declaration, Grant, GrantStream, Source as GrantSource, Subject,
+};
+use pdpp::sandbox::{Config, Handle, seed};
+use serde_json::{Map, Value};
+
+use crate::support::env::TestEnv;
+
+/// One answer, in both views.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub text: String,
+    /// Null where there is none.
+    pub structured: Value,
+}
+
+/// The tools, wherever they run.
+pub enum Tools {
+    InProcess(Core),
+    Served(Box<tokio::sync::Mutex<Client>>),
+}
+
+impl Tools {
+    pub async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Answer {
+        match self {
+            Self::InProcess(core) => {
+                let answer = core.call(tool, arguments).await;
+                Answer { text: answer.text, structured: answer.structured.map_or(Value::Null, Value::Object) }
+            }
+            Self::Served(client) => {
+                let result = client.lock().await.call_tool(tool, arguments).await.unwrap();
+                Answer {
+                    text: result["content"][0]["text"].as_str().unwrap().to_owned(),
+                    structured: result["structuredContent"].clone(),
+                }
+            }
+        }
+    }
+
+    /// `resources/read`: the text of it.
+    pub async fn read(&self, uri: &str) -> Result<String, String> {
+        let Self::InProcess(core) = self else { return Err("only in process".to_owned()) };
+        match core.read_resource(uri).await {
+            Ok(ResourceContents::Text { text, .. }) => Ok(text),
+            Ok(ResourceContents::Blob { bytes, .. }) => {
+                String::from_utf8(bytes).map_err(|_| "the blob is no text".to_owned())
+            }
+            Err(error) => Err(format!("{error:?}")),
+        }
+    }
+}
+
+/// Providers of one seed: one with everything, one with the draft's Core only.
+pub struct Stage {
+    full: Handle,
+    core: Handle,
+}
+
+impl Stage {
+    pub fn new(seed: u64) -> Self {
+        let start = |core| {
+            pdpp::sandbox::start(Config { seed: Some(seed), core, auto_approve: true, ..Config::default() })
+                .unwrap()
+        };
+        Self { full: start(false), core: start(true) }
+    }
+
+    pub fn url(&self) -> &str {
+        self.full.url()
+    }
+
+    /// The tools over a fresh grant of `connectors` (all without).
+    pub fn tools(&self, is_core: bool, connectors: Option<&[String]>) -> Tools {
+        let handle = if is_core { &self.core } else { &self.full };
+        let token = handle.app().issue(grant(connectors)).unwrap().token;
+        let provider = handle.url().parse::<pdpp::provider::url::ProviderUrl>().unwrap();
+        let base = format!("{}/v1", handle.url()).parse().unwrap();
+        let rs = ResourceServer::new(Http::new(Limits::default()), &provider, base).unwrap();
+        let bearer: BearerSource = Arc::new(move || {
+            let token = AccessToken::new(token.clone()).unwrap();
+            async move { Ok(token) }.boxed()
+        });
+        Tools::InProcess(Core::new(Source::new(provider, None, rs, bearer), Bounds::default()))
+    }
+}
+
+/// The tools of `pdpp mcp serve`, after `pdpp connect`, both as a user would run them.
+pub async fn served(env: &TestEnv, url: &str) -> Tools {
+    let connected = env.run(&["connect", url, "--no-browser"]);
+    assert_eq!(connected.code, Some(0), "{}", connected.stderr);
+    let home = format!("HOME={}", env.home().display());
+    let words = ["/usr/bin/env", "-i", &home, env!("CARGO_BIN_EXE_pdpp"), "mcp", "serve"].map(Into::into);
+    let command = ServerCommand::from_words(&words).unwrap();
+    Tools::Served(Box::new(tokio::sync::Mutex::new(
+        Client::start(&command, Duration::from_mins(2)).await.unwrap(),
+    )))
+}
+
+fn grant(connectors: Option<&[String]>) -> Grant {
+    let mut streams = Vec::new();
+    for connector in seed::connectors().unwrap() {
+        if connectors.is_some_and(|keys| !keys.contains(&connector.key)) {
+            continue;
+        }
+        let accounts = seed::ACCOUNTS.iter().filter(|account| account.connector == connector.key);
+        let instance_ids = accounts.map(|account| account.connection_id.to_owned()).collect::<Vec<_>>();
+        for stream in &connector.streams {
+            streams.push(GrantStream {
+                name: stream.name.clone(),
+                instance_ids: instance_ids.clone(),
+                fields: stream.fields.iter().map(|field| field.name.clone()).collect(),
+                time_constraint: None,
+                resources: None,
+                source: Some(GrantSource { kind: "connector".into(), id: connector.id.clone() }),
+            });
+        }
+    }
+    Grant {
+        version: "0.1.0".into(),
+        grant_id: pdpp::sandbox::store::random_id("grt_").unwrap(),
+        issued_at: "2026-11-01T00:00:00Z".into(),
+        expires_at: None,
+        subject: Subject { id: pdpp::sandbox::grant::SUBJECT.into() },
+        client: GrantClient { client_id: "journeys".into() },
+        source: GrantSource { kind: "provider_native".into(), id: "https://sandbox.pdpp.example".into() },
+        source_declaration: Declaration { version: "sandbox.v1".into() },
+        purpose_code: "https://pdpp.dev/purposes/personal-assistant".into(),
+        purpose_description: None,
+        access_mode: "continuous".into(),
+        streams,
+    }
+}

@@ -1,0 +1,466 @@
+//! R3.10 to R3.15, R3.20, R3.40 to R3.73, R4.3, R4.5, R5.
+
+use std::collections::BTreeSet;
+
+use pdpp::mcp::{ReadSurface as _, ResourceContents, ResourceError};
+use serde_json::{Value, json};
+
+use super::fake::{Asked, Fake, list, note, refusal, schema, structured};
+
+fn record(data: &Value) -> Value {
+    json!({"object": "record", "id": "r1", "stream": "notes", "connection_id": "a", "connector_key": "mail",
+        "display_name": "Box a", "emitted_at": "2024-01-01T00:00:00Z", "data": data})
+}
+
+fn with_schema(
+    answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static,
+) -> impl Fn(&Asked) -> (u16, Value) + Send + Sync {
+    move |asked| if asked.path == "/schema" { (200, schema(&["a"])) } else { answer(asked) }
+}
+
+#[tokio::test]
+async fn r3_10_arguments_are_forwarded_and_none_invented() {
+    let fake = Fake::start(with_schema(|_| (200, list(Vec::new(), None)))).await;
+    fake.call("query_records", json!({"stream": "notes"})).await;
+    assert_eq!(fake.asked(), ["/streams/notes/records"]);
+    let all = json!({"stream": "notes", "limit": 5, "order": "asc", "sort": "at", "count": "exact", "filter": {"title": "x"},
+        "fields": ["title", "at"], "view": "v", "cursor": "C", "connection_id": "a"});
+    fake.call("query_records", all).await;
+    assert_eq!(
+        fake.asked(),
+        [
+            "/streams/notes/records?order=asc&sort=at&count=exact&filter[title]=x&fields=title,at&view=v&limit=5&cursor=C&connection_id=a"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn r3_10_a_refused_feature_is_passed_on_with_what_works() {
+    let fake = Fake::start(with_schema(|_| {
+        (400, refusal("invalid_request", "filter is not supported for client tokens"))
+    }))
+    .await;
+    let answer = fake.call("query_records", json!({"stream": "notes", "filter": {"title": "x"}})).await;
+    assert!(answer.is_error);
+    for part in [
+        "error invalid_request: filter is not supported",
+        "request_id=\"req_7\"",
+        "leave it out and narrow with fields, sort, limit",
+    ] {
+        assert!(answer.text.contains(part), "{part} in\n{}", answer.text);
+    }
+}
+
+#[tokio::test]
+async fn r3_12_the_envelope_is_the_providers() {
+    let body = list(vec![note("a", "1", "2024")], Some("C"));
+    let sent = body.clone();
+    let fake = Fake::start(with_schema(move |_| (200, body.clone()))).await;
+    let answer = fake.call("query_records", json!({"stream": "notes", "limit": 1})).await;
+    assert_eq!(structured(&answer)["data"], sent);
+    assert_eq!(
+        structured(&answer)["next"]["arguments"],
+        json!({"stream": "notes", "limit": 1, "cursor": "C"})
+    );
+    assert!(
+        answer.text.contains(r#"next: query_records {"cursor":"C","limit":1,"stream":"notes"}"#),
+        "{}",
+        answer.text
+    );
+}
+
+#[tokio::test]
+async fn r3_13_fields_narrow_also_where_the_provider_ignores_them() {
+    let fake = Fake::start(with_schema(|_| (200, list(vec![note("a", "1", "2024")], None)))).await;
+    let answer = fake.call("query_records", json!({"stream": "notes", "fields": ["title"]})).await;
+    assert_eq!(structured(&answer)["data"]["data"][0]["data"], json!({"id": "1", "title": "Note 1"}));
+    assert!(!answer.text.contains("body="), "{}", answer.text);
+}
+
+/// A provider that cannot page over two connections: pages of one, by a cursor that is an offset.
+fn two_boxes(asked: &Asked) -> (u16, Value) {
+    if asked.path == "/schema" {
+        return (200, schema(&["a", "b"]));
+    }
+    let rows = |connection: &str| {
+        (0..7)
+            .map(|n| {
+                note(
+                    connection,
+                    &format!("{connection}{n}"),
+                    &format!("2024-01-{:02}", 20 - 2 * n - usize::from(connection == "b")),
+                )
+            })
+            .collect::<Vec<_>>()
+    };
+    let limit = asked.get("limit").map_or(25, |limit| limit.parse().unwrap());
+    let Some(connection) = asked.get("connection_id") else {
+        let mut both = rows("a")[..limit.min(7)].to_vec();
+        both.extend_from_slice(&rows("b")[..limit.min(7)]);
+        let mut body = list(both, None);
+        body["has_more"] = json!(true);
+        body["meta"]["warnings"] =
+            json!([{"code": "partial_results", "message": "no cursor over several connections"}]);
+        return (200, body);
+    };
+    let from: usize = asked.get("cursor").map_or(0, |cursor| cursor.parse().unwrap());
+    let rows = rows(connection);
+    let to = (from + limit).min(rows.len());
+    (200, list(rows[from..to].to_vec(), (to < rows.len()).then_some(to.to_string()).as_deref()))
+}
+
+#[tokio::test]
+async fn r3_15_one_cursor_walks_two_connections_in_order_without_loss_or_repeat() {
+    let fake = Fake::start(two_boxes).await;
+    // The schema has been read once, so that the order of the stream is known.
+    fake.call("schema", json!({"stream": "notes"})).await;
+    for limit in [1, 3, 4, 25] {
+        let mut arguments = json!({"stream": "notes", "limit": limit});
+        let (mut seen, mut times, mut pages) = (Vec::new(), Vec::new(), 0);
+        loop {
+            let answer = fake.call("query_records", arguments).await;
+            let view = structured(&answer);
+            for row in view["data"]["data"].as_array().unwrap() {
+                seen.push(row["id"].as_str().unwrap().to_owned());
+                times.push(row["data"]["at"].as_str().unwrap().to_owned());
+            }
+            pages += 1;
+            assert!(pages < 30, "it ends");
+            match view.get("next") {
+                Some(next) => arguments = next["arguments"].clone(),
+                None => break,
+            }
+        }
+        let unique = seen.iter().collect::<BTreeSet<_>>();
+        assert_eq!((seen.len(), unique.len()), (14, 14), "limit {limit}: {seen:?}");
+        if limit > 1 {
+            assert!(times.is_sorted_by(|one, other| one >= other), "limit {limit}: {times:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn r3_20_aggregates_are_numbers_in_the_text() {
+    let fake = Fake::start(|asked| {
+        let mut body = json!({"object": "aggregation", "metric": "sum", "field": "n", "stream": "notes", "meta": {"warnings": []}});
+        if asked.get("group_by").is_some() {
+            body["group_by"] = json!("kind");
+            body["groups"] = json!([{"key": "x", "count": 3}, {"key": null, "count": 1}]);
+            body["other_count"] = json!(9);
+        } else {
+            body["value"] = json!(12.5);
+        }
+        (200, body)
+    })
+    .await;
+    let answer = fake.call("aggregate", json!({"stream": "notes", "metric": "sum", "field": "n"})).await;
+    assert!(answer.text.starts_with("sum of n in notes = 12.5"), "{}", answer.text);
+    let answer =
+        fake.call("aggregate", json!({"stream": "notes", "metric": "count", "group_by": "kind"})).await;
+    assert!(
+        answer.text.contains("\"x\": 3\nnull: 1\nother_count=9 (records in further groups: raise limit)"),
+        "{}",
+        answer.text
+    );
+    assert_eq!(structured(&answer)["data"]["groups"].as_array().map(Vec::len), Some(2));
+}
+
+#[tokio::test]
+async fn r3_21_the_description_explains_other_count() {
+    let tools = pdpp::mcp::surface::tools();
+    let description =
+        tools.iter().find(|tool| tool.name == "aggregate").unwrap().description.clone().unwrap();
+    assert!(description.contains("other_count above 0 means that only the top groups are shown"));
+}
+
+#[tokio::test]
+async fn r3_40_r3_41_a_document_has_five_keys_and_its_mirror_is_the_text() {
+    let fake =
+        Fake::start(with_schema(|_| (200, record(&json!({"id": "r1", "title": "Hello", "body": "Text"})))))
+            .await;
+    let answer = fake.call("fetch", json!({"id": "a/notes:r1"})).await;
+    let view = structured(&answer);
+    let keys = view.as_object().unwrap().keys().collect::<Vec<_>>();
+    assert_eq!(keys, ["id", "metadata", "text", "title", "url"]);
+    assert_eq!(serde_json::from_str::<Value>(&answer.text).unwrap(), view);
+    assert_eq!((view["id"].as_str(), view["title"].as_str()), (Some("a/notes:r1"), Some("Hello")));
+    assert!(view["text"].as_str().unwrap().contains("\"body\":\"Text\""));
+    assert!(!answer.text.contains("request_id") && !answer.text.contains("provider_url"));
+}
+
+#[tokio::test]
+async fn r3_42_an_unrequested_field_appears_nowhere() {
+    // This provider ignores `fields`.
+    let fake =
+        Fake::start(with_schema(|_| (200, record(&json!({"id": "r1", "title": "SECRET", "body": "Text"})))))
+            .await;
+    let answer = fake.call("fetch", json!({"id": "a/notes:r1", "fields": ["body"]})).await;
+    assert!(!answer.text.contains("SECRET"), "{}", answer.text);
+    let metadata = &structured(&answer)["metadata"];
+    for (key, value) in [
+        ("stream", "notes"),
+        ("record_id", "r1"),
+        ("connection_id", "a"),
+        ("connector_key", "mail"),
+        ("display_name", "Box a"),
+    ] {
+        assert_eq!(metadata[key], value);
+    }
+}
+
+#[tokio::test]
+async fn r3_43_r4_3_what_is_cut_says_how_to_read_on() {
+    let long = "é".repeat(50_000);
+    let fake = Fake::start(with_schema(move |asked| {
+        if asked.path.ends_with("/field-window") {
+            let from = asked.get("offset_chars").map_or(0, |offset| offset.parse::<usize>().unwrap());
+            let to = (from + 4096).min(50_000);
+            return (200, json!({"object": "field_window", "field": {"path": "body", "type": "string"}, "window": {
+                "text": "é".repeat(to - from), "start_chars": from, "end_chars": to, "total_chars": 50_000,
+                "complete": false, "has_more": to < 50_000, "next_offset_chars": (to < 50_000).then_some(to)}}));
+        }
+        (200, record(&json!({"id": "r1", "body": long.clone()})))
+    }))
+    .await;
+    let answer = fake.call("fetch", json!({"id": "a/notes:r1"})).await;
+    assert!(answer.text.len() <= 8_000, "{} bytes", answer.text.len());
+    let view = structured(&answer);
+    assert_eq!(view["metadata"]["truncated"], true);
+    let mut next = view["metadata"]["read_more"][0]["arguments"].clone();
+    let mut read = usize::try_from(next["offset_chars"].as_u64().unwrap()).unwrap();
+    // The offered calls reach the end, in both views alike.
+    loop {
+        let answer = fake.call("read_record_field", next).await;
+        assert!(answer.text.len() <= 8_000 && structured(&answer).to_string().len() <= 10_000);
+        read += structured(&answer)["data"]["window"]["text"].as_str().unwrap().chars().count();
+        match structured(&answer).get("next") {
+            Some(call) => {
+                assert!(answer.text.contains(&format!("next: read_record_field {}", call["arguments"])));
+                next = call["arguments"].clone();
+            }
+            None => break,
+        }
+    }
+    assert_eq!(read, 50_000);
+}
+
+#[tokio::test]
+async fn r3_50_a_window_is_asked_for_by_offset_cursor_or_match() {
+    let window = json!({"object": "field_window", "window": {"text": "abc", "start_chars": 3, "end_chars": 6, "total_chars": 9,
+        "complete": false, "next_offset_chars": 6, "previous_offset_chars": 0}});
+    let fake = Fake::start(move |_| (200, window.clone())).await;
+    let base = "/streams/notes/records/r%2F1/field-window?field=body";
+    for (arguments, query) in [
+        (json!({"offset_chars": 3, "limit_chars": 3}), "&offset_chars=3&limit_chars=3&connection_id=a"),
+        (json!({"cursor": "3"}), "&offset_chars=3&connection_id=a"),
+        (
+            json!({"q": "abc", "before_chars": 1, "after_chars": 2}),
+            "&q=abc&before_chars=1&after_chars=2&connection_id=a",
+        ),
+    ] {
+        let mut arguments = arguments;
+        arguments["id"] = json!("a/notes:r%2F1");
+        arguments["field_path"] = json!("body");
+        let answer = fake.call("read_record_field", arguments).await;
+        assert_eq!(fake.asked(), [format!("{base}{query}")]);
+        assert!(
+            answer
+                .text
+                .starts_with("\"abc\"\nbody of a/notes:r%2F1: characters 3 to 6 of 9, complete=false\n"),
+            "{}",
+            answer.text
+        );
+        assert_eq!(structured(&answer)["next"]["arguments"]["offset_chars"], 6);
+        assert_eq!(structured(&answer)["previous"]["arguments"]["offset_chars"], 0);
+    }
+}
+
+#[tokio::test]
+async fn r3_62_expand_is_refused_where_the_live_schema_offers_none() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU8, Ordering};
+    let offers = Arc::new(AtomicU8::new(0));
+    let now = Arc::clone(&offers);
+    let fake = Fake::start(move |asked| match (asked.path.as_str(), now.load(Ordering::SeqCst)) {
+        ("/schema", 2) => (503, refusal("unavailable", "later")),
+        ("/schema", offers) => {
+            let mut schema = schema(&["a"]);
+            if offers == 1 {
+                schema["connectors"][0]["streams"][0]["expand_capabilities"] =
+                    json!([{"name": "replies", "usable": true}]);
+            }
+            (200, schema)
+        }
+        _ => (200, record(&json!({"id": "r1"}))),
+    })
+    .await;
+    let call = || json!({"id": "a/notes:r1", "expand": ["replies"]});
+    let answer = fake.call("fetch", call()).await;
+    assert_eq!(structured(&answer)["error"]["code"], "invalid_expand");
+    assert!(
+        answer.text.contains("`notes`") && answer.text.contains("GET /v1/schema, expand_capabilities"),
+        "{}",
+        answer.text
+    );
+    assert!(fake.asked().is_empty(), "the record was not asked for");
+    offers.store(1, Ordering::SeqCst);
+    assert!(!fake.call("fetch", call()).await.is_error, "a changed schema counts on the next call");
+    assert_eq!(fake.asked(), ["/streams/notes/records/r1?expand=replies&connection_id=a"]);
+    offers.store(2, Ordering::SeqCst);
+    assert!(!fake.call("fetch", call()).await.is_error, "an unreadable schema defers to the provider");
+}
+
+#[tokio::test]
+async fn r3_71_r3_72_r3_73_ids_are_checked_before_the_provider_is_asked() {
+    let fake = Fake::start(with_schema(|_| (200, record(&json!({"id": "r1"}))))).await;
+    for (arguments, code) in [
+        (json!({"id": "a/notes:r1", "connection_id": "b"}), "conflicting_connection"),
+        (json!({"id": "../notes:r1"}), "invalid_id"),
+        (json!({"id": "a/notes:x/y"}), "invalid_id"),
+        (json!({"id": "notes"}), "invalid_id"),
+    ] {
+        let answer = fake.call("fetch", arguments).await;
+        assert_eq!(structured(&answer)["error"]["code"], code);
+        assert!(fake.asked_all().is_empty());
+    }
+    fake.call("fetch", json!({"id": "notes:r1", "connection_id": "a"})).await;
+    assert_eq!(fake.asked(), ["/streams/notes/records/r1?connection_id=a"]);
+    fake.call("fetch", json!({"id": "a/notes:https:%2F%2Fx.example%2F?q=1#%25"})).await;
+    assert_eq!(
+        fake.asked(),
+        ["/streams/notes/records/https:%2F%2Fx.example%2F%3Fq=1%23%25?connection_id=a"],
+        "one encoded segment"
+    );
+}
+
+#[tokio::test]
+async fn r4_5_resources_read_what_the_tools_read() {
+    let fake = Fake::start(with_schema(|asked| match asked.path.as_str() {
+        "/streams/notes/records" => (200, list(vec![note("a", "1", "2024")], None)),
+        "/streams/notes/records/r1" => (200, record(&json!({"id": "r1", "body": "Text"}))),
+        "/streams/notes/records/r1/field-window" => {
+            (200, json!({"window": {"text": "Text", "complete": true}}))
+        }
+        _ => (404, refusal("not_found", "Record not found")),
+    }))
+    .await;
+    for (uri, tool, arguments) in [
+        ("pdpp://stream/notes", "query_records", json!({"stream": "notes"})),
+        ("pdpp://record/a%2Fnotes%3Ar1", "fetch", json!({"id": "a/notes:r1"})),
+        (
+            "pdpp://field-window/a%2Fnotes%3Ar1/body?limit_chars=9",
+            "read_record_field",
+            json!({"id": "a/notes:r1", "field_path": "body", "limit_chars": 9}),
+        ),
+    ] {
+        let ResourceContents::Text { text, media_type } = fake.core.read_resource(uri).await.unwrap() else {
+            panic!("{uri}")
+        };
+        assert_eq!(media_type, "application/json");
+        assert_eq!(
+            serde_json::from_str::<Value>(&text).unwrap(),
+            structured(&fake.call(tool, arguments).await),
+            "{uri}"
+        );
+    }
+    let missing = fake.core.read_resource("pdpp://record/a%2Fnotes%3Ano").await;
+    assert!(matches!(missing, Err(ResourceError::NotFound { .. })), "{missing:?}");
+    for uri in [
+        "https://x.example",
+        "pdpp://record/..%2Fx",
+        "pdpp://stream/a%2Fb",
+        "pdpp://field-window/x",
+        "pdpp://blob/../x",
+    ] {
+        let refused = fake.core.read_resource(uri).await;
+        assert!(matches!(refused, Err(ResourceError::InvalidUri(_))), "{uri}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn r5_1_a_refusal_keeps_its_code_message_param_and_request_id() {
+    let fake = Fake::start(|_| {
+        (400, json!({"error": {"type": "invalid_request_error", "code": "odd_code", "message": "Odd.", "param": "sort", "request_id": "req_9"}}))
+    })
+    .await;
+    let answer = fake.call("query_records", json!({"stream": "notes", "sort": "x"})).await;
+    let error = &structured(&answer)["error"];
+    for (key, value) in
+        [("code", "odd_code"), ("message", "Odd."), ("param", "sort"), ("request_id", "req_9")]
+    {
+        assert_eq!(error[key], value);
+        assert!(answer.text.contains(value), "{value}");
+    }
+    assert!(answer.is_error);
+}
+
+#[tokio::test]
+async fn r5_2_an_error_is_complete_in_the_text_and_fits_the_output_schema() {
+    let fake = Fake::start(|_| (200, json!({}))).await;
+    for tool in pdpp::mcp::surface::tools().iter() {
+        let answer = fake.call(&tool.name, json!({"nonsense": 1})).await;
+        assert!(
+            answer.is_error && answer.text.contains("unknown_argument") && answer.text.contains("next: "),
+            "{}",
+            answer.text
+        );
+        let properties = tool.output_schema.as_ref().unwrap()["properties"].as_object().unwrap().clone();
+        for key in structured(&answer).as_object().unwrap().keys() {
+            assert!(properties.contains_key(key), "{key} of {}", tool.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn r5_3_at_most_twelve_candidates_then_how_many_there_are() {
+    let fake = Fake::start(|asked| {
+        if asked.path == "/schema" {
+            return (404, refusal("not_found", "no schema"));
+        }
+        let candidates = (0..20).map(|n| json!({"connection_id": format!("c{n}"), "connector_key": "mail", "display_name": format!("Box {n}")}));
+        (409, json!({"error": {"code": "ambiguous_connection", "message": "Several", "retry_with": "connection_id", "available_connections": candidates.collect::<Vec<_>>()}}))
+    })
+    .await;
+    let answer = fake.call("query_records", json!({"stream": "notes"})).await;
+    let error = &structured(&answer)["error"];
+    assert_eq!(error["available_connections"].as_array().map(Vec::len), Some(12));
+    assert_eq!(
+        (error["available_connections_total"].as_u64(), error["truncated"].as_bool()),
+        (Some(20), Some(true))
+    );
+    assert!(answer.text.contains("12 of 20 connections shown; schema {} lists all"), "{}", answer.text);
+    assert!(
+        answer.text.contains("connection_id=c0 connector_key=mail label=\"Box 0\" grant_id=grt_1"),
+        "{}",
+        answer.text
+    );
+}
+
+#[tokio::test]
+async fn r5_5_each_failure_is_told_apart_with_its_next_step() {
+    for (status, code, says) in [
+        (401, "context.instance_mismatch", "the credential is fine"),
+        (401, "context.stream_not_allowed", "schema {} lists those that are"),
+        (401, "context.active_false", "pdpp connect http"),
+        (403, "grant_revoked", "the owner has ended this grant"),
+        (403, "grant_expired", "pdpp connect http"),
+        (403, "field_not_granted", "leave that field out"),
+        (410, "cursor_expired", "start again without it"),
+        (400, "invalid_cursor", "start again without cursor"),
+        (500, "internal", "repeat the call once"),
+    ] {
+        let fake = Fake::start(move |_| (status, refusal(code, "No."))).await;
+        let answer = fake.call("query_records", json!({"stream": "notes"})).await;
+        assert!(
+            answer.text.contains(&format!("error {code}: No.")) && answer.text.contains(says),
+            "{code}:\n{}",
+            answer.text
+        );
+        let reconnect = answer.text.contains("pdpp connect");
+        assert_eq!(
+            reconnect,
+            matches!(code, "context.active_false" | "grant_revoked" | "grant_expired"),
+            "{code}"
+        );
+    }
+}
