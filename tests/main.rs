@@ -7,6 +7,7 @@
 mod connect;
 mod coverage;
 mod docs;
+mod hostile;
 mod inspect;
 mod journeys;
 mod replay;
