@@ -58,7 +58,8 @@ fn token(text: &str) -> String {
 /// What follows a token or a JSON string at the beginning of `text`.
 fn after_token(text: &str) -> &str {
     if !text.starts_with('"') {
-        return text.find(' ').map_or("", |at| &text[at..]);
+        let (token, rest) = text.split_at(text.find(' ').unwrap_or(text.len()));
+        return if token.contains(['=', '"']) { "" } else { rest };
     }
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<String>();
     let _ = stream.next();

@@ -128,11 +128,8 @@ fn document(
         return Ok(document);
     }
 
-    let reference_parts = (connection.clone().unwrap_or_default(), id.stream.clone(), id.record.clone());
-    let reference = match id.handle() {
-        Some(_) => RecordRef::Handle(&handle),
-        None => RecordRef::Parts(&reference_parts.0, &reference_parts.1, &reference_parts.2),
-    };
+    let known = id.handle();
+    let reference = RecordRef::of(&id, known.as_deref());
     let (text, reads) = cut_body(&body, bound.saturating_sub(fixed), reference);
     document.insert("text".into(), json!(text));
     if let Some(Value::Object(metadata)) = document.get_mut("metadata") {

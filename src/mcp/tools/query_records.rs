@@ -232,14 +232,10 @@ fn cut_row(record: &mut Row, stream: &str, budget: &Budget) -> Option<Record> {
     }
     let id = row_text::record_id(record, stream);
     let handle = id.as_ref().and_then(RecordId::handle);
-    let connection = id.as_ref().and_then(|id| id.connection.clone()).unwrap_or_default();
     let name = row_text::name(record, stream);
     let (envelope_len, is_named) = (json_len(record) - record.get("data").map_or(0, json_len), id.is_some());
     let id = id.unwrap_or_default();
-    let reference = match &handle {
-        Some(handle) => RecordRef::Handle(handle),
-        None => RecordRef::Parts(&connection, &id.stream, &id.record),
-    };
+    let reference = RecordRef::of(&id, handle.as_deref());
     let of_fields =
         |fields: Vec<Field>| Record { id: handle.clone().unwrap_or_else(|| id.record.clone()), fields };
     let data = record.get_mut("data")?.as_object_mut()?;

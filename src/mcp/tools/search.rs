@@ -301,7 +301,6 @@ impl Hit {
 /// The match windows that the resource server proved; never one that a snippet only suggests (R4.2).
 fn evidence_of(hit: &Map<String, Value>, id: &RecordId, handle: Option<&str>) -> Vec<Evidence> {
     let excerpts = hit.get("evidence_excerpts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let connection = id.connection.clone().unwrap_or_default();
     let mut shown = 0;
     excerpts
         .iter()
@@ -315,10 +314,7 @@ fn evidence_of(hit: &Map<String, Value>, id: &RecordId, handle: Option<&str>) ->
             shown += 1;
             let (text, whole) = marks::excerpt(preview, bytes);
             let complete = whole && excerpt.get("truncated").and_then(Value::as_bool) != Some(true);
-            let reference = match handle {
-                Some(handle) => RecordRef::Handle(handle),
-                None => RecordRef::Parts(&connection, &id.stream, &id.record),
-            };
+            let reference = RecordRef::of(id, handle);
             let mut read = ladder::read_field(&reference, field, 0);
             if let Some(literal) = marks::first_match(preview) {
                 read.arguments.insert("q".into(), json!(literal));
