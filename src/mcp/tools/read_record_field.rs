@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::fetch::record_argument;
-use super::{is_missing, meta_lines, text_of};
+use super::{is_missing, json_len, meta_lines, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::{Arguments, call};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::cut::WHOLE;
 use crate::mcp::evidence::ladder::{Call, JSON_CURSOR};
 use crate::mcp::evidence::window::{self, Start};
-use crate::mcp::evidence::{envelope, line};
+use crate::mcp::evidence::{Bounds, envelope, line};
 use crate::mcp::id::RecordId;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -38,7 +38,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         }
     };
     envelope::prepare(&mut body);
-    Ok(render(&arguments, &id, body, core.bounds().text.min(core.bounds().structured), json_offset.is_some()))
+    Ok(render(&arguments, &id, body, core.bounds(), json_offset.is_some()))
 }
 
 /// The offset of a cursor that goes through the JSON text of a value.
@@ -215,14 +215,17 @@ fn render(
     arguments: &Arguments,
     id: &RecordId,
     mut body: Map<String, Value>,
-    max_bytes: usize,
+    bounds: Bounds,
     is_json: bool,
 ) -> ToolAnswer {
     let mut window = body.get("window").and_then(Value::as_object).cloned().unwrap_or_default();
     let number = |window: &Map<String, Value>, key: &str| window.get(key).and_then(Value::as_u64);
     let whole = text_of(&window, "text").unwrap_or("").to_owned();
     let start = number(&window, "start_chars").unwrap_or(0);
-    let shown = fitting(&whole, max_bytes.saturating_sub(1_800));
+    window.insert("text".into(), json!(""));
+    body.insert("window".into(), Value::Object(window.clone()));
+    let shown = fitting(&whole, room(arguments, id, &body, bounds));
+    window.insert("text".into(), json!(whole));
     if shown.len() < whole.len() {
         let end = start + shown.chars().count() as u64;
         window.insert("text".into(), json!(shown));
@@ -230,8 +233,8 @@ fn render(
         window.insert("next_offset_chars".into(), json!(end));
         window.insert("has_more".into(), json!(true));
         window.insert("complete".into(), json!(false));
-        body.insert("window".into(), Value::Object(window.clone()));
     }
+    body.insert("window".into(), Value::Object(window.clone()));
     let base = |offset: u64| {
         let mut next =
             arguments.with([("cursor", None), ("q", None), ("before_chars", None), ("after_chars", None)]);
@@ -280,6 +283,20 @@ fn render(
     }
     out.truncate(out.trim_end().len());
     ToolAnswer { text: out, structured: Some(structured), is_error: false, meta: None }
+}
+
+/// Bytes that the window's text may take in either view, beside what stands around it: the answer without it,
+/// and a call each way.
+fn room(arguments: &Arguments, id: &RecordId, body: &Map<String, Value>, bounds: Bounds) -> usize {
+    // An offset or a cursor that is not among the arguments yet, and the words around a call.
+    const CALL_BYTES: usize = 120;
+    let mut meta = String::new();
+    meta_lines(&mut meta, body);
+    let calls = 2 * (call("read_record_field", arguments.given()).len() + CALL_BYTES);
+    let name = id.handle().map_or_else(|| line::token(&id.record), |handle| line::token(&handle));
+    let field = arguments.given().get("field_path").map_or(0, json_len);
+    let text = bounds.text.saturating_sub(calls + name.len() + field + meta.len() + 200);
+    text.min(bounds.structured.saturating_sub(calls + json_len(body) + 100))
 }
 
 /// The longest beginning of `text` that takes at most `max_bytes` as a JSON string in the text view.
