@@ -12,12 +12,13 @@ use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call, Record, RecordRef};
 use crate::mcp::evidence::{Bounds, cut, envelope, line, rows as row_text};
 use crate::mcp::id::RecordId;
-use crate::mcp::pages::{self, Listing, Order, Page, Row, Shape};
+use crate::mcp::pages::{self, Listing, Order, Page, Row, Several, Shape};
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
 
-/// Room kept for what follows the rows but for the next call: counts, warnings, how to read on.
-const TAIL_BYTES: usize = 700;
+/// Room kept beside rows, envelope and cursor: the words around the next call, and a cursor of ours where the
+/// one that the provider gave cannot continue.
+const TAIL_BYTES: usize = 400;
 
 /// The line below rows that are not whole (R4.3).
 const HOW_TO_READ_ON: &str = "values ending in … and fields not shown: read_record_field \
@@ -25,7 +26,7 @@ const HOW_TO_READ_ON: &str = "values ending in … and fields not shown: read_re
 
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
-    let mut listing = listing(&arguments)?;
+    let listing = listing(&arguments)?;
     let stream = stream_argument(&arguments)?;
     let connection = listing.connection.clone();
     check_expand(core, &arguments, &stream, connection.as_deref()).await?;
@@ -37,7 +38,6 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     } else {
         source.known_facts(&stream, connection.as_deref())
     };
-    listing.order = order(&arguments, known.as_deref().map_or(&[], Vec::as_slice));
     let fields = arguments.texts("fields")?.unwrap_or_default();
     let shape = RecordShape {
         stream: &stream,
@@ -50,13 +50,17 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         bounds: core.bounds(),
         arguments: &arguments,
     };
-    let all_connections = || async {
+    let several = || async {
         let facts = source.facts(&stream, None).await;
-        facts.iter().flat_map(|facts| &facts.connections).map(|(id, _)| id.clone()).collect()
+        let connections = facts.iter().flat_map(|facts| &facts.connections);
+        Several {
+            connections: connections.map(|(id, _)| id.clone()).collect(),
+            order: order(&arguments, &facts),
+        }
     };
     let (facts, page) = tokio::join!(
         source.facts(&stream, connection.as_deref()),
-        pages::read(source, &listing, &shape, all_connections)
+        pages::read(source, &listing, &shape, several)
     );
     Ok(render(&arguments, &stream, page?, &facts, core.bounds()))
 }
@@ -87,7 +91,6 @@ fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
         cursor: arguments.text("cursor")?.map(str::to_owned),
         connection: arguments.text("connection_id")?.map(str::to_owned),
         has_cursors: true,
-        order: None,
     })
 }
 
@@ -128,14 +131,15 @@ struct RecordShape<'a> {
 }
 
 impl Shape for RecordShape<'_> {
-    fn prepare(&self, body: &mut Map<String, Value>) {
+    fn prepare(&self, body: &mut Map<String, Value>, keep: Option<&str>) {
         envelope::prepare(body);
         if self.fields.is_empty() {
             return;
         }
+        let fields = self.fields.iter().copied().chain(keep).collect::<Vec<_>>();
         if let Some(Value::Array(records)) = body.get_mut("data") {
             for record in records.iter_mut().filter_map(Value::as_object_mut) {
-                envelope::project(record, self.fields, &self.identity);
+                envelope::project(record, &fields, &self.identity);
             }
         }
     }
