@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::oracle::{Oracle, holds};
-use super::stage::{Answer, Tools};
+use super::stage::{Answer, Provider, Tools};
 use super::view::{Item, Seen, View};
 
 /// More calls than any task is worth.
@@ -19,9 +19,8 @@ const MOST_CALLS: usize = 400;
 pub struct Task {
     pub name: String,
     pub goal: String,
-    /// Against a provider of the draft's Core alone.
     #[serde(default)]
-    pub core: bool,
+    pub provider: Provider,
     /// Also through the real binary.
     #[serde(default)]
     pub served: bool,
