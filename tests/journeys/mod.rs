@@ -108,14 +108,16 @@ fn median_of_tasks(lines: &[Line], view: View) -> usize {
     median(of_view.map(|line| median(line.played.bytes.clone())))
 }
 
+/// With `PDPP_JOURNEY=name cargo test journeys -- --nocapture` one task is played and all that is seen shown.
+#[allow(clippy::print_stderr, reason = "the harness keeps it unless asked")]
 fn check(seed: u64, lines: &[Line]) {
     let table = table(lines);
     if std::env::var_os("PDPP_JOURNEY").is_some() {
         for line in lines {
-            std::eprintln!("== {} {:?}\n{}", line.task, line.view, line.played.trace);
+            eprintln!("== {} {:?}\n{}", line.task, line.view, line.played.trace);
         }
     }
-    std::eprintln!("seed {seed}\n{table}");
+    eprintln!("seed {seed}\n{table}");
     let failed = lines.iter().filter(|line| line.played.failure.is_some()).count();
     assert_eq!(failed, 0, "journeys fail on seed {seed}:\n{table}");
     for view in [View::Text, View::Structured] {

@@ -32,7 +32,7 @@ pub struct Answer {
 
 /// The tools, wherever they run.
 pub enum Tools {
-    InProcess(Core),
+    InProcess(Box<Core>),
     Served(Box<tokio::sync::Mutex<Client>>),
 }
 
@@ -116,7 +116,7 @@ impl Stage {
             let token = AccessToken::new(token.clone()).unwrap();
             async move { Ok(token) }.boxed()
         });
-        Tools::InProcess(Core::new(Source::new(provider, None, rs, bearer), Bounds::default()))
+        Tools::InProcess(Box::new(Core::new(Source::new(provider, None, rs, bearer), Bounds::default())))
     }
 }
 
