@@ -1,6 +1,6 @@
 //! The one integration test binary: a module a promise.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
-#![allow(missing_docs, clippy::format_push_string)]
+#![allow(missing_docs, clippy::format_push_string, clippy::format_collect)]
 // A number's digits are compared as they are written, which equality of values would not do.
 #![allow(clippy::cmp_owned)]
 

@@ -23,6 +23,9 @@ use crate::provider::rs::Read;
 /// Rows of a page when the caller names no limit and several places are merged: what providers give.
 const DEFAULT_LIMIT: u64 = 25;
 
+/// How long a provider's cursor is reckoned to be before one is seen, in bytes: sealed ones are about 200.
+const LIKELY_CURSOR_LEN: usize = 240;
+
 /// What our own cursors begin with; no provider's would.
 const PREFIX: &str = "pdpp1.";
 
@@ -42,7 +45,14 @@ pub struct Listing {
     pub connection: Option<String>,
     /// Whether the provider pages this list at all.
     pub has_cursors: bool,
-    /// How rows of several connections are put in order; otherwise they take turns.
+}
+
+/// What reading several connections apart needs to know, asked for only then.
+#[derive(Debug, Clone, Default)]
+pub struct Several {
+    /// The connections of the list, where the provider cannot page over all of them itself.
+    pub connections: Vec<String>,
+    /// How their rows are put in order; otherwise they take turns.
     pub order: Option<Order>,
 }
 
@@ -68,8 +78,8 @@ pub struct Page {
 
 /// What the caller of [`read`] does with a page.
 pub trait Shape: Sync {
-    /// Prepares a body as it came: what is passed on of it.
-    fn prepare(&self, body: &mut Map<String, Value>);
+    /// Prepares a body as it came: what is passed on of it, and the value of `keep`, which a merge goes by.
+    fn prepare(&self, body: &mut Map<String, Value>, keep: Option<&str>);
 
     /// How many of `rows`, from the first, fit a result with this envelope; at least one.
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize;
@@ -142,6 +152,22 @@ impl Listing {
         hash
     }
 
+    fn is_of_changes(&self) -> bool {
+        self.read.query.iter().any(|(name, _)| name == "changes_since")
+    }
+
+    /// The same with one more field than was asked for; nothing where it is there already.
+    fn with_field(&self, field: &str) -> Option<Self> {
+        let mut listing = self.clone();
+        let (_, fields) = listing.read.query.iter_mut().find(|(name, _)| name == "fields")?;
+        if fields.split(',').any(|known| known == field) {
+            return None;
+        }
+        fields.push(',');
+        fields.push_str(field);
+        Some(listing)
+    }
+
     fn read_at(&self, place: &Place, limit: Option<u64>) -> Read {
         let mut read = self.read.clone();
         if let Some(limit) = limit {
@@ -197,9 +223,10 @@ async fn ask(
     place: &Place,
     limit: Option<u64>,
     shape: &dyn Shape,
+    keep: Option<&str>,
 ) -> Result<Answer, ToolError> {
     let mut body = source.get(&listing.read_at(place, limit)).await?.body;
-    shape.prepare(&mut body);
+    shape.prepare(&mut body, keep);
     let rows = take_rows(&mut body);
     envelope::shorten(&mut body);
     let has_more = body.get("has_more").and_then(Value::as_bool);
@@ -208,6 +235,14 @@ async fn ask(
     let cursor = cursor.filter(|cursor| place.cursor.as_deref() != Some(*cursor));
     let cursor = cursor.filter(|_| has_more != Some(false)).map(str::to_owned);
     Ok(Answer { has_more: has_more.unwrap_or(cursor.is_some()), cursor, body, rows })
+}
+
+/// Whether a provider put the rows of several connections one after the other: in no order then.
+fn is_side_by_side(rows: &[Row]) -> bool {
+    let mut connections: Vec<Option<&Value>> = rows.iter().map(|row| row.get("connection_id")).collect();
+    connections.dedup();
+    let runs = connections.len();
+    runs > 1 && connections.iter().enumerate().all(|(at, connection)| !connections[..at].contains(connection))
 }
 
 /// Takes the rows out of an envelope, in the shapes that providers send: `data[]`, `data.results[]`,
@@ -236,8 +271,7 @@ pub fn take_rows(body: &mut Map<String, Value>) -> Vec<Row> {
         .collect()
 }
 
-/// Reads the page of `listing` that fits `shape`. `connections` gives the connections of the list, where
-/// the provider could not page over all of them itself.
+/// Reads the page of `listing` that fits `shape`.
 ///
 /// # Errors
 /// `invalid_cursor`, and those of [`Source::get`].
@@ -245,31 +279,37 @@ pub async fn read<'a, F, C>(
     source: &Source,
     listing: &Listing,
     shape: &dyn Shape,
-    connections: F,
+    several: F,
 ) -> Result<Page, ToolError>
 where
     F: FnOnce() -> C,
-    C: Future<Output = Vec<String>> + 'a,
+    C: Future<Output = Several> + 'a,
 {
     let places = listing.start()?;
     if let [place] = places.as_slice()
         && place.connection.is_none()
     {
-        let answer = ask(source, listing, place, place.limit.or(listing.limit), shape).await?;
-        let is_stuck =
-            answer.has_more && answer.cursor.is_none() && listing.has_cursors && place.cursor.is_none();
-        if is_stuck && listing.connection.is_none() {
-            let connections = connections().await;
+        let answer = ask(source, listing, place, place.limit.or(listing.limit), shape, None).await?;
+        let is_stuck = answer.has_more || (place.cursor.is_none() && is_side_by_side(&answer.rows));
+        let is_over_several = listing.has_cursors
+            && place.cursor.is_none()
+            && listing.connection.is_none()
+            && !listing.is_of_changes();
+        if is_over_several && answer.cursor.is_none() && is_stuck {
+            let Several { connections, order } = several().await;
             if connections.len() > 1 {
                 let places = connections
                     .into_iter()
                     .map(|connection| Place { connection: Some(connection), ..place.clone() });
-                return merged(source, listing, shape, places.collect(), Some(answer.body)).await;
+                let order = order.as_ref();
+                return merged(source, listing, shape, places.collect(), order, Some(answer.body)).await;
             }
         }
         return single(source, listing, shape, place, answer).await;
     }
-    merged(source, listing, shape, places, None).await
+    // The same order on every page.
+    let order = several().await.order;
+    merged(source, listing, shape, places, order.as_ref(), None).await
 }
 
 async fn single(
@@ -287,7 +327,7 @@ async fn single(
     if fit < rows.len() && place.skip == 0 && listing.has_cursors {
         // Asked again, up to three times: rows may have changed in between.
         for _ in 0..3 {
-            let fewer = ask(source, listing, place, Some(fit as u64), shape).await?;
+            let fewer = ask(source, listing, place, Some(fit as u64), shape, None).await?;
             if fewer.rows.len() > fit {
                 // It ignores the limit.
                 break;
@@ -332,25 +372,42 @@ async fn merged(
     listing: &Listing,
     shape: &dyn Shape,
     mut places: Vec<Place>,
+    order: Option<&Order>,
     unscoped: Option<Map<String, Value>>,
 ) -> Result<Page, ToolError> {
     let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
+    let with_order = order.and_then(|order| listing.with_field(&order.field));
+    let added = with_order.as_ref().and(order).map(|order| order.field.as_str());
+    let asked = with_order.as_ref().unwrap_or(listing);
     let live = (0..places.len()).filter(|index| !places[*index].is_done).collect::<Vec<_>>();
     let asks = live.iter().map(|index| {
         let place = &places[*index];
-        ask(source, listing, place, Some(place.limit.unwrap_or(limit)), shape)
+        ask(source, asked, place, Some(place.limit.unwrap_or(limit)), shape, added)
     });
     let mut answers = try_join_all(asks).await?;
     for (index, answer) in live.iter().zip(&mut answers) {
         answer.rows.drain(..places[*index].skip.min(answer.rows.len()));
     }
     let mut body = merged_body(unscoped.as_ref(), &answers);
+    // As long as the cursor over all these places will be, for what fits beside it.
+    let mut likely = places.clone();
+    for (index, answer) in live.iter().zip(&answers) {
+        let place = &mut likely[*index];
+        let known = answer.cursor.clone().or(place.cursor.take());
+        place.cursor = Some(known.unwrap_or_else(|| "e".repeat(LIKELY_CURSOR_LEN)));
+        (place.limit, place.skip) = (Some(limit), 100);
+    }
+    body.insert("next_cursor".into(), json!(Own { query: listing.fingerprint(), places: likely }.encode()));
 
-    let order =
-        listing.order.as_ref().filter(|order| answers.iter().all(|answer| is_ordered(&answer.rows, order)));
+    let order = order.filter(|order| answers.iter().all(|answer| is_ordered(&answer.rows, order)));
     let turns = interleave(&answers.iter().map(|answer| answer.rows.as_slice()).collect::<Vec<_>>(), order);
     let turns = &turns[..turns.len().min(usize::try_from(limit).unwrap_or(usize::MAX))];
-    let rows = turns.iter().map(|(answer, row)| answers[*answer].rows[*row].clone()).collect::<Vec<_>>();
+    let mut rows = turns.iter().map(|(answer, row)| answers[*answer].rows[*row].clone()).collect::<Vec<_>>();
+    if let Some(added) = added {
+        for data in rows.iter_mut().filter_map(|row| row.get_mut("data")?.as_object_mut()) {
+            data.remove(added);
+        }
+    }
     let fit = if rows.is_empty() { 0 } else { shape.fit(&body, &rows).clamp(1, rows.len()) };
     let mut used = vec![0usize; answers.len()];
     for (answer, _) in &turns[..fit] {
@@ -360,7 +417,7 @@ async fn merged(
     let moves = live
         .iter()
         .enumerate()
-        .map(|(at, index)| advance(source, listing, shape, &places[*index], &answers[at], used[at], limit));
+        .map(|(at, index)| advance(source, asked, shape, &places[*index], &answers[at], used[at], limit));
     let places_after = join_all(moves).await;
     for (index, place) in live.iter().zip(places_after) {
         places[*index] = place;
@@ -394,7 +451,7 @@ async fn advance(
         return skipped;
     }
     // Asked again for just these rows, the provider's own cursor stands behind them.
-    match ask(source, listing, place, Some(used as u64), shape).await {
+    match ask(source, listing, place, Some(used as u64), shape, None).await {
         Ok(again) if same_ids(&again.rows, &answer.rows[..used]) && again.cursor.is_some() => {
             Place { cursor: again.cursor, limit: None, skip: 0, is_done: false, ..place.clone() }
         }
@@ -482,7 +539,6 @@ mod tests {
             cursor,
             connection: None,
             has_cursors: true,
-            order: None,
         }
     }
 
@@ -503,6 +559,23 @@ mod tests {
         assert_eq!(other.start().unwrap_err().code(), "invalid_cursor");
         assert_eq!(listing(Some(format!("{encoded}x"))).start().unwrap_err().code(), "invalid_cursor");
         assert_eq!(listing(Some("theirs".into())).start().unwrap()[0].cursor.as_deref(), Some("theirs"));
+    }
+
+    #[test]
+    fn r3_15_a_merge_asks_for_what_it_goes_by() {
+        let fields = |listing: &Listing| listing.read.query[0].1.clone();
+        assert_eq!(listing(None).with_field("at").as_ref().map(fields).as_deref(), Some("a,at"));
+        assert!(listing(None).with_field("a").is_none());
+    }
+
+    #[test]
+    fn rows_side_by_side_are_told_from_merged_ones() {
+        let of = |connections: &[&str]| {
+            let row = |connection: &&str| json!({"connection_id": connection}).as_object().unwrap().clone();
+            is_side_by_side(&connections.iter().map(row).collect::<Vec<_>>())
+        };
+        assert!(of(&["a", "a", "b"]) && of(&["a", "b"]));
+        assert!(!of(&["a", "b", "a"]) && !of(&["a", "a"]) && !of(&[]));
     }
 
     #[test]

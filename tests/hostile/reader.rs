@@ -37,6 +37,7 @@ pub fn continuations(text: &str) -> Vec<Offer> {
     text.lines().filter_map(|line| offer(after_token(line).strip_prefix(" continues: ")?)).collect()
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "given to filter_map")]
 fn offer(text: &str) -> Option<Offer> {
     let (tool, arguments) = text.split_once(' ').unwrap_or((text, ""));
     Some(Offer { tool: tool.to_owned(), arguments: serde_json::from_str(arguments).unwrap_or(Value::Null) })

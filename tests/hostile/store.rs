@@ -196,7 +196,7 @@ fn hit(record: &Value, n: usize) -> Value {
     if let Some((field, text)) = text {
         let preview = text.chars().take(400).collect::<String>();
         hit["matched_fields"] = json!([field]);
-        if n % 2 == 0 {
+        if n.is_multiple_of(2) {
             hit["evidence_excerpts"] = json!([{"field_path": field, "preview_text": preview,
                 "provenance": "lexical", "truncated": preview.len() < text.len()}]);
         } else {

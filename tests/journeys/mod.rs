@@ -44,12 +44,12 @@ struct Line {
 
 /// Plays every task of `seed` in both views.
 async fn play_all(seed: u64) -> Vec<Line> {
-    let (stage, oracle) = (Stage::new(seed), Oracle::new(seed));
+    let (stage, oracle) = (Stage::new(seed).await, Oracle::new(seed));
     let only = std::env::var("PDPP_JOURNEY").ok();
     let mut lines = Vec::new();
     for task in tasks().iter().filter(|task| only.as_ref().is_none_or(|only| task.name.contains(only))) {
         for view in [View::Text, View::Structured] {
-            let tools = stage.tools(task.core, task.grant.as_deref());
+            let tools = stage.tools(task.provider, task.grant.as_deref());
             let played = play(task, view, &tools, &oracle).await;
             lines.push(Line { task: task.name.clone(), view, played });
         }
@@ -108,14 +108,16 @@ fn median_of_tasks(lines: &[Line], view: View) -> usize {
     median(of_view.map(|line| median(line.played.bytes.clone())))
 }
 
+/// With `PDPP_JOURNEY=name cargo test journeys -- --nocapture` one task is played and all that is seen shown.
+#[allow(clippy::print_stderr, reason = "the harness keeps it unless asked")]
 fn check(seed: u64, lines: &[Line]) {
     let table = table(lines);
     if std::env::var_os("PDPP_JOURNEY").is_some() {
         for line in lines {
-            std::eprintln!("== {} {:?}\n{}", line.task, line.view, line.played.trace);
+            eprintln!("== {} {:?}\n{}", line.task, line.view, line.played.trace);
         }
     }
-    std::eprintln!("seed {seed}\n{table}");
+    eprintln!("seed {seed}\n{table}");
     let failed = lines.iter().filter(|line| line.played.failure.is_some()).count();
     assert_eq!(failed, 0, "journeys fail on seed {seed}:\n{table}");
     for view in [View::Text, View::Structured] {
@@ -151,7 +153,7 @@ async fn every_task_is_solved_in_a_third_life() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_are_solved_through_the_binary() {
-    let (stage, oracle) = (Stage::new(1), Oracle::new(1));
+    let (stage, oracle) = (Stage::new(1).await, Oracle::new(1));
     let env = crate::support::env::TestEnv::new();
     let tools = stage::served(&env, stage.url()).await;
     let served = tasks().into_iter().filter(|task| task.served).collect::<Vec<_>>();

@@ -204,7 +204,7 @@ impl Question {
 
 /// Whether `value` is as wanted: the value itself, or a range, or a part of a text.
 pub fn holds(value: &Value, wanted: &Value) -> bool {
-    let Value::Object(range) = wanted else { return value.to_string() == wanted.to_string() };
+    let Value::Object(range) = wanted else { return value == wanted };
     range.iter().all(|(operator, bound)| match operator.as_str() {
         "contains" => value.as_str().is_some_and(|text| text.contains(bound.as_str().unwrap())),
         "gte" => !value.is_null() && compare(value, bound) != Ordering::Less,

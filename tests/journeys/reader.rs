@@ -2,12 +2,13 @@
 //! what to ask, what to look for and what to follow.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::oracle::{Oracle, holds};
-use super::stage::{Answer, Tools};
+use super::stage::{Answer, Provider, Tools};
 use super::view::{Item, Seen, View};
 
 /// More calls than any task is worth.
@@ -19,9 +20,8 @@ const MOST_CALLS: usize = 400;
 pub struct Task {
     pub name: String,
     pub goal: String,
-    /// Against a provider of the draft's Core alone.
     #[serde(default)]
-    pub core: bool,
+    pub provider: Provider,
     /// Also through the real binary.
     #[serde(default)]
     pub served: bool,
@@ -226,7 +226,7 @@ impl Reader<'_> {
             Step::Recover { recover, how, label } => self.recover(recover, *how, label.as_ref()).await,
             Step::Read { read } => {
                 let uri = fill(&json!(read), &self.names).as_str().unwrap_or_default().to_owned();
-                self.trace.push_str(&format!("> resources/read {uri}\n"));
+                let _ = writeln!(self.trace, "> resources/read {uri}");
                 self.text = self.tools.read(&uri).await?;
                 // Not bounded as a result is: a host asks for it by itself.
                 self.bytes.push(self.text.len());
@@ -237,7 +237,7 @@ impl Reader<'_> {
 
     async fn call(&mut self, tool: &str, arguments: Map<String, Value>) -> Result<(), String> {
         let call = format!("{tool} {}", Value::Object(arguments.clone()));
-        self.trace.push_str(&format!("> {call}\n"));
+        let _ = writeln!(self.trace, "> {call}");
         if !self.made.insert(call.clone()) {
             return Err(format!("loop: made twice: {call}"));
         }
@@ -250,7 +250,7 @@ impl Reader<'_> {
             View::Text => &answer.text,
             View::Structured => &structured,
         };
-        self.trace.push_str(&format!("{shown}\n"));
+        let _ = writeln!(self.trace, "{shown}");
         self.bytes.push(shown.len());
         within_bounds(tool, &arguments, &answer.text, &structured)?;
         self.measure(&answer);
@@ -458,7 +458,7 @@ fn fill(value: &Value, names: &Map<String, Value>) -> Value {
 
 /// Compares digit for digit; says what is lost, repeated or out of its place where both are lists of rows.
 fn same(claim: &str, claimed: &Value, expected: &Value) -> Result<(), String> {
-    if claimed.to_string() == expected.to_string() {
+    if claimed == expected {
         return Ok(());
     }
     if let (Value::Array(claimed), Value::Array(expected)) = (claimed, expected) {

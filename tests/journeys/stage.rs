@@ -16,8 +16,9 @@ use pdpp::provider::rs::ResourceServer;
 use pdpp::sandbox::grant::{
     Client as GrantClient, Declaration, Grant, GrantStream, Source as GrantSource, Subject,
 };
-use pdpp::sandbox::{Config, Handle, seed};
-use serde_json::{Map, Value};
+use pdpp::sandbox::wire::{Reply, Request};
+use pdpp::sandbox::{App, Config, Handle, seed};
+use serde_json::{Map, Value, json};
 
 use crate::support::env::TestEnv;
 
@@ -31,7 +32,7 @@ pub struct Answer {
 
 /// The tools, wherever they run.
 pub enum Tools {
-    InProcess(Core),
+    InProcess(Box<Core>),
     Served(Box<tokio::sync::Mutex<Client>>),
 }
 
@@ -65,19 +66,35 @@ impl Tools {
     }
 }
 
-/// Providers of one seed: one with everything, one with the draft's Core only.
+/// What kind of provider a task is played against.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Provider {
+    /// The embedded one, with everything.
+    #[default]
+    Full,
+    /// With the draft's Core only.
+    Core,
+    /// One that cannot page over several connections of a grant, as the reference cannot.
+    Apart,
+}
+
+/// Providers of one seed.
 pub struct Stage {
     full: Handle,
     core: Handle,
+    apart: String,
 }
 
 impl Stage {
-    pub fn new(seed: u64) -> Self {
+    pub async fn new(seed: u64) -> Self {
         let start = |core| {
             pdpp::sandbox::start(Config { seed: Some(seed), core, auto_approve: true, ..Config::default() })
                 .unwrap()
         };
-        Self { full: start(false), core: start(true) }
+        let full = start(false);
+        let apart = apart(Arc::clone(full.app())).await;
+        Self { full, core: start(true), apart }
     }
 
     pub fn url(&self) -> &str {
@@ -85,17 +102,21 @@ impl Stage {
     }
 
     /// The tools over a fresh grant of `connectors` (all without).
-    pub fn tools(&self, is_core: bool, connectors: Option<&[String]>) -> Tools {
-        let handle = if is_core { &self.core } else { &self.full };
+    pub fn tools(&self, provider: Provider, connectors: Option<&[String]>) -> Tools {
+        let (handle, url) = match provider {
+            Provider::Full => (&self.full, self.full.url()),
+            Provider::Core => (&self.core, self.core.url()),
+            Provider::Apart => (&self.full, self.apart.as_str()),
+        };
         let token = handle.app().issue(grant(connectors)).unwrap().token;
-        let provider = handle.url().parse::<pdpp::provider::url::ProviderUrl>().unwrap();
-        let base = format!("{}/v1", handle.url()).parse().unwrap();
+        let provider = url.parse::<pdpp::provider::url::ProviderUrl>().unwrap();
+        let base = format!("{url}/v1").parse().unwrap();
         let rs = ResourceServer::new(Http::new(Limits::default()), &provider, base).unwrap();
         let bearer: BearerSource = Arc::new(move || {
             let token = AccessToken::new(token.clone()).unwrap();
             async move { Ok(token) }.boxed()
         });
-        Tools::InProcess(Core::new(Source::new(provider, None, rs, bearer), Bounds::default()))
+        Tools::InProcess(Box::new(Core::new(Source::new(provider, None, rs, bearer), Bounds::default())))
     }
 }
 
@@ -144,4 +165,58 @@ fn grant(connectors: Option<&[String]>) -> Grant {
         access_mode: "continuous".into(),
         streams,
     }
+}
+
+/// Serves `app` as a provider that reads each connection of a grant apart: a list over two of them gives a
+/// page of each, says that more follows, and has no cursor.
+async fn apart(app: Arc<App>) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
+        let app = Arc::clone(&app);
+        async move {
+            let reply = tokio::task::spawn_blocking(move || answer_apart(&app, &request)).await.unwrap();
+            (reply.status, [("content-type", "application/json")], reply.body)
+        }
+    });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+fn answer_apart(app: &App, request: &axum::extract::Request) -> Reply {
+    let ask = |connection: Option<&str>| {
+        let query = request.uri().query().unwrap_or("").to_owned();
+        let query = connection.map_or(query.clone(), |id| format!("{query}&connection_id={id}"));
+        app.answer(&Request {
+            method: request.method().clone(),
+            base: "http://127.0.0.1".to_owned(),
+            path: request.uri().path().to_owned(),
+            query: query.trim_start_matches('&').to_owned(),
+            headers: request.headers().clone(),
+            body: Vec::new(),
+            request_id: "req_apart".to_owned(),
+        })
+    };
+    let whole = ask(None);
+    let path = request.uri().path().split('/').collect::<Vec<_>>();
+    let ["", "v1", "streams", stream, "records"] = path[..] else { return whole };
+    if request.uri().query().unwrap_or("").contains("connection_id=") || !whole.status.is_success() {
+        return whole;
+    }
+    let connectors = seed::connectors().unwrap();
+    let of_stream = connectors.iter().filter(|connector| connector.stream(stream).is_some());
+    let keys = of_stream.map(|connector| connector.key.as_str()).collect::<Vec<_>>();
+    let accounts = seed::ACCOUNTS.iter().filter(|account| keys.contains(&account.connector));
+    let pages =
+        accounts.map(|account| ask(Some(account.connection_id))).filter(|page| page.status.is_success());
+    let pages = pages.map(|page| serde_json::from_slice::<Value>(&page.body).unwrap()).collect::<Vec<_>>();
+    if pages.len() < 2 {
+        return whole;
+    }
+    let mut body = serde_json::from_slice::<Value>(&whole.body).unwrap();
+    body["has_more"] = pages.iter().any(|page| page["has_more"] == true).into();
+    body["data"] = pages.iter().flat_map(|page| page["data"].as_array().unwrap()).cloned().collect();
+    body["meta"]["warnings"] = json!([{"code": "partial_results", "message": "Read each connection apart"}]);
+    body.as_object_mut().unwrap().remove("next_cursor");
+    Reply { body: body.to_string().into_bytes(), ..whole }
 }

@@ -9,6 +9,9 @@ use super::stage::Answer;
 
 const TOOLS: [&str; 6] = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"];
 
+/// A tool and its arguments.
+type Call = (String, Map<String, Value>);
+
 /// The view that a host shows its model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
@@ -90,7 +93,7 @@ impl Seen {
         })
     }
 
-    fn add_offer(&mut self, label: &str, call: Option<(String, Map<String, Value>)>) {
+    fn add_offer(&mut self, label: &str, call: Option<Call>) {
         let Some((tool, arguments)) = call else { return };
         let field = arguments.get("field_path").and_then(Value::as_str).map(str::to_owned);
         self.offers.push(Offer { label: label.to_owned(), tool, arguments, field });
@@ -98,7 +101,7 @@ impl Seen {
 }
 
 /// A call as it is written in a text: the name of a tool and its arguments as JSON.
-fn call_in(text: &str) -> Option<(String, Map<String, Value>)> {
+fn call_in(text: &str) -> Option<Call> {
     TOOLS.iter().find_map(|tool| {
         let at = text.find(&format!("{tool} {{"))?;
         let boundary =
@@ -121,7 +124,7 @@ fn of_structured(root: &Value) -> Seen {
     let mut seen = Seen::default();
     if let Some(error) = root.get("error").and_then(Value::as_object) {
         seen.error = error.get("code").and_then(Value::as_str).map(str::to_owned);
-        seen.facts = error.clone();
+        seen.facts.clone_from(error);
         if let Some(next) = error.get("next").and_then(Value::as_str) {
             seen.add_offer("next", call_in(next));
         }
@@ -182,7 +185,7 @@ fn list(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-fn call_of(call: &Value) -> Option<(String, Map<String, Value>)> {
+fn call_of(call: &Value) -> Option<Call> {
     Some((call.get("tool")?.as_str()?.to_owned(), call.get("arguments")?.as_object()?.clone()))
 }
 
@@ -349,7 +352,7 @@ fn of_text(text: &str) -> Seen {
 }
 
 /// `next: tool {…}`, `   more: tool {…}`, `FIELD continues: tool {…}`.
-fn offer_line(line: &str) -> Option<(&'static str, (String, Map<String, Value>))> {
+fn offer_line(line: &str) -> Option<(&'static str, Call)> {
     let (label, rest) = line.trim_start().split_once(": ")?;
     let label = match label {
         "next" => "next",
@@ -410,15 +413,12 @@ fn pairs(line: &str) -> Vec<(String, Value, bool)> {
     let mut rest = line;
     loop {
         rest = rest.trim_start();
-        let (name, after) = match json_at(rest).filter(|_| rest.starts_with('"')) {
-            Some((name, length)) => {
-                let Some(after) = rest[length..].strip_prefix('=') else { return found };
-                (name.as_str().unwrap_or("").to_owned(), after)
-            }
-            None => {
-                let Some((name, after)) = rest.split_once('=') else { return found };
-                (name.to_owned(), after)
-            }
+        let (name, after) = if let Some((name, length)) = json_at(rest).filter(|_| rest.starts_with('"')) {
+            let Some(after) = rest[length..].strip_prefix('=') else { return found };
+            (name.as_str().unwrap_or("").to_owned(), after)
+        } else {
+            let Some((name, after)) = rest.split_once('=') else { return found };
+            (name.to_owned(), after)
         };
         let is_json = after.starts_with(['"', '[', '{']);
         let (value, length, complete) = match json_at(after).filter(|_| is_json) {

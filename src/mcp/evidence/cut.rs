@@ -15,13 +15,16 @@ const WHOLE_BYTES: [usize; 9] = [32_000, 16_000, 8_000, 4_000, 2_000, 1_000, 500
 /// Names the whole of a record's data in a continuation, where its fields are too many to name.
 pub const WHOLE: &str = "$";
 
+/// Whether data and the calls that read on fit.
+pub type Fits<'a> = &'a dyn Fn(&Map<String, Value>, &[Field]) -> bool;
+
 /// Cuts the top-level values of `data` until `fits` says that it and the calls that read on fit a result.
 /// Texts keep their beginning; a list or object becomes a descriptor of its size, and reads on as JSON
 /// text. Where not even that fits, nothing is left of the data but one call that reads all of it.
 pub fn to_fit(
     data: &mut Map<String, Value>,
     record: RecordRef<'_>,
-    fits: &dyn Fn(&Map<String, Value>, &[Field]) -> bool,
+    fits: Fits<'_>,
 ) -> Vec<Field> {
     let original = std::mem::take(data);
     for chars in TEXT_CHARS {

@@ -12,7 +12,7 @@ use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call, Field, Record, RecordRef};
 use crate::mcp::evidence::{Bounds, cut, envelope, line, rows as row_text};
 use crate::mcp::id::RecordId;
-use crate::mcp::pages::{self, Listing, Order, Page, Row, Shape};
+use crate::mcp::pages::{self, Listing, Order, Page, Row, Several, Shape};
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
 use crate::text;
@@ -23,7 +23,7 @@ const HOW_TO_READ_ON: &str = "values ending in … and fields not shown: read_re
 
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
-    let mut listing = listing(&arguments)?;
+    let listing = listing(&arguments)?;
     let stream = stream_argument(&arguments)?;
     let connection = listing.connection.clone();
     check_expand(core, &arguments, &stream, connection.as_deref()).await?;
@@ -35,7 +35,6 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     } else {
         source.known_facts(&stream, connection.as_deref())
     };
-    listing.order = order(&arguments, known.as_deref().map_or(&[], Vec::as_slice));
     let fields = arguments.texts("fields")?.unwrap_or_default();
     let shape = RecordShape {
         stream: &stream,
@@ -48,13 +47,17 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         bounds: core.bounds(),
         arguments: &arguments,
     };
-    let all_connections = || async {
+    let several = || async {
         let facts = source.facts(&stream, None).await;
-        facts.iter().flat_map(|facts| &facts.connections).map(|(id, _)| id.clone()).collect()
+        let connections = facts.iter().flat_map(|facts| &facts.connections);
+        Several {
+            connections: connections.map(|(id, _)| id.clone()).collect(),
+            order: order(&arguments, &facts),
+        }
     };
     let (facts, page) = tokio::join!(
         source.facts(&stream, connection.as_deref()),
-        pages::read(source, &listing, &shape, all_connections)
+        pages::read(source, &listing, &shape, several)
     );
     Ok(render(&arguments, &stream, page?, &facts, core.bounds()))
 }
@@ -85,7 +88,6 @@ fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
         cursor: arguments.text("cursor")?.map(str::to_owned),
         connection: arguments.text("connection_id")?.map(str::to_owned),
         has_cursors: true,
-        order: None,
     })
 }
 
@@ -126,14 +128,15 @@ struct RecordShape<'a> {
 }
 
 impl Shape for RecordShape<'_> {
-    fn prepare(&self, body: &mut Map<String, Value>) {
+    fn prepare(&self, body: &mut Map<String, Value>, keep: Option<&str>) {
         envelope::prepare(body);
         if self.fields.is_empty() {
             return;
         }
+        let fields = self.fields.iter().copied().chain(keep).collect::<Vec<_>>();
         if let Some(Value::Array(records)) = body.get_mut("data") {
             for record in records.iter_mut().filter_map(Value::as_object_mut) {
-                envelope::project(record, self.fields, &self.identity);
+                envelope::project(record, &fields, &self.identity);
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call, Field, Record, RecordRef};
 use crate::mcp::evidence::{Bounds, envelope, line, marks, prefix_on_wire, rows as row_text, title};
 use crate::mcp::id::{RecordId, check_segment};
-use crate::mcp::pages::{self, Listing, Page, Row, Shape};
+use crate::mcp::pages::{self, Listing, Page, Row, Several, Shape};
 use crate::mcp::schema::unsupported;
 use crate::mcp::source::Source;
 use crate::mcp::tool_error::ToolError;
@@ -33,7 +33,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let listing = listing(&arguments)?;
     let shape = HitShape { source: core.source(), arguments: &arguments, bounds: core.bounds() };
     // Over the connections of one grant the resource server merges and pages itself.
-    let page = match pages::read(core.source(), &listing, &shape, || async { Vec::new() }).await {
+    let page = match pages::read(core.source(), &listing, &shape, || async { Several::default() }).await {
         Err(error) if is_missing(&error) && core.source().is_core().await => {
             let instead = "page through query_records instead; schema {} lists the streams";
             return Err(unsupported("search", instead));
@@ -62,7 +62,6 @@ fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
         cursor: arguments.text("cursor")?.map(str::to_owned),
         connection: arguments.text("connection_id")?.map(str::to_owned),
         has_cursors: mode != Some("hybrid"),
-        order: None,
     })
 }
 
@@ -73,7 +72,7 @@ struct HitShape<'a> {
 }
 
 impl Shape for HitShape<'_> {
-    fn prepare(&self, body: &mut Map<String, Value>) {
+    fn prepare(&self, body: &mut Map<String, Value>, _keep: Option<&str>) {
         envelope::prepare(body);
     }
 
