@@ -571,7 +571,7 @@ impl Access {
         all.push(i64::try_from(most + 1).unwrap_or(i64::MAX).into());
         // CROSS JOIN: begin with the index of words. The inner query sorts numbers, not whole records.
         let sql = format!(
-            "SELECT {} FROM record r WHERE r.rid IN (SELECT r.rid FROM text_{slot} t CROSS JOIN record r ON r.rid = t.rowid
+            "SELECT {} FROM record r WHERE r.rid IN (SELECT r.rid FROM text_{slot} t CROSS JOIN record r INDEXED BY record_found ON r.rid = t.rowid
              WHERE text_{slot} MATCH ? AND {condition}{} ORDER BY {order} LIMIT ?)",
             Row::COLUMNS,
             filter.sql,

@@ -43,6 +43,8 @@ CREATE TABLE record (
   UNIQUE (slot, key));
 -- With the columns that counts and grants need, so that they never read the data.
 CREATE INDEX record_sort ON record (slot, live, sort, key, consent_ms, emitted_ms);
+-- The same for what a search found: looked up in a small index, not among long records.
+CREATE INDEX record_found ON record (rid, slot, live, sort, key, consent_ms);
 CREATE INDEX record_seq ON record (slot, seq);
 -- Former states: valid from one change up to, not including, another.
 CREATE TABLE history (slot INTEGER NOT NULL, key TEXT NOT NULL, from_seq INTEGER NOT NULL, to_seq INTEGER NOT NULL,
