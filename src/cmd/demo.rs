@@ -135,7 +135,7 @@ async fn ask_five(words: &[OsString], full: bool, ui: &Ui) -> Result<Asked> {
     agent.question("What is money spent on most often?");
     let spent = json!({"stream": "transactions", "metric": "count", "group_by": "category", "limit": 5});
     agent.call("aggregate", spent).await?;
-    agent.question("What is next in the calendar?");
+    agent.question("What are the latest entries of the calendar?");
     let events = json!({"stream": "events", "sort": "-start_at", "limit": 2, "fields": ["title", "start_at", "location"]});
     agent.call("query_records", events).await?;
     agent.question("Who wrote about the plumber's invoice?");

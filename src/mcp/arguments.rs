@@ -77,7 +77,7 @@ impl Arguments {
         match self.given.get(name) {
             None => Ok(None),
             Some(Value::String(text)) if text.is_empty() => {
-                Err(self.invalid(name, "a text that is not empty", None))
+                Err(self.invalid(name, "a text that is not empty", Some(json!(name.to_uppercase()))))
             }
             Some(Value::String(text)) if text.len() > MAX_TEXT_BYTES => {
                 Err(self.invalid(name, "a text of at most 8192 bytes", None))

@@ -103,6 +103,9 @@ fn r4_8_records_walk_to_the_end_and_fields_read_to_theirs() {
     TestRunner::new(config(64))
         .run(&case(), |(records, paging, bounds, limit, pad)| {
             let mut store = Store::new("notes", records, paging);
+            // One cursor over several connections holds theirs: of long ones it would exceed the least bound. Then
+            // the answer says to name a connection_id instead, and the walk ends there.
+            let pad = if store.paging == Paging::PerConnection { pad % 20 } else { pad };
             store.cursor_pad = "e".repeat(pad);
             let store = Arc::new(store);
             let serve = Arc::clone(&store);

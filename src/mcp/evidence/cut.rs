@@ -21,11 +21,7 @@ pub type Fits<'a> = &'a dyn Fn(&Map<String, Value>, &[Field]) -> bool;
 /// Cuts the top-level values of `data` until `fits` says that it and the calls that read on fit a result.
 /// Texts keep their beginning; a list or object becomes a descriptor of its size, and reads on as JSON
 /// text. Where not even that fits, nothing is left of the data but one call that reads all of it.
-pub fn to_fit(
-    data: &mut Map<String, Value>,
-    record: RecordRef<'_>,
-    fits: Fits<'_>,
-) -> Vec<Field> {
+pub fn to_fit(data: &mut Map<String, Value>, record: RecordRef<'_>, fits: Fits<'_>) -> Vec<Field> {
     let original = std::mem::take(data);
     for chars in TEXT_CHARS {
         let (cut, fields) = cut_values(&original, chars, record);

@@ -26,13 +26,19 @@ pub fn of(record: &Map<String, Value>, facts: Option<&StreamFacts>) -> String {
     let stream = stated("stream").unwrap_or("record");
     let authored = facts.and_then(|facts| data?.get(facts.time_field.as_deref()?)?.as_str());
     // `sent_at` is the authored time that a hit itself may carry.
-    let time = authored.or_else(|| stated("sent_at")).or_else(|| stated("emitted_at"));
+    let time = authored.or_else(|| stated("sent_at"));
+    let stored = stated("emitted_at").filter(|_| time.is_none());
     let source =
         stated("display_name").or_else(|| stated("connector_key")).or_else(|| stated("connector_id"));
     let mut title = stream.replace('_', " ");
     if let Some(time) = time {
         title.push(' ');
         title.push_str(minute(time));
+    }
+    // When it was ingested is not when it happened.
+    if let Some(stored) = stored {
+        title.push_str(", stored ");
+        title.push_str(minute(stored));
     }
     if let Some(source) = source {
         title.push_str(" · ");
@@ -73,7 +79,7 @@ mod tests {
         assert_eq!(title(&record, Some(&facts)), "Hello");
         record["data"]["subject"] = json!(null);
         assert_eq!(title(&record, Some(&facts)), "chat messages 2023-01-01T09:08 · Work");
-        assert_eq!(title(&record, None), "chat messages 2024-02-02T10:11 · Work");
+        assert_eq!(title(&record, None), "chat messages, stored 2024-02-02T10:11 · Work");
         record["sent_at"] = json!("2022-01-01T09:08:07Z");
         assert_eq!(title(&record, None), "chat messages 2022-01-01T09:08 · Work");
     }

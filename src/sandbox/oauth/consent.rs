@@ -198,8 +198,8 @@ fn already(pending: &Pending) -> Option<Reply> {
     let (title, said) = match &pending.decision {
         Decision::Approved(_) => (
             "Already approved",
-            "This request was approved before; what you pressed just now changed nothing. To end the access before its \
-             time, run pdpp disconnect.",
+            "This request was approved before; what you pressed just now changed nothing. The access ends by itself at the \
+             time that was chosen.",
         ),
         Decision::Denied => (
             "Already denied",
@@ -251,8 +251,8 @@ fn ended(pending: &Pending) -> Option<Reply> {
     let (title, said) = match &pending.decision {
         Decision::Approved(_) => (
             "Access approved",
-            "The app has been told. You can close this page and go back to it. To end the access before its time, run \
-             pdpp disconnect.",
+            "The app has been told. You can close this page and go back to it. The access ends by itself at the time that \
+             you chose.",
         ),
         Decision::Denied => {
             ("Access denied", "The app has been told, and can read nothing. You can close this page.")
@@ -571,7 +571,7 @@ fn limits(main: &mut Html, form: &Form<'_>) {
             .markup("</option>");
     }
     main.markup(
-        "</select><span class=\"hint\" id=\"expires-hint\">You can end it sooner at any time. What was read by then stays with the app.\
+        "</select><span class=\"hint\" id=\"expires-hint\">The app can end it sooner. What was read by then stays with the app.\
          </span></p>\n</div>\n</section>\n",
     );
 }
