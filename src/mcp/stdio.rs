@@ -298,6 +298,15 @@ fn write_lines(
     Ok(())
 }
 
+/// A line of JSON with every hidden character as a `\u` escape: the same JSON, and nothing in it that a
+/// log or a terminal would obey (R4.9). Here, because nothing else sees every line that goes out.
+fn visible(line: Vec<u8>) -> Vec<u8> {
+    match std::str::from_utf8(&line).map(crate::ui::json_ascii_controls) {
+        Ok(std::borrow::Cow::Owned(escaped)) => escaped.into_bytes(),
+        Ok(std::borrow::Cow::Borrowed(_)) | Err(_) => line,
+    }
+}
+
 /// What is to be written, counted in bytes until it is.
 #[derive(Clone)]
 struct Outbox {
@@ -306,7 +315,8 @@ struct Outbox {
 }
 
 impl Outbox {
-    fn send(&self, mut line: Vec<u8>) {
+    fn send(&self, line: Vec<u8>) {
+        let mut line = visible(line);
         line.push(b'\n');
         self.queued.send_modify(|queued| *queued += line.len());
         // Fails only when the writer is gone, and then everything ends.
@@ -676,6 +686,29 @@ mod tests {
     use super::super::{ResourceContents, ResourceError, ToolAnswer};
     use super::*;
     use crate::error::Kind;
+
+    #[test]
+    fn r4_9_every_line_that_goes_out_is_escaped() {
+        let stop = Stop::default();
+        let written = Arc::new(std::sync::Mutex::new(Vec::new()));
+        struct To(Arc<std::sync::Mutex<Vec<u8>>>);
+        impl Write for To {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.lock().unwrap().extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let pipes = Pipes::open(std::io::empty(), To(Arc::clone(&written)), &stop).unwrap();
+        let said = json!({"a\u{202e}": "\u{7f}\u{e0041}\u{200b}é\n"});
+        pipes.out.send(said.to_string().into_bytes());
+        block_on(pipes.out.flush(Duration::from_secs(5))).unwrap();
+        let line = String::from_utf8(written.lock().unwrap().clone()).unwrap();
+        assert!(!line.trim_end_matches('\n').chars().any(text::is_hidden), "{line:?}");
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), said);
+    }
 
     /// Resource reads wait for a permit; calls do not.
     struct Gated {

@@ -114,7 +114,7 @@ impl Answer {
     /// # Errors
     /// What it is instead: a media type, or why the JSON did not parse.
     pub fn object(&self) -> Result<Map<String, Value>, String> {
-        match serde_json::from_slice(&self.body) {
+        match super::json::parse(&self.body) {
             Ok(Value::Object(object)) => Ok(object),
             Ok(_) => Err("JSON that is not an object".to_owned()),
             Err(error) => {

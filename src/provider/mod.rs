@@ -3,6 +3,7 @@
 pub mod approve;
 pub mod discovery;
 pub mod http;
+pub mod json;
 pub mod register;
 pub mod rs;
 pub mod url;

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::http::{Http, HttpError};
+use super::json;
 use super::url::ProviderUrl;
 use crate::cache::secret::AccessToken;
 
@@ -190,11 +191,15 @@ impl ResourceServer {
     pub async fn get(&self, bearer: &AccessToken, read: &Read) -> Result<Envelope, RsError> {
         let answer = self.http.send(self.request(bearer, read, "application/json")?).await?;
         let request_id = header(&answer.headers, "request-id");
-        let retry_after = header(&answer.headers, RETRY_AFTER.as_str()).and_then(|value| value.parse().ok());
+        let retry_after = retry_after(&answer.headers);
         let status = answer.status;
         let not_json = |what: String| RsError::NotJson { status, what, retry_after };
-        let body = match serde_json::from_slice::<Value>(&answer.body) {
+        let body = match json::parse(&answer.body) {
             Ok(Value::Object(body)) => body,
+            // A proxy's page, or nothing at all: the status says what it means (401, 410, 503).
+            Ok(_) | Err(_) if !(200..300).contains(&status) => {
+                return Err(RsError::Refused(Box::new(refusal(status, Map::new(), request_id, retry_after))));
+            }
             Ok(_) => return Err(not_json("JSON that is not an object".to_owned())),
             Err(error) => {
                 let media_type = header(&answer.headers, CONTENT_TYPE.as_str());
@@ -231,7 +236,7 @@ impl ResourceServer {
             return Ok(Blob { media_type, bytes: answer.body });
         }
         let request_id = header(&answer.headers, "request-id");
-        match serde_json::from_slice::<Value>(&answer.body) {
+        match json::parse(&answer.body) {
             Ok(Value::Object(body)) => {
                 Err(RsError::Refused(Box::new(refusal(answer.status, body, request_id, None))))
             }
@@ -292,6 +297,15 @@ fn refusal(
     }
 }
 
+/// `Retry-After` in seconds from now, whether it was sent as seconds or as a date (RFC 9110 §10.2.3).
+fn retry_after(headers: &HeaderMap) -> Option<u64> {
+    let value = header(headers, RETRY_AFTER.as_str())?;
+    value.trim().parse().ok().or_else(|| {
+        let until = jiff::fmt::rfc2822::parse(value.trim()).ok()?.timestamp();
+        Some(u64::try_from(until.as_second() - jiff::Timestamp::now().as_second()).unwrap_or(0))
+    })
+}
+
 fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
 }
@@ -301,6 +315,22 @@ mod tests {
     use super::*;
     use crate::provider::http::Limits;
     use proptest::prelude::*;
+
+    #[test]
+    fn r5_5_retry_after_is_seconds_or_a_date() {
+        let after = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, value.parse().unwrap());
+            retry_after(&headers)
+        };
+        assert_eq!(after("7"), Some(7));
+        assert_eq!(after("Wed, 21 Oct 2015 07:28:00 GMT"), Some(0));
+        let far = after("Fri, 31 Dec 2100 23:59:59 GMT").unwrap();
+        assert!(far > 365 * 24 * 3600, "{far}");
+        for bad in ["", "soon", "-5", "1.5"] {
+            assert_eq!(after(bad), None, "{bad}");
+        }
+    }
 
     proptest! {
         #[test]

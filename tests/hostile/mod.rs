@@ -8,7 +8,6 @@ mod made;
 mod noise;
 mod provider;
 mod reader;
-mod shapes;
 mod store;
 
 use std::sync::Arc;

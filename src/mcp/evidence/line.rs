@@ -14,10 +14,19 @@ pub struct Inline {
     pub complete: bool,
 }
 
-/// A name or id: as it is where that is unmistakable, else as a JSON string.
+/// What begins a line of ours that a reader acts upon.
+const OUR_WORDS: [&str; 4] = ["next", "previous", "more", "error"];
+
+/// A name or id: as it is where that is unmistakable, else as a JSON string. A name that could begin a
+/// line of ours (`next`, `more:`) is quoted too.
 pub fn token(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._~:/@%+-|?&#*".contains(&b);
-    if !text.is_empty() && text.bytes().all(plain) { text.to_owned() } else { quoted(text) }
+    let is_plain = !text.is_empty() && text.bytes().all(plain);
+    if is_plain && !text.ends_with(':') && !OUR_WORDS.contains(&text) {
+        text.to_owned()
+    } else {
+        quoted(text)
+    }
 }
 
 /// What ends a line: as it is where it could be nothing else, else as a JSON string. For flags and the
@@ -69,6 +78,9 @@ mod tests {
     fn tokens_are_plain_or_json() {
         assert_eq!(token("cin_a/messages:gp-1"), "cin_a/messages:gp-1");
         assert_eq!(token("a b"), r#""a b""#);
+        for ours in ["next", "next:", "more:", "error", "x:"] {
+            assert_eq!(token(ours), format!("\"{ours}\""), "R4.9: it could begin a line of ours");
+        }
         assert_eq!(token(r#"c/s:["x","y"]"#), r#""c/s:[\"x\",\"y\"]""#);
         assert_eq!(token(""), r#""""#);
         assert_eq!(token("x=\n"), r#""x=\n""#.replace("\\n", "\\u000a").replace("\\u000a", "\\n"));

@@ -142,7 +142,10 @@ impl Shape for RecordShape<'_> {
     }
 
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
-        let mut left = budget(self.arguments, body, self.bounds);
+        // Our own cursor may wrap the provider's, and comes twice.
+        let theirs = body.get("next_cursor").map_or(0, json_len);
+        let cursor = theirs * 4 / 3 + 160;
+        let mut left = budget(body, json_len(self.arguments.given()) + cursor + cursor - theirs, self.bounds);
         let ids = ids(rows, self.stream);
         rows.iter()
             .enumerate()
@@ -171,17 +174,14 @@ struct Budget {
     text: usize,
 }
 
-/// What is left for rows beside their envelope, the next call and what follows.
-fn budget(arguments: &Arguments, body: &Map<String, Value>, bounds: Bounds) -> Budget {
+/// What is left for rows beside their envelope (with its cursor), the next call and what follows.
+fn budget(body: &Map<String, Value>, next: usize, bounds: Bounds) -> Budget {
     let mut meta = String::new();
     meta_lines(&mut meta, body);
-    // Our own cursor may wrap the provider's.
-    let cursor = body.get("next_cursor").map_or(0, json_len) * 4 / 3 + 160;
-    let next = json_len(arguments.given()) + cursor;
     let bookmark = body.get("next_changes_since").map_or(0, json_len);
     Budget {
-        structured: bounds.structured.saturating_sub(json_len(body) + next + cursor + 120),
-        text: bounds.text.saturating_sub(meta.len() + bookmark + next + HOW_TO_READ_ON.len() + 300),
+        structured: bounds.structured.saturating_sub(json_len(body) + next + 120),
+        text: bounds.text.saturating_sub(meta.len() + bookmark + next + HOW_TO_READ_ON.len() + 250),
     }
 }
 
@@ -195,7 +195,7 @@ fn render(
     let Page { mut body, mut rows, next } = page;
     let next = next_page(arguments, next.as_deref());
     let mut ladder = Vec::new();
-    let budget = budget(arguments, &body, bounds);
+    let budget = budget(&body, next.as_ref().map_or(0, |next| json_len(&next.to_json())), bounds);
     if let [row] = rows.as_mut_slice()
         && json_len(row) > budget.structured
     {

@@ -489,9 +489,9 @@ impl Row {
         let relations = relations.iter().filter_map(|relation| {
             let name = relation.get("name")?.as_str()?;
             let usable = relation.get("usable").and_then(Value::as_bool) != Some(false);
-            let many = relation
-                .get("max_limit")
-                .map_or_else(String::new, |most| format!(" (expand_limit up to {most})"));
+            let many = relation.get("max_limit").map_or_else(String::new, |most| {
+                format!(" (expand_limit up to {})", line::value(most, 20).text)
+            });
             usable.then(|| format!("{}{many}", line::token(name)))
         });
         let relations = relations.collect::<Vec<_>>();

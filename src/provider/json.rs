@@ -1,0 +1,139 @@
+//! JSON as a provider sends it, read without losing an answer to one bad character.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// Keys that `serde_json` takes for numbers and raw values of its own, wherever they come from.
+const RESERVED: [&str; 2] = ["$serde_json::private::Number", "$serde_json::private::RawValue"];
+
+/// What stands for what no text can hold (the Encoding standard's replacement character).
+const REPLACEMENT: &[u8] = br"\ufffd";
+
+/// Parses a body. A lone surrogate (`\ud800`), which `serde_json` would refuse with the whole body,
+/// becomes U+FFFD; so does the `$` of a key that `serde_json` keeps for itself: as it is, it would turn a
+/// person's object into something else, or make a page unreadable.
+///
+/// # Errors
+/// `serde_json`'s, also for more than 128 levels of nesting.
+pub fn parse(body: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(&repaired(body))
+}
+
+fn repaired(body: &[u8]) -> Cow<'_, [u8]> {
+    let mut out = Vec::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(start) = body[at..].iter().position(|byte| *byte == b'"').map(|quote| at + quote + 1) {
+        let mut end = start;
+        let mut is_escaped = false;
+        loop {
+            match body.get(end) {
+                None => return finish(body, out, copied),
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    is_escaped = true;
+                    match unit(body, end) {
+                        Some(0xd800..=0xdbff) if matches!(unit(body, end + 6), Some(0xdc00..=0xdfff)) => {
+                            end += 12
+                        }
+                        Some(0xd800..=0xdfff) => {
+                            out.extend_from_slice(&body[copied..end]);
+                            out.extend_from_slice(REPLACEMENT);
+                            end += 6;
+                            copied = end;
+                        }
+                        _ => end += 2,
+                    }
+                }
+                Some(_) => end += 1,
+            }
+        }
+        if let Some(name) = reserved(&body[start..end], is_escaped)
+            && body[end + 1..].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
+        {
+            out.extend_from_slice(&body[copied..start]);
+            out.extend_from_slice(REPLACEMENT);
+            out.extend_from_slice(&name.as_bytes()[1..]);
+            copied = end;
+        }
+        at = end + 1;
+    }
+    finish(body, out, copied)
+}
+
+fn finish(body: &[u8], mut out: Vec<u8>, copied: usize) -> Cow<'_, [u8]> {
+    if copied == 0 {
+        return Cow::Borrowed(body);
+    }
+    out.extend_from_slice(&body[copied..]);
+    Cow::Owned(out)
+}
+
+/// The UTF-16 unit of the escape `\uXXXX` at `at`.
+fn unit(body: &[u8], at: usize) -> Option<u16> {
+    let digits = body.get(at..at + 6)?.strip_prefix(br"\u")?;
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+fn reserved(literal: &[u8], is_escaped: bool) -> Option<&'static str> {
+    if !is_escaped {
+        return RESERVED.into_iter().find(|name| name.as_bytes() == literal);
+    }
+    // At most six bytes for each of its characters.
+    if literal.len() > 6 * 32 {
+        return None;
+    }
+    let quoted = [b"\"", literal, b"\""].concat();
+    let text: String = serde_json::from_slice(&quoted).ok()?;
+    RESERVED.into_iter().find(|name| *name == text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn r4_9_lone_surrogates_are_replaced_and_pairs_kept() {
+        let parsed =
+            parse(br#"{"a\udfff":["\ud800","\ud800\ud83d\ude00","\\ud800","\u00e9\ud83dx"]}"#).unwrap();
+        assert_eq!(parsed, json!({"a\u{fffd}": ["\u{fffd}", "\u{fffd}\u{1f600}", "\\ud800", "é\u{fffd}x"]}));
+    }
+
+    #[test]
+    fn keys_of_serde_json_are_keys_of_the_person() {
+        let parsed =
+            parse(br#"{"$serde_json::private::Number" : "x", "\u0024serde_json::private::RawValue":"[1]"}"#);
+        let names = parsed.unwrap().as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names, ["\u{fffd}serde_json::private::Number", "\u{fffd}serde_json::private::RawValue"]);
+        let value = parse(br#"["$serde_json::private::Number", 1.10]"#).unwrap();
+        assert_eq!(value.to_string(), r#"["$serde_json::private::Number",1.10]"#);
+    }
+
+    #[test]
+    fn r5_5_what_is_no_json_stays_none() {
+        for bad in [&b"{"[..], b"\"", b"\"\\", b"{\"a\":\"\\ud8", b"\"\\u12", b"\xff", b"[\"\xff\"]", b""] {
+            assert!(parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(parse("[".repeat(10_000).as_bytes()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn sound_json_is_not_touched(text in any::<String>(), key in any::<String>()) {
+            let body = json!({key: [text, 1]}).to_string();
+            prop_assert!(matches!(repaired(body.as_bytes()), Cow::Borrowed(_)));
+            prop_assert_eq!(parse(body.as_bytes()).unwrap().to_string(), body);
+        }
+
+        #[test]
+        fn no_bytes_panic(body in prop::collection::vec(prop_oneof![any::<u8>(), prop::sample::select(&b"\"\\ud8:{}["[..])], 0..60)) {
+            let _ = parse(&body);
+        }
+    }
+}
