@@ -127,7 +127,9 @@ fn the_owner_is_asked_and_approves() {
     let after = ask(app, "GET", &page.target, &[], b"");
     assert!(after.text().contains("Access approved"));
     // What is decided stays decided.
-    assert_eq!(page.send(app, "deny", &[]).status, 200);
+    let denied = page.send(app, "deny", &[]);
+    assert_eq!(denied.status, 409);
+    assert!(denied.text().contains("Already approved"));
     assert_eq!(poll(app, &attempt).status, 200);
 }
 
@@ -165,7 +167,7 @@ fn the_owner_narrows() {
     let nothing = Page::open(app, begin(app, "Reader")["approval_url"].as_str().unwrap());
     let again = nothing.send(app, "approve", &[("connection".to_owned(), "cin_mail_work".to_owned())]);
     assert_eq!(again.status, 400);
-    assert!(again.text().contains("Nothing is ticked"));
+    assert!(again.text().contains("Nothing would be shared"));
 }
 
 #[test]
