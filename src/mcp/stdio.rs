@@ -688,6 +688,7 @@ mod tests {
     use crate::error::Kind;
 
     #[test]
+    #[allow(clippy::items_after_statements, reason = "the writer belongs to this test")]
     fn r4_9_every_line_that_goes_out_is_escaped() {
         let stop = Stop::default();
         let written = Arc::new(std::sync::Mutex::new(Vec::new()));

@@ -35,7 +35,7 @@ fn repaired(body: &[u8]) -> Cow<'_, [u8]> {
                     is_escaped = true;
                     match unit(body, end) {
                         Some(0xd800..=0xdbff) if matches!(unit(body, end + 6), Some(0xdc00..=0xdfff)) => {
-                            end += 12
+                            end += 12;
                         }
                         Some(0xd800..=0xdfff) => {
                             out.extend_from_slice(&body[copied..end]);

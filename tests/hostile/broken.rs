@@ -93,7 +93,7 @@ fn r5_5_every_way_to_break_is_told_apart() {
                 "silent",
                 raw(|stream| async move {
                     std::future::pending::<()>().await;
-                    drop(stream)
+                    drop(stream);
                 })
                 .await,
                 "provider_timeout",

@@ -231,6 +231,11 @@ fn selection(wish: &Wish, posted: &[(String, String)]) -> Result<Selection, ApiE
             kept.push((number, fields.remove(&number).unwrap_or_default()));
         }
     }
+    if kept.is_empty() {
+        return Err(ApiError::invalid(
+            "Nothing would be shared: tick an account and at least one of its streams, or deny",
+        ));
+    }
     let since = match values("since").next().filter(|text| !text.is_empty()) {
         None => None,
         Some(text) => Some(
@@ -387,11 +392,11 @@ fn form(form: &Form<'_>) -> Html {
     if let Some(back) = form.turned_back {
         main.markup("<p class=\"problem\" role=\"alert\"><strong>Not approved yet.</strong> ")
             .text(back.problem)
-            .markup("</p>\n");
+            .markup(".</p>\n");
     }
-    main.markup("<p class=\"unverified\"><strong>Unverified app.</strong> It gave itself this name; nobody checked who it is. Its id here is <code>")
+    main.markup("<p class=\"unverified\"><strong>Unverified app.</strong> It gave itself this name; nobody checked who it is. Its id here: <code>")
         .text(&pending.client_id)
-        .markup("</code>.</p>\n");
+        .markup("</code></p>\n");
     purpose(&mut main, name, wish);
     main.markup(
         "<form method=\"post\" action=\"/consent/approve\">\n<input type=\"hidden\" name=\"request_uri\"",
@@ -460,7 +465,7 @@ fn purpose(main: &mut Html, name: &str, wish: &Wish) {
     if !wish.commitments.is_empty() {
         main.markup("<p class=\"said\"><q>")
             .text(name)
-            .markup("</q> also says, and nobody can enforce it:</p>\n<ul>\n");
+            .markup("</q> also says, and nobody can enforce it:</p>\n<ul class=\"claims\">\n");
         for commitment in &wish.commitments {
             main.markup("<li>").text(commitment).markup("</li>\n");
         }
@@ -500,8 +505,8 @@ fn source(main: &mut Html, form: &Form<'_>, connection: &str, choices: &Numbered
         let count = count.and_then(serde_json::Value::as_u64).unwrap_or(0);
         let value = number.to_string();
         main.markup("<li>\n<label><input type=\"checkbox\" name=\"stream\"")
-            .attribute("value", &value)
             .markup(tick(form.is_ticked("stream", &value, true)))
+            .attribute("value", &value)
             .markup("> ")
             .text(&choice.stream.replace('_', " "))
             .markup("</label> <span class=\"count\">")

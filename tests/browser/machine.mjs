@@ -1,0 +1,173 @@
+// What the suite drives: the sandbox, `pdpp connect`, a HOME of its own for each grant, and sites that are
+// not the sandbox's. Nothing here knows the page.
+
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+/** A check that did not hold. */
+export class Failed extends Error {}
+
+export function must(holds, what) {
+  if (!holds) throw new Failed(what);
+}
+
+export function equal(is, wanted, what) {
+  const [one, other] = [is, wanted].map((value) => JSON.stringify(value));
+  must(one === other, `${what}: ${one} instead of ${other}`);
+}
+
+/** The file that moves the sandbox's clock, and the library that reads it. */
+function fakeTime(root) {
+  const library = readdirSync("/usr/lib")
+    .flatMap((triplet) => {
+      const folder = join("/usr/lib", triplet, "faketime");
+      try {
+        return readdirSync(folder).map((name) => join(folder, name));
+      } catch {
+        return [];
+      }
+    })
+    .find((path) => path.endsWith("libfaketimeMT.so.1"));
+  must(library, "libfaketime is not installed");
+  return { library, file: join(root, "clock") };
+}
+
+/** A running `pdpp sandbox`, and what is connected to it. */
+export class Machine {
+  #children = new Set();
+  #homes = 0;
+
+  static async start(pdpp) {
+    const machine = new Machine();
+    machine.pdpp = pdpp;
+    machine.root = mkdtempSync(join(tmpdir(), "pdpp-browser-"));
+    const { library, file } = fakeTime(machine.root);
+    machine.clock = file;
+    machine.at("+0");
+    const child = machine.#spawn(["sandbox", "--listen", "127.0.0.1:0", "--json"], {
+      LD_PRELOAD: library,
+      FAKETIME_TIMESTAMP_FILE: file,
+      FAKETIME_NO_CACHE: "1",
+      FAKETIME_DONT_FAKE_MONOTONIC: "1",
+    });
+    const said = text(child.stderr);
+    machine.url = await new Promise((resolve, reject) => {
+      createInterface({ input: child.stdout }).once("line", (line) => resolve(JSON.parse(line).url));
+      child.once("exit", (code) => reject(new Failed(`the sandbox ended with ${code}: ${said.text}`)));
+    });
+    return machine;
+  }
+
+  /** Moves the sandbox's clock, as libfaketime writes it: `+0`, `+11m`. */
+  at(offset) {
+    writeFileSync(this.clock, `${offset}\n`);
+  }
+
+  /** The directory of a person who has connected nothing. */
+  home() {
+    const home = join(this.root, `home-${(this.#homes += 1)}`);
+    mkdirSync(home);
+    return home;
+  }
+
+  #spawn(args, environment) {
+    const child = spawn(this.pdpp, args, {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8", TERM: "dumb", NO_COLOR: "1", ...environment },
+    });
+    this.#children.add(child);
+    child.once("exit", () => this.#children.delete(child));
+    return child;
+  }
+
+  /** Runs `pdpp`: its exit code and what it said. */
+  async run(home, ...args) {
+    return ended(this.#spawn(args, { HOME: home }));
+  }
+
+  /** Starts `pdpp connect`; it waits until its page is decided. */
+  async connect(home, ...args) {
+    const child = this.#spawn(["connect", this.url, "--no-browser", ...args], { HOME: home });
+    const end = ended(child);
+    let heard = "";
+    const page = await new Promise((resolve, reject) => {
+      child.stderr.on("data", (chunk) => {
+        heard += chunk;
+        const found = /(https?:\S+\/consent\?\S+)\s/.exec(heard);
+        if (found) resolve(found[1]);
+      });
+      child.once("exit", (code) => reject(new Failed(`connect ended with ${code} and without a page: ${heard}`)));
+    });
+    return { page, end, stop: () => child.kill() };
+  }
+
+  /** What a host would get from a tool. */
+  async call(home, tool, args = {}) {
+    const ran = await this.run(home, "mcp", "call", tool, JSON.stringify(args), "--json");
+    try {
+      return JSON.parse(ran.stdout);
+    } catch {
+      throw new Failed(`mcp call ${tool} ended with ${ran.code}: ${ran.stderr}`);
+    }
+  }
+
+  /** A page that asks for what `body` says, beside any `pdpp connect`. */
+  async ask(body) {
+    const asked = await this.post("/agent-connect", body);
+    equal(asked.status, 201, "a request for access is answered with");
+    return asked.body.approval_url;
+  }
+
+  async post(path, body) {
+    const answer = await fetch(this.url + path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    return { status: answer.status, body: await answer.json() };
+  }
+
+  async stop() {
+    const children = [...this.#children];
+    const gone = children.map((child) => new Promise((resolve) => child.once("exit", resolve)));
+    for (const child of children) child.kill();
+    await Promise.all(gone);
+    rmSync(this.root, { recursive: true, force: true });
+  }
+}
+
+function text(stream) {
+  const heard = { text: "" };
+  stream.setEncoding("utf8").on("data", (chunk) => (heard.text += chunk));
+  return heard;
+}
+
+function ended(child) {
+  const [stdout, stderr] = [text(child.stdout), text(child.stderr)];
+  return new Promise((resolve) => {
+    child.once("close", (code) => resolve({ code, stdout: stdout.text, stderr: stderr.text }));
+  });
+}
+
+/** Another site on this computer: it answers every path with `html`, and keeps who asked for it. */
+export async function otherSite(html) {
+  const seen = [];
+  const server = createServer((request, response) => {
+    seen.push({ path: request.url, referer: request.headers.referer });
+    response.writeHead(200, { "content-type": "text/html; charset=utf-8" });
+    response.end(html);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address();
+  return {
+    seen,
+    // Same site as the sandbox, and another one: cookies tell the two apart, origins do not.
+    near: `http://127.0.0.1:${port}/`,
+    far: `http://localhost:${port}/`,
+    close: () => new Promise((resolve) => (server.closeAllConnections(), server.close(resolve))),
+  };
+}

@@ -1,0 +1,751 @@
+// The owner's side: the sandbox's consent page in Chromium, and what is readable after it.
+//
+//     suite.mjs PDPP DIRECTORY
+//
+// PDPP is the binary, DIRECTORY the one that holds the pinned node_modules; screenshots go there too. A
+// person decides on the page that `pdpp connect` names; then `pdpp connect` and `pdpp mcp call` are asked
+// what came of it. No page may run a script unless a check says so. Every check is said as `ok` or
+// `FAILED`; the last line is `N passed, N failed`, and the exit code is 1 if any failed.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+
+import { Failed, Machine, equal, must, otherSite } from "./machine.mjs";
+
+const [pdpp, directory] = process.argv.slice(2, 4).map((path) => resolve(path));
+const require = createRequire(join(directory, "suite.mjs"));
+const { chromium } = require("playwright-core");
+const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+const BANK = "https://sandbox.pdpp.example/connectors/bank";
+const MAIL = "https://sandbox.pdpp.example/connectors/mail";
+const WIDE = { width: 1280, height: 900 };
+const PHONE = { width: 360, height: 740 };
+
+let browser;
+let machine;
+
+// --- The page --------------------------------------------------------------------------------------
+
+/** Opens `url` as `options` say, in a browser of its own, and leaves nothing of it behind. */
+async function on(url, options, act) {
+  const context = await browser.newContext({ javaScriptEnabled: false, viewport: WIDE, locale: "en-US", ...options });
+  context.setDefaultTimeout(15_000);
+  try {
+    const page = await context.newPage();
+    const answer = await page.goto(url);
+    return await act(page, answer, context);
+  } finally {
+    await context.close();
+  }
+}
+
+const shoot = (page, name, options = {}) => page.screenshot({ path: join(directory, `${name}.png`), ...options });
+const approve = (page) => page.getByRole("button", { name: "Approve" }).click();
+const deny = (page) => page.getByRole("button", { name: "Deny" }).click();
+const account = (page, name) => page.getByRole("group", { name });
+const whole = (group) => group.getByRole("checkbox", { name: "Share from this account" });
+const heading = (page) => page.getByRole("heading", { level: 1 }).innerText();
+
+async function showsHeading(page, wanted) {
+  equal(await heading(page), wanted, "the page is headed");
+}
+
+/** The checkboxes of the page, by name and value. */
+const ticks = (page) =>
+  page.locator("input[type=checkbox]").evaluateAll((all) => all.map((one) => [one.name, one.value, one.checked]));
+
+async function noSidewaysScroll(page, what) {
+  const content = await page.evaluate(() => document.documentElement.scrollWidth);
+  const { width } = page.viewportSize();
+  must(content <= width, `${what}: ${content} px of content in a window of ${width} px`);
+}
+
+// --- What came of it -------------------------------------------------------------------------------
+
+async function connected(waiting) {
+  const ended = await waiting.end;
+  must(ended.code === 0, `connect ended with ${ended.code}: ${ended.stdout}${ended.stderr}`);
+  return ended.stdout;
+}
+
+/** The records of a stream, through a tool call. */
+async function records(home, args) {
+  const result = await machine.call(home, "query_records", args);
+  must(!result.isError, JSON.stringify(result.structuredContent?.error));
+  return result.structuredContent.data.data;
+}
+
+async function refused(home, args, code) {
+  const result = await machine.call(home, "query_records", args);
+  must(result.isError === true, `it was answered: ${JSON.stringify(result).slice(0, 400)}`);
+  equal(result.structuredContent.error.code, code, "it was refused with");
+}
+
+async function streamsOf(home) {
+  const result = await machine.call(home, "schema");
+  must(!result.isError, JSON.stringify(result));
+  const named = result.structuredContent.data.connectors.flatMap((connector) =>
+    connector.streams.map((stream) => `${connector.connector_key}/${stream.name}`),
+  );
+  return named.sort();
+}
+
+async function nothingIsStored(home) {
+  const ran = await machine.run(home, "mcp", "call", "schema");
+  equal(ran.code, 78, "a tool call without a grant ends with");
+}
+
+// --- Deciding --------------------------------------------------------------------------------------
+
+/** R8.1: the owner approves in a browser; the token that arrives reads what was shown. */
+async function approves_as_it_stands() {
+  const home = machine.home();
+  const waiting = await machine.connect(home);
+  await on(waiting.page, {}, async (page) => {
+    await shoot(page, "consent");
+    await shoot(page, "consent-whole", { fullPage: true });
+    must((await page.getByText("35 streams from 7 accounts").count()) === 1, "it does not say how much is asked for");
+    await approve(page);
+    await showsHeading(page, "Access approved");
+    await shoot(page, "approved");
+  });
+  const said = await connected(waiting);
+  for (const name of ["Personal mail, Work mail", "Calendar", "Fjord Bank"]) {
+    must(said.includes(name), `connect does not name ${name}: ${said}`);
+  }
+  equal((await streamsOf(home)).length, 29, "streams that a tool sees");
+  equal((await records(home, { stream: "transactions", limit: 3 })).length, 3, "records");
+}
+
+async function denies() {
+  const home = machine.home();
+  const waiting = await machine.connect(home);
+  await on(waiting.page, {}, async (page) => {
+    await deny(page);
+    await showsHeading(page, "Access denied");
+    await shoot(page, "denied");
+  });
+  const ended = await waiting.end;
+  equal(ended.code, 77, `connect ended (${ended.stderr}) with`);
+  must(/denied|declined/i.test(ended.stderr), `connect does not say why: ${ended.stderr}`);
+  await nothingIsStored(home);
+}
+
+/** One stream of the bank, two fields fewer, from a day on, for an hour: that is readable, and no more. */
+async function narrows() {
+  const home = machine.home();
+  const waiting = await machine.connect(home, "--source", BANK);
+  await on(waiting.page, {}, async (page) => {
+    const bank = account(page, "Fjord Bank");
+    for (const stream of ["accounts", "statements", "merchants"]) {
+      await bank.getByRole("checkbox", { name: stream, exact: true }).uncheck();
+    }
+    await page.getByText("10 fields of transactions, Fjord Bank").click();
+    const fields = page.getByRole("list", { name: "Fields of transactions" });
+    for (const field of ["memo", "category"]) await fields.getByRole("checkbox", { name: field }).uncheck();
+    must(await fields.getByRole("checkbox", { name: "booked_at" }).isDisabled(), "a required field can be unticked");
+    await page.getByLabel("Only records from this day on").fill("2026-06-01");
+    await page.getByLabel("The access ends after").selectOption("1 hour");
+    await shoot(page, "narrowed", { fullPage: true });
+    await approve(page);
+    await showsHeading(page, "Access approved");
+  });
+  const said = await connected(waiting);
+  must(/1 stream: transactions/.test(said), `connect tells another grant: ${said}`);
+
+  equal(await streamsOf(home), ["bank/transactions"], "streams that a tool sees");
+  await refused(home, { stream: "accounts" }, "context.stream_not_allowed");
+  const oldest = await records(home, { stream: "transactions", order: "asc", limit: 50 });
+  const fields = [...new Set(oldest.flatMap((record) => Object.keys(record.data)))].sort();
+  const left = ["account_id", "amount", "booked_at", "currency", "id", "is_pending", "merchant", "reference"];
+  equal(fields, left, "fields that a tool sees");
+  const [first] = oldest;
+  must(first.data.booked_at.startsWith("2026-06-01"), `the oldest record is of ${first.data.booked_at}`);
+  const early = await machine.call(home, "query_records", {
+    stream: "transactions",
+    filter: { booked_at: { lt: "2026-06-01T00:00:00Z" } },
+  });
+  equal(early.structuredContent.data?.data, [], `records from before that day (${early.content[0].text.slice(0, 300)})`);
+
+  machine.at("+59m");
+  equal((await records(home, { stream: "transactions", limit: 1 })).length, 1, "records after 59 minutes");
+  machine.at("+61m");
+  await refused(home, { stream: "transactions", limit: 1 }, "grant_expired");
+  machine.at("+0");
+}
+
+/** Of two accounts that the app did not tell apart none is ticked, and none is shared unless the owner says so. */
+async function picks_one_of_two_accounts() {
+  const home = machine.home();
+  const waiting = await machine.connect(home, "--source", MAIL);
+  await on(waiting.page, {}, async (page) => {
+    for (const name of ["Personal mail", "Work mail"]) {
+      must(!(await whole(account(page, name)).isChecked()), `${name} is ticked`);
+    }
+    await shoot(page, "two-accounts");
+    await account(page, "Work mail").getByRole("checkbox", { name: "contacts", exact: true }).uncheck();
+    await page.getByLabel("Only records from this day on").fill("2026-01-31");
+    await page.getByLabel("The access ends after").selectOption("7 days");
+    const before = await ticks(page);
+    await approve(page);
+    const alert = page.getByRole("alert");
+    must((await alert.innerText()).includes("Nothing would be shared"), `it says ${await alert.innerText()}`);
+    must((await page.title()).startsWith("Not approved yet"), `its title is ${await page.title()}`);
+    await shoot(page, "problem");
+    // What the owner unticked stays so, or the next Approve would give more than they meant.
+    equal(await ticks(page), before, "ticks after a form that was turned back");
+    equal(await page.getByLabel("Only records from this day on").inputValue(), "2026-01-31", "the day");
+    equal(await page.getByLabel("The access ends after").inputValue(), "7d", "the end");
+    await whole(account(page, "Work mail")).check();
+    await approve(page);
+    await showsHeading(page, "Access approved");
+  });
+  const said = await connected(waiting);
+  must(said.includes("Work mail") && !said.includes("Personal mail"), `connect tells another grant: ${said}`);
+  const connections = new Set((await records(home, { stream: "messages", limit: 20 })).map((one) => one.connection_id));
+  equal([...connections], ["cin_mail_work"], "accounts that a tool sees");
+  must(!(await streamsOf(home)).includes("mail/contacts"), "the unticked stream is granted");
+}
+
+/** Purpose, promises and one-time access, in the app's words and marked so; training needs its own tick. */
+async function asks_for_training_apart() {
+  const registered = await machine.post("/oauth/register", { client_name: "Corpus Mill" });
+  const request = {
+    client_id: registered.body.client_id,
+    authorization_details: [
+      {
+        type: "https://pdpp.dev/data-access",
+        source: { kind: "connector", id: BANK },
+        purpose_code: "https://pdpp.dev/purpose/ai_training",
+        purpose_description: "Make a model of how people spend.",
+        access_mode: "single_use",
+        client_claims: { commitments: ["We never sell it."] },
+        streams: [{ name: "merchants" }, { name: "transactions", time_range: { since: "2026-01-01T00:00:00Z" } }],
+      },
+    ],
+  };
+  const pushed = await machine.post("/oauth/par", request);
+  equal(pushed.status, 201, `the pushed request (${JSON.stringify(pushed.body)}) is answered with`);
+  await on(pushed.body.authorization_url, {}, async (page) => {
+    const text = await page.locator("main").innerText();
+    for (const part of [
+      "Corpus Mill asks to read your data",
+      "Make a model of how people spend.",
+      "That is what the app says. Declared purpose: ai training. It asks for one-time access.",
+      "nobody can enforce it",
+      "We never sell it.",
+      "transactions 2,200 records, only those from 2026-01-01 on",
+    ]) {
+      must(text.includes(part), `the page does not say ${part}: ${text}`);
+    }
+    const agree = page.getByRole("checkbox", { name: /used to train AI models/ });
+    must(!(await agree.isChecked()), "agreement to training is ticked beforehand");
+    await page.getByRole("checkbox", { name: "merchants", exact: true }).uncheck();
+    await approve(page);
+    must((await page.getByRole("alert").innerText()).includes("explicit agreement"), "it was approved without a tick");
+    must(!(await page.getByRole("checkbox", { name: "merchants", exact: true }).isChecked()), "merchants is back");
+    await shoot(page, "training", { fullPage: true });
+    await agree.check();
+    await approve(page);
+    await showsHeading(page, "Access approved");
+  });
+}
+
+// --- Who decides -----------------------------------------------------------------------------------
+
+/** Another window, another tab, the back button: a request is decided once. */
+async function is_decided_once() {
+  const home = machine.home();
+  const waiting = await machine.connect(home);
+  await on(waiting.page, {}, async (page, _answer, context) => {
+    const [second, third] = [await context.newPage(), await context.newPage()];
+    await second.goto(waiting.page);
+    await third.goto(waiting.page);
+    await whole(account(second, "Fjord Bank")).uncheck();
+    await approve(page);
+    await showsHeading(page, "Access approved");
+    await approve(second);
+    await showsHeading(second, "Already approved");
+    await deny(third);
+    await showsHeading(third, "Already approved");
+    await shoot(third, "already-approved");
+    await page.reload();
+    await showsHeading(page, "Access approved");
+    await page.goBack();
+    const again = page.getByRole("button", { name: "Approve" });
+    if (await again.count()) await again.click();
+    must(["Access approved", "Already approved"].includes(await heading(page)), `it says ${await heading(page)}`);
+  });
+  await connected(waiting);
+  equal((await streamsOf(home)).length, 29, "streams of the one approval");
+
+  const other = machine.home();
+  const denied = await machine.connect(other);
+  await on(denied.page, {}, async (page, _answer, context) => {
+    const second = await context.newPage();
+    await second.goto(denied.page);
+    await deny(page);
+    await approve(second);
+    await showsHeading(second, "Already denied");
+  });
+  equal((await denied.end).code, 77, "connect ended with");
+  await nothingIsStored(other);
+}
+
+async function expires() {
+  const home = machine.home();
+  const waiting = await machine.connect(home);
+  await on(waiting.page, {}, async (page) => {
+    machine.at("+11m");
+    await approve(page);
+    await showsHeading(page, "This request has expired");
+    await shoot(page, "expired");
+    await page.goto(waiting.page);
+    await showsHeading(page, "This request has expired");
+  });
+  const ended = await waiting.end;
+  machine.at("+0");
+  must(ended.code !== 0, "connect succeeded");
+  must(/expired/i.test(ended.stderr), `connect does not say why: ${ended.stderr}`);
+  await nothingIsStored(home);
+}
+
+async function knows_no_made_up_request() {
+  await on(`${machine.url}/consent?request_uri=urn%3Apdpp%3Apending-consent%3Adc_0`, {}, async (page, answer) => {
+    equal(answer.status(), 404, "it is answered with");
+    await showsHeading(page, "There is no such request");
+    await shoot(page, "unknown");
+  });
+}
+
+/** A form of another site does not decide, whatever token it has and however it hides where it is. */
+async function refuses_forms_of_other_sites() {
+  const url = await machine.ask({ client_name: "Bystander" });
+  const uri = new URL(url).searchParams.get("request_uri");
+  // What another site can get by itself: a page for the same request, with a token for a cookie of its own.
+  const foreign = /name="csrf" value="([0-9a-f]+)"/.exec(await (await fetch(url)).text())[1];
+  const form = (name, action, token) =>
+    `<form method="post" action="${machine.url}/consent/${action}">
+       <input type="hidden" name="request_uri" value="${uri}"><input type="hidden" name="connection" value="cin_bank_fjord">
+       <input type="hidden" name="stream" value="28">${token === null ? "" : `<input type="hidden" name="csrf" value="${token}">`}
+       <button>${name}</button></form>`;
+  await on(url, {}, async (page, _answer, context) => {
+    const own = await page.locator("input[name=csrf]").inputValue();
+    must(own !== foreign, "two browsers got one token");
+    const tries = { none: null, empty: "", foreign, stolen: own };
+    const forms = Object.entries(tries).flatMap(([name, token]) =>
+      ["approve", "deny"].map((action) => form(`${name} ${action}`, action, token)),
+    );
+    for (const policy of ["unsafe-url", "no-referrer"]) {
+      const site = await otherSite(`<!doctype html><meta name="referrer" content="${policy}">${forms.join("")}`);
+      try {
+        const visitor = await context.newPage();
+        for (const from of [site.near, site.far]) {
+          for (const name of Object.keys(tries).flatMap((one) => [`${one} approve`, `${one} deny`])) {
+            await visitor.goto(from);
+            const answered = visitor.waitForResponse((answer) => answer.request().method() === "POST");
+            await visitor.getByRole("button", { name, exact: true }).click();
+            equal((await answered).status(), 403, `${name} from ${from} with ${policy} is answered with`);
+            await showsHeading(visitor, "This form is not from here");
+          }
+        }
+        await shoot(visitor, "foreign-form");
+      } finally {
+        await site.close();
+      }
+    }
+    // Without a browser's headers the token alone has to be right, and its cookie there.
+    const cookies = await context.cookies();
+    const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join("; ");
+    equal(cookies.map(({ httpOnly, sameSite, path }) => [httpOnly, sameSite, path]), [[true, "Strict", "/consent"]], "cookies");
+    for (const [what, headers, csrf] of [
+      ["no token", { cookie }, null],
+      ["a foreign token", { cookie }, foreign],
+      ["a token without its cookie", {}, own],
+    ]) {
+      const body = new URLSearchParams({ request_uri: uri, connection: "cin_bank_fjord", stream: "28", ...(csrf && { csrf }) });
+      const answer = await fetch(`${machine.url}/consent/approve`, { method: "POST", headers, body, redirect: "manual" });
+      equal(answer.status, 403, `${what} is answered with`);
+    }
+    await page.reload();
+    await showsHeading(page, "Bystander asks to read your data");
+    await approve(page);
+    await showsHeading(page, "Access approved");
+  });
+}
+
+// --- What the page is made of ----------------------------------------------------------------------
+
+async function loads_nothing_from_elsewhere_and_runs_nothing() {
+  const url = await machine.ask({ client_name: "PDPP CLI" });
+  const requests = [];
+  const problems = [];
+  const context = await browser.newContext({ viewport: WIDE });
+  try {
+    const page = await context.newPage();
+    page.on("request", (request) => requests.push(request.url()));
+    page.on("console", (message) => problems.push(message.text()));
+    page.on("pageerror", (error) => problems.push(String(error)));
+    const answer = await page.goto(url, { waitUntil: "networkidle" });
+    const headers = answer.headers();
+    const policy = Object.fromEntries(
+      headers["content-security-policy"].split(";").map((one) => {
+        const [name, ...values] = one.trim().split(/\s+/);
+        return [name, values.join(" ")];
+      }),
+    );
+    const strict = {
+      "default-src": "'none'",
+      "style-src": "'self'",
+      "form-action": "'self'",
+      "frame-ancestors": "'none'",
+      "base-uri": "'none'",
+    };
+    equal(policy, strict, "the content security policy");
+    for (const [name, value] of Object.entries({
+      "x-frame-options": "DENY",
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "same-origin",
+      "cache-control": "no-store",
+    })) {
+      equal(headers[name], value, name);
+    }
+    equal([...new Set(requests)].sort(), [url, `${machine.url}/consent.css`].sort(), "addresses that were asked for");
+    const source = await answer.text();
+    must(!/<script|<style|<iframe|<img|\son[a-z]+\s*=|\sstyle\s*=|javascript:/i.test(source), "something inline is in the page");
+    must(!/(?:src|href|action)="(?!\/)/.test(source), "an address in the page leads elsewhere");
+    // The policy is the browser's too: what would be put into the page does not run.
+    const ran = await page.evaluate(() => {
+      const script = document.createElement("script");
+      script.textContent = "window.ran = true";
+      document.body.append(script);
+      return window.ran === true;
+    });
+    must(!ran, "a script that was put into the page ran");
+    must(problems.splice(0).some((one) => one.includes("Content Security Policy")), "no policy was broken by it");
+
+    // Where the owner goes from here does not learn the request's address.
+    const site = await otherSite("<!doctype html><title>Elsewhere</title>");
+    try {
+      await page.goto(url);
+      equal(problems, [], "the page's complaints");
+      await page.evaluate((href) => {
+        const link = document.createElement("a");
+        Object.assign(link, { href, textContent: "elsewhere" });
+        document.querySelector("main").prepend(link);
+      }, site.near);
+      await page.getByRole("link", { name: "elsewhere" }).click();
+      await page.waitForURL(site.near);
+      const visits = site.seen.filter((one) => one.path === "/");
+      equal(visits.map((one) => one.referer ?? null), [null], "referrers that the other site got");
+    } finally {
+      await site.close();
+    }
+  } finally {
+    await context.close();
+  }
+}
+
+async function cannot_be_framed() {
+  const url = await machine.ask({ client_name: "PDPP CLI" });
+  const site = await otherSite(`<!doctype html><title>Frame</title><iframe src="${url}"></iframe>`);
+  try {
+    for (const from of [site.near, site.far]) {
+      await on(from, {}, async (page) => {
+        equal(await page.frameLocator("iframe").getByRole("button", { name: "Approve" }).count(), 0, "framed buttons");
+        const shown = page.frames().slice(1).map((frame) => frame.url());
+        equal(shown, ["chrome-error://chromewebdata/"], "the frame shows");
+      });
+    }
+  } finally {
+    await site.close();
+  }
+}
+
+/** R4.9: a name is text: it runs nothing, hides nothing, and does not pass for the provider's words. */
+async function shows_hostile_names_as_text() {
+  const names = [
+    `<script>document.title='owned'</script><img src=x onerror="document.title='owned'">`,
+    `</q></h1><form action="//evil.example"><input name=csrf value=x> "quoted" & 'so'`,
+    "Bank\u202e gnp.exe\u202c\u200b\u0000\u0007\u001b[31m\r\nApproved by the provider",
+    "W".repeat(120),
+    "\u0300\u0301\u0302\u0303".repeat(30),
+    "محفظة البيانات الشخصية",
+  ];
+  for (const [number, name] of names.entries()) {
+    const registered = await machine.post("/oauth/register", { client_name: name });
+    equal(registered.status, 201, `registration of ${JSON.stringify(name)} is answered with`);
+    const url = await machine.ask({ client_id: registered.body.client_id });
+    // Scripts on: what could run would.
+    await on(url, { javaScriptEnabled: true, viewport: PHONE }, async (page) => {
+      const shown = await page.locator("h1 q").evaluate((one) => one.textContent);
+      // No control, no bidirectional control, nothing that has no width is left as such.
+      must(!/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/.test(shown), `it hides: ${shown}`);
+      const escaped = name.replace(/[\u0000-\u001f\u200b\u202c\u202e]/g, (one) =>
+        ({ "\r": "\\r", "\n": "\\n" })[one] ?? `\\u{${one.codePointAt(0).toString(16)}}`,
+      );
+      equal(shown, escaped, "the name");
+      equal(await page.title(), `${escaped} asks to read your data – PDPP sandbox`, "the title");
+      const quotes = await page.locator("h1 q").evaluate((one) =>
+        ["::before", "::after"].map((side) => getComputedStyle(one, side).content),
+      );
+      equal(quotes, ["open-quote", "close-quote"], "quotes around the name");
+      must(await page.getByText("Unverified app.").isVisible(), "it is not said to be unverified");
+      equal(await page.locator("script, img, iframe, form:not([action^='/consent/'])").count(), 0, "elements of its own");
+      equal(await page.locator("input[name=csrf]").count(), 1, "tokens in the form");
+      await noSidewaysScroll(page, `with ${JSON.stringify(name)}`);
+      const [top, bottom] = await page.locator("h1").evaluate((one) => {
+        const box = one.getBoundingClientRect();
+        return [box.top, box.bottom];
+      });
+      must(bottom - top < 600, `the heading is ${bottom - top} px high`);
+      await shoot(page, `hostile-${number + 1}`);
+    });
+  }
+  const long = await machine.post("/oauth/register", { client_name: "x".repeat(10_000) });
+  equal(long.status, 400, "registration of a name of 10,000 letters is answered with");
+}
+
+// --- Who can use it --------------------------------------------------------------------------------
+
+/** What has the focus: its name, where it is, and whether something lies over it. */
+const focused = (page) =>
+  page.evaluate(() => {
+    const one = document.activeElement;
+    const box = one.getBoundingClientRect();
+    const bar = document.querySelector(".actions");
+    return {
+      tag: one.tagName.toLowerCase(),
+      what: one.name || one.textContent,
+      value: one.value,
+      top: box.top + scrollY,
+      isHidden: !bar.contains(one) && box.bottom > bar.getBoundingClientRect().top,
+      isOutside: box.top < 0 || box.bottom > innerHeight,
+      hasRing: getComputedStyle(one).outlineStyle !== "none" && parseFloat(getComputedStyle(one).outlineWidth) >= 2,
+    };
+  });
+
+/** From the first Tab to Enter on Approve, no pointer: down the page, each stop seen, and it does what it says. */
+async function needs_no_pointer() {
+  const home = machine.home();
+  const waiting = await machine.connect(home, "--source", BANK);
+  await on(waiting.page, { viewport: { width: 1280, height: 700 } }, async (page) => {
+    const stops = [];
+    const step = async () => {
+      await page.keyboard.press("Tab");
+      const stop = await focused(page);
+      const at = `${stop.tag} ${stop.what} ${stop.value ?? ""}`;
+      must(stop.hasRing, `the focus is not seen on ${at}`);
+      must(!stop.isHidden && !stop.isOutside, `${at} has the focus and is out of sight: ${JSON.stringify(stop)}`);
+      stops.push(stop);
+      return stop;
+    };
+    const until = async (wanted) => {
+      for (let steps = 0; steps < 60; steps += 1) {
+        const stop = await step();
+        if (wanted(stop)) return;
+      }
+      throw new Failed(`not reached by Tab: ${wanted}`);
+    };
+    await until((stop) => stop.what === "since");
+    await page.keyboard.type("06012026");
+    equal(await page.getByLabel("Only records from this day on").inputValue(), "2026-06-01", "the typed day");
+    await until((stop) => stop.what === "expires");
+    await page.keyboard.press("ArrowUp");
+    await until((stop) => stop.what === "connection");
+    await until((stop) => stop.tag === "input" && stop.value === "0");
+    await page.keyboard.press("Space");
+    await until((stop) => stop.tag === "summary" && stop.what.includes("transactions"));
+    await page.keyboard.press("Enter");
+    await until((stop) => stop.what === "field" && stop.value.endsWith(".memo"));
+    await page.keyboard.press("Space");
+    await until((stop) => stop.tag === "button" && stop.what === "Approve");
+    // Down the page; the bar of actions is last.
+    const tops = stops.filter((stop) => stop.tag !== "button").map((stop) => Math.round(stop.top));
+    // A row of fields reads left to right, and the end stands beside the day.
+    must(tops.every((top, at) => at === 0 || top >= tops[at - 1] - 4), `the focus jumps: ${tops}`);
+    await shoot(page, "keyboard");
+    await page.keyboard.press("Enter");
+    await page.waitForURL((url) => url.pathname === "/consent");
+    await showsHeading(page, "Access approved");
+  });
+  const said = await connected(waiting);
+  must(!said.includes("accounts") && said.includes("transactions"), `connect tells another grant: ${said}`);
+  const [oldest] = await records(home, { stream: "transactions", order: "asc", limit: 1 });
+  must(!("memo" in oldest.data), "the field that Space unticked is granted");
+  must(oldest.data.booked_at >= "2026-06-01", `the typed day does not hold: ${oldest.data.booked_at}`);
+}
+
+/** Everything that can be operated says what it is, to who does not see the page. */
+async function names_every_control() {
+  const url = await machine.ask({ client_name: "PDPP CLI" });
+  await on(url, {}, async (page, _answer, context) => {
+    for (const one of await page.locator("summary").all()) await one.click();
+    const session = await context.newCDPSession(page);
+    const { nodes } = await session.send("Accessibility.getFullAXTree");
+    const property = (node, name) => node.properties?.find((one) => one.name === name)?.value.value;
+    const controls = nodes.filter((node) => !node.ignored && (property(node, "focusable") || property(node, "disabled")));
+    const kinds = {};
+    const summaries = [];
+    for (const node of controls) {
+      const role = node.role.value;
+      if (role === "RootWebArea") continue;
+      kinds[role] = (kinds[role] ?? 0) + 1;
+      must(node.name?.value.trim(), `a ${role} has no name`);
+      if (role === "DisclosureTriangle") summaries.push(node.name.value);
+    }
+    // A date brings the button that shows its calendar.
+    const { checkbox, button, combobox, Date: dates } = kinds;
+    must(checkbox > 200 && button === 3 && combobox === 1 && dates === 1, JSON.stringify(kinds));
+    equal([summaries.length, new Set(summaries).size], [35, 35], "disclosures, and names of theirs");
+    for (const role of ["main", "banner", "heading", "group"]) {
+      must(nodes.some((node) => node.role?.value === role && !node.ignored), `there is no ${role}`);
+    }
+    const described = nodes.filter((node) => ["Date", "combobox"].includes(node.role?.value));
+    must(described.every((node) => node.description?.value), "a limit has no description");
+  });
+}
+
+/** axe-core, in a browser that lets it in: the policy itself is checked where nothing is let in. */
+async function satisfies_axe() {
+  const open = await machine.ask({ client_name: "PDPP CLI" });
+  const decided = await machine.ask({ client_name: "PDPP CLI" });
+  await on(decided, {}, deny);
+  const summarise = (found) => found.map(({ id, impact, help, nodes }) => `${impact} ${id}: ${help}: ${nodes[0].html}`);
+  const unsure = new Map();
+  let checked = 0;
+  for (const colorScheme of ["light", "dark"]) {
+    for (const viewport of [WIDE, PHONE]) {
+      for (const [what, url, prepare] of [
+        ["as it opens", open, async () => {}],
+        [
+          "opened up",
+          open,
+          async (page) => {
+            for (const one of await page.locator("summary").all()) await one.click();
+            await whole(account(page, "Music")).uncheck();
+          },
+        ],
+        [
+          "turned back",
+          open,
+          async (page) => {
+            for (const one of await page.locator(".whole input").all()) await one.uncheck();
+            await approve(page);
+          },
+        ],
+        ["decided", decided, async () => {}],
+      ]) {
+        await on(url, { bypassCSP: true, javaScriptEnabled: true, colorScheme, viewport }, async (page) => {
+          await prepare(page);
+          await page.evaluate(axeSource);
+          const { violations, passes, incomplete } = await page.evaluate(() =>
+            window.axe.run(document, {
+              resultTypes: ["violations", "incomplete"],
+              rules: { "target-size": { enabled: true } },
+            }),
+          );
+          const where = `${what}, ${colorScheme}, ${viewport.width} px`;
+          must(passes.length > 10, `axe checked ${passes.length} rules only: ${where}`);
+          must(violations.length === 0, `${where}: ${summarise(violations).join("; ")}`);
+          for (const { id, help, nodes } of incomplete) unsure.set(`${id} (${help})`, `${nodes[0].html.slice(0, 120)}, ${where}`);
+          checked += 1;
+        });
+      }
+    }
+  }
+  equal(checked, 16, "pages checked");
+  for (const [rule, first] of unsure) console.log(`    axe leaves to a person: ${rule}, such as ${first}`);
+}
+
+/** A phone, a narrow window, the dark, twice the size: all of it readable without scrolling sideways. */
+async function fits_every_window() {
+  const url = await machine.ask({ client_name: "PDPP CLI" });
+  const windows = {
+    phone: { viewport: PHONE, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
+    "phone-dark": { viewport: PHONE, deviceScaleFactor: 2, isMobile: true, hasTouch: true, colorScheme: "dark" },
+    // WCAG 2.2, 1.4.10: 1280 px at 400 %.
+    narrow: { viewport: { width: 320, height: 640 } },
+    dark: { colorScheme: "dark" },
+    // 1280 × 900 at 200 %.
+    "zoom-200": { viewport: { width: 640, height: 450 }, deviceScaleFactor: 2 },
+    "high-contrast": { forcedColors: "active" },
+  };
+  for (const [name, options] of Object.entries(windows)) {
+    await on(url, options, async (page) => {
+      await noSidewaysScroll(page, name);
+      await shoot(page, name);
+      for (const one of await page.locator("summary").all()) await one.click();
+      await noSidewaysScroll(page, `${name}, opened up`);
+      await page.locator(".source").nth(2).scrollIntoViewIfNeeded();
+      await shoot(page, `${name}-open`);
+      const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      const [red] = /\d+/.exec(ground);
+      if (options.colorScheme === "dark") must(Number(red) < 64, `the dark page's ground is ${ground}`);
+      // Only the letters twice the size (WCAG 2.2, 1.4.4).
+      await page.evaluate(() => (document.documentElement.style.fontSize = "200%"));
+      await noSidewaysScroll(page, `${name}, large letters`);
+      for (const button of await page.locator("button").all()) {
+        const { height } = await button.boundingBox();
+        must(height < 120, `${name}, large letters: a button is ${height} px high`);
+      }
+      if (name.startsWith("phone")) await shoot(page, `${name}-large-letters`);
+    });
+  }
+}
+
+const CHECKS = [
+  approves_as_it_stands,
+  denies,
+  narrows,
+  picks_one_of_two_accounts,
+  asks_for_training_apart,
+  is_decided_once,
+  expires,
+  knows_no_made_up_request,
+  refuses_forms_of_other_sites,
+  loads_nothing_from_elsewhere_and_runs_nothing,
+  cannot_be_framed,
+  shows_hostile_names_as_text,
+  needs_no_pointer,
+  names_every_control,
+  satisfies_axe,
+  fits_every_window,
+];
+
+async function main() {
+  // Whom the suite is run by may be root, for whom Chromium has no sandbox of its own; the rest keeps it
+  // from talking to anybody but the pages it is shown.
+  const flags = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking " +
+    "--disable-component-update --disable-sync --lang=en-US";
+  browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: flags.split(" ") });
+  console.log(`Chromium ${browser.version()}, playwright-core ${require("playwright-core/package.json").version}, ` +
+    `axe-core ${require("axe-core/package.json").version}`);
+  let [passed, failed] = [0, 0];
+  try {
+    machine = await Machine.start(pdpp);
+    const only = process.argv.slice(4);
+    for (const check of CHECKS.filter((one) => only.length === 0 || only.includes(one.name))) {
+      const began = performance.now();
+      let outcome = "ok";
+      try {
+        await check();
+        passed += 1;
+      } catch (error) {
+        outcome = `FAILED\n    ${error instanceof Failed ? error.message : (error.stack ?? error)}`;
+        failed += 1;
+        machine.at("+0");
+      }
+      console.log(`  ${check.name} (${((performance.now() - began) / 1000).toFixed(1)} s) ... ${outcome}`);
+    }
+  } finally {
+    await machine?.stop();
+    await browser.close();
+  }
+  console.log(`browser: ${passed} passed, ${failed} failed`);
+  return failed === 0 && passed > 0 ? 0 : 1;
+}
+
+process.exitCode = await main();
