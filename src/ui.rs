@@ -5,6 +5,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Error;
 use crate::text;
@@ -15,6 +16,7 @@ pub struct Ui {
     err: Mutex<Box<dyn Write + Send>>,
     err_is_terminal: bool,
     width: u16,
+    lost: AtomicBool,
 }
 
 impl Ui {
@@ -27,12 +29,19 @@ impl Ui {
             err: Mutex::new(Box::new(std::io::stderr())),
             err_is_terminal,
             width: terminal_width(),
+            lost: AtomicBool::new(false),
         }
     }
 
     /// Writes into buffers of the caller's: for tests.
     pub fn to_writers(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>, width: u16) -> Self {
-        Self { out: Mutex::new(out), err: Mutex::new(err), err_is_terminal: false, width }
+        Self {
+            out: Mutex::new(out),
+            err: Mutex::new(err),
+            err_is_terminal: false,
+            width,
+            lost: AtomicBool::new(false),
+        }
     }
 
     /// Columns to lay tables out for.
@@ -45,25 +54,36 @@ impl Ui {
         self.err_is_terminal
     }
 
+    /// Whether a result could not be written: a full disk, not a reader that went away (`pdpp … | head`).
+    pub fn has_lost_output(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    fn keep(&self, written: std::io::Result<()>) {
+        if written.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// A result, to stdout. Line breaks are kept, hidden characters are escaped.
     pub fn print(&self, result: &str) {
-        write_line(&self.out, &text::lines(result));
+        self.keep(write_line(&self.out, &text::lines(result)));
     }
 
     /// A result as one line of JSON, to stdout. JSON's own escapes already cover controls; the
     /// invisible ones that it allows are escaped too.
     pub fn json(&self, value: &serde_json::Value) {
-        write_line(&self.out, &json_ascii_controls(&value.to_string()));
+        self.keep(write_line(&self.out, &json_ascii_controls(&value.to_string())));
     }
 
     /// A result as it is, to stdout, without a line break added: for generated files only.
     pub fn raw(&self, bytes: &[u8]) {
-        write_bytes(&self.out, bytes);
+        self.keep(write_bytes(&self.out, bytes));
     }
 
     /// Something on the way, to stderr.
     pub fn note(&self, message: &str) {
-        write_line(&self.err, &text::lines(message));
+        let _ = write_line(&self.err, &text::lines(message));
     }
 
     /// A line on stderr that changes while something is waited for; nothing at all unless a person
@@ -78,7 +98,7 @@ impl Ui {
 
     /// Something on the way that deserves attention, to stderr.
     pub fn warn(&self, message: &str) {
-        write_line(&self.err, &format!("warning: {}", text::lines(message)));
+        let _ = write_line(&self.err, &format!("warning: {}", text::lines(message)));
     }
 
     /// A failure, to stderr: what, why, and what to type next.
@@ -94,7 +114,7 @@ impl Ui {
         }
         said.push_str("\n  code: ");
         said.push_str(error.code());
-        write_line(&self.err, &said);
+        let _ = write_line(&self.err, &said);
     }
 }
 
@@ -172,17 +192,16 @@ pub fn json_ascii_controls(json: &str) -> std::borrow::Cow<'_, str> {
     out.into()
 }
 
-fn write_line(to: &Mutex<Box<dyn Write + Send>>, line: &str) {
+fn write_line(to: &Mutex<Box<dyn Write + Send>>, line: &str) -> std::io::Result<()> {
     let mut bytes = Vec::with_capacity(line.len() + 1);
     bytes.extend_from_slice(line.as_bytes());
     bytes.push(b'\n');
-    write_bytes(to, &bytes);
+    write_bytes(to, &bytes)
 }
 
-fn write_bytes(to: &Mutex<Box<dyn Write + Send>>, bytes: &[u8]) {
+fn write_bytes(to: &Mutex<Box<dyn Write + Send>>, bytes: &[u8]) -> std::io::Result<()> {
     let mut to = to.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // A reader that went away (`pdpp … | head`) is not a failure of the command.
-    let _ = to.write_all(bytes).and_then(|()| to.flush());
+    to.write_all(bytes).and_then(|()| to.flush())
 }
 
 fn terminal_width() -> u16 {

@@ -21,7 +21,7 @@ use crate::provider::approve::{self, Client, SourceRequest};
 use crate::provider::discovery::{Discovery, discover};
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
-use crate::provider::url::ProviderUrl;
+use crate::provider::url::{ProviderUrl, ProviderUrlError};
 use crate::text;
 use crate::ui::Ui;
 
@@ -87,13 +87,14 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 
 fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
     let provider: ProviderUrl = args.provider.parse().map_err(|error| {
-        Error::new(
-            Kind::Usage,
-            "provider_url_invalid",
-            format!("{:?} is not a provider's address", args.provider),
-        )
-        .because(error)
-        .hint("pdpp connect https://provider.example")
+        // What holds a password is not said back.
+        let said = match error {
+            ProviderUrlError::Credentials => "That is not a provider's address".to_owned(),
+            _ => format!("{:?} is not a provider's address", args.provider),
+        };
+        Error::new(Kind::Usage, "provider_url_invalid", said)
+            .because(error)
+            .hint("pdpp connect https://provider.example")
     })?;
     let source = args.source.as_deref().map(|id| source_request(id, &args.instance)).transpose()?;
     let cache = global.cache()?;

@@ -168,11 +168,6 @@ fn next_step(refusal: &Refusal, read: &Read, stream: Option<&str>, provider: &Pr
         (_, "invalid_cursor") => {
             "start again without cursor; a cursor goes with the very call that gave it".to_owned()
         }
-        (404, _)
-            if read.segments.first().is_some_and(|first| first == "search") && read.segments.len() > 1 =>
-        {
-            "this provider has no such search mode; search without mode".to_owned()
-        }
         (404, code) if code.contains("match") => {
             "the words are not in that field as one text; try one word of them, or read from offset_chars 0"
                 .to_owned()

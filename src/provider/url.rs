@@ -19,7 +19,7 @@ pub enum ProviderUrlError {
     #[error("it is not a URL ({0})")]
     NotAUrl(url::ParseError),
     /// A bare host or path.
-    #[error("it has no scheme; did you mean https://{0} ?")]
+    #[error("it has no scheme; did you mean {0} ?")]
     NoScheme(String),
     /// A scheme that would send a token in the clear, or is no web address.
     #[error("only https is used, or http on this machine (127.0.0.1, localhost, [::1])")]
@@ -66,6 +66,16 @@ impl ProviderUrl {
     }
 }
 
+/// What was probably meant: https, or http for this machine.
+fn no_scheme(text: &str) -> ProviderUrlError {
+    let rest = text.trim_start_matches([':', '/']);
+    if rest.is_empty() {
+        return ProviderUrlError::NoScheme("https://provider.example".to_owned());
+    }
+    let here = Url::parse(&format!("http://{rest}")).is_ok_and(|url| is_loopback(&url));
+    ProviderUrlError::NoScheme(format!("{}://{rest}", if here { "http" } else { "https" }))
+}
+
 /// Whether `url` may carry a credential: https, or http on loopback.
 pub fn is_secure(url: &Url) -> bool {
     match url.scheme() {
@@ -93,13 +103,13 @@ impl FromStr for ProviderUrl {
         let mut url = match Url::parse(text) {
             Ok(url) => url,
             Err(url::ParseError::RelativeUrlWithoutBase) => {
-                return Err(ProviderUrlError::NoScheme(text.to_owned()));
+                return Err(no_scheme(text));
             }
             Err(error) => return Err(ProviderUrlError::NotAUrl(error)),
         };
         // `example.org:8443/x` parses with the scheme `example.org`.
         if url.cannot_be_a_base() || !text.contains("://") {
-            return Err(ProviderUrlError::NoScheme(text.to_owned()));
+            return Err(no_scheme(text));
         }
         if !is_secure(&url) {
             return Err(ProviderUrlError::Insecure);
@@ -159,6 +169,21 @@ mod tests {
         }
         for good in ["http://127.0.0.1:7", "http://[::1]:7/x", "http://localhost"] {
             assert!(good.parse::<ProviderUrl>().is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn the_scheme_that_was_meant_is_suggested() {
+        for (text, meant) in [
+            ("a.example/x", "https://a.example/x"),
+            ("127.0.0.1:7377", "http://127.0.0.1:7377"),
+            ("", "https://provider.example"),
+        ] {
+            assert_eq!(
+                text.parse::<ProviderUrl>(),
+                Err(ProviderUrlError::NoScheme(meant.to_owned())),
+                "{text}"
+            );
         }
     }
 
