@@ -1,9 +1,13 @@
 //! The one integration test binary: a module a promise.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::format_push_string)]
+// A number's digits are compared as they are written, which equality of values would not do.
+#![allow(clippy::cmp_owned)]
 
 mod connect;
+mod coverage;
 mod docs;
+mod hostile;
 mod inspect;
 mod journeys;
 mod replay;

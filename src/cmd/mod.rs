@@ -110,3 +110,40 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Sandbox(args) => sandbox::run(args, ui),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use clap::CommandFactory;
+
+    fn every_text(command: &clap::Command) -> String {
+        let mut text = format!("{} {:?}", command.get_name(), command.get_about().map(ToString::to_string));
+        for argument in command.get_arguments() {
+            let _ = write!(
+                text,
+                " {} {:?} {:?} {:?}",
+                argument.get_id(),
+                argument.get_long(),
+                argument.get_env(),
+                argument.get_help().map(ToString::to_string)
+            );
+        }
+        command.get_subcommands().map(every_text).fold(text, |all, one| all + "\n" + &one)
+    }
+
+    #[test]
+    fn r1_6_no_profile_flag_variable_or_label() {
+        let mut command = super::Cli::command();
+        command.build();
+        let text = every_text(&command).to_lowercase();
+        for word in ["profile", "toolset", "preset"] {
+            assert!(!text.contains(word), "{word} in {text}");
+        }
+    }
+
+    #[test]
+    fn the_definitions_are_sound() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use super::evidence::Bounds;
+use super::evidence::{Bounds, json_len};
 use super::source::Source;
 use super::tool_error::ToolError;
 use super::{
@@ -33,7 +33,24 @@ impl Core {
         self.bounds
     }
 
+    /// A continuation repeats the arguments: longer ones would leave no room for what is asked for.
+    fn check_length(&self, tool: &str, given: &Map<String, Value>) -> Result<(), ToolError> {
+        let bound = self.bounds.text.min(self.bounds.structured);
+        // A record's id and a field's name, which these two take, are as long as they are.
+        let most = if matches!(tool, "fetch" | "read_record_field") { bound * 5 / 8 } else { bound / 4 };
+        let length = json_len(given);
+        if length <= most {
+            return Ok(());
+        }
+        Err(ToolError::new(
+            "arguments_too_long",
+            format!("the arguments take {length} bytes of JSON; {tool} takes at most {most} here"),
+            "ask for less in one call: fewer fields, a shorter q or filter",
+        ))
+    }
+
     async fn answer(&self, tool: &str, given: Map<String, Value>) -> Result<ToolAnswer, ToolError> {
+        self.check_length(tool, &given)?;
         match tool {
             "schema" => tools::schema::run(self, Arguments::new("schema", given)?).await,
             "query_records" => tools::query_records::run(self, Arguments::new("query_records", given)?).await,

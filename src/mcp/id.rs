@@ -18,7 +18,7 @@ pub const MAX_HANDLE_BYTES: usize = 4096;
 pub const RECORD_URI: &str = "pdpp://record/";
 
 /// A record, named.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct RecordId {
     /// The connection it was read from, where the handle says so.
     pub connection: Option<String>,

@@ -15,6 +15,7 @@ use futures_util::future::{join_all, try_join_all};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::evidence::envelope;
 use super::source::Source;
 use super::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -82,6 +83,9 @@ pub trait Shape: Sync {
 
     /// How many of `rows`, from the first, fit a result with this envelope; at least one.
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize;
+
+    /// The longest cursor that a result can carry, in bytes.
+    fn max_cursor(&self) -> usize;
 }
 
 /// A place in one list: what our cursor remembers.
@@ -224,8 +228,11 @@ async fn ask(
     let mut body = source.get(&listing.read_at(place, limit)).await?.body;
     shape.prepare(&mut body, keep);
     let rows = take_rows(&mut body);
+    envelope::shorten(&mut body);
     let has_more = body.get("has_more").and_then(Value::as_bool);
     let cursor = body.get("next_cursor").and_then(Value::as_str).filter(|cursor| !cursor.is_empty());
+    // One that leads back to its own page would be walked for ever.
+    let cursor = cursor.filter(|cursor| place.cursor.as_deref() != Some(*cursor));
     let cursor = cursor.filter(|_| has_more != Some(false)).map(str::to_owned);
     Ok(Answer { has_more: has_more.unwrap_or(cursor.is_some()), cursor, body, rows })
 }
@@ -244,7 +251,9 @@ pub fn take_rows(body: &mut Map<String, Value>) -> Vec<Row> {
     let list = match body.get_mut("data") {
         Some(Value::Array(_)) => body.remove("data"),
         Some(Value::Object(inner)) => {
-            let list = inner.remove("results").or_else(|| inner.remove("data"));
+            let key =
+                ["results", "data"].into_iter().find(|key| inner.get(*key).is_some_and(Value::is_array));
+            let list = key.and_then(|key| inner.remove(key));
             if inner.is_empty() {
                 body.remove("data");
             }
@@ -254,9 +263,10 @@ pub fn take_rows(body: &mut Map<String, Value>) -> Vec<Row> {
     };
     let Some(Value::Array(list)) = list else { return Vec::new() };
     list.into_iter()
-        .filter_map(|row| match row {
-            Value::Object(row) => Some(row),
-            _ => None,
+        .map(|row| match row {
+            Value::Object(row) => row,
+            // No row at all: still shown, for nothing disappears.
+            other => Map::from_iter([("data".to_owned(), json!({ "value": other }))]),
         })
         .collect()
 }
@@ -280,9 +290,9 @@ where
         && place.connection.is_none()
     {
         let answer = ask(source, listing, place, place.limit.or(listing.limit), shape, None).await?;
-        let is_stuck = answer.has_more || (place.cursor.is_none() && is_side_by_side(&answer.rows));
+        let is_stuck = answer.has_more || is_side_by_side(&answer.rows);
         let is_over_several = listing.has_cursors && listing.connection.is_none() && !listing.is_of_changes();
-        if is_over_several && answer.cursor.is_none() && is_stuck {
+        if is_over_several && place.cursor.is_none() && answer.cursor.is_none() && is_stuck {
             let Several { connections, order } = several().await;
             if connections.len() > 1 {
                 let places = connections
@@ -322,21 +332,29 @@ async fn single(
             let fits = shape.fit(&fewer.body, &fewer.rows).max(1);
             if fits >= fewer.rows.len() {
                 let next = fewer.cursor.clone();
-                return Ok(page(fewer.body, fewer.rows, fewer.has_more, next));
+                return Ok(page(shape, fewer.body, fewer.rows, fewer.has_more, next));
             }
             fit = fits;
         }
     }
     if fit >= rows.len() {
-        return Ok(page(answer.body, rows, answer.has_more, answer.cursor));
+        return Ok(page(shape, answer.body, rows, answer.has_more, answer.cursor));
     }
     rows.truncate(fit);
     let place = Place { limit: asked, skip: place.skip + fit, ..place.clone() };
     let next = Own { query: listing.fingerprint(), places: vec![place] }.encode();
-    Ok(page(answer.body, rows, true, Some(next)))
+    Ok(page(shape, answer.body, rows, true, Some(next)))
 }
 
-fn page(mut body: Map<String, Value>, rows: Vec<Row>, has_more: bool, next: Option<String>) -> Page {
+fn page(
+    shape: &dyn Shape,
+    mut body: Map<String, Value>,
+    rows: Vec<Row>,
+    has_more: bool,
+    next: Option<String>,
+) -> Page {
+    // A cursor that no call could carry is none.
+    let next = next.filter(|next| next.len() <= shape.max_cursor());
     body.insert("has_more".into(), json!(has_more));
     match &next {
         Some(next) => body.insert("next_cursor".into(), json!(next)),
@@ -404,7 +422,7 @@ async fn merged(
     let has_more = places.iter().any(|place| !place.is_done);
     let next = has_more.then(|| Own { query: listing.fingerprint(), places }.encode());
     body.remove("links");
-    Ok(page(body, rows.into_iter().take(fit).collect(), has_more, next))
+    Ok(page(shape, body, rows.into_iter().take(fit).collect(), has_more, next))
 }
 
 /// The place behind the `used` rows of `answer` that are shown.

@@ -6,11 +6,19 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::ToolAnswer;
-use super::evidence::line;
+use super::evidence::{json_len, line, prefix_on_wire};
 use crate::text;
 
-/// Most characters of a message that came from outside.
-const MAX_MESSAGE_BYTES: usize = 1000;
+/// Most bytes of either view of an error: what the least `--max-result-bytes` allows (R4.8).
+const MAX_BYTES: usize = super::evidence::Bounds::LEAST;
+/// Most bytes of its parts, as JSON on the wire: what comes from outside may be of any length.
+const MAX_CODE_BYTES: usize = 100;
+const MAX_MESSAGE_BYTES: usize = 1_000;
+const MAX_NEXT_BYTES: usize = 1_200;
+const MAX_DETAIL_BYTES: usize = 200;
+const MAX_DETAILS: usize = 6;
+/// Most bytes of a candidate's label or key.
+const MAX_LABEL_BYTES: usize = 120;
 
 /// Most candidates named in one error (R5.3).
 pub const MAX_CANDIDATES: usize = 12;
@@ -109,54 +117,92 @@ impl ToolError {
 
     /// What happened, bounded.
     pub fn message(&self) -> &str {
-        text::prefix(&self.0.message, MAX_MESSAGE_BYTES)
+        prefix_on_wire(&self.0.message, MAX_MESSAGE_BYTES)
+    }
+
+    fn bounded_code(&self) -> &str {
+        prefix_on_wire(&self.0.code, MAX_CODE_BYTES)
+    }
+
+    /// What to do next. A call that repeats endless arguments is no help: the message says what to correct.
+    fn bounded_next(&self) -> &str {
+        if json_len(&self.0.next) <= MAX_NEXT_BYTES {
+            &self.0.next
+        } else {
+            "correct the call as the message says; it is too long to be repeated here"
+        }
+    }
+
+    fn bounded_details(&self) -> impl Iterator<Item = (&String, Value)> {
+        self.0.details.iter().take(MAX_DETAILS).map(|(key, value)| {
+            let value = match value {
+                Value::String(text) if json_len(text) > MAX_DETAIL_BYTES => {
+                    json!(format!("{}…", prefix_on_wire(text, MAX_DETAIL_BYTES)))
+                }
+                value if json_len(value) > MAX_DETAIL_BYTES => json!("…"),
+                value => value.clone(),
+            };
+            (key, value)
+        })
+    }
+
+    /// The candidates that fit beside the rest: an id that is cut would name another connection.
+    fn fitting_candidates(&self) -> &[Candidate] {
+        let rest =
+            json_len(&self.bounded_code()) + json_len(&self.message()) + json_len(&self.bounded_next());
+        let rest = rest
+            + self.bounded_details().map(|(key, value)| json_len(key) + json_len(&value) + 2).sum::<usize>();
+        let mut left = MAX_BYTES.saturating_sub(rest + 200);
+        let fit = self.0.candidates.iter().take_while(|candidate| {
+            let size = (json_len(&candidate.to_json()) + 1).max(candidate.to_line().len());
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        });
+        &self.0.candidates[..fit.count()]
     }
 
     /// The error as `structuredContent`: fits the `error` key of every output schema.
     pub fn to_structured(&self) -> Map<String, Value> {
         let mut error = Map::new();
-        error.insert("code".into(), json!(self.0.code));
+        error.insert("code".into(), json!(self.bounded_code()));
         error.insert("message".into(), json!(self.message()));
-        error.extend(self.0.details.clone());
+        error.extend(self.bounded_details().map(|(key, value)| (key.clone(), value)));
         if !self.0.candidates.is_empty() {
-            let candidates = self.0.candidates.iter().map(Candidate::to_json).collect::<Vec<_>>();
-            error.insert("available_connections".into(), candidates.into());
-            if self.0.candidates_total > self.0.candidates.len() {
+            let shown = self.fitting_candidates();
+            error.insert(
+                "available_connections".into(),
+                shown.iter().map(Candidate::to_json).collect::<Vec<_>>().into(),
+            );
+            if self.0.candidates_total > shown.len() {
                 error.insert("available_connections_total".into(), json!(self.0.candidates_total));
                 error.insert("truncated".into(), json!(true));
             }
         }
-        error.insert("next".into(), json!(self.0.next));
+        error.insert("next".into(), json!(self.bounded_next()));
         Map::from_iter([("error".to_owned(), Value::Object(error))])
     }
 
     /// The error as the text of a result, complete.
     pub fn to_text(&self) -> String {
-        let mut out = format!("error {}: {}", line::token(&self.0.code), text::one_line(self.message()));
-        for (key, value) in &self.0.details {
-            let _ = write!(out, "\n{key}={}", line::value(value, 400).text);
+        let mut out =
+            format!("error {}: {}", line::token(self.bounded_code()), text::one_line(self.message()));
+        for (key, value) in self.bounded_details() {
+            let _ = write!(out, "\n{key}={}", line::value(&value, 2 * MAX_DETAIL_BYTES).text);
         }
-        for candidate in &self.0.candidates {
-            let _ = write!(out, "\nconnection_id={}", line::token(&candidate.connection_id));
-            for (key, value) in [
-                ("connector_key", &candidate.connector_key),
-                ("label", &candidate.label),
-                ("grant_id", &candidate.grant_id),
-            ] {
-                if let Some(value) = value {
-                    let _ = write!(out, " {key}={}", line::token(text::prefix(value, 200)));
-                }
-            }
+        let shown = self.fitting_candidates();
+        for candidate in shown {
+            out.push_str(&candidate.to_line());
         }
-        if self.0.candidates_total > self.0.candidates.len() {
+        if self.0.candidates_total > shown.len() {
             let _ = write!(
                 out,
                 "\n{} of {} connections shown; schema {{}} lists all",
-                self.0.candidates.len(),
+                shown.len(),
                 self.0.candidates_total
             );
         }
-        let _ = write!(out, "\nnext: {}", text::one_line(&self.0.next));
+        let _ = write!(out, "\nnext: {}", text::one_line(self.bounded_next()));
         out
     }
 }
@@ -167,20 +213,66 @@ impl Candidate {
         let parts = [
             ("grant_id", self.grant_id.as_ref()),
             ("connector_key", self.connector_key.as_ref()),
-            ("connection_id", Some(&self.connection_id)),
             ("display_name", self.label.as_ref()),
         ];
         for (key, value) in parts {
             if let Some(value) = value {
-                json.insert(key.to_owned(), Value::String(text::prefix(value, 200).to_owned()));
+                json.insert(key.to_owned(), json!(prefix_on_wire(value, MAX_LABEL_BYTES)));
             }
         }
+        json.insert("connection_id".to_owned(), json!(self.connection_id));
         Value::Object(json)
+    }
+
+    fn to_line(&self) -> String {
+        let mut out = format!("\nconnection_id={}", line::token(&self.connection_id));
+        for (key, value) in
+            [("connector_key", &self.connector_key), ("label", &self.label), ("grant_id", &self.grant_id)]
+        {
+            if let Some(value) = value {
+                let _ = write!(out, " {key}={}", line::token(prefix_on_wire(value, MAX_LABEL_BYTES)));
+            }
+        }
+        out
     }
 }
 
 impl From<ToolError> for ToolAnswer {
     fn from(error: ToolError) -> Self {
         Self { text: error.to_text(), structured: Some(error.to_structured()), is_error: true, meta: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn r4_8_an_error_of_endless_parts_is_bounded_on_its_lines(
+            code in any::<String>(), message in any::<String>(), times in 1usize..60, connections in 0usize..16
+        ) {
+            let long = message.repeat(times);
+            let mut error = ToolError::new(code.repeat(times), long.clone(), long.clone());
+            for key in ["param", "request_id", "status", "retry_after_seconds", "provider"] {
+                error = error.with(key, long.clone());
+            }
+            let candidate = |n: usize| Candidate {
+                grant_id: Some(long.clone()),
+                connector_key: Some(long.clone()),
+                connection_id: format!("{message}{n}"),
+                label: Some(long.clone()),
+            };
+            let error = error.choose_from((0..connections).map(candidate).collect());
+            let text = error.to_text();
+            prop_assert!(text.len() <= MAX_BYTES, "{}", text.len());
+            prop_assert!(json_len(&error.to_structured()) <= MAX_BYTES);
+            prop_assert!(!text.chars().any(|c| text::is_hidden(c) && c != '\n'));
+            let ours = ["error ", "param=", "request_id=", "status=", "retry_after_seconds=", "provider=",
+                "retry_with=", "connection_id=", "next: "];
+            let is_ours = |line: &str| ours.iter().any(|ours| line.starts_with(ours)) || line.ends_with("lists all");
+            prop_assert!(text.lines().all(is_ours), "{text}");
+        }
     }
 }

@@ -212,9 +212,6 @@ pub struct Hit {
     pub score: f64,
 }
 
-/// How many matches of one access are ranked, the newest first; beyond, an answer says so.
-pub const RANKED_WINDOW: usize = 100;
-
 impl Access {
     /// The connection.
     pub fn connection(&self) -> &Connection {
@@ -546,14 +543,20 @@ impl Access {
         columns.filter(|(_, field)| self.fields.contains(&field.name)).collect()
     }
 
-    /// The records in whose granted fields all of `query` is found, ranked.
+    /// The records in whose granted fields all of `query` is found: the `most` newest of them, ranked.
     ///
     /// The score is BM25's term saturation with a fixed document length and no statistics of the
     /// collection: how rare a word is in records outside of the grant is not for its holder to know.
     ///
     /// # Errors
     /// Whatever SQLite says.
-    pub fn search(&self, db: &Sqlite, query: &tokens::Query, filter: &Filter) -> rusqlite::Result<Hits> {
+    pub fn search(
+        &self,
+        db: &Sqlite,
+        query: &tokens::Query,
+        filter: &Filter,
+        most: usize,
+    ) -> rusqlite::Result<Hits> {
         let lexical = self.lexical();
         if lexical.is_empty() || query.is_empty() {
             return Ok(Hits::default());
@@ -565,7 +568,7 @@ impl Access {
         let mut all: Vec<Sql> = vec![query.to_fts5(&columns).into()];
         all.extend(params);
         all.extend(filter.params.iter().cloned());
-        all.push(i64::try_from(RANKED_WINDOW + 1).unwrap_or(i64::MAX).into());
+        all.push(i64::try_from(most + 1).unwrap_or(i64::MAX).into());
         // CROSS JOIN: begin with the index of words. The inner query sorts numbers, not whole records.
         let sql = format!(
             "SELECT {} FROM record r WHERE r.rid IN (SELECT r.rid FROM text_{slot} t CROSS JOIN record r ON r.rid = t.rowid
@@ -577,7 +580,7 @@ impl Access {
         let mut statement = db.prepare_cached(&sql)?;
         let mut found: Vec<Row> =
             statement.query_map(params_from_iter(all), Row::read)?.collect::<rusqlite::Result<_>>()?;
-        let truncated = found.len() > RANKED_WINDOW;
+        let truncated = found.len() > most;
         if truncated {
             let place =
                 |row: &Row| (if self.cursor_field().is_some() { row.sort } else { 0 }, row.key.clone());

@@ -8,24 +8,45 @@ use std::ops::{ControlFlow, Range};
 /// is one of its own, so that a part of such a text is found too. Ends when `each` says so.
 fn each_word(text: &str, mut each: impl FnMut(Range<usize>, &str) -> ControlFlow<()>) {
     let mut folded = String::new();
-    let mut chars = text.char_indices().peekable();
-    while let Some((start, first)) = chars.next() {
+    let mut rest = Scan { text, at: 0 };
+    while let Some((start, first)) = rest.next() {
         if !is_word(first) {
             continue;
         }
-        let mut end = start + first.len_utf8();
         folded.clear();
         fold_into(&mut folded, first);
+        let mut end = rest.at;
         if !stands_alone(first) {
-            while let Some((at, c)) = chars.next_if(|(_, c)| is_word(*c) && !stands_alone(*c)) {
-                end = at + c.len_utf8();
+            while let Some((_, c)) = rest.next() {
+                if !is_word(c) || stands_alone(c) {
+                    rest.at = end;
+                    break;
+                }
                 fold_into(&mut folded, c);
+                end = rest.at;
             }
         }
         // A combining mark on its own folds to nothing.
         if !folded.is_empty() && each(start..end, &folded).is_break() {
             return;
         }
+    }
+}
+
+/// The characters of a text with their places; nearly all are ASCII, and those take one look.
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Scan<'_> {
+    #[inline]
+    fn next(&mut self) -> Option<(usize, char)> {
+        let at = self.at;
+        let byte = *self.text.as_bytes().get(at)?;
+        let c = if byte.is_ascii() { char::from(byte) } else { self.text[at..].chars().next()? };
+        self.at += c.len_utf8();
+        Some((at, c))
     }
 }
 
@@ -127,7 +148,11 @@ impl Query {
     }
 }
 
+#[inline]
 fn is_word(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_alphanumeric();
+    }
     c.is_alphanumeric() || is_combining(c)
 }
 
@@ -145,6 +170,7 @@ const fn stands_alone(c: char) -> bool {
 const LATIN: &str = "aaaaaa-ceeeeiiii-nooooo-ouuuuy--aaaaaa-ceeeeiiii-nooooo-ouuuuy-y\
     aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii--jjkk-llllll--llnnnnnn---oooooo--rrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzz-";
 
+#[inline]
 fn fold_into(out: &mut String, c: char) {
     if c.is_ascii() {
         out.push(c.to_ascii_lowercase());

@@ -363,8 +363,13 @@ fn targets() -> Vec<String> {
     targets
 }
 
+/// A case is two stores and a thousand reads; `PROPTEST_CASES` asks for more of them.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(24)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_a_grant_hides_might_as_well_not_exist(

@@ -1,9 +1,9 @@
 //! What is passed on of an envelope: everything, unchanged, but for the deprecated alias
 //! `connector_instance_id`, URL-shaped `connector_key`s, and binary values (spec Resolutions, "Verbatim").
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::binary;
+use super::{binary, json_len, prefix_on_wire};
 
 /// Prepares the body of any `/v1` answer in place. A record's own `data` is the person's: only its
 /// binary values are touched, never its keys.
@@ -49,6 +49,77 @@ fn shorten_connector_key(node: &mut Map<String, Value>) {
     }
 }
 
+/// Most bytes of a list's envelope beside its rows and cursors.
+const ENVELOPE_BYTES: usize = 1_400;
+
+/// Most warnings that are passed on of an envelope that is too long.
+const MAX_WARNINGS: usize = 3;
+
+/// Bounds the envelope of a list, its rows taken out: what every provider sends stays as it is; of a far
+/// longer one the documented parts stay, and a warning says what is left out.
+pub fn shorten(body: &mut Map<String, Value>) {
+    let cursors = ["next_cursor", "next_changes_since"].map(|key| body.get(key).map_or(0, json_len));
+    if json_len(body) <= ENVELOPE_BYTES + cursors.iter().sum::<usize>() {
+        return;
+    }
+    let mut meta = match body.remove("meta") {
+        Some(Value::Object(meta)) => meta,
+        _ => Map::new(),
+    };
+    let warnings = match meta.remove("warnings") {
+        Some(Value::Array(warnings)) => warnings,
+        _ => Vec::new(),
+    };
+    let parts = body.len() + meta.len();
+    let is_short = |value: &Value| json_len(value) <= 120;
+    body.retain(|key, value| match key.as_str() {
+        "next_cursor" | "next_changes_since" => true,
+        "object" | "has_more" => is_short(value),
+        _ => false,
+    });
+    meta.retain(|key, value| {
+        matches!(key.as_str(), "count" | "count_accuracy" | "recall") && is_short(value)
+    });
+    let parts = parts - body.len() - meta.len();
+    let mut warnings = warnings;
+    shorten_warnings(&mut warnings);
+    if parts > 0 {
+        warnings.push(json!({"code": "envelope_cut",
+            "message": format!("{parts} other parts of the envelope are too long to show")}));
+    }
+    meta.insert("warnings".into(), warnings.into());
+    body.insert("meta".into(), Value::Object(meta));
+}
+
+/// Bounds a list of warnings: the first ones stay, the number of the others is told.
+pub fn shorten_warnings(warnings: &mut Vec<Value>) {
+    if json_len(warnings) <= 1_000 {
+        return;
+    }
+    let further = warnings.len().saturating_sub(MAX_WARNINGS);
+    warnings.truncate(MAX_WARNINGS);
+    for warning in warnings.iter_mut() {
+        *warning = short_warning(warning);
+    }
+    if further > 0 {
+        warnings.push(
+            json!({"code": "warnings_cut", "message": format!("{further} further warnings are not shown")}),
+        );
+    }
+}
+
+fn short_warning(warning: &Value) -> Value {
+    if json_len(warning) <= 250 {
+        return warning.clone();
+    }
+    let part = |key: &str, bytes: usize| {
+        let text = warning.get(key).and_then(Value::as_str).unwrap_or("");
+        let cut = prefix_on_wire(text, bytes);
+        if cut.len() < text.len() { format!("{cut}…") } else { text.to_owned() }
+    };
+    json!({"code": part("code", 40), "message": part("message", 160)})
+}
+
 /// Sets the short connector key on a record or hit that has none, where the schema told it.
 pub fn set_connector_key(node: &mut Map<String, Value>, key: Option<&str>) {
     if let (false, Some(key)) = (node.contains_key("connector_key"), key) {
@@ -71,7 +142,6 @@ pub fn project(record: &mut Map<String, Value>, fields: &[&str], identity: &[Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn prepared(body: Value) -> Value {
         let Value::Object(mut body) = body else { panic!("an object") };
@@ -95,6 +165,33 @@ mod tests {
                 "expanded": {"a": {"data": [{"object": "record", "data": {"k": 1}}]}}
             }]})
         );
+    }
+
+    #[test]
+    fn r4_8_an_endless_envelope_is_cut_and_says_so() {
+        let long = "\u{e0041}".repeat(100_000);
+        let warnings =
+            (0..1_000).map(|n| json!({"code": format!("w{n}"), "message": long})).collect::<Vec<_>>();
+        let Value::Object(mut body) = json!({"object": "list", "has_more": true, "next_cursor": "c", "links": {"a": long},
+            "meta": {"count": {"kind": "exact", "value": 5}, "warnings": warnings}})
+        else {
+            panic!()
+        };
+        shorten(&mut body);
+        assert!(json_len(&body) <= ENVELOPE_BYTES, "{}", json_len(&body));
+        assert_eq!(body["next_cursor"], "c");
+        assert_eq!(body["meta"]["count"]["value"], 5);
+        let last = body["meta"]["warnings"].as_array().unwrap().last().unwrap().clone();
+        assert!(last["message"].as_str().unwrap().contains("1 other parts"), "{last}");
+        assert!(json!(body).to_string().contains("997 further warnings"));
+        let Value::Object(mut small) =
+            json!({"object": "list", "links": {}, "meta": {"warnings": [{"code": "x"}]}})
+        else {
+            panic!()
+        };
+        let before = small.clone();
+        shorten(&mut small);
+        assert_eq!(small, before);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::line;
 use crate::mcp::arguments;
+use crate::mcp::id::RecordId;
 
 /// A tool call that a model can make as it stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,6 +110,18 @@ pub enum RecordRef<'a> {
     Handle(&'a str),
     /// Connection, stream and record id.
     Parts(&'a str, &'a str, &'a str),
+}
+
+impl<'a> RecordRef<'a> {
+    /// The shortest way to name `id` completely: `handle` is its handle, where it has one. A handle that
+    /// could not embed the connection would leave the record ambiguous.
+    pub fn of(id: &'a RecordId, handle: Option<&'a str>) -> Self {
+        match (handle, &id.connection) {
+            (Some(handle), None) => Self::Handle(handle),
+            (Some(handle), Some(_)) if id.is_self_contained() => Self::Handle(handle),
+            (_, connection) => Self::Parts(connection.as_deref().unwrap_or(""), &id.stream, &id.record),
+        }
+    }
 }
 
 impl RecordRef<'_> {

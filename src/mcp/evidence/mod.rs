@@ -21,6 +21,22 @@ pub fn json_len(value: &impl serde::Serialize) -> usize {
     }
 }
 
+/// The longest prefix of `text` that takes at most `max_bytes` within a JSON string on the wire.
+pub fn prefix_on_wire(text: &str, max_bytes: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += match c {
+            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+            c if crate::text::is_hidden(c) => 6 * c.len_utf16(),
+            c => c.len_utf8(),
+        };
+        if used > max_bytes {
+            return &text[..at];
+        }
+    }
+    text
+}
+
 /// Counts instead of keeping: a value may be many megabytes.
 struct Counter(usize);
 
@@ -71,6 +87,16 @@ mod tests {
     use serde_json::{Value, json};
 
     proptest! {
+        #[test]
+        fn a_prefix_on_the_wire_is_the_longest_that_fits(text in any::<String>(), max in 0usize..100) {
+            let shown = prefix_on_wire(&text, max);
+            prop_assert!(text.starts_with(shown));
+            prop_assert!(line::quoted(shown).len() <= max + 2);
+            if let Some(next) = text[shown.len()..].chars().next() {
+                prop_assert!(line::quoted(&text[..shown.len() + next.len_utf8()]).len() > max + 2);
+            }
+        }
+
         #[test]
         fn json_len_is_the_length_on_the_wire(text in any::<String>(), key in any::<String>(), n in any::<f64>()) {
             let mut value = json!([text, n, "\u{7f}\u{202e}\u{e0041}é", null, {"a": [true]}]);

@@ -53,7 +53,12 @@ pub fn record_id(record: &Map<String, Value>, stream: &str) -> Option<RecordId> 
 pub fn name(record: &Map<String, Value>, stream: &str) -> String {
     match record_id(record, stream) {
         Some(id) => match id.handle() {
-            Some(handle) => format!("id={}", line::token(&handle)),
+            Some(handle) => match id.connection.as_deref().filter(|_| !id.is_self_contained()) {
+                Some(connection) => {
+                    format!("id={} connection_id={}", line::token(&handle), line::token(connection))
+                }
+                None => format!("id={}", line::token(&handle)),
+            },
             None => format!(
                 "connection_id={} stream={} record_id={}",
                 line::token(id.connection.as_deref().unwrap_or("")),
@@ -224,6 +229,15 @@ mod tests {
         for n in 0..100 {
             assert!(text.lines.contains(&format!("id=cin_a/notes:n{n} ")), "{n}");
         }
+    }
+
+    #[test]
+    fn r3_70_a_connection_that_no_handle_can_carry_is_named_apart() {
+        let mut row = record("n1", &json!({}));
+        row.insert("connection_id".into(), json!("a/b"));
+        assert_eq!(name(&row, "notes"), "id=notes:n1 connection_id=a/b");
+        row.insert("id".into(), json!("x/y"));
+        assert_eq!(name(&row, "notes"), "connection_id=a/b stream=notes record_id=x/y");
     }
 
     #[test]

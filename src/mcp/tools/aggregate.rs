@@ -9,7 +9,7 @@ use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call};
-use crate::mcp::evidence::{envelope, line};
+use crate::mcp::evidence::{envelope, line, prefix_on_wire};
 use crate::mcp::schema::unsupported;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -41,6 +41,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     };
     envelope::prepare(&mut body);
     let bounds = core.bounds();
+    bound_parts(&mut body);
     let rest = fit_groups(&arguments, &mut body, bounds.structured, bounds.text);
     let text = text(&stream, &body, rest.as_ref());
     let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
@@ -54,6 +55,8 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
 /// The groups of an answer that did not fit.
 struct Rest {
     groups: usize,
+    /// The field they are grouped by, where that is a time.
+    by_time: Option<String>,
     next: Call,
 }
 
@@ -67,8 +70,10 @@ fn fit_groups(
 ) -> Option<Rest> {
     let fixed = json_len(&body) - body.get("groups").map_or(0, json_len);
     let groups = body.get_mut("groups")?.as_array_mut()?;
-    let mut room = structured.saturating_sub(fixed + 900);
-    let mut text_room = text.saturating_sub(900);
+    // Beside the groups: the next call with the key of the first group left out, counts and warnings.
+    let beside = fixed + json_len(arguments.given()) + KEY_BYTES + 300;
+    let mut room = structured.saturating_sub(beside);
+    let mut text_room = text.saturating_sub(beside);
     let fit = groups
         .iter()
         .take_while(|group| {
@@ -83,17 +88,21 @@ fn fit_groups(
         return None;
     }
     let omitted = groups.split_off(fit);
-    let first = omitted.first().and_then(|group| group.get("key")).cloned().unwrap_or(Value::Null);
+    let first = omitted.first().cloned().unwrap_or(Value::Null);
     let by_time = text_of(body, "group_by_time").map(str::to_owned);
+    let is_named = first.get("key_cut").is_none();
+    let first = first.get("key").cloned().unwrap_or(Value::Null);
     let mut filter = arguments.given().get("filter").and_then(Value::as_object).cloned().unwrap_or_default();
-    match by_time {
+    match &by_time {
+        // A key that is cut finds nothing.
+        _ if !is_named => {}
         Some(field) => {
-            let mut range = match filter.get(&field) {
+            let mut range = match filter.get(field) {
                 Some(Value::Object(range)) => range.clone(),
                 _ => Map::new(),
             };
             range.insert("gte".into(), first);
-            filter.insert(field, Value::Object(range));
+            filter.insert(field.clone(), Value::Object(range));
         }
         None => {
             if let Some(field) = text_of(body, "group_by") {
@@ -101,8 +110,57 @@ fn fit_groups(
             }
         }
     }
-    let arguments = arguments.with([("filter", Some(Value::Object(filter)))]);
-    Some(Rest { groups: omitted.len(), next: Call { tool: "aggregate", arguments } })
+    let filter = Some(Value::Object(filter)).filter(|filter| *filter != json!({}));
+    let arguments = arguments.with([("filter", filter)]);
+    Some(Rest { groups: omitted.len(), by_time, next: Call { tool: "aggregate", arguments } })
+}
+
+/// Longest group key that is shown whole, in bytes as they go over the wire.
+const KEY_BYTES: usize = 400;
+
+/// Bounds what is not groups, and each group: a key may be a whole text.
+fn bound_parts(body: &mut Map<String, Value>) {
+    let mut meta = Map::from_iter(body.remove_entry("meta"));
+    envelope::shorten(&mut meta);
+    body.extend(meta);
+    if let Some(Value::Array(groups)) = body.get_mut("groups") {
+        groups.iter_mut().filter(|group| json_len(group) > KEY_BYTES).for_each(cut_group);
+    }
+    if json_len(body) - body.get("groups").map_or(0, json_len) > 2_500 {
+        body.retain(|key, value| {
+            matches!(key.as_str(), "groups" | "meta")
+                || (matches!(
+                    key.as_str(),
+                    "object"
+                        | "stream"
+                        | "metric"
+                        | "field"
+                        | "group_by"
+                        | "group_by_time"
+                        | "granularity"
+                        | "time_zone"
+                        | "value"
+                        | "other_count"
+                        | "filtered_record_count"
+                        | "approximate"
+                ) && json_len(value) <= KEY_BYTES / 2)
+        });
+    }
+}
+
+fn cut_group(group: &mut Value) {
+    let key = match group.get("key") {
+        Some(Value::String(key)) => json!(format!("{}…", prefix_on_wire(key, KEY_BYTES / 2))),
+        Some(key) if json_len(key) <= KEY_BYTES / 2 => key.clone(),
+        _ => json!("…"),
+    };
+    let mut cut = Map::from_iter([("key".to_owned(), key), ("key_cut".to_owned(), json!(true))]);
+    for name in ["count", "value"] {
+        if let Some(value) = group.get(name).filter(|value| json_len(value) <= 60) {
+            cut.insert(name.to_owned(), value.clone());
+        }
+    }
+    *group = Value::Object(cut);
 }
 
 fn group_line(group: &Value) -> String {
@@ -130,7 +188,8 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
     if let Some(field) = text_of(body, "group_by").or_else(|| text_of(body, "group_by_time")) {
         let _ = write!(out, " by {}", line::token(field));
         if let Some(granularity) = text_of(body, "granularity") {
-            let _ = write!(out, " ({granularity}, {})", text_of(body, "time_zone").unwrap_or("UTC"));
+            let zone = text_of(body, "time_zone").unwrap_or("UTC");
+            let _ = write!(out, " ({}, {})", line::token(granularity), line::token(zone));
         }
     }
     if let Some(value) = body.get("value") {
@@ -149,11 +208,11 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
             out.push('\n');
         }
         if let Some(rest) = rest {
-            let _ = writeln!(
-                out,
-                "{} more groups did not fit; the next call begins with the first of them",
-                rest.groups
-            );
+            let how = match rest.by_time {
+                Some(_) => "the next call begins with the first of them",
+                None => "narrow the call with filter; the next one counts the first of them",
+            };
+            let _ = writeln!(out, "{} more groups did not fit; {how}", rest.groups);
         }
     }
     for key in ["filtered_record_count", "approximate"] {

@@ -8,8 +8,8 @@ use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::catalog::{StreamFacts, facts_for};
 use crate::mcp::core::Core;
-use crate::mcp::evidence::ladder::{RecordRef, read_field};
-use crate::mcp::evidence::{cut, envelope, title};
+use crate::mcp::evidence::ladder::{Field, RecordRef, read_field};
+use crate::mcp::evidence::{cut, envelope, prefix_on_wire, title};
 use crate::mcp::id::RecordId;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -119,19 +119,17 @@ fn document(
     document.insert("url".into(), json!(url));
     document.insert("metadata".into(), Value::Object(metadata));
     document.insert("text".into(), json!(""));
-    let fixed = json_len(&document);
     let bound = bounds.structured.min(bounds.text);
+    bound_metadata(&mut document, bound, core);
+    let fixed = json_len(&document);
     let text = body_text(&body);
     if fixed + escaped_len(&text) <= bound {
         document.insert("text".into(), json!(text));
         return Ok(document);
     }
 
-    let reference_parts = (connection.clone().unwrap_or_default(), id.stream.clone(), id.record.clone());
-    let reference = match id.handle() {
-        Some(_) => RecordRef::Handle(&handle),
-        None => RecordRef::Parts(&reference_parts.0, &reference_parts.1, &reference_parts.2),
-    };
+    let known = id.handle();
+    let reference = RecordRef::of(&id, known.as_deref());
     let (text, reads) = cut_body(&body, bound.saturating_sub(fixed), reference);
     document.insert("text".into(), json!(text));
     if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
@@ -139,6 +137,30 @@ fn document(
         metadata.insert("read_more".into(), reads);
     }
     Ok(document)
+}
+
+/// What a hostile provider says beside the data may not crowd the data out; nor may the id twice.
+fn bound_metadata(document: &mut Map<String, Value>, bound: usize, core: &Core) {
+    if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
+        if let Some(Value::Array(warnings)) = metadata.get_mut("warnings") {
+            envelope::shorten_warnings(warnings);
+        }
+        for (key, value) in
+            metadata.iter_mut().filter(|(key, _)| !matches!(key.as_str(), "record_id" | "warnings"))
+        {
+            let most = if matches!(key.as_str(), "stream" | "connection_id") { bound / 4 } else { 200 };
+            if json_len(value) > most {
+                *value = match value {
+                    Value::String(text) => json!(format!("{}…", prefix_on_wire(text, most))),
+                    _ => json!("…"),
+                };
+            }
+        }
+    }
+    // A citation is worth less than what it cites.
+    if json_len(document) > bound / 2 {
+        document.insert("url".into(), json!(core.source().provider().as_str()));
+    }
 }
 
 /// A record of one text is that text; any other is its JSON.
@@ -151,7 +173,7 @@ fn body_text(body: &Map<String, Value>) -> String {
 
 /// How long `text` is as a JSON string in the text view.
 fn escaped_len(text: &str) -> usize {
-    ui::json_ascii_controls(&json!(text).to_string()).len()
+    json_len(&text)
 }
 
 /// Shrinks the document until it fits: JSON inside a JSON string costs its quotes twice.
@@ -161,23 +183,23 @@ fn cut_body(body: &Map<String, Value>, room: usize, reference: RecordRef<'_>) ->
         loop {
             let window = text.chars().take(chars).collect::<String>();
             let reads = json!([read_field(&reference, name, chars).to_json()]);
-            if escaped_len(&window) + json_len(&reads) + 40 <= room || chars == 0 {
+            if escaped_len(&window) + json_len(&reads) + 40 <= room {
                 return (window, reads);
+            }
+            if chars == 0 {
+                break;
             }
             chars = chars * 9 / 10;
         }
     }
-    let mut budget = room;
-    loop {
-        let mut data = body.clone();
-        let fields = cut::to_fit(&mut data, budget, reference);
-        let reads = Value::Array(fields.iter().map(|field| field.read.to_json()).collect());
-        let text = body_text(&data);
-        if escaped_len(&text) + json_len(&reads) + 40 <= room || budget < 64 {
-            return (text, reads);
-        }
-        budget = budget * 4 / 5;
-    }
+    let reads = |fields: &[Field]| Value::Array(fields.iter().map(|field| field.read.to_json()).collect());
+    let mut data = body.clone();
+    let fields = cut::to_fit(&mut data, reference, &|data, fields| {
+        json_len(&body_text(data)) + json_len(&reads(fields)) + 40 <= room
+    });
+    // Beside a call for all of it, even one text is part of a record.
+    let is_whole = fields.iter().any(|field| field.path == cut::WHOLE);
+    (if is_whole { Value::Object(data).to_string() } else { body_text(&data) }, reads(&fields))
 }
 
 fn declared_url(record: &Map<String, Value>) -> Option<String> {

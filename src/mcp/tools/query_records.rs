@@ -9,16 +9,13 @@ use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::catalog::{StreamFacts, facts_for};
 use crate::mcp::core::Core;
-use crate::mcp::evidence::ladder::{self, Call, Record, RecordRef};
+use crate::mcp::evidence::ladder::{self, Call, Field, Record, RecordRef};
 use crate::mcp::evidence::{Bounds, cut, envelope, line, rows as row_text};
 use crate::mcp::id::RecordId;
 use crate::mcp::pages::{self, Listing, Order, Page, Row, Several, Shape};
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
-
-/// Room kept beside rows, envelope and cursor: the words around the next call, and a cursor of ours where the
-/// one that the provider gave cannot continue.
-const TAIL_BYTES: usize = 400;
+use crate::text;
 
 /// The line below rows that are not whole (R4.3).
 const HOW_TO_READ_ON: &str = "values ending in … and fields not shown: read_record_field \
@@ -145,25 +142,47 @@ impl Shape for RecordShape<'_> {
     }
 
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
-        let mut left = row_budget(self.arguments, body, self.bounds);
+        let mut left = budget(self.arguments, body, self.bounds);
         let ids = ids(rows, self.stream);
         rows.iter()
             .enumerate()
             .take_while(|(at, row)| {
                 let id = ids.as_ref().map_or(0, |ids| json_len(&ids[*at]) + 1);
-                let size = json_len(row) + 1 + id;
-                let fits = size <= left;
-                left = left.saturating_sub(size);
+                let row = Budget {
+                    structured: json_len(row) + 1 + id,
+                    text: row_text::name(row, self.stream).len() + 40,
+                };
+                let fits = row.structured <= left.structured && row.text <= left.text;
+                left.structured = left.structured.saturating_sub(row.structured);
+                left.text = left.text.saturating_sub(row.text);
                 fits
             })
             .count()
     }
+
+    fn max_cursor(&self) -> usize {
+        self.bounds.structured / 4
+    }
 }
 
-/// Bytes of structured output that rows may take, beside their envelope, the next call and what follows.
-fn row_budget(arguments: &Arguments, body: &Map<String, Value>, bounds: Bounds) -> usize {
-    let cursor = body.get("next_cursor").map_or(200, json_len).max(200);
-    bounds.structured.saturating_sub(json_len(body) + json_len(arguments.given()) + cursor + TAIL_BYTES)
+/// Bytes of each view that rows may take.
+struct Budget {
+    structured: usize,
+    text: usize,
+}
+
+/// What is left for rows beside their envelope, the next call and what follows.
+fn budget(arguments: &Arguments, body: &Map<String, Value>, bounds: Bounds) -> Budget {
+    let mut meta = String::new();
+    meta_lines(&mut meta, body);
+    // Our own cursor may wrap the provider's.
+    let cursor = body.get("next_cursor").map_or(0, json_len) * 4 / 3 + 160;
+    let next = json_len(arguments.given()) + cursor;
+    let bookmark = body.get("next_changes_since").map_or(0, json_len);
+    Budget {
+        structured: bounds.structured.saturating_sub(json_len(body) + next + cursor + 120),
+        text: bounds.text.saturating_sub(meta.len() + bookmark + next + HOW_TO_READ_ON.len() + 300),
+    }
 }
 
 fn render(
@@ -176,13 +195,13 @@ fn render(
     let Page { mut body, mut rows, next } = page;
     let next = next_page(arguments, next.as_deref());
     let mut ladder = Vec::new();
-    let budget = row_budget(arguments, &body, bounds);
+    let budget = budget(arguments, &body, bounds);
     if let [row] = rows.as_mut_slice()
-        && json_len(row) > budget
+        && json_len(row) > budget.structured
     {
-        ladder.extend(cut_row(row, stream, budget));
+        ladder.extend(cut_row(row, stream, &budget));
     }
-    let text = text(stream, &body, &rows, facts, next.as_ref(), &ladder, bounds.text);
+    let text = page_text(stream, &body, &rows, facts, next.as_ref(), &ladder, bounds.text);
     let ids = ids(&rows, stream);
     body.insert("data".into(), Value::Array(rows.into_iter().map(Value::Object).collect()));
     let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
@@ -199,21 +218,52 @@ fn render(
 }
 
 /// Cuts the one record of a page that alone exceeds the bound.
-fn cut_row(record: &mut Row, stream: &str, budget: usize) -> Option<Record> {
-    let id = row_text::record_id(record, stream)?;
-    let handle = id.handle();
-    let connection = id.connection.clone().unwrap_or_default();
-    let reference = match &handle {
-        Some(handle) => RecordRef::Handle(handle),
-        None => RecordRef::Parts(&connection, &id.stream, &id.record),
-    };
-    let envelope_len = json_len(record) - record.get("data").map_or(0, json_len);
+fn cut_row(record: &mut Row, stream: &str, budget: &Budget) -> Option<Record> {
+    // Nothing but the data is large in an honest record; nothing else may make it larger.
+    let mut left_out = Vec::new();
+    record.retain(|key, value| {
+        let stays =
+            matches!(key.as_str(), "data" | "id" | "stream" | "connection_id") || json_len(value) <= 120;
+        if !stays {
+            left_out.push(text::prefix(key, 40).to_owned());
+        }
+        stays
+    });
+    if !left_out.is_empty() {
+        left_out.truncate(5);
+        record.insert("left_out".into(), json!(left_out));
+    }
+    let id = row_text::record_id(record, stream);
+    let handle = id.as_ref().and_then(RecordId::handle);
+    let name = row_text::name(record, stream);
+    let (envelope_len, is_named) = (json_len(record) - record.get("data").map_or(0, json_len), id.is_some());
+    let id = id.unwrap_or_default();
+    let reference = RecordRef::of(&id, handle.as_deref());
+    let of_fields =
+        |fields: Vec<Field>| Record { id: handle.clone().unwrap_or_else(|| id.record.clone()), fields };
     let data = record.get_mut("data")?.as_object_mut()?;
-    let fields = cut::to_fit(data, budget.saturating_sub(envelope_len), reference);
-    Some(Record { id: handle.clone().unwrap_or_else(|| id.record.clone()), fields })
+    let fits = |data: &Map<String, Value>, fields: &[Field]| {
+        let ladder = ladder::to_json(&[of_fields(fields.to_vec())]);
+        let lines = fields.iter().map(|field| continues(field).len()).sum::<usize>();
+        envelope_len + json_len(data) + json_len(&ladder) + 20 <= budget.structured
+            && name.len() + 60 + lines <= budget.text
+    };
+    let fields = cut::to_fit(data, reference, &fits);
+    // A record without an id cannot be asked for, and the call for one with an endless id fits nowhere:
+    // that something is missing is told.
+    let ladder = (is_named && fits(data, &fields)).then(|| of_fields(fields));
+    if ladder.is_none() {
+        record.insert("cut".into(), json!(true));
+    }
+    ladder
 }
 
-fn text(
+/// The line that says how a field goes on.
+fn continues(field: &Field) -> String {
+    format!("{} continues: {}\n", line::token(&field.path), field.read.to_text())
+}
+
+fn page_text(
     stream: &str,
     body: &Map<String, Value>,
     rows: &[Row],
@@ -238,7 +288,7 @@ fn text(
         let _ = writeln!(tail, "next_changes_since={}{keep}", line::quoted(bookmark));
     }
     for field in ladder.iter().flat_map(|record| &record.fields) {
-        let _ = writeln!(tail, "{} continues: {}", line::token(&field.path), field.read.to_text());
+        tail.push_str(&continues(field));
     }
     let room = max_bytes.saturating_sub(tail.len() + HOW_TO_READ_ON.len());
     let rows = rows.iter().collect::<Vec<_>>();
@@ -248,7 +298,7 @@ fn text(
         .or_else(|| facts.first());
     let rendered = row_text::render(&rows, stream, facts, room);
     let mut text = rendered.lines;
-    if rendered.is_cut {
+    if rendered.is_cut || rows.iter().any(|row| row.contains_key("cut")) {
         text.push_str(HOW_TO_READ_ON);
     }
     text.push_str(&tail);

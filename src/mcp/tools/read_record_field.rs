@@ -12,11 +12,10 @@ use crate::mcp::core::Core;
 use crate::mcp::evidence::cut::WHOLE;
 use crate::mcp::evidence::ladder::{Call, JSON_CURSOR};
 use crate::mcp::evidence::window::{self, Start};
-use crate::mcp::evidence::{Bounds, envelope, line};
+use crate::mcp::evidence::{envelope, line, prefix_on_wire};
 use crate::mcp::id::RecordId;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
-use crate::text;
 
 /// Characters of a window when the caller names no limit.
 const DEFAULT_CHARS: u64 = 4_096;
@@ -38,7 +37,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         }
     };
     envelope::prepare(&mut body);
-    Ok(render(&arguments, &id, body, core.bounds(), json_offset.is_some()))
+    Ok(render(&arguments, &id, body, core.bounds().text.min(core.bounds().structured), json_offset.is_some()))
 }
 
 /// The offset of a cursor that goes through the JSON text of a value.
@@ -59,9 +58,9 @@ async fn own_window(
 ) -> Result<Map<String, Value>, ToolError> {
     let field = arguments.required_text("field_path", "FIELD")?;
     let mut read = Read::of(["streams", &id.stream, "records", &id.record]);
-    let top = field.split('.').next().unwrap_or(field);
-    if field != WHOLE {
-        read.push("fields", top);
+    // A name with a dot may be a path or a field's own name, one with a comma would be two names.
+    if field != WHOLE && !field.contains(['.', ',']) {
+        read.push("fields", field);
     }
     read = read.with_some("connection_id", id.connection.as_deref());
     let mut record = core.source().get(&read).await?.body;
@@ -215,26 +214,51 @@ fn render(
     arguments: &Arguments,
     id: &RecordId,
     mut body: Map<String, Value>,
-    bounds: Bounds,
+    max_bytes: usize,
     is_json: bool,
 ) -> ToolAnswer {
-    let mut window = body.get("window").and_then(Value::as_object).cloned().unwrap_or_default();
-    let number = |window: &Map<String, Value>, key: &str| window.get(key).and_then(Value::as_u64);
-    let whole = text_of(&window, "text").unwrap_or("").to_owned();
-    let start = number(&window, "start_chars").unwrap_or(0);
+    let mut window = match body.remove("window") {
+        Some(Value::Object(window)) => window,
+        _ => Map::new(),
+    };
+    envelope::shorten(&mut body);
+    // An honest window has numbers and flags beside its text.
+    window.retain(|key, value| key == "text" || json_len(value) <= 60);
+    body.retain(|_, value| json_len(value) <= max_bytes / 8);
+    let whole = match window.get("text") {
+        Some(Value::String(text)) => text.clone(),
+        _ => String::new(),
+    };
     window.insert("text".into(), json!(""));
-    body.insert("window".into(), Value::Object(window.clone()));
-    let shown = fitting(&whole, room(arguments, id, &body, bounds));
-    window.insert("text".into(), json!(whole));
+    let start = window.get("start_chars").and_then(Value::as_u64).unwrap_or(0);
+    let overhead = {
+        // As if it were cut, with the call that reads on.
+        let mut window = window.clone();
+        window.insert("next_offset_chars".into(), json!(start + whole.len() as u64));
+        let answer = render_window(arguments, id, &body, &window, max_bytes, is_json);
+        answer.text.len().max(answer.structured.as_ref().map_or(0, json_len)) + 60
+    };
+    let shown = prefix_on_wire(&whole, max_bytes.saturating_sub(overhead));
     if shown.len() < whole.len() {
         let end = start + shown.chars().count() as u64;
-        window.insert("text".into(), json!(shown));
         window.insert("end_chars".into(), json!(end));
         window.insert("next_offset_chars".into(), json!(end));
         window.insert("has_more".into(), json!(true));
         window.insert("complete".into(), json!(false));
     }
-    body.insert("window".into(), Value::Object(window.clone()));
+    window.insert("text".into(), json!(shown));
+    render_window(arguments, id, &body, &window, max_bytes, is_json)
+}
+
+fn render_window(
+    arguments: &Arguments,
+    id: &RecordId,
+    body: &Map<String, Value>,
+    window: &Map<String, Value>,
+    max_bytes: usize,
+    is_json: bool,
+) -> ToolAnswer {
+    let number = |key: &str| window.get(key).and_then(Value::as_u64);
     let base = |offset: u64| {
         let mut next =
             arguments.with([("cursor", None), ("q", None), ("before_chars", None), ("after_chars", None)]);
@@ -245,33 +269,40 @@ fn render(
         }
         Call { tool: "read_record_field", arguments: next }
     };
-    let end = number(&window, "end_chars");
-    let next = number(&window, "next_offset_chars")
-        .filter(|next| Some(*next) > Some(start) || end == Some(start))
-        .map(base);
-    let previous = number(&window, "previous_offset_chars").map(base);
+    let (start, end) = (number("start_chars").unwrap_or(0), number("end_chars"));
+    let next = number("next_offset_chars").filter(|next| *next > start || end == Some(start)).map(base);
+    // Going back costs the record's id again: not where that is endless.
+    let previous =
+        number("previous_offset_chars").map(base).filter(|call| json_len(&call.to_json()) <= max_bytes / 6);
 
-    let mut out = line::quoted(text_of(&window, "text").unwrap_or(""));
+    let mut out = line::quoted(text_of(window, "text").unwrap_or(""));
     let field = body.get("field").and_then(|field| field.get("path")).and_then(Value::as_str);
     let field = field.or_else(|| arguments.given().get("field_path")?.as_str()).unwrap_or("");
+    let field = line::token(field);
+    let mut of = id.handle().map_or_else(|| line::token(&id.record), |handle| line::token(&handle));
+    if field.len() + of.len() > max_bytes / 8 {
+        "the record".clone_into(&mut of);
+    }
     let show = |key: &str| {
-        window.get(key).filter(|value| !value.is_null()).map_or_else(|| "?".into(), Value::to_string)
+        let value = window.get(key).filter(|value| !value.is_null());
+        value.map_or_else(|| "?".into(), |value| line::value(value, 60).text)
     };
     let _ = write!(
         out,
-        "\n{} of {}: characters {} to {} of {}, complete={}\n",
-        line::token(field),
-        id.handle().map_or_else(|| line::token(&id.record), |handle| line::token(&handle)),
+        "\n{} of {of}: characters {} to {} of {}, complete={}\n",
+        if field.len() > max_bytes / 8 { "field_path" } else { &field },
         show("start_chars"),
         show("end_chars"),
         show("total_chars"),
         show("complete"),
     );
-    if number(&window, "match_start_chars").is_some() {
+    if number("match_start_chars").is_some() {
         let _ =
             writeln!(out, "match: characters {} to {}", show("match_start_chars"), show("match_end_chars"));
     }
-    meta_lines(&mut out, &body);
+    meta_lines(&mut out, body);
+    let mut body = body.clone();
+    body.insert("window".into(), Value::Object(window.clone()));
     let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
     if let Some(next) = next {
         let _ = writeln!(out, "next: {}", next.to_text());
@@ -285,40 +316,9 @@ fn render(
     ToolAnswer { text: out, structured: Some(structured), is_error: false, meta: None }
 }
 
-/// Bytes that the window's text may take in either view, beside what stands around it: the answer without it,
-/// and a call each way.
-fn room(arguments: &Arguments, id: &RecordId, body: &Map<String, Value>, bounds: Bounds) -> usize {
-    // An offset or a cursor that is not among the arguments yet, and the words around a call.
-    const CALL_BYTES: usize = 120;
-    let mut meta = String::new();
-    meta_lines(&mut meta, body);
-    let calls = 2 * (call("read_record_field", arguments.given()).len() + CALL_BYTES);
-    let name = id.handle().map_or_else(|| line::token(&id.record), |handle| line::token(&handle));
-    let field = arguments.given().get("field_path").map_or(0, json_len);
-    let text = bounds.text.saturating_sub(calls + name.len() + field + meta.len() + 200);
-    text.min(bounds.structured.saturating_sub(calls + json_len(body) + 100))
-}
-
-/// The longest beginning of `text` that takes at most `max_bytes` as a JSON string in the text view.
-fn fitting(text: &str, max_bytes: usize) -> &str {
-    let mut used = 2;
-    for (at, c) in text.char_indices() {
-        used += match c {
-            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
-            c if text::is_hidden(c) => 6 * c.len_utf16(),
-            c => c.len_utf8(),
-        };
-        if used > max_bytes {
-            return &text[..at];
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn r3_51_one_way_to_name_the_record() {
@@ -337,18 +337,6 @@ mod tests {
             let Value::Object(given) = given else { panic!() };
             let arguments = Arguments::new("read_record_field", given).unwrap();
             assert_eq!(record(&arguments).unwrap_err().code(), code);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_fitting_text_is_the_longest_that_fits(text in any::<String>(), max in 2usize..100) {
-            let shown = fitting(&text, max);
-            prop_assert!(text.starts_with(shown));
-            prop_assert!(line::quoted(shown).len() <= max);
-            if let Some(next) = text[shown.len()..].chars().next() {
-                prop_assert!(line::quoted(&text[..shown.len() + next.len_utf8()]).len() > max);
-            }
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::{Arguments, call};
 use crate::mcp::catalog::{connections, connector_key};
 use crate::mcp::core::Core;
-use crate::mcp::evidence::ladder::Call;
-use crate::mcp::evidence::{envelope, line};
+use crate::mcp::evidence::ladder::{Call, next_line};
+use crate::mcp::evidence::{Bounds, envelope, line, prefix_on_wire};
 use crate::mcp::id::check_segment;
 use crate::mcp::schema::{self as grant_schema, projection};
 use crate::mcp::tool_error::{Candidate, ToolError};
@@ -58,6 +58,7 @@ async fn index(core: &Core, connection: Option<&str>) -> Result<ToolAnswer, Tool
     core.source().forget();
     let mut body = compact_body(core, None, connection).await?;
     let rows = Row::all(&body);
+    bound_envelope(&mut body);
     let mut text = String::new();
     let mut by_connector: Vec<(String, Vec<String>)> = Vec::new();
     for row in &rows {
@@ -134,6 +135,22 @@ fn strip_to_names(body: &mut Map<String, Value>, room: usize) -> Option<Call> {
             next = Some(Call::new("schema", json!({"connection_id": connection})));
         }
     }
+    // Names are what grows; nothing else may.
+    if json_len(body) + 12 > room
+        && let Some(Value::Array(connectors)) = body.remove("connectors")
+    {
+        let total = connectors.len();
+        let mut left = room.saturating_sub(json_len(body) + 80);
+        let shown = connectors.into_iter().take_while(|connector| {
+            let size = json_len(connector) + 1;
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        });
+        let shown = shown.collect::<Vec<_>>();
+        body.insert("connectors_not_shown".into(), json!(total - shown.len()));
+        body.insert("connectors".into(), shown.into());
+    }
     next
 }
 
@@ -143,7 +160,7 @@ async fn scoped(
     stream: &str,
     connection: Option<&str>,
 ) -> Result<ToolAnswer, ToolError> {
-    let mut body = compact_body(core, Some(stream), connection).await?;
+    let body = compact_body(core, Some(stream), connection).await?;
     let rows = Row::all(&body);
     if rows.is_empty() {
         let text = format!(
@@ -153,55 +170,150 @@ async fn scoped(
         );
         return Ok(answer(text, body, Some(Call::new("schema", json!({})))));
     }
-    let bounds = core.bounds();
-    let mut text = rows.iter().map(Row::describe).collect::<String>();
-    text.push_str(LEGEND);
-    meta_lines(&mut text, &body);
-    let mut next = None;
-    if text.len() > bounds.text || json_len(&body) + 200 > bounds.structured {
-        // Several sources at once do not fit: name them, one call each.
-        let candidates = rows.iter().flat_map(Row::candidates).collect::<Vec<_>>();
-        if connection.is_none() && candidates.len() > 1 && rows.len() > 1 {
-            text = rows.iter().map(Row::summary).collect::<String>();
-            for candidate in &candidates {
-                let with = arguments.with([("connection_id", Some(json!(candidate.connection_id)))]);
-                let _ = writeln!(text, "fields: {}", call("schema", &with));
-            }
-            let first = arguments.with([("connection_id", Some(json!(candidates[0].connection_id)))]);
-            next = Some(Call { tool: "schema", arguments: first });
-            let _ = strip_to_names(&mut body, bounds.structured);
-        } else {
-            // One wide stream: its raw schema pages nowhere, so the fields that fit are shown, all are named.
-            text = rows
-                .iter()
-                .map(|row| row.names_only(bounds.text.saturating_sub(LEGEND.len() + 300)))
-                .collect();
-            text.push_str(LEGEND);
-            shrink_fields(&mut body, bounds.structured.saturating_sub(200));
-        }
-    }
-    text.truncate(text.trim_end().len());
+    let (text, body, next) = describe(arguments, stream, connection, body, core.bounds());
     Ok(answer(text, body, next))
 }
 
-/// Takes the flags off the fields until the rest fits: every name stays.
-fn shrink_fields(body: &mut Map<String, Value>, room: usize) {
-    if let Some(Value::Array(connectors)) = body.get_mut("connectors") {
-        for stream in connectors
-            .iter_mut()
-            .filter_map(|connector| connector.get_mut("streams")?.as_array_mut())
-            .flatten()
-            .filter_map(Value::as_object_mut)
-        {
-            let Some(Value::Object(fields)) = stream.get_mut("field_capabilities") else { continue };
-            if json_len(fields) > room {
-                let plain = |flags: &Value| flags.as_str().is_none_or(|flags| !flags.contains("role="));
-                for flags in fields.values_mut().filter(|flags| plain(flags)) {
-                    *flags = json!("");
-                }
-            }
+/// Every row of a stream with its fields, within the bounds: where several sources do not fit, one call
+/// for each; where one is too wide, the fields that fit and a call that shows a record with all of them.
+fn describe(
+    arguments: &Arguments,
+    stream: &str,
+    connection: Option<&str>,
+    mut body: Map<String, Value>,
+    bounds: Bounds,
+) -> (String, Map<String, Value>, Option<Call>) {
+    let rows = Row::all(&body);
+    bound_envelope(&mut body);
+    let mut meta = String::new();
+    meta_lines(&mut meta, &body);
+    let mut text = rows.iter().map(Row::describe).collect::<String>();
+    text.push_str(LEGEND);
+    text.push_str(&meta);
+    if text.len() <= bounds.text && json_len(&body) + 12 <= bounds.structured {
+        text.truncate(text.trim_end().len());
+        return (text, body, None);
+    }
+    let candidates = rows.iter().flat_map(Row::candidates).collect::<Vec<_>>();
+    if connection.is_none() && candidates.len() > 1 && rows.len() > 1 {
+        let of = |id: &str| arguments.with([("connection_id", Some(json!(id)))]);
+        let next = Call { tool: "schema", arguments: of(&candidates[0].connection_id) };
+        let next = Some(next).filter(|next| next.to_text().len() <= bounds.text / 4);
+        let mut text = String::new();
+        let calls = candidates
+            .iter()
+            .map(|candidate| format!("fields: {}\n", call("schema", &of(&candidate.connection_id))));
+        let lines = rows.iter().map(Row::summary).chain(calls);
+        push_while_fits(&mut text, lines, bounds.text.saturating_sub(meta.len() + 200));
+        text.push_str(&meta);
+        text.truncate(text.trim_end().len());
+        let _ = strip_to_names(&mut body, bounds.structured.saturating_sub(bounds.structured / 4 + 100));
+        return (text, body, next);
+    }
+    let mut sample = Map::from_iter([("stream".to_owned(), json!(stream)), ("limit".to_owned(), json!(1))]);
+    sample.extend(connection.map(|id| ("connection_id".to_owned(), json!(id))));
+    let next = Call { tool: "query_records", arguments: sample };
+    let room = bounds.text.saturating_sub(LEGEND.len() + meta.len() + next.to_text().len() + 120);
+    let mut text = String::new();
+    let mut all_named = true;
+    for row in &rows {
+        all_named &= row.within(room / rows.len().max(1), &mut text);
+    }
+    all_named &= shrink_fields(&mut body, bounds.structured.saturating_sub(json_len(&next.to_json()) + 60));
+    text.push_str(LEGEND);
+    text.push_str(&meta);
+    let next = Some(next).filter(|_| !all_named);
+    if let Some(next) = &next {
+        let _ = writeln!(text, "a record shows the fields that are not named here:\n{}", next_line(next));
+    }
+    text.truncate(text.trim_end().len());
+    (text, body, next)
+}
+
+/// Appends lines while they fit; says how many were left out.
+fn push_while_fits(out: &mut String, lines: impl Iterator<Item = String>, room: usize) {
+    let mut left_out = 0usize;
+    for line in lines {
+        if left_out == 0 && out.len() + line.len() <= room {
+            out.push_str(&line);
+        } else {
+            left_out += 1;
         }
     }
+    if left_out > 0 {
+        let _ = writeln!(out, "{left_out} more lines do not fit: narrow with connection_id (schema {{}})");
+    }
+}
+
+/// What a schema says beside its streams may not crowd them out.
+fn bound_envelope(body: &mut Map<String, Value>) {
+    if let Some(Value::Array(connectors)) = body.get_mut("connectors") {
+        for connector in connectors.iter_mut().filter_map(Value::as_object_mut) {
+            if let Some(list) = connector.get_mut("granted_connections") {
+                short_labels(list);
+            }
+            let streams = connector.get_mut("streams").and_then(Value::as_array_mut).into_iter().flatten();
+            streams.filter_map(|row| row.get_mut("granted_connections")).for_each(short_labels);
+        }
+    }
+    let connectors = body.remove_entry("connectors");
+    if json_len(body) > 1_500 {
+        let mut meta = Map::from_iter(body.remove_entry("meta"));
+        envelope::shorten(&mut meta);
+        body.retain(|key, value| {
+            matches!(key.as_str(), "object" | "detail" | "bearer") && json_len(value) <= 400
+        });
+        body.extend(meta);
+    }
+    body.extend(connectors);
+}
+
+fn short_labels(connections: &mut Value) {
+    for connection in connections.as_array_mut().into_iter().flatten() {
+        if let Some(Value::String(label)) = connection.get_mut("display_name")
+            && json_len(label) > 200
+        {
+            *label = format!("{}…", prefix_on_wire(label, 160));
+        }
+    }
+}
+
+/// Takes the flags off the fields, then the last fields out, until the rest fits; says whether every name
+/// is still there.
+fn shrink_fields(body: &mut Map<String, Value>, room: usize) -> bool {
+    let mut all_named = true;
+    for plain in [true, false] {
+        let mut excess = json_len(body).saturating_sub(room);
+        let connectors = body.get_mut("connectors").and_then(Value::as_array_mut).into_iter().flatten();
+        let rows = connectors.filter_map(|connector| connector.get_mut("streams")?.as_array_mut()).flatten();
+        for row in rows.filter_map(Value::as_object_mut) {
+            let Some(Value::Object(fields)) = row.get_mut("field_capabilities") else { continue };
+            if excess == 0 {
+                continue;
+            }
+            if plain {
+                let has_role = |flags: &Value| flags.as_str().is_some_and(|flags| flags.contains("role="));
+                fields.values_mut().filter(|flags| !has_role(flags)).for_each(|flags| *flags = json!(""));
+                continue;
+            }
+            let mut left_out = 0usize;
+            excess += 40;
+            while excess > 0
+                && let Some(last) = fields.keys().next_back().cloned()
+            {
+                let size = json_len(&last) + fields.remove(&last).as_ref().map_or(0, json_len) + 2;
+                excess = excess.saturating_sub(size);
+                left_out += 1;
+            }
+            row.insert("fields_not_shown".into(), json!(left_out));
+            all_named = false;
+        }
+    }
+    if json_len(body) > room {
+        let _ = strip_to_names(body, room);
+        all_named = false;
+    }
+    all_named
 }
 
 async fn full(
@@ -263,17 +375,11 @@ async fn full(
         }
     }
     let compacted = projection::compact(body, Some(stream), connection);
-    let rows = Row::all(&compacted);
-    let mut text = rows.iter().map(Row::describe).collect::<String>();
-    text.push_str(LEGEND);
-    let _ = writeln!(
-        text,
-        "the raw schema takes {whole} bytes and does not fit; this is all of its fields, compact"
-    );
-    let without = arguments.with([("detail", None)]);
-    let _ = writeln!(text, "next: {}", call("schema", &without));
-    text.truncate(text.trim_end().len());
-    Ok(answer(text, compacted, Some(Call { tool: "schema", arguments: without })))
+    let note = format!("the raw schema takes {whole} bytes and does not fit: this is the compact one");
+    let room =
+        Bounds { text: bounds.text.saturating_sub(note.len() + 20), structured: bounds.structured - 20 };
+    let (text, body, next) = describe(arguments, stream, connection, compacted, room);
+    Ok(answer(format!("{note}\n{text}"), body, next))
 }
 
 /// Takes out capabilities that are declared and usable by nobody, and what is empty then.
@@ -415,25 +521,40 @@ impl Row {
         out
     }
 
-    /// Fields with flags while they fit, then the other names.
-    fn names_only(&self, room: usize) -> String {
-        let mut out = self.about();
+    /// The fields within `room`: with their flags while they fit, then as names; says whether every name
+    /// is there.
+    fn within(&self, room: usize, out: &mut String) -> bool {
+        let start = out.len();
+        let about = self.about();
+        push_while_fits(out, about.split_inclusive('\n').map(str::to_owned), start + room / 3);
+        let mut left = room.saturating_sub(out.len() - start + 60);
+        let names_len = self.fields().map(|(name, _)| line::token(name).len() + 2).sum::<usize>();
+        // Flags where all names after them fit too, else half of the room is for more names.
+        let mut for_flags = left.saturating_sub(names_len).max(left / 2);
         let mut rest = Vec::new();
         for (name, flags) in self.fields() {
-            let line = format!(
-                "  {}: {}\n",
-                line::token(name),
-                flags.as_str().map_or_else(String::new, line::rest_of_line)
-            );
-            if out.len() + line.len() < room / 2 {
+            let name = line::token(name);
+            let line = format!("  {name}: {}\n", flags.as_str().map_or_else(String::new, line::rest_of_line));
+            if rest.is_empty() && line.len() <= for_flags {
+                for_flags -= line.len();
+                left -= line.len();
                 out.push_str(&line);
             } else {
-                rest.push(line::token(name));
+                rest.push(name);
             }
         }
-        if !rest.is_empty() {
-            let _ = writeln!(out, "  further fields: {}", rest.join(", "));
+        let named = rest.iter().take_while(|name| {
+            let fits = name.len() + 2 <= left;
+            left = left.saturating_sub(name.len() + 2);
+            fits
+        });
+        let named = named.count();
+        if named > 0 {
+            let _ = writeln!(out, "  further fields: {}", rest[..named].join(", "));
         }
-        out
+        if named < rest.len() {
+            let _ = writeln!(out, "  {} fields not shown", rest.len() - named);
+        }
+        named == rest.len()
     }
 }

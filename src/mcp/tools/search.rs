@@ -10,13 +10,20 @@ use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call, Field, Record, RecordRef};
-use crate::mcp::evidence::{Bounds, envelope, line, marks, rows as row_text, title};
+use crate::mcp::evidence::{Bounds, envelope, line, marks, prefix_on_wire, rows as row_text, title};
 use crate::mcp::id::{RecordId, check_segment};
 use crate::mcp::pages::{self, Listing, Page, Row, Several, Shape};
 use crate::mcp::schema::unsupported;
 use crate::mcp::source::Source;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
+
+/// Most bytes of one value that a hit is shown with beside its excerpt.
+const MAX_PART: usize = 400;
+
+/// Most match windows of one hit, and most sources of a page that are named.
+const MAX_EVIDENCE: usize = 4;
+const MAX_SOURCES: usize = 10;
 
 /// Longest excerpt of one hit, in bytes; what is cut continues by `read_record_field`.
 const EXCERPT_BYTES: usize = 240;
@@ -33,7 +40,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         }
         page => page?,
     };
-    Ok(render(core.source(), &arguments, page))
+    Ok(render(core.source(), &arguments, page, core.bounds()))
 }
 
 fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
@@ -70,11 +77,13 @@ impl Shape for HitShape<'_> {
     }
 
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
-        let next = next_page(self.arguments, Some(text_of(body, "next_cursor").unwrap_or(LIKELY_CURSOR)));
-        let next_len = next.as_ref().map_or(0, |next| json_len(&next.to_json()));
-        let hits = rows.iter().map(|row| Hit::of(self.source, row)).collect::<Vec<_>>();
+        // Our own cursor may wrap the provider's.
+        let cursor = "e".repeat(body.get("next_cursor").map_or(0, json_len) * 4 / 3 + 160);
+        let next = next_page(self.arguments, Some(&cursor));
+        let next_len = next.as_ref().map_or(0, |next| json_len(&next.to_json())) + cursor.len();
+        let hits = rows.iter().map(|row| Hit::of(self.source, row, self.bounds)).collect::<Vec<_>>();
         let tail = tail(&hits, self.arguments, body, next.as_ref());
-        let mut room = self.bounds.structured.saturating_sub(json_len(body) + next_len + 200);
+        let mut room = self.bounds.structured.saturating_sub(json_len(body) + next_len + 100);
         let mut text_room = self.bounds.text.saturating_sub(tail.len());
         hits.iter()
             .enumerate()
@@ -87,16 +96,14 @@ impl Shape for HitShape<'_> {
             })
             .count()
     }
+
+    fn max_cursor(&self) -> usize {
+        self.bounds.structured / 4
+    }
 }
 
-/// Stands in for a cursor that is not known yet, when its length is reckoned with.
-const LIKELY_CURSOR: &str = concat!(
-    "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
-    "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"
-);
-
-fn render(source: &Source, arguments: &Arguments, page: Page) -> ToolAnswer {
-    let hits = page.rows.iter().map(|row| Hit::of(source, row)).collect::<Vec<_>>();
+fn render(source: &Source, arguments: &Arguments, page: Page, bounds: Bounds) -> ToolAnswer {
+    let hits = page.rows.iter().map(|row| Hit::of(source, row, bounds)).collect::<Vec<_>>();
     let next = next_page(arguments, page.next.as_deref());
     let ladder = hits.iter().filter_map(Hit::to_ladder).collect::<Vec<_>>();
     let mut text = hits.iter().enumerate().map(|(n, hit)| hit.to_text(n + 1)).collect::<String>();
@@ -121,6 +128,8 @@ struct Hit {
     name: String,
     title: String,
     source: String,
+    /// Whether the id says connection, stream and record.
+    embeds: bool,
     evidence: Vec<Evidence>,
     /// A snippet that no proven match stands behind.
     snippet: Option<(String, String)>,
@@ -135,10 +144,45 @@ struct Evidence {
 }
 
 impl Hit {
-    fn of(source: &Source, hit: &Map<String, Value>) -> Self {
+    /// A hit that takes at most about half of a result: one whose id or field names are endless goes
+    /// without its continuations (fetch reads on), then without what its id says again.
+    fn of(source: &Source, hit: &Map<String, Value>, bounds: Bounds) -> Self {
+        let mut ready = Self::whole(source, hit);
+        if ready.is_within(bounds) {
+            return ready;
+        }
+        if let Some(first) = ready.evidence.drain(..).next() {
+            ready.snippet = Some((first.field, first.excerpt));
+        }
+        for key in ["matched_fields", "score", "scores", "retrieval_mode", "retrieval_sources"] {
+            ready.result.remove(key);
+        }
+        if let Some((field, excerpt)) = &mut ready.snippet {
+            if json_len(field) > 200 {
+                field.clear();
+            }
+            ready.result.insert("snippet".into(), json!({"field": field, "text": excerpt}));
+        }
+        if !ready.is_within(bounds) {
+            ready.result.insert("url".into(), json!(source.provider().as_str()));
+            if ready.embeds {
+                ready
+                    .result
+                    .retain(|key, _| !matches!(key.as_str(), "connection_id" | "stream" | "record_id"));
+            }
+        }
+        ready
+    }
+
+    fn is_within(&self, bounds: Bounds) -> bool {
+        self.structured_len() <= bounds.structured / 2 && self.to_text(100).len() <= bounds.text / 2
+    }
+
+    fn whole(source: &Source, hit: &Map<String, Value>) -> Self {
         let id = row_text::record_id(hit, "").or_else(|| id_of_uri(hit));
         let handle = id.as_ref().and_then(RecordId::handle);
         let connector_key = text_of(hit, "connector_key").or_else(|| text_of(hit, "connector_id"));
+        let connector_key = connector_key.filter(|key| json_len(key) <= MAX_PART);
         let title = title::of(hit, None);
         let connection = text_of(hit, "connection_id");
         let evidence = id.as_ref().map_or_else(Vec::new, |id| evidence_of(hit, id, handle.as_deref()));
@@ -168,8 +212,14 @@ impl Hit {
             "retrieval_mode",
             "retrieval_sources",
         ] {
-            if let Some(value) = hit.get(key) {
-                result.insert(key.into(), value.clone());
+            match hit.get(key) {
+                Some(value) if json_len(value) <= MAX_PART => {
+                    result.insert(key.into(), value.clone());
+                }
+                Some(Value::String(text)) => {
+                    result.insert(key.into(), json!(format!("{}…", prefix_on_wire(text, MAX_PART))));
+                }
+                _ => {}
             }
         }
         if let Some(first) = evidence.first() {
@@ -178,9 +228,13 @@ impl Hit {
             result.insert("snippet".into(), json!({"field": field, "text": excerpt}));
         }
 
-        let mut name = format!("id={}", line::token(result["id"].as_str().unwrap_or("")));
+        let mut name = match &id {
+            // No handle can carry it, but read_record_field takes its parts.
+            Some(_) if handle.is_none() => row_text::name(hit, ""),
+            _ => format!("id={}", line::token(result["id"].as_str().unwrap_or(""))),
+        };
         let embeds = id.as_ref().is_some_and(|id| id.is_self_contained() && handle.is_some());
-        if let Some(connection) = connection.filter(|_| !embeds) {
+        if let Some(connection) = connection.filter(|_| !embeds && (id.is_none() || handle.is_some())) {
             let _ = write!(name, " connection_id={}", line::token(connection));
         }
         let label = text_of(hit, "display_name");
@@ -193,7 +247,7 @@ impl Hit {
             let _ = write!(labels, " source={}", line::quoted_cut(label, 80).text);
         }
         name.push_str(&labels);
-        Self { result, name, title, source: source_label, evidence, snippet }
+        Self { result, name, title, source: source_label, embeds, evidence, snippet }
     }
 
     fn to_text(&self, number: usize) -> String {
@@ -246,10 +300,10 @@ impl Hit {
 /// The match windows that the resource server proved; never one that a snippet only suggests (R4.2).
 fn evidence_of(hit: &Map<String, Value>, id: &RecordId, handle: Option<&str>) -> Vec<Evidence> {
     let excerpts = hit.get("evidence_excerpts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let connection = id.connection.clone().unwrap_or_default();
     let mut shown = 0;
     excerpts
         .iter()
+        .take(MAX_EVIDENCE)
         .filter_map(Value::as_object)
         .filter_map(|excerpt| {
             let field = text_of(excerpt, "field_path")?;
@@ -259,10 +313,7 @@ fn evidence_of(hit: &Map<String, Value>, id: &RecordId, handle: Option<&str>) ->
             shown += 1;
             let (text, whole) = marks::excerpt(preview, bytes);
             let complete = whole && excerpt.get("truncated").and_then(Value::as_bool) != Some(true);
-            let reference = match handle {
-                Some(handle) => RecordRef::Handle(handle),
-                None => RecordRef::Parts(&connection, &id.stream, &id.record),
-            };
+            let reference = RecordRef::of(id, handle);
             let mut read = ladder::read_field(&reference, field, 0);
             if let Some(literal) = marks::first_match(preview) {
                 read.arguments.insert("q".into(), json!(literal));
@@ -335,7 +386,9 @@ fn tail(hits: &[Hit], arguments: &Arguments, body: &Map<String, Value>, next: Op
     if sources.len() > 1 {
         let mix =
             sources.iter().map(|(source, count)| format!("{} {count}", line::quoted_cut(source, 60).text));
-        let _ = writeln!(out, "sources: {}", mix.collect::<Vec<_>>().join(", "));
+        let others = sources.len().saturating_sub(MAX_SOURCES);
+        let others = if others > 0 { format!(" and {others} others") } else { String::new() };
+        let _ = writeln!(out, "sources: {}{others}", mix.take(MAX_SOURCES).collect::<Vec<_>>().join(", "));
     }
     meta_lines(&mut out, body);
     if let Some(next) = next {

@@ -58,7 +58,7 @@ pub fn show(app: &App, request: &Request) -> Result<Reply, ApiError> {
             csrf: csrf(app, &cookie, &id),
             catalog,
             counts: &counts,
-            problem: None,
+            turned_back: None,
         }))
     })?;
     let set = format!("{COOKIE}={cookie}; Path=/consent; HttpOnly; SameSite=Strict");
@@ -88,7 +88,13 @@ pub fn approve(app: &App, request: &Request) -> Result<Reply, ApiError> {
     let grant = match made {
         Ok(grant) => grant,
         Err(error) if error.status == StatusCode::BAD_REQUEST => {
-            return again(app, request, &id, &pending, error.message());
+            return again(
+                app,
+                request,
+                &id,
+                &pending,
+                &TurnedBack { problem: error.message(), posted: &posted },
+            );
         }
         Err(error) => return Err(error),
     };
@@ -181,10 +187,28 @@ fn checked(
         );
         return Err(Box::new(page_reply(StatusCode::FORBIDDEN, page)));
     }
-    match ended(&pending) {
+    match already(&pending).or_else(|| ended(&pending)) {
         Some(page) => Err(Box::new(page)),
         None => Ok((id, pending)),
     }
+}
+
+/// What a form is told whose request was decided from another page, or from the one before.
+fn already(pending: &Pending) -> Option<Reply> {
+    let (title, said) = match &pending.decision {
+        Decision::Approved(_) => (
+            "Already approved",
+            "This request was approved before; what you pressed just now changed nothing. To end the access before its \
+             time, run pdpp disconnect.",
+        ),
+        Decision::Denied => (
+            "Already denied",
+            "This request was denied before; what you pressed just now changed nothing. The app can read nothing. To \
+             approve after all, start again from the app.",
+        ),
+        Decision::Open => return None,
+    };
+    Some(page_reply(StatusCode::CONFLICT, message(title, said)))
 }
 
 fn selection(wish: &Wish, posted: &[(String, String)]) -> Result<Selection, ApiError> {
@@ -261,13 +285,20 @@ fn again(
     request: &Request,
     id: &str,
     pending: &Pending,
-    problem: &str,
+    turned_back: &TurnedBack<'_>,
 ) -> Result<Reply, ApiError> {
     let cookie = cookie(request).unwrap_or_default();
     let page = app.store.read(|db, catalog| {
         let counts = tokens::record_counts(db)?;
         let csrf = csrf(app, &cookie, id);
-        Ok::<_, ApiError>(form(&Form { pending, id, csrf, catalog, counts: &counts, problem: Some(problem) }))
+        Ok::<_, ApiError>(form(&Form {
+            pending,
+            id,
+            csrf,
+            catalog,
+            counts: &counts,
+            turned_back: Some(turned_back),
+        }))
     })?;
     Ok(page_reply(StatusCode::BAD_REQUEST, page))
 }
@@ -323,7 +354,29 @@ struct Form<'a> {
     csrf: String,
     catalog: &'a Catalog,
     counts: &'a serde_json::Map<String, serde_json::Value>,
-    problem: Option<&'a str>,
+    turned_back: Option<&'a TurnedBack<'a>>,
+}
+
+/// A form that could not be accepted: it comes back as the owner left it, so that nothing is ticked again
+/// that they had unticked.
+struct TurnedBack<'a> {
+    problem: &'a str,
+    posted: &'a [(String, String)],
+}
+
+impl Form<'_> {
+    /// Whether a box is ticked: as the owner left it, or else `at_first`.
+    fn is_ticked(&self, name: &str, value: &str, at_first: bool) -> bool {
+        self.turned_back.map_or(at_first, |back| {
+            back.posted.iter().any(|(known, posted)| known == name && posted == value)
+        })
+    }
+
+    /// What a control holds: what the owner left there, or else `at_first`.
+    fn value<'a>(&'a self, name: &str, at_first: &'a str) -> &'a str {
+        let posted = self.turned_back.and_then(|back| back.posted.iter().find(|(known, _)| known == name));
+        posted.map_or(at_first, |(_, value)| value)
+    }
 }
 
 fn form(form: &Form<'_>) -> Html {
@@ -331,8 +384,10 @@ fn form(form: &Form<'_>) -> Html {
     let name = pending.client_name.as_str();
     let mut main = Html::new();
     main.markup("<h1><q>").text(name).markup("</q> asks to read your data</h1>\n");
-    if let Some(problem) = form.problem {
-        main.markup("<p class=\"problem\" role=\"alert\">").text(problem).markup("</p>\n");
+    if let Some(back) = form.turned_back {
+        main.markup("<p class=\"problem\" role=\"alert\"><strong>Not approved yet.</strong> ")
+            .text(back.problem)
+            .markup("</p>\n");
     }
     main.markup("<p class=\"unverified\"><strong>Unverified app.</strong> It gave itself this name; nobody checked who it is. Its id here is <code>")
         .text(&pending.client_id)
@@ -345,8 +400,14 @@ fn form(form: &Form<'_>) -> Html {
     .markup(">\n<input type=\"hidden\" name=\"csrf\"")
     .attribute("value", &form.csrf)
     .markup(">\n");
-    limits(&mut main, wish);
-    main.markup("<section aria-labelledby=\"what\">\n<h2 id=\"what\">What it could read</h2>\n<p>Untick what it should not see.");
+    limits(&mut main, form);
+    main.markup(
+        "<section aria-labelledby=\"what\">\n<h2 id=\"what\">What it could read</h2>\n<p>It asks for ",
+    );
+    main.text(&counted(wish.choices.len(), "stream", "streams"))
+        .markup(" from ")
+        .text(&counted(by_connection(wish).len(), "account", "accounts"))
+        .markup(". Untick what it should not see.");
     if wish.choices.iter().any(|choice| !choice.preselected) {
         main.markup(" The app did not say which account it means: tick the one you want to share.");
     }
@@ -357,15 +418,25 @@ fn form(form: &Form<'_>) -> Html {
     main.markup("</section>\n");
     if wish.purpose_code == AI_TRAINING {
         main.markup(
-            "<p class=\"training\"><label><input type=\"checkbox\" name=\"ai_training\" value=\"yes\"> I agree that \
-             this data is used to train AI models</label></p>\n",
-        );
+            "<p class=\"training\"><label><input type=\"checkbox\" name=\"ai_training\" value=\"yes\"",
+        )
+        .markup(tick(form.is_ticked("ai_training", "yes", false)))
+        .markup("> I agree that this data is used to train AI models</label></p>\n");
     }
     main.markup(
         "<div class=\"actions\">\n<button type=\"submit\" class=\"approve\">Approve</button>\n\
          <button type=\"submit\" class=\"deny\" formaction=\"/consent/deny\" formnovalidate>Deny</button>\n</div>\n</form>\n",
     );
-    shell(&format!("{name} asks to read your data"), &main)
+    let not_yet = if form.turned_back.is_some() { "Not approved yet: " } else { "" };
+    shell(&format!("{not_yet}{name} asks to read your data"), &main)
+}
+
+const fn tick(is_ticked: bool) -> &'static str {
+    if is_ticked { " checked" } else { "" }
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn purpose(main: &mut Html, name: &str, wish: &Wish) {
@@ -421,14 +492,16 @@ fn source(main: &mut Html, form: &Form<'_>, connection: &str, choices: &Numbered
     }
     main.markup("</legend>\n<label class=\"whole\"><input type=\"checkbox\" name=\"connection\"")
         .attribute("value", connection)
-        .markup(if checked { " checked" } else { "" })
+        .markup(tick(form.is_ticked("connection", connection, checked)))
         .markup("> Share from this account</label>\n<ul class=\"streams\">\n");
     for (number, choice) in choices {
         let Some(stream) = connector.and_then(|connector| connector.stream(&choice.stream)) else { continue };
         let count = form.counts.get(&format!("{connection}/{}", choice.stream));
         let count = count.and_then(serde_json::Value::as_u64).unwrap_or(0);
-        main.markup("<li>\n<label><input type=\"checkbox\" name=\"stream\" checked")
-            .attribute("value", &number.to_string())
+        let value = number.to_string();
+        main.markup("<li>\n<label><input type=\"checkbox\" name=\"stream\"")
+            .attribute("value", &value)
+            .markup(tick(form.is_ticked("stream", &value, true)))
             .markup("> ")
             .text(&choice.stream.replace('_', " "))
             .markup("</label> <span class=\"count\">")
@@ -437,8 +510,9 @@ fn source(main: &mut Html, form: &Form<'_>, connection: &str, choices: &Numbered
         if let Some(keys) = &choice.resources {
             main.markup(", of which ").text(&keys.len().to_string()).markup(" asked for");
         }
-        main.markup(if stream.consent_time_field.is_none() { ", not dated</span>\n" } else { "</span>\n" });
+        main.markup(if stream.consent_time_field.is_none() { ", not dated" } else { "" });
         period(main, choice);
+        main.markup("</span>\n");
         main.markup("<details><summary>")
             .text(&choice.fields.len().to_string())
             .markup(if choice.fields.len() == 1 { " field" } else { " fields" })
@@ -446,12 +520,16 @@ fn source(main: &mut Html, form: &Form<'_>, connection: &str, choices: &Numbered
             .text(&choice.stream.replace('_', " "))
             .markup(", ")
             .text(display)
-            .markup("</span></summary>\n<ul class=\"fields\">\n");
+            .markup("</span></summary>\n<ul class=\"fields\"")
+            .attribute("aria-label", &format!("Fields of {}", choice.stream.replace('_', " ")))
+            .markup(">\n");
         for name in &choice.fields {
             let required = stream.field(name).is_some_and(|field| field.required);
-            main.markup("<li><label><input type=\"checkbox\" checked")
+            let value = format!("{number}.{name}");
+            main.markup("<li><label><input type=\"checkbox\"")
                 .markup(if required { " disabled" } else { " name=\"field\"" })
-                .attribute("value", &format!("{number}.{name}"))
+                .attribute("value", &value)
+                .markup(tick(required || form.is_ticked("field", &value, true)))
                 .markup("> ")
                 .text(name)
                 .markup(if required { " <span class=\"kind\">always part of it</span>" } else { "" })
@@ -463,29 +541,28 @@ fn source(main: &mut Html, form: &Form<'_>, connection: &str, choices: &Numbered
 }
 
 fn period(main: &mut Html, choice: &Choice) {
-    if choice.since.is_none() && choice.until.is_none() {
-        return;
-    }
-    main.markup("<span class=\"count\">");
     if let Some(since) = choice.since {
         main.markup(", only those from ").text(&time::format_ms(since)[..10]).markup(" on");
     }
     if let Some(until) = choice.until {
         main.markup(", only those before ").text(&time::format_ms(until)[..10]);
     }
-    main.markup("</span>\n");
 }
 
-fn limits(main: &mut Html, wish: &Wish) {
+fn limits(main: &mut Html, form: &Form<'_>) {
     main.markup(
         "<section aria-labelledby=\"far\">\n<h2 id=\"far\">How far</h2>\n<div class=\"limits\">\n\
          <p><label for=\"since\">Only records from this day on</label>\
-         <input type=\"date\" id=\"since\" name=\"since\" aria-describedby=\"since-hint\">\
-         <span class=\"hint\" id=\"since-hint\">Leave it empty for all. Streams marked “not dated” are not narrowed by it: \
+         <input type=\"date\" id=\"since\" name=\"since\" aria-describedby=\"since-hint\"",
+    )
+    .attribute("value", form.value("since", ""))
+    .markup(
+        "><span class=\"hint\" id=\"since-hint\">Leave it empty for all. Streams marked “not dated” are not narrowed by it: \
          untick them if they should stay private.</span></p>\n\
-         <p><label for=\"expires\">The access ends after</label><select id=\"expires\" name=\"expires\">",
+         <p><label for=\"expires\">The access ends after</label>\
+         <select id=\"expires\" name=\"expires\" aria-describedby=\"expires-hint\">",
     );
-    let usual = if wish.single_use { "1d" } else { USUAL_END };
+    let usual = form.value("expires", if form.pending.wish.single_use { "1d" } else { USUAL_END });
     for (value, label, _) in ENDS {
         main.markup("<option")
             .attribute("value", value)
@@ -494,7 +571,7 @@ fn limits(main: &mut Html, wish: &Wish) {
             .markup("</option>");
     }
     main.markup(
-        "</select><span class=\"hint\">You can end it sooner at any time. What was read by then stays with the app.\
+        "</select><span class=\"hint\" id=\"expires-hint\">You can end it sooner at any time. What was read by then stays with the app.\
          </span></p>\n</div>\n</section>\n",
     );
 }

@@ -6,13 +6,19 @@ use serde_json::{Value, json};
 
 use super::params::{self, Params};
 use super::{Context, segment};
-use crate::sandbox::access::{self, Access, Filter, RANKED_WINDOW, Row, Selector};
+use crate::sandbox::access::{self, Access, Filter, Row, Selector};
 use crate::sandbox::tokens::Query;
 use crate::sandbox::wire::ApiError;
 use crate::sandbox::{text, time};
 
 const PARAMS: &[&str] =
     &["q", "limit", "cursor", "streams", "streams[]", "filter[", "connection_id", "connector_id"];
+
+/// Matches that are ranked, over all streams searched: the newest of each in equal parts. More cost more
+/// on every search, and who needs more can name the stream.
+const RANKED: usize = 300;
+/// Of which a stream of a connection has at least these.
+const RANKED_EACH: usize = 16;
 
 /// Where a page ended: the last hit's place in the ranking. The score is kept as its bits, so that it
 /// compares as it did.
@@ -138,6 +144,7 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
 struct Ranking<'a> {
     found: Vec<Found<'a>>,
     truncated_sources: usize,
+    window: usize,
 }
 
 fn rank<'a>(
@@ -145,9 +152,11 @@ fn rank<'a>(
     sources: &[(&'a Access, Filter)],
     query: &Query,
 ) -> rusqlite::Result<Ranking<'a>> {
-    let mut ranking = Ranking { found: Vec::new(), truncated_sources: 0 };
+    let searched = sources.iter().filter(|(access, _)| !access.lexical().is_empty()).count();
+    let window = (RANKED / searched.max(1)).max(RANKED_EACH);
+    let mut ranking = Ranking { found: Vec::new(), truncated_sources: 0, window };
     for (access, filter) in sources {
-        let hits = access.search(db, query, filter)?;
+        let hits = access.search(db, query, filter, window)?;
         ranking.truncated_sources += usize::from(hits.truncated);
         ranking.found.extend(hits.ranked.into_iter().map(|hit| Found {
             access,
@@ -171,7 +180,7 @@ fn meta(ranking: &Ranking<'_>, accesses: &[Access], warnings: &[Value]) -> Value
         "truncated": !complete,
     });
     if !complete {
-        recall["candidate_window_limit"] = RANKED_WINDOW.into();
+        recall["candidate_window_limit"] = ranking.window.into();
         recall["truncated_source_count"] = ranking.truncated_sources.into();
     }
     json!({
