@@ -290,12 +290,9 @@ where
         && place.connection.is_none()
     {
         let answer = ask(source, listing, place, place.limit.or(listing.limit), shape, None).await?;
-        let is_stuck = answer.has_more || (place.cursor.is_none() && is_side_by_side(&answer.rows));
-        let is_over_several = listing.has_cursors
-            && place.cursor.is_none()
-            && listing.connection.is_none()
-            && !listing.is_of_changes();
-        if is_over_several && answer.cursor.is_none() && is_stuck {
+        let is_stuck = answer.has_more || is_side_by_side(&answer.rows);
+        let is_over_several = listing.has_cursors && listing.connection.is_none() && !listing.is_of_changes();
+        if is_over_several && place.cursor.is_none() && answer.cursor.is_none() && is_stuck {
             let Several { connections, order } = several().await;
             if connections.len() > 1 {
                 let places = connections
@@ -328,8 +325,9 @@ async fn single(
         // Asked again, up to three times: rows may have changed in between.
         for _ in 0..3 {
             let fewer = ask(source, listing, place, Some(fit as u64), shape, None).await?;
-            if fewer.rows.len() > fit {
-                // It ignores the limit.
+            // It ignores the limit, or cannot continue behind fewer rows (several connections have no
+            // cursor): then the first answer is shown in parts.
+            if fewer.rows.len() > fit || fewer.cursor.is_none() {
                 break;
             }
             let fits = shape.fit(&fewer.body, &fewer.rows).max(1);

@@ -72,7 +72,7 @@ fn records() -> impl Strategy<Value = Vec<Value>> {
 
 fn case() -> impl Strategy<Value = (Vec<Value>, Paging, usize, Option<u8>, usize)> {
     let limit = prop_oneof![Just(None), Just(Some(100)), (1u8..100).prop_map(Some)];
-    let pad = prop_oneof![3 => 0usize..20, 1 => 200usize..600];
+    let pad = prop_oneof![3 => 0usize..20, 1 => 200usize..300];
     (records(), paging(), 0usize..BOUNDS.len(), limit, pad)
 }
 

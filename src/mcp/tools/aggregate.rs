@@ -123,6 +123,9 @@ fn bound_parts(body: &mut Map<String, Value>) {
     let mut meta = Map::from_iter(body.remove_entry("meta"));
     envelope::shorten(&mut meta);
     body.extend(meta);
+    if body.get("groups").is_some_and(|groups| !groups.is_array()) {
+        body.remove("groups");
+    }
     if let Some(Value::Array(groups)) = body.get_mut("groups") {
         groups.iter_mut().filter(|group| json_len(group) > KEY_BYTES).for_each(cut_group);
     }

@@ -145,10 +145,12 @@ fn bound_metadata(document: &mut Map<String, Value>, bound: usize, core: &Core) 
         if let Some(Value::Array(warnings)) = metadata.get_mut("warnings") {
             envelope::shorten_warnings(warnings);
         }
-        for (key, value) in
-            metadata.iter_mut().filter(|(key, _)| !matches!(key.as_str(), "record_id" | "warnings"))
-        {
-            let most = if matches!(key.as_str(), "stream" | "connection_id") { bound / 4 } else { 200 };
+        for (key, value) in metadata.iter_mut().filter(|(key, _)| *key != "record_id") {
+            let most = match key.as_str() {
+                "stream" | "connection_id" => bound / 4,
+                "warnings" if value.is_array() => 1_200,
+                _ => 200,
+            };
             if json_len(value) > most {
                 *value = match value {
                     Value::String(text) => json!(format!("{}…", prefix_on_wire(text, most))),

@@ -10,7 +10,7 @@ use crate::mcp::arguments::Arguments;
 use crate::mcp::catalog::{StreamFacts, facts_for};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call, Field, Record, RecordRef};
-use crate::mcp::evidence::{Bounds, cut, envelope, line, rows as row_text};
+use crate::mcp::evidence::{Bounds, cut, envelope, line, prefix_on_wire, rows as row_text};
 use crate::mcp::id::RecordId;
 use crate::mcp::pages::{self, Listing, Order, Page, Row, Several, Shape};
 use crate::mcp::tool_error::ToolError;
@@ -196,13 +196,19 @@ fn render(
     let next = next_page(arguments, next.as_deref());
     let mut ladder = Vec::new();
     let budget = budget(&body, next.as_ref().map_or(0, |next| json_len(&next.to_json())), bounds);
+    let ids_len = ids(&rows, stream).map_or(0, |ids| json_len(&ids) + 8);
     if let [row] = rows.as_mut_slice()
-        && json_len(row) > budget.structured
+        && json_len(row) + ids_len > budget.structured
     {
         ladder.extend(cut_row(row, stream, &budget));
     }
+    if let [row] = rows.as_mut_slice() {
+        cut_names(row, stream, &budget);
+    }
     let text = page_text(stream, &body, &rows, facts, next.as_ref(), &ladder, bounds.text);
-    let ids = ids(&rows, stream);
+    // A row that is cut has its handle in the ladder.
+    let is_cut = !ladder.is_empty() || rows.iter().any(|row| row.contains_key("cut"));
+    let ids = ids(&rows, stream).filter(|_| !is_cut);
     body.insert("data".into(), Value::Array(rows.into_iter().map(Value::Object).collect()));
     let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
     if let Some(ids) = ids {
@@ -256,6 +262,19 @@ fn cut_row(record: &mut Row, stream: &str, budget: &Budget) -> Option<Record> {
         record.insert("cut".into(), json!(true));
     }
     ladder
+}
+
+/// An id that alone takes a whole result reads nothing: its beginning says which one it is.
+fn cut_names(record: &mut Row, stream: &str, budget: &Budget) {
+    if row_text::name(record, stream).len() <= budget.text && json_len(record) <= budget.structured {
+        return;
+    }
+    for key in ["id", "record_key", "stream", "connection_id"] {
+        if let Some(value) = record.get_mut(key).filter(|value| json_len(value) > 200) {
+            *value = json!(format!("{}…", prefix_on_wire(value.as_str().unwrap_or(""), 150)));
+        }
+    }
+    record.insert("cut".into(), json!(true));
 }
 
 /// The line that says how a field goes on.

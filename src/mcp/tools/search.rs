@@ -171,6 +171,17 @@ impl Hit {
                     .retain(|key, _| !matches!(key.as_str(), "connection_id" | "stream" | "record_id"));
             }
         }
+        if !ready.is_within(bounds) {
+            // An id that alone takes most of a result: its beginning says which one it is.
+            for key in ["id", "connection_id", "stream", "record_id"] {
+                let endless =
+                    |value: &&mut Value| json_len(*value) > bounds.text / 4 && json_len(*value) > 3_200;
+                if let Some(value) = ready.result.get_mut(key).filter(endless) {
+                    *value = json!(format!("{}…", prefix_on_wire(value.as_str().unwrap_or(""), 150)));
+                    "its id is too long to be read".clone_into(&mut ready.name);
+                }
+            }
+        }
         ready
     }
 
