@@ -49,6 +49,12 @@ const whole = (group) => group.getByRole("checkbox", { name: "Share from this ac
 const heading = (page) => page.getByRole("heading", { level: 1 }).innerText();
 
 async function showsHeading(page, wanted) {
+  // A form that was just sent leads to its page a moment later.
+  for (let tries = 0; tries < 50; tries++) {
+    const found = await heading(page).catch(() => null);
+    if (found === wanted) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
   equal(await heading(page), wanted, "the page is headed");
 }
 
