@@ -203,19 +203,7 @@ impl DiscoveryError {
 
 /// What to do about a failed exchange.
 pub fn http_hint(error: &HttpError) -> String {
-    match error {
-        HttpError::Unreachable { .. } => "Check the address and your network, then try again",
-        HttpError::Tls { .. } => {
-            "Check the address; a company's own certificate authority must be installed on this machine"
-        }
-        HttpError::TimedOut { .. } => "Try again; if it stays so, the provider is down or far away",
-        HttpError::Redirected { .. } => "Open the address in a browser and use the one it ends at",
-        HttpError::TooLarge { .. } | HttpError::Broken { .. } => {
-            "Check the address; what answers there does not speak PDPP"
-        }
-        HttpError::Setup(_) => "Check the proxy variables and the CA certificates of this machine",
-    }
-    .to_owned()
+    error.next_step().to_owned()
 }
 
 /// Discovers `provider` and its authorization server.
