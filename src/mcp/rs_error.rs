@@ -72,7 +72,9 @@ fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
         HttpError::Proxy { .. } => {
             "tell the user: this machine's proxy is in the way; `pdpp doctor` says more".to_owned()
         }
-        HttpError::CaFile { .. } | HttpError::Setup(_) => "tell the user; the message says what this machine lacks".to_owned(),
+        HttpError::CaFile { .. } | HttpError::Setup(_) => {
+            "tell the user; the message says what this machine lacks".to_owned()
+        }
     }
 }
 

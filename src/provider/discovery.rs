@@ -38,6 +38,8 @@ pub struct AuthorizationServer {
     /// `registration_endpoint` (RFC 7591), where `pdpp_registration_modes_supported` allows `dynamic`
     /// or is absent.
     pub registration_endpoint: Option<Url>,
+    /// `revocation_endpoint` (RFC 7009).
+    pub revocation_endpoint: Option<Url>,
     /// `client_id`s of `pdpp_pre_registered_public_clients` that need no secret.
     pub public_clients: Vec<String>,
 }
@@ -330,6 +332,7 @@ fn read_authorization_server(
         agent_connect_endpoint: endpoint("agent_connect_endpoint"),
         par_endpoint: endpoint("pushed_authorization_request_endpoint"),
         registration_endpoint: endpoint("registration_endpoint").filter(|_| dynamic),
+        revocation_endpoint: endpoint("revocation_endpoint"),
         public_clients: public_clients
             .into_iter()
             .flatten()
