@@ -144,7 +144,8 @@ impl Shape for RecordShape<'_> {
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
         // Our own cursor may wrap the provider's, and comes twice.
         let theirs = body.get("next_cursor").map_or(0, json_len);
-        let cursor = theirs * 4 / 3 + 160;
+        let is_own = text_of(body, "next_cursor").is_some_and(pages::is_own);
+        let cursor = if is_own { theirs } else { theirs * 4 / 3 + 160 };
         let mut left = budget(body, json_len(self.arguments.given()) + cursor + cursor - theirs, self.bounds);
         let ids = ids(rows, self.stream);
         rows.iter()
