@@ -392,8 +392,9 @@ async fn merged(
     body.remove("links");
 
     let order = order.filter(|order| answers.iter().all(|answer| is_ordered(&answer.rows, order)));
-    let turns = interleave(&answers.iter().map(|answer| answer.rows.as_slice()).collect::<Vec<_>>(), order);
-    let turns = &turns[..turns.len().min(usize::try_from(limit).unwrap_or(usize::MAX))];
+    let mut turns =
+        interleave(&answers.iter().map(|answer| answer.rows.as_slice()).collect::<Vec<_>>(), order);
+    turns.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let mut rows = turns.iter().map(|(answer, row)| answers[*answer].rows[*row].clone()).collect::<Vec<_>>();
     if let Some(added) = added {
         for data in rows.iter_mut().filter_map(|row| row.get_mut("data")?.as_object_mut()) {
@@ -416,6 +417,17 @@ async fn merged(
         }
         let has_more = after.iter().any(|place| !place.is_done);
         let next = has_more.then(|| Own { query: listing.fingerprint(), places: after }.encode());
+        if next.as_ref().is_some_and(|next| next.len() > shape.max_cursor())
+            && let Some(first) = turns.first().map(|(answer, _)| *answer)
+            && turns.iter().any(|(answer, _)| *answer != first)
+        {
+            // No cursor could hold a place in each: then one is read to its end after the other.
+            keep_only(&mut rows, &mut turns, first);
+            warn_of_order(&mut body);
+            body.remove("next_cursor");
+            fit = shape.fit(&body, &rows).clamp(1, rows.len());
+            continue;
+        }
         // How long the cursor is, is known only now: fewer rows may fit beside it.
         body.insert("next_cursor".into(), json!(next));
         let beside = shape.fit(&body, &rows[..fit]).max(1);
@@ -424,6 +436,23 @@ async fn merged(
             return Ok(page(shape, body, rows, has_more, next));
         }
         fit = beside;
+    }
+}
+
+/// Leaves of a merge the rows of one answer.
+fn keep_only(rows: &mut Vec<Row>, turns: &mut Vec<(usize, usize)>, answer: usize) {
+    let mut turn = turns.iter();
+    rows.retain(|_| turn.next().is_some_and(|(of, _)| *of == answer));
+    turns.retain(|(of, _)| *of == answer);
+}
+
+fn warn_of_order(body: &mut Map<String, Value>) {
+    let meta = body.entry("meta").or_insert_with(|| json!({}));
+    let Some(meta) = meta.as_object_mut() else { return };
+    let warnings = meta.entry("warnings").or_insert_with(|| json!([]));
+    if let Some(warnings) = warnings.as_array_mut() {
+        warnings.push(json!({"code": "one_connection_at_a_time",
+            "message": "the rows of one connection come after those of another: no cursor could hold a place in each"}));
     }
 }
 
