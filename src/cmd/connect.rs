@@ -9,9 +9,10 @@ use tokio::time::{Instant, MissedTickBehavior};
 use url::Url;
 
 use super::Global;
-use crate::cache::credential::{Credential, GrantedSource, Secrets, TokenKind};
+use crate::cache::credential::{Credential, GrantedSource, Renewal, Secrets, TokenKind};
 use crate::cache::index::RegisteredClient;
 use crate::cache::select::Selection;
+use crate::cache::store::StoreKind;
 use crate::cache::{Cache, Stored, new_credential_id};
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::agent_connect::Attempt;
@@ -237,7 +238,8 @@ impl Granted {
         let issuer = discovery.authorization_server.issuer.as_str().to_owned();
         let credential = Credential {
             id: new_credential_id()?,
-            store: cache.store_kind(),
+            store: StoreKind::File,
+            parts: 1,
             provider: discovery.provider,
             grant_id: proof.grant_id,
             query_base: discovery.query_base,
@@ -251,6 +253,11 @@ impl Granted {
             grant_expires_at: response.grant_expires_at,
             token_expires_at: response.token_expires_at,
             refreshable: response.refresh_token.is_some(),
+            renewal: Renewal {
+                token_endpoint: discovery.authorization_server.token_endpoint.map(String::from),
+                resource: Some(discovery.resource),
+                ..Renewal::default()
+            },
         };
         let secrets = Secrets::new(response.access_token, response.refresh_token);
         let client = match client {

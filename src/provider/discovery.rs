@@ -35,6 +35,8 @@ pub struct AuthorizationServer {
     pub agent_connect_endpoint: Option<Url>,
     /// `pushed_authorization_request_endpoint` (RFC 9126).
     pub par_endpoint: Option<Url>,
+    /// `token_endpoint`.
+    pub token_endpoint: Option<Url>,
     /// `registration_endpoint` (RFC 7591), where `pdpp_registration_modes_supported` allows `dynamic`
     /// or is absent.
     pub registration_endpoint: Option<Url>,
@@ -341,6 +343,7 @@ fn read_authorization_server(
         issuer: issuer.clone(),
         agent_connect_endpoint: endpoint("agent_connect_endpoint"),
         par_endpoint: endpoint("pushed_authorization_request_endpoint"),
+        token_endpoint: endpoint("token_endpoint"),
         registration_endpoint: endpoint("registration_endpoint").filter(|_| dynamic),
         public_clients: public_clients
             .into_iter()

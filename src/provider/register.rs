@@ -79,6 +79,7 @@ mod tests {
 
     fn server(endpoint: Option<&str>, clients: &[&str]) -> AuthorizationServer {
         AuthorizationServer {
+            token_endpoint: None,
             issuer: "https://as.example".parse().unwrap(),
             agent_connect_endpoint: None,
             par_endpoint: None,
