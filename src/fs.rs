@@ -124,6 +124,53 @@ impl PrivateDir {
         self.sync()
     }
 
+    /// Appends `bytes` to `name` in one write, so that lines of several processes do not mix; creates it with
+    /// mode 0600. Gives its size afterwards.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::read`], and whatever the disk says.
+    pub fn append(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
+        let path = self.0.join(name);
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        no_follow(&mut options);
+        let mut file = options.open(&path).map_err(|error| explain_link(&path, error))?;
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(refused(&path, "is not a plain file"));
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, PermissionsExt};
+            if found.uid() != rustix::process::geteuid().as_raw() {
+                return Err(refused(&path, "belongs to another user"));
+            }
+            if found.mode() & 0o077 != 0 {
+                file.set_permissions(fs::Permissions::from_mode(0o600))?;
+            }
+        }
+        file.write_all(bytes)?;
+        Ok(file.metadata()?.len())
+    }
+
+    /// Gives `from` the name `to`, in the place of whatever had it.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.0.join(from), self.0.join(to))
+    }
+
+    /// The size of `name` in bytes.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn size(&self, name: &str) -> io::Result<u64> {
+        Ok(fs::symlink_metadata(self.0.join(name))?.len())
+    }
+
     /// Removes `name`; it is not an error if it was not there.
     ///
     /// # Errors

@@ -84,6 +84,7 @@ mod tests {
             agent_connect_endpoint: None,
             par_endpoint: None,
             registration_endpoint: endpoint.map(|url| url.parse().unwrap()),
+            revocation_endpoint: None,
             public_clients: clients.iter().map(ToString::to_string).collect(),
         }
     }

@@ -7,6 +7,7 @@ pub mod oauth_error;
 pub mod par;
 pub mod proof;
 pub mod refresh;
+pub mod revoke;
 pub mod token;
 pub mod wait;
 

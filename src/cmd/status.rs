@@ -1,0 +1,260 @@
+//! `pdpp status`: what is connected, until when, where its secret lives, whether it works.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::Global;
+use crate::cache::Cache;
+use crate::cache::credential::{Credential, TokenKind};
+use crate::cache::store::StoreKind;
+use crate::checks::credential::{self as check, State, Verdict};
+use crate::error::{Error, Kind, Result};
+use crate::mcp::stdio::block_on;
+use crate::text;
+use crate::ui::{Ui, table};
+use crate::until;
+
+/// Show what is connected, until when, and whether it works
+///
+/// Without --check only this machine is asked; with it each provider, with one read a grant.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// Ask each provider whether the grant still works
+    #[arg(long)]
+    pub check: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  pdpp status
+  pdpp status --check --json
+
+Ends with 78 if nothing is connected, with 1 if a grant was found not to work.";
+
+/// Shows it.
+///
+/// # Errors
+/// Those of the cache; with `--json` printed instead.
+pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    super::told(args.json, ui, || {
+        let cache = global.cache()?;
+        let credentials = cache.credentials()?;
+        let now = Timestamp::now();
+        let verdicts = if args.check {
+            let http = global.http(check::LIMITS)?;
+            let progress = ui.progress();
+            progress.say(&format!("Asking about {} grants", credentials.len()));
+            block_on(check::check_all(&cache, &http, &credentials))?
+        } else {
+            credentials.iter().map(|one| check::from_index(one, now)).collect()
+        };
+        let shown = Shown { cache: &cache, credentials: &credentials, verdicts: &verdicts, now };
+        if args.json {
+            ui.json(&shown.to_json());
+        } else if credentials.is_empty() {
+            return Err(not_connected());
+        } else {
+            ui.print(&shown.to_text(ui.width()));
+        }
+        Ok(match () {
+            () if credentials.is_empty() => Kind::NotConnected.exit_code(),
+            () if verdicts.iter().any(|verdict| !verdict.state.is_usable()) => Kind::Failed.exit_code(),
+            () => 0,
+        })
+    })
+}
+
+fn not_connected() -> Error {
+    Error::new(Kind::NotConnected, "not_connected", "No provider is connected on this machine")
+        .hint("pdpp connect <provider-url>")
+}
+
+struct Shown<'a> {
+    cache: &'a Cache,
+    credentials: &'a [Credential],
+    verdicts: &'a [Verdict],
+    now: Timestamp,
+}
+
+/// Where a secret lives, in a word or two.
+pub const fn store_word(store: StoreKind) -> &'static str {
+    match store {
+        StoreKind::File => "private file",
+    }
+}
+
+/// The names of the granted streams, each once.
+fn streams(one: &Credential) -> Vec<&str> {
+    let mut names: Vec<&str> =
+        one.sources.iter().flat_map(|source| &source.streams).map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn granted(one: &Credential) -> String {
+    const SHOWN: usize = 3;
+    let names = streams(one);
+    let plural = if one.stream_count() == 1 { "" } else { "s" };
+    let mut said = format!("{} stream{plural}", one.stream_count());
+    if !names.is_empty() {
+        let first: Vec<_> = names.iter().take(SHOWN).map(|name| text::prefix(name, 40)).collect();
+        said = format!("{said}: {}", first.join(", "));
+        if one.stream_count() > first.len() {
+            said.push_str(", …");
+        }
+    }
+    said
+}
+
+impl Shown<'_> {
+    fn until(&self, one: &Credential) -> String {
+        match one.grant_end() {
+            None => "no end".to_owned(),
+            Some(end) => {
+                let day = end.strftime("%Y-%m-%d").to_string();
+                until::left(end, self.now)
+                    .map_or_else(|| format!("{day} (over)"), |left| format!("{day} ({left})"))
+            }
+        }
+    }
+
+    fn to_text(&self, width: u16) -> String {
+        let rows: Vec<[String; 6]> = self
+            .credentials
+            .iter()
+            .zip(self.verdicts)
+            .map(|(one, verdict)| {
+                let kind = if one.token_kind == TokenKind::McpPackage { " (package)" } else { "" };
+                [
+                    format!("{}{kind}", one.label),
+                    one.provider.to_string(),
+                    granted(one),
+                    self.until(one),
+                    store_word(one.store).to_owned(),
+                    verdict.state.word().to_owned(),
+                ]
+            })
+            .collect();
+        let mut said =
+            table(width, ["Name", "Provider", "Granted", "Until", "Token in", "State"], &rows, &[]);
+        for (one, verdict) in self.credentials.iter().zip(self.verdicts) {
+            if let Some(about) = self.about(one, verdict) {
+                said.push_str(&about);
+            }
+        }
+        if self.verdicts.iter().any(|verdict| verdict.state == State::NotChecked) {
+            said.push_str("\n\nWhether they work: pdpp status --check");
+        }
+        said
+    }
+
+    /// What is wrong with one of them, or soon will be, and what to type.
+    fn about(&self, one: &Credential, verdict: &Verdict) -> Option<String> {
+        let name = format!("{} ({}, grant {})", one.label, one.provider, one.grant_id);
+        let said = |what: &str, next: &str| {
+            format!(
+                "\n\n{}: {}\n  next: {}",
+                text::one_line(&name),
+                text::one_line(what),
+                text::one_line(next)
+            )
+        };
+        match (&verdict.why, &verdict.next) {
+            (Some(why), Some(next)) => Some(said(why, next)),
+            (Some(why), None) => Some(said(why, "pdpp doctor")),
+            (None, _) => {
+                let end = one.ends_soon(self.now)?;
+                let left = until::left(end, self.now).unwrap_or_default();
+                Some(said(&format!("it ends {} ({left})", until::day_and_time(end)), &check::renew(one)))
+            }
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let one = |(one, verdict): (&Credential, &Verdict)| {
+            let ends_soon = one.ends_soon(self.now).is_some();
+            json!({
+                "provider": one.provider.as_str(),
+                "grant_id": one.grant_id.as_str(),
+                "label": one.label,
+                "kind": one.token_kind,
+                "sources": one.sources,
+                "stream_count": one.stream_count(),
+                "access_mode": one.access_mode,
+                "issued_at": one.issued_at,
+                "grant_expires_at": one.grant_expires_at,
+                "token_expires_at": one.token_expires_at,
+                "refreshable": one.refreshable,
+                "ends_soon": ends_soon,
+                "store": one.store,
+                "state": verdict.state,
+                "code": verdict.code,
+                "why": verdict.why,
+                "next": verdict.next.clone().or_else(|| ends_soon.then(|| check::renew(one))),
+            })
+        };
+        json!({
+            "credentials": self.credentials.iter().zip(self.verdicts).map(one).collect::<Vec<_>>(),
+            "cache_dir": self.cache.dir().display().to_string(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::credential::GrantedSource;
+    use crate::cache::credential::tests::credential;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn shown(edit: impl FnOnce(&mut Credential)) -> (String, Value) {
+        let mut one = credential("https://provider.example/me", "grt_1");
+        one.label = "Acme\u{1b}[31m Slack".to_owned();
+        one.sources = vec![GrantedSource {
+            streams: ["messages", "users", "channels", "files"].map(str::to_owned).to_vec(),
+            stream_count: 14,
+            ..GrantedSource::default()
+        }];
+        edit(&mut one);
+        let now = at("2026-11-28T10:00:00Z");
+        let cache = Cache::open(std::path::Path::new("/nowhere/pdpp")).unwrap();
+        let verdicts = [check::from_index(&one, now)];
+        let credentials = [one];
+        let shown = Shown { cache: &cache, credentials: &credentials, verdicts: &verdicts, now };
+        (shown.to_text(80), shown.to_json())
+    }
+
+    #[test]
+    fn a_grant_is_shown_in_80_columns_and_escaped() {
+        let (said, json) = shown(|one| one.grant_expires_at = Some(at("2027-01-01T00:00:00Z")));
+        assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+        let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in ["Acme\\u{1b}[31m", "https://provider.", "14 streams:", "(in 33", "private file"] {
+            assert!(joined.contains(part), "{part} in {said}");
+        }
+        assert!(!said.contains('\u{1b}') && said.ends_with("pdpp status --check"));
+        let one = &json["credentials"][0];
+        assert_eq!((&one["state"], &one["ends_soon"]), (&json!("not_checked"), &json!(false)));
+        assert_eq!((&one["grant_id"], one["stream_count"].to_string()), (&json!("grt_1"), "14".to_owned()));
+    }
+
+    #[test]
+    fn an_end_is_warned_of_and_an_expired_grant_said_with_the_command() {
+        let (said, json) = shown(|one| one.grant_expires_at = Some(at("2026-12-01T10:30:00Z")));
+        assert!(said.contains("it ends 2026-12-01 10:30 UTC (in 3 days)"), "{said}");
+        assert!(said.contains("next: pdpp connect https://provider.example/me --renew"), "{said}");
+        assert_eq!(json["credentials"][0]["ends_soon"], true);
+        let (said, json) = shown(|one| one.grant_expires_at = Some(at("2026-11-01T10:30:00Z")));
+        assert!(said.contains("it ended 2026-11-01 10:30 UTC") && said.contains("--renew"), "{said}");
+        assert_eq!(json["credentials"][0]["code"], "grant_expired");
+    }
+}
