@@ -103,7 +103,10 @@ fn param_of(refusal: &Refusal, read: &Read) -> Option<String> {
     let is_mode = refusal.status == 404 && searched_mode(read).is_some();
     let is_cursor =
         matches!(refusal.code.as_str(), "invalid_cursor" | "cursor_expired") || refusal.status == 410;
-    let name = if is_mode { "mode" } else { Some("cursor").filter(|_| is_cursor)? };
+    // A bookmark is a cursor of the provider's too.
+    let is_bookmark = read.query.iter().any(|(name, _)| name == "changes_since");
+    let cursor = if is_bookmark { "changes_since" } else { "cursor" };
+    let name = if is_mode { "mode" } else { Some(cursor).filter(|_| is_cursor)? };
     Some(name.to_owned())
 }
 
@@ -260,6 +263,11 @@ mod tests {
         assert_eq!(refused_with(400, "invalid_cursor", &read).detail("param"), Some(&json!("cursor")));
         let error = refused_with(404, "retrieval_mode_not_supported", &Read::of(["search", "semantic"]));
         assert_eq!(error.detail("param"), Some(&json!("mode")));
+        let bookmark = Read::of(["streams", "tx", "records"]).with("changes_since", "x");
+        assert_eq!(
+            refused_with(400, "invalid_cursor", &bookmark).detail("param"),
+            Some(&json!("changes_since"))
+        );
         assert!(error.next().contains("leave mode out"), "{}", error.next());
     }
 }

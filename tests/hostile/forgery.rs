@@ -7,13 +7,12 @@ use std::sync::Arc;
 use pdpp::mcp::ToolAnswer;
 use pdpp::provider::http::{Http, Limits};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Map, Value, json};
 
 use super::provider::{Asked, Provider, Reply};
 use super::reader::{self, structured};
 use super::store::{Paging, Store, record};
-use super::{BOUNDS, call, core_at, made, runtime};
+use super::{BOUNDS, call, cases, core_at, made, runtime};
 
 /// Words that begin a line of ours which a reader acts upon.
 const KEYWORDS: [&str; 6] = ["next", "more", "previous", "error", "match", "count"];
@@ -175,12 +174,7 @@ fn r4_9_nothing_hostile_forges_a_line() {
     let provider = runtime.block_on(Provider::start());
     let http = Http::new(Limits::default());
     let honest = runtime.block_on(all(&provider, &http, harmless()));
-    TestRunner::new(Config {
-        cases: 128,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(7),
-        ..Config::default()
-    })
+    cases(128)
     .run(&hostile(), |hostile| {
         let answers = runtime.block_on(all(&provider, &http, hostile));
         for ((tool, _), (honest, answer)) in CALLS.iter().zip(honest.iter().zip(&answers)) {
@@ -219,12 +213,7 @@ fn r4_9_structured_output_is_the_data() {
     let runtime = runtime();
     let provider = runtime.block_on(Provider::start());
     let http = Http::new(Limits::default());
-    TestRunner::new(Config {
-        cases: 64,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(7),
-        ..Config::default()
-    })
+    cases(64)
     .run(&(made::hostile_text(), made::hostile_text(), made::id()), |(key, value, id)| {
         let record =
             record("notes", "cin_a", &id, &json!({key.clone(): value.clone(), "n": [value, {key: 1}]}));
@@ -244,14 +233,13 @@ fn r4_9_structured_output_is_the_data() {
 }
 
 #[test]
-#[ignore = "random cases still find open faults; `cargo test hostile -- --ignored` runs it"]
 fn r4_9_hostile_refusals_are_bounded_and_on_their_lines() {
     let runtime = runtime();
     let provider = runtime.block_on(Provider::start());
     let http = Http::new(Limits::default());
     let strategy =
         (hostile(), 1usize..200, prop::sample::select(vec![400u16, 401, 403, 404, 409, 410, 422, 429, 500]));
-    TestRunner::new(Config { cases: 64, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..Config::default() })
+    cases(64)
         .run(&strategy, |(hostile, times, status)| {
             let long = |text: &str| text.repeat(times);
             let connections = (0..40).map(|n| {
