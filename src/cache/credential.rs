@@ -9,6 +9,7 @@ use url::Url;
 
 use super::secret::AccessToken;
 use super::store::StoreKind;
+use crate::provider::approve::wanted::Wanted;
 use crate::provider::http::Http;
 use crate::provider::rs::{ForeignQueryBase, ResourceServer};
 use crate::provider::url::ProviderUrl;
@@ -206,6 +207,9 @@ pub struct Credential {
     /// Whether a refresh token lies beside the access token.
     #[serde(default)]
     pub refreshable: bool,
+    /// What was asked for, so that the same can be asked for again.
+    #[serde(default)]
+    pub asked: Option<Wanted>,
 }
 
 impl Credential {
@@ -320,6 +324,7 @@ pub(crate) mod tests {
             grant_expires_at: None,
             token_expires_at: None,
             refreshable: false,
+            asked: None,
         }
     }
 

@@ -14,6 +14,7 @@
 pub mod credential;
 pub mod index;
 pub mod owner;
+pub mod probe;
 pub mod secret;
 pub mod select;
 pub mod store;

@@ -2,11 +2,13 @@
 //! text) and one `run`. No HTTP, JSON-RPC or file access of its own.
 #![allow(missing_docs, clippy::doc_markdown, reason = "doc comments here are help texts")]
 
+pub mod browser;
 pub mod completions;
 pub mod connect;
 pub mod demo;
 pub mod man;
 pub mod mcp;
+pub mod narrow;
 pub mod sandbox;
 
 use clap::{Parser, Subcommand};

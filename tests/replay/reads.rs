@@ -67,6 +67,7 @@ pub fn connect(env: &TestEnv, provider: &Provider, placeholder: &str) {
         grant_expires_at: None,
         token_expires_at: None,
         refreshable: false,
+        asked: None,
     };
     let secrets =
         Secrets { access_token: AccessToken::new(token(placeholder)).unwrap(), refresh_token: None };
