@@ -211,6 +211,7 @@ impl Provider {
     }
 }
 
+#[allow(clippy::too_many_lines, reason = "a path an arm")]
 async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let at = Instant::now();
     let (parts, body) = request.into_parts();
@@ -289,31 +290,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
             reply(200, &edited(begun, switches.device))
         }
         path if path.starts_with("/authorize?") => send_back(path, &switches, urls),
-        "/token" if !known => flat(401, "invalid_client"),
-        "/token" if body["device_code"] == DEVICE_CODE => device_poll(&shared, &switches),
-        "/token" if body["code"] == CODE => {
-            let begun = shared
-                .seen
-                .lock()
-                .unwrap()
-                .iter()
-                .rev()
-                .find(|seen| seen.path.starts_with("/authorize?"))
-                .cloned();
-            let asked = query(&begun.unwrap().path);
-            let verifier = body["code_verifier"].as_str().unwrap_or_default();
-            let digest = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
-            let fits = base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, digest)
-                == asked["code_challenge"];
-            if !fits
-                || body["redirect_uri"] == json!(null)
-                || body["redirect_uri"] != json!(asked["redirect_uri"])
-            {
-                return flat(400, "invalid_grant");
-            }
-            poll(Poll::Approved, &switches, urls)
-        }
-        "/token" => flat(400, "invalid_grant"),
+        "/token" => token(&body, known, &shared, &switches),
         "/par" if known => reply(201, &json!({"request_uri": "urn:made-up:1", "expires_in": 300})),
         "/agent-connect" if switches.par_only && body["request_uri"].is_null() => {
             refuse(400, "invalid_request", "request_uri is required for this provider")
@@ -349,6 +326,29 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
 fn query(path: &str) -> std::collections::BTreeMap<String, String> {
     let (_, query) = path.split_once('?').unwrap_or_default();
     url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
+/// The token endpoint.
+fn token(body: &Value, known: bool, shared: &Shared, switches: &Switches) -> Response {
+    if !known {
+        return flat(401, "invalid_client");
+    }
+    if body["device_code"] == DEVICE_CODE {
+        return device_poll(shared, switches);
+    }
+    if body["code"] != CODE {
+        return flat(400, "invalid_grant");
+    }
+    let seen = shared.seen.lock().unwrap().clone();
+    let begun = seen.iter().rev().find(|seen| seen.path.starts_with("/authorize?")).unwrap();
+    let asked = query(&begun.path);
+    let verifier = body["code_verifier"].as_str().unwrap_or_default();
+    let digest = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
+    let challenge = base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, digest);
+    if challenge != asked["code_challenge"] || body["redirect_uri"] != json!(asked["redirect_uri"]) {
+        return flat(400, "invalid_grant");
+    }
+    poll(Poll::Approved, switches, &shared.urls)
 }
 
 /// The owner approved at once: the browser goes back.
