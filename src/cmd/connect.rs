@@ -174,8 +174,7 @@ fn renewal(all: &[Credential], provider: Option<&ProviderUrl>, grant: Option<&st
         }
         [one] => {
             let wanted = one.asked.clone().unwrap_or_else(|| of_before(one));
-            let expires = wanted.expires.filter(|end| *end > Timestamp::now());
-            let wanted = Wanted { expires, ..wanted };
+            let wanted = Wanted { expires: again(wanted.expires, one.issued_at, Timestamp::now()), ..wanted };
             Ok(Plan { provider: one.provider.clone(), wanted, replaces: Some(one.clone()) })
         }
         _ => {
@@ -188,6 +187,13 @@ fn renewal(all: &[Credential], provider: Option<&ProviderUrl>, grant: Option<&st
             Err(Error::new(Kind::Usage, "several_credentials", said).hint("Name one of them, as listed"))
         }
     }
+}
+
+/// When a grant that was to last from `issued` to `end` may end if it begins `now`: after as long a time.
+fn again(end: Option<Timestamp>, issued: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    let lasts = end?.duration_since(issued?);
+    let end = now.checked_add(lasts).ok()?;
+    Timestamp::from_second(end.as_second()).ok().filter(|end| *end > now)
 }
 
 /// What a grant was asked for that was stored without saying so: its source, if it has one.
@@ -635,6 +641,14 @@ mod tests {
         };
         edit(&mut connected);
         connected
+    }
+
+    #[test]
+    fn a_renewed_grant_may_last_as_long_as_the_one_before() {
+        let at = |second| Timestamp::from_second(second).ok();
+        assert_eq!(again(at(100), at(40), at(1_000).unwrap()), at(1_060));
+        assert_eq!(again(at(100), None, at(1_000).unwrap()), None, "the owner picks");
+        assert_eq!(again(at(40), at(100), at(1_000).unwrap()), None);
     }
 
     #[test]

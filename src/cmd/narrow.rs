@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use url::Url;
 
 use crate::error::{Error, Kind, Result};
@@ -165,7 +165,9 @@ fn end(text: &str, now: Timestamp) -> Result<Timestamp> {
     };
     let span = || {
         let count: i64 = text[..text.len() - 1].parse().ok().filter(|count| *count > 0)?;
-        now.checked_add(SignedDuration::from_secs(count.checked_mul(unit?)?)).ok()
+        // Whole seconds: a person reads it.
+        let second = now.as_second().checked_add(count.checked_mul(unit?)?)?;
+        Timestamp::from_second(second).ok()
     };
     let end = match unit.and_then(|_| span()) {
         Some(end) => end,
