@@ -13,6 +13,7 @@ use crate::cache::credential::{Credential, GrantedSource, Renewal, Secrets, Toke
 use crate::cache::index::RegisteredClient;
 use crate::cache::select::Selection;
 use crate::cache::store::StoreKind;
+use crate::cache::store::choice::StoreChoice;
 use crate::cache::{Cache, Stored, new_credential_id};
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::agent_connect::Attempt;
@@ -48,6 +49,11 @@ pub struct Args {
     /// Ask for this configured instance of the source (repeatable)
     #[arg(long, value_name = "ID", requires = "source")]
     instance: Vec<String>,
+
+    /// Where to keep the token: in the keyring, in a file that only you can read, or in the keyring where
+    /// there is one; remembered [default: what was said before, else auto]
+    #[arg(long, value_enum, value_name = "STORE", hide_possible_values = true)]
+    store: Option<StoreChoice>,
 
     /// Print the result, or the failure, as one JSON object
     #[arg(long)]
@@ -100,7 +106,11 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
     let source = args.source.as_deref().map(|id| source_request(id, &args.instance)).transpose()?;
     let cache = global.cache()?;
     // A cache that cannot be used is better known before the owner is asked.
-    cache.credentials()?;
+    let store = cache.choose_store(args.store)?;
+    if let Some(note) = &store.note {
+        ui.note(note);
+    }
+    cache.check_writable(store.kind)?;
 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -110,7 +120,9 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         tokio::select! {
             granted = get_grant(&provider, source.as_ref(), &cache, args.no_browser, ui) => {
                 // Nothing is awaited from here on: either all of it is stored, or it was interrupted before.
-                granted?.keep(&cache)
+                let connected = granted?.keep(&cache, store.kind)?;
+                args.store.map_or(Ok(()), |choice| cache.remember_store(choice))?;
+                Ok(connected)
             }
             stopped = tokio::signal::ctrl_c() => Err(interrupted(&provider, stopped)),
         }
@@ -233,12 +245,12 @@ struct Connected {
 }
 
 impl Granted {
-    fn keep(self, cache: &Cache) -> Result<Connected> {
+    fn keep(self, cache: &Cache, store: StoreKind) -> Result<Connected> {
         let Self { discovery, client, response, proof } = self;
         let issuer = discovery.authorization_server.issuer.as_str().to_owned();
         let credential = Credential {
             id: new_credential_id()?,
-            store: StoreKind::File,
+            store,
             parts: 1,
             provider: discovery.provider,
             grant_id: proof.grant_id,
@@ -341,8 +353,17 @@ impl Connected {
         if one.is_expired(self.now) {
             said.push_str("By this machine's clock that is over already: check the clock.\n");
         }
-        let dir = self.cache.dir().join("secrets");
-        let _ = writeln!(said, "The token is kept in a file that only you can read, below {}", dir.display());
+        match one.store {
+            StoreKind::Keyring => said.push_str("The token is kept in the keyring.\n"),
+            StoreKind::File => {
+                let dir = self.cache.dir().join("secrets");
+                let _ = writeln!(
+                    said,
+                    "The token is kept in a file that only you can read, below {}",
+                    dir.display()
+                );
+            }
+        }
         said.push_str("\nNext:\n  pdpp mcp inspect   what the tools cost a model's context\n");
         let _ = write!(said, "  {:<18} offer it to an MCP host on stdio", self.serve());
         if self.ambiguous {

@@ -84,6 +84,7 @@ struct Shown<'a> {
 /// Where a secret lives, in a word or two.
 pub const fn store_word(store: StoreKind) -> &'static str {
     match store {
+        StoreKind::Keyring => "keyring",
         StoreKind::File => "private file",
     }
 }

@@ -334,7 +334,10 @@ fn r4_8_thousands_of_groups() {
                     let page = structured["data"]["groups"].as_array().unwrap();
                     assert!(!page.is_empty(), "the next groups are shown");
                     left -= page.len();
-                    assert_eq!(structured.get("groups_not_shown").map_or(0, |n| n.as_u64().unwrap()), left as u64);
+                    assert_eq!(
+                        structured.get("groups_not_shown").map_or(0, |n| n.as_u64().unwrap()),
+                        left as u64
+                    );
                     assert!(answer.text.contains("other_count=7"));
                     for group in page {
                         let line = format!(": {}", group["count"]);

@@ -95,7 +95,12 @@ fn check_groups(arguments: &Arguments) -> Result<(), ToolError> {
                 ("group_by_time", Some(field)),
                 ("granularity", month()),
             ]);
-            return Err(arguments.lacks(name, "group_by_time", "the time field that makes periods", &corrected));
+            return Err(arguments.lacks(
+                name,
+                "group_by_time",
+                "the time field that makes periods",
+                &corrected,
+            ));
         }
     }
     Ok(())
@@ -204,7 +209,8 @@ fn prune(stream: &str, body: &mut Map<String, Value>, rest: Option<&Rest>, bound
     let parts = body.len();
     body.retain(|key, value| documented.contains(&key.as_str()) && json_len(value) <= 100);
     let parts = parts - body.len();
-    let warning = json!({"code": "envelope_cut", "message": format!("{parts} other parts are too long to show")});
+    let warning =
+        json!({"code": "envelope_cut", "message": format!("{parts} other parts are too long to show")});
     body.insert("meta".into(), json!({"warnings": [warning]}));
 }
 
@@ -286,7 +292,8 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
             out.push('\n');
         }
         if let Some(rest) = rest {
-            let _ = writeln!(out, "{} did not fit: the next call shows them", counted(rest.groups, "more group"));
+            let _ =
+                writeln!(out, "{} did not fit: the next call shows them", counted(rest.groups, "more group"));
         }
     }
     for key in ["filtered_record_count", "approximate"] {

@@ -149,7 +149,8 @@ async fn with_near_streams(core: &Core, error: ToolError, stream: &str) -> ToolE
 /// The names of all granted streams; none where the schema cannot be read.
 async fn granted_streams(core: &Core) -> Vec<String> {
     let body = super::schema::compact(core.source(), None, None).await.unwrap_or_default();
-    let list = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let list =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let connectors = list(&Value::Object(body), "connectors");
     let rows = connectors.iter().flat_map(|connector| list(connector, "streams"));
     let mut names = rows.filter_map(|row| Some(row.get("name")?.as_str()?.to_owned())).collect::<Vec<_>>();
@@ -172,7 +173,8 @@ fn near(meant: &str, names: &[String]) -> Vec<String> {
         .filter_map(|name| {
             let known = of(name);
             let distance = edits(&wanted, &known);
-            let is_part = wanted.len() > 2 && known.len() > 2 && (known.contains(&wanted) || wanted.contains(&known));
+            let is_part =
+                wanted.len() > 2 && known.len() > 2 && (known.contains(&wanted) || wanted.contains(&known));
             (is_part || distance <= (wanted.chars().count() / 3).max(1)).then_some((distance, name))
         })
         .collect::<Vec<_>>();

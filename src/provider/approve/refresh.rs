@@ -119,7 +119,12 @@ fn form(request: &RefreshRequest<'_>) -> SecretString {
 fn is_before_the_request(error: &HttpError, http: &Http) -> bool {
     let limits = http.limits();
     match error {
-        HttpError::Unreachable { .. } | HttpError::Tls { .. } | HttpError::Setup(_) => true,
+        HttpError::UnknownHost { .. }
+        | HttpError::Proxy { .. }
+        | HttpError::Unreachable { .. }
+        | HttpError::Tls { .. }
+        | HttpError::CaFile { .. }
+        | HttpError::Setup(_) => true,
         HttpError::TimedOut { after, .. } => *after == limits.connect && limits.connect < limits.total,
         HttpError::Redirected { .. } => true,
         HttpError::TooLarge { .. } | HttpError::Broken { .. } => false,
