@@ -239,19 +239,46 @@ fn write_bytes(to: &Mutex<Box<dyn Write + Send>>, bytes: &[u8]) -> std::io::Resu
 /// Longest text of one cell, in bytes: a label of a provider's may be endless.
 const MAX_CELL: usize = 200;
 
+/// A column of a [`table`].
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    title: &'static str,
+    is_whole: bool,
+    is_number: bool,
+}
+
+impl Column {
+    /// Text that may take several lines.
+    pub const fn text(title: &'static str) -> Self {
+        Self { title, is_whole: false, is_number: false }
+    }
+
+    /// Short text that is never broken.
+    pub const fn whole(title: &'static str) -> Self {
+        Self { title, is_whole: true, is_number: false }
+    }
+
+    /// A number.
+    pub const fn number(title: &'static str) -> Self {
+        Self { title, is_whole: true, is_number: true }
+    }
+}
+
 /// A table of `width` columns at most, each cell on as many lines as it takes. What others wrote is escaped.
-/// The columns of the numbers in `right` are aligned so.
-pub fn table<const N: usize>(width: u16, header: [&str; N], rows: &[[String; N]], right: &[usize]) -> String {
-    use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+pub fn table<const N: usize>(width: u16, columns: [Column; N], rows: &[[String; N]]) -> String {
+    use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    table.set_header(header);
+    table.set_header(columns.map(|column| column.title));
     for row in rows {
         table.add_row(row.each_ref().map(|cell| text::one_line(text::prefix(cell, MAX_CELL)).into_owned()));
     }
-    for (number, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, if number + 1 == N { 0 } else { 2 }));
-        if right.contains(&number) {
+    for (column, wanted) in table.column_iter_mut().zip(columns) {
+        column.set_padding((0, 2));
+        if wanted.is_whole {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+        if wanted.is_number {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -275,7 +302,7 @@ mod tests {
     fn a_table_fits_and_is_escaped() {
         let long = "word ".repeat(30) + &"x".repeat(90);
         let rows = [["a\u{1b}[2J\nb".to_owned(), long, "1".to_owned()], ["".into(), "c".into(), "22".into()]];
-        let said = table(80, ["Name", "What", "Count"], &rows, &[2]);
+        let said = table(80, [Column::text("Name"), Column::text("What"), Column::number("Count")], &rows);
         assert!(said.lines().all(|line| line.chars().count() <= 80 && !line.ends_with(' ')), "{said}");
         assert!(said.contains("a\\u{1b}[2J\\nb") && !said.contains('\u{1b}'), "{said}");
         assert!(said.lines().last().is_some_and(|line| line.ends_with("   22")), "{said}");

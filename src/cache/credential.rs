@@ -266,14 +266,9 @@ impl Credential {
         }
     }
 
-    /// When the grant ends: a token's earlier end counts only where no other token can be had for it.
-    pub fn grant_end(&self) -> Option<Timestamp> {
-        if self.refreshable { self.grant_expires_at } else { self.expires_at() }
-    }
-
     /// Its end, if that is ahead of `now` and worth a warning.
     pub fn ends_soon(&self, now: Timestamp) -> Option<Timestamp> {
-        self.grant_end().filter(|end| crate::until::is_soon(*end, now))
+        self.expires_at().filter(|end| crate::until::is_soon(*end, now))
     }
 
     /// Whether it is of no use any more at `now`.
@@ -451,9 +446,6 @@ pub(crate) mod tests {
         one.token_expires_at = Some(at(50));
         assert_eq!(one.expires_at(), Some(at(50)));
         assert_eq!((one.ends_soon(at(0)), one.ends_soon(at(50))), (Some(at(50)), None));
-        // A token that is refreshed by itself is nothing to warn of.
-        one.refreshable = true;
-        assert_eq!(one.ends_soon(at(0)), Some(at(100)));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Taking a credential off this machine.
 
+use secrecy::SecretString;
+
 use super::credential::Credential;
 use super::index::Index;
 use super::store::StoreError;
@@ -43,6 +45,15 @@ impl Cache {
         }?;
         FileStore::new(&self.dir).delete_all().map_err(|error| self.store_failed(error, None))?;
         Ok(removed)
+    }
+
+    /// The refresh token of `credential` as it is now, to have it revoked. Blocks.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn refresh_token(&self, credential: &Credential) -> Result<Option<SecretString>> {
+        let Some(current) = self.current(credential)? else { return Ok(None) };
+        Ok(self.read_secrets(&current)?.and_then(|secrets| secrets.refresh_token))
     }
 
     fn take_out(&self, take: impl FnOnce(&mut Index) -> Vec<Credential>) -> Result<Removed> {

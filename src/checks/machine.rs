@@ -7,6 +7,8 @@ use super::Check;
 use crate::access_log::AccessLog;
 use crate::cache::Cache;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
+use crate::cache::store::StoreKind;
+use crate::cache::store::choice::StoreChoice;
 use crate::provider::http::Network;
 use crate::text::shell_word;
 
@@ -87,6 +89,23 @@ pub fn cache(cache: &Cache) -> Check {
         ),
         Ok(_) if dir.exists() => Check::ok("cache", format!("{} is yours alone", dir.display())),
         Ok(_) => Check::ok("cache", format!("nothing is kept yet (it would be in {})", dir.display())),
+    }
+}
+
+/// Whether secrets can be kept and read where they are to be. Waits for a keyring, bounded.
+pub fn secrets(cache: &Cache) -> Check {
+    let in_keyring = cache
+        .credentials()
+        .is_ok_and(|credentials| credentials.iter().any(|one| one.store == StoreKind::Keyring));
+    match cache.choose_store(in_keyring.then_some(StoreChoice::Keyring)) {
+        Ok(chosen) if chosen.kind == StoreKind::Keyring => {
+            Check::ok("tokens", "the keyring takes and gives them")
+        }
+        Ok(chosen) => Check::ok(
+            "tokens",
+            chosen.note.unwrap_or_else(|| "they are kept in private files, as was chosen".to_owned()),
+        ),
+        Err(error) => Check::failed("tokens", &error),
     }
 }
 

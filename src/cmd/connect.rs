@@ -105,6 +105,7 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
     })?;
     let source = args.source.as_deref().map(|id| source_request(id, &args.instance)).transpose()?;
     let cache = global.cache()?;
+    let http = global.http(LIMITS)?;
     // A cache that cannot be used is better known before the owner is asked.
     let store = cache.choose_store(args.store)?;
     if let Some(note) = &store.note {
@@ -118,7 +119,7 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         .map_err(|error| Error::failed("runtime_failed", "Could not start").because(error))?;
     runtime.block_on(async {
         tokio::select! {
-            granted = get_grant(&provider, source.as_ref(), &cache, args.no_browser, ui) => {
+            granted = get_grant(&provider, source.as_ref(), &cache, http, args.no_browser, ui) => {
                 // Nothing is awaited from here on: either all of it is stored, or it was interrupted before.
                 let connected = granted?.keep(&cache, store.kind)?;
                 args.store.map_or(Ok(()), |choice| cache.remember_store(choice))?;
@@ -159,10 +160,10 @@ async fn get_grant(
     provider: &ProviderUrl,
     source: Option<&SourceRequest>,
     cache: &Cache,
+    http: Http,
     no_browser: bool,
     ui: &Ui,
 ) -> Result<Granted> {
-    let http = Http::new(LIMITS);
     let discovery = discover(&http, provider).await.map_err(|error| error.told(provider))?;
     let remembered = cache.client_id(discovery.authorization_server.issuer.as_str())?;
     let (attempt, client) =

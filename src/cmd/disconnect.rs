@@ -7,8 +7,8 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
 use super::Global;
-use crate::cache::Cache;
 use crate::cache::credential::{Credential, TokenKind};
+use crate::cache::{Cache, Removed};
 use crate::error::{Error, Kind, Result};
 use crate::mcp::stdio::block_on;
 use crate::provider::approve::revoke::{Revoked, revoke};
@@ -79,10 +79,10 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         let ended = block_on(end_all(&cache, &http, &chosen))?;
         drop(progress);
         if args.all && args.which.is_empty() {
-            cache.remove_all()?;
+            still_there(&cache.remove_all()?, ui);
         } else {
             for credential in &chosen {
-                cache.remove(credential)?;
+                still_there(&cache.remove(credential)?, ui);
             }
         }
         if args.json {
@@ -94,6 +94,14 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         }
         Ok(0)
     })
+}
+
+fn still_there(removed: &Removed, ui: &Ui) {
+    if let Some(why) = &removed.left {
+        ui.warn(&format!(
+            "a token could not be deleted yet ({why}); nothing uses it any more, and the next change of the cache deletes it"
+        ));
+    }
 }
 
 fn choose(credentials: &[Credential], args: &Args, can_ask: bool, ui: &Ui) -> Result<Vec<Credential>> {
@@ -214,7 +222,11 @@ async fn end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revo
         let because: String = error.causes().map(|cause| format!(": {cause}")).collect();
         (error.code().to_owned(), format!("{}{because}", error.message()))
     })?;
-    let ended = revoke(http, credential, &bearer, None).await;
+    // After it: asking for the bearer may have replaced it. Without it the access token still says which grant.
+    let (cache, current) = (cache.clone(), credential.clone());
+    let refresh_token = tokio::task::spawn_blocking(move || cache.refresh_token(&current)).await;
+    let refresh_token = refresh_token.ok().and_then(Result::ok).flatten();
+    let ended = revoke(http, credential, &bearer, refresh_token.as_ref()).await;
     ended.map_err(|error| (error.code().to_owned(), error.to_string()))
 }
 

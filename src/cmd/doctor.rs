@@ -64,7 +64,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 }
 
 async fn all(cache: &Cache, http: &Http, more: &[ProviderUrl]) -> Vec<Check> {
-    let mut checks = vec![machine::program(), machine::environment(), machine::cache(cache)];
+    let mut checks =
+        vec![machine::program(), machine::environment(), machine::cache(cache), machine::secrets(cache)];
     checks.extend(machine::authorities(http.network()));
     let credentials = cache.credentials().unwrap_or_default();
     let mut providers: Vec<ProviderUrl> = Vec::new();

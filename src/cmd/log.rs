@@ -10,7 +10,7 @@ use super::Global;
 use crate::access_log::{AccessLog, Entries, Entry};
 use crate::error::{Error, Kind, Result};
 use crate::text;
-use crate::ui::{Ui, table};
+use crate::ui::{Column, Ui, table};
 
 /// Show what agents read through this machine
 ///
@@ -140,8 +140,6 @@ fn to_text(found: &Entries, limit: usize, width: u16) -> String {
                 let providers: Vec<_> = entry.grants.iter().map(|grant| grant.provider.as_str()).collect();
                 from = format!("{from} {}", providers.join(" ")).trim().to_owned();
             }
-            let outcome =
-                if entry.outcome == "ok" { format!("ok, {} ms", entry.ms) } else { entry.outcome.clone() };
             [
                 entry.time.strftime("%m-%d %H:%M:%S").to_string(),
                 entry.host.as_ref().map_or_else(
@@ -152,13 +150,20 @@ fn to_text(found: &Entries, limit: usize, width: u16) -> String {
                 from,
                 entry.rows.to_string(),
                 entry.bytes.to_string(),
-                outcome,
+                entry.outcome.clone(),
             ]
         })
         .collect();
-    let from = if one_provider { "Streams" } else { "Streams, from" };
-    let header = ["Time (UTC)", "Program", "Tool", from, "Rows", "Bytes", "Outcome"];
-    said.push_str(&table(width, header, &rows, &[4, 5]));
+    let columns = [
+        Column::whole("Time (UTC)"),
+        Column::text("Program"),
+        Column::whole("Tool"),
+        Column::text(if one_provider { "Streams" } else { "Streams, from" }),
+        Column::number("Rows"),
+        Column::number("Bytes"),
+        Column::text("Outcome"),
+    ];
+    said.push_str(&table(width, columns, &rows));
     let older = found.entries.len() - shown.len();
     if older > 0 {
         said.push_str(&format!("\n\n{older} older ones: --limit {}", found.entries.len()));

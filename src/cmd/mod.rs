@@ -16,7 +16,7 @@ pub mod status;
 use clap::builder::{StringValueParser, TypedValueParser as _};
 use clap::{Parser, Subcommand};
 
-use crate::cache::Cache;
+use crate::cache::{Cache, refresh};
 use crate::error::{Error, Kind, Result};
 use crate::provider::http::{Http, Limits, Network};
 use crate::ui::Ui;
@@ -100,12 +100,13 @@ impl Global {
     /// The credential cache that these options name. Touches nothing yet.
     ///
     /// # Errors
-    /// If there is no place to keep credentials.
+    /// If there is no place to keep credentials; `proxy_invalid`.
     pub fn cache(&self) -> Result<Cache> {
-        match &self.cache_dir {
-            Some(dir) => Cache::open(dir),
-            None => Cache::open(&Cache::default_dir()?),
-        }
+        let cache = match &self.cache_dir {
+            Some(dir) => Cache::open(dir)?,
+            None => Cache::open(&Cache::default_dir()?)?,
+        };
+        Ok(cache.with_http(self.http(refresh::LIMITS)?))
     }
 
     /// The way out to providers that these options describe. Reads nothing yet.

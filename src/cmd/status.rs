@@ -4,14 +4,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Global;
-use crate::cache::Cache;
 use crate::cache::credential::{Credential, TokenKind};
 use crate::cache::store::StoreKind;
+use crate::cache::{Cache, Moved};
 use crate::checks::credential::{self as check, State, Verdict};
 use crate::error::{Error, Kind, Result};
 use crate::mcp::stdio::block_on;
 use crate::text;
-use crate::ui::{Ui, table};
+use crate::ui::{Column, Ui, table};
 use crate::until;
 
 /// Show what is connected, until when, and whether it works
@@ -24,6 +24,10 @@ pub struct Args {
     #[arg(long)]
     pub check: bool,
 
+    /// First move every token there: into the keyring, or into private files. New ones follow
+    #[arg(long, value_enum, value_name = "STORE")]
+    pub move_to: Option<StoreKind>,
+
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -33,6 +37,7 @@ const AFTER_HELP: &str = "\
 Examples:
   pdpp status
   pdpp status --check --json
+  pdpp status --move-to file
 
 Ends with 78 if nothing is connected, with 1 if a grant was found not to work.";
 
@@ -43,6 +48,9 @@ Ends with 78 if nothing is connected, with 1 if a grant was found not to work.";
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     super::told(args.json, ui, || {
         let cache = global.cache()?;
+        if let Some(store) = args.move_to {
+            ui.note(&moved(&cache.move_to(store)?));
+        }
         let credentials = cache.credentials()?;
         let now = Timestamp::now();
         let verdicts = if args.check {
@@ -67,6 +75,25 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
             () => 0,
         })
     })
+}
+
+fn moved(moved: &Moved) -> String {
+    let count = moved.moved.len();
+    let mut said = format!(
+        "{count} token{} moved into the {}, {} there already; new ones go there too.",
+        if count == 1 { "" } else { "s" },
+        store_word(moved.to),
+        moved.already,
+    );
+    for one in &moved.missing {
+        said.push_str(&format!(
+            "\nThe token of {} ({}) is in no store: {}",
+            text::one_line(&one.label),
+            one.provider,
+            check::renew(one)
+        ));
+    }
+    said
 }
 
 fn not_connected() -> Error {
@@ -114,36 +141,41 @@ fn granted(one: &Credential) -> String {
 }
 
 impl Shown<'_> {
-    fn until(&self, one: &Credential) -> String {
-        match one.grant_end() {
-            None => "no end".to_owned(),
-            Some(end) => {
-                let day = end.strftime("%Y-%m-%d").to_string();
-                until::left(end, self.now)
-                    .map_or_else(|| format!("{day} (over)"), |left| format!("{day} ({left})"))
-            }
-        }
-    }
-
     fn to_text(&self, width: u16) -> String {
-        let rows: Vec<[String; 6]> = self
+        let first = self.credentials.first().map(|one| &one.provider);
+        // A column of the same address again and again would leave no room for the rest.
+        let one_provider = self.credentials.iter().all(|one| Some(&one.provider) == first);
+        let rows: Vec<[String; 5]> = self
             .credentials
             .iter()
             .zip(self.verdicts)
             .map(|(one, verdict)| {
-                let kind = if one.token_kind == TokenKind::McpPackage { " (package)" } else { "" };
-                [
-                    format!("{}{kind}", one.label),
-                    one.provider.to_string(),
-                    granted(one),
-                    self.until(one),
-                    store_word(one.store).to_owned(),
-                    verdict.state.word().to_owned(),
-                ]
+                let mut name = one.label.clone();
+                if !one_provider {
+                    // The scheme says little: it is https, but for this machine.
+                    name = format!("{name} ({})", one.provider.as_str().trim_start_matches("https://"));
+                }
+                if one.token_kind == TokenKind::McpPackage {
+                    name.push_str(" (package)");
+                }
+                let until = one
+                    .expires_at()
+                    .map_or_else(|| "no end".to_owned(), |end| end.strftime("%Y-%m-%d").to_string());
+                [name, granted(one), until, one.store.name().to_owned(), verdict.state.word().to_owned()]
             })
             .collect();
-        let mut said =
-            table(width, ["Name", "Provider", "Granted", "Until", "Token in", "State"], &rows, &[]);
+        let mut said = String::new();
+        if one_provider && let Some(provider) = first {
+            said = format!("Connected to {provider}\n\n");
+        }
+        let columns = [
+            Column::text("Name"),
+            Column::text("Granted"),
+            Column::whole("Until"),
+            Column::whole("Token in"),
+            Column::whole("State"),
+        ];
+        said.push_str(&table(width, columns, &rows));
         for (one, verdict) in self.credentials.iter().zip(self.verdicts) {
             if let Some(about) = self.about(one, verdict) {
                 said.push_str(&about);
@@ -239,7 +271,9 @@ mod tests {
         let (said, json) = shown(|one| one.grant_expires_at = Some(at("2027-01-01T00:00:00Z")));
         assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
         let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        for part in ["Acme\\u{1b}[31m", "https://provider.", "14 streams:", "(in 33", "private file"] {
+        for part in
+            ["Acme\\u{1b}[31m Slack", "https://provider.example/me", "14 streams: ", "2027-01-01 file"]
+        {
             assert!(joined.contains(part), "{part} in {said}");
         }
         assert!(!said.contains('\u{1b}') && said.ends_with("pdpp status --check"));

@@ -168,9 +168,9 @@ impl Drop for Pending {
 
 impl<S: ReadSurface> ReadSurface for Recorded<S> {
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
-        let pending = self.begin(tool);
-        let call = self.surface.call(tool, arguments);
+        let (tool, call) = (tool.to_owned(), self.surface.call(tool, arguments));
         async move {
+            let pending = self.begin(&tool);
             let answer = NOTES.scope(Arc::clone(&pending.notes), call).await;
             name_streams(&answer, &mut pending.notes.lock().unwrap_or_else(PoisonError::into_inner));
             let ended = Ended {
@@ -185,9 +185,9 @@ impl<S: ReadSurface> ReadSurface for Recorded<S> {
     }
 
     fn read_resource(&self, uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
-        let pending = self.begin("resources/read");
         let read = self.surface.read_resource(uri);
         async move {
+            let pending = self.begin("resources/read");
             let contents = NOTES.scope(Arc::clone(&pending.notes), read).await;
             let (rows, bytes, outcome) = match &contents {
                 Ok(ResourceContents::Text { text, .. }) => (1, text.len(), "ok"),

@@ -119,9 +119,9 @@ fn form(request: &RefreshRequest<'_>) -> SecretString {
 fn is_before_the_request(error: &HttpError, http: &Http) -> bool {
     let limits = http.limits();
     match error {
-        HttpError::UnknownHost { .. }
+        HttpError::Unreachable { .. }
+        | HttpError::UnknownHost { .. }
         | HttpError::Proxy { .. }
-        | HttpError::Unreachable { .. }
         | HttpError::Tls { .. }
         | HttpError::CaFile { .. }
         | HttpError::Setup(_) => true,
