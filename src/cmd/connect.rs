@@ -12,6 +12,7 @@ use crate::cache::credential::{Credential, GrantedSource, Renewal, Secrets, Toke
 use crate::cache::index::RegisteredClient;
 use crate::cache::select::Selection;
 use crate::cache::store::StoreKind;
+use crate::cache::store::choice::StoreChoice;
 use crate::cache::{Cache, Stored, new_credential_id};
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::proof::{Proof, prove};
@@ -63,6 +64,11 @@ pub struct Args {
 
     #[command(flatten)]
     narrow: narrow::Narrow,
+
+    /// Where to keep the token: in the keyring, in a file that only you can read, or in the keyring where
+    /// there is one; remembered [default: what was said before, else auto]
+    #[arg(long, value_enum, value_name = "STORE", hide_possible_values = true)]
+    store: Option<StoreChoice>,
 
     /// Print the result, or the failure, as one JSON object
     #[arg(long)]
@@ -123,7 +129,11 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         provider => renewal(&cache.credentials()?, provider.as_ref(), args.grant.as_deref())?,
     };
     // A cache that cannot be used is better known before the owner is asked.
-    cache.check_writable(cache.store_kind())?;
+    let store = cache.choose_store(args.store)?;
+    if let Some(note) = &store.note {
+        ui.note(note);
+    }
+    cache.check_writable(store.kind)?;
 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -133,7 +143,9 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         tokio::select! {
             granted = get_grant(&plan, &cache, http, args, ui) => {
                 // Nothing is awaited from here on: either all of it is stored, or it was interrupted before.
-                granted?.keep(&cache, &plan, args.name.as_deref())
+                let connected = granted?.keep(&cache, &plan, store.kind, args.name.as_deref())?;
+                args.store.map_or(Ok(()), |choice| cache.remember_store(choice))?;
+                Ok(connected)
             }
             stopped = tokio::signal::ctrl_c() => Err(interrupted(&plan.provider, stopped)),
         }
@@ -441,7 +453,7 @@ struct Connected {
 }
 
 impl Granted {
-    fn keep(self, cache: &Cache, plan: &Plan, name: Option<&str>) -> Result<Connected> {
+    fn keep(self, cache: &Cache, plan: &Plan, store: StoreKind, name: Option<&str>) -> Result<Connected> {
         let Self { discovery, client, response, wanted, proof, kind } = self;
         let of_before = plan.replaces.as_ref().map(|old| old.label.clone());
         let label = name
@@ -451,7 +463,7 @@ impl Granted {
         let issuer = discovery.authorization_server.issuer.as_str().to_owned();
         let credential = Credential {
             id: new_credential_id()?,
-            store: StoreKind::File,
+            store,
             parts: 1,
             provider: discovery.provider,
             grant_id: proof.grant_id,
@@ -571,8 +583,17 @@ impl Connected {
         if one.is_expired(self.now) {
             said.push_str("By this machine's clock that is over already: check the clock.\n");
         }
-        let dir = self.cache.dir().join("secrets");
-        let _ = writeln!(said, "The token is kept in a file that only you can read, below {}", dir.display());
+        match one.store {
+            StoreKind::Keyring => said.push_str("The token is kept in the keyring.\n"),
+            StoreKind::File => {
+                let dir = self.cache.dir().join("secrets");
+                let _ = writeln!(
+                    said,
+                    "The token is kept in a file that only you can read, below {}",
+                    dir.display()
+                );
+            }
+        }
         if let Some(old) = &self.replaces {
             let _ = writeln!(
                 said,
