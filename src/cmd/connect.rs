@@ -227,8 +227,8 @@ struct Connected {
     stored: Stored,
     cache: Cache,
     now: Timestamp,
-    /// Whether `mcp serve` has to be told which grant to serve.
-    ambiguous: bool,
+    /// Whether `mcp serve` serves other grants beside it.
+    has_others: bool,
 }
 
 impl Granted {
@@ -259,10 +259,8 @@ impl Granted {
         };
         let stored = cache.store(credential.clone(), &secrets, client)?;
         let now = Timestamp::now();
-        let all = cache.credentials()?;
-        let ambiguous =
-            Selection::default().pick(&all, now).is_err_and(|error| error.code() == "several_credentials");
-        Ok(Connected { credential, stored, cache: cache.clone(), now, ambiguous })
+        let has_others = Selection::default().all(&cache.credentials()?, now).is_ok_and(|all| all.len() > 1);
+        Ok(Connected { credential, stored, cache: cache.clone(), now, has_others })
     }
 }
 
@@ -275,12 +273,7 @@ fn label(sources: &[GrantedSource], provider: Option<&str>) -> String {
 
 impl Connected {
     fn serve(&self) -> String {
-        let Credential { provider, grant_id, .. } = &self.credential;
         let mut command = "pdpp mcp serve".to_owned();
-        if self.ambiguous {
-            let _ = write!(command, " --provider {}", text::shell_word(provider.as_str()));
-            let _ = write!(command, " --grant {}", text::shell_word(grant_id.as_str()));
-        }
         // Said even if it came from the environment: hosts start servers without the shell's.
         let dir = self.cache.dir();
         if Cache::default_dir().map_or(true, |default| default != dir) {
@@ -338,8 +331,8 @@ impl Connected {
         let _ = writeln!(said, "The token is kept in a file that only you can read, below {}", dir.display());
         said.push_str("\nNext:\n  pdpp mcp inspect   what the tools cost a model's context\n");
         let _ = write!(said, "  {:<18} offer it to an MCP host on stdio", self.serve());
-        if self.ambiguous {
-            said.push_str("\nSeveral grants are on this machine, so that command names this one.");
+        if self.has_others {
+            said.push_str("\nIt serves every grant on this machine together; --provider and --grant narrow.");
         }
         said
     }
@@ -389,7 +382,7 @@ mod tests {
             stored: Stored::Added,
             cache: Cache::open(&Cache::default_dir().unwrap()).unwrap(),
             now: "2026-11-27T00:00:00Z".parse().unwrap(),
-            ambiguous: false,
+            has_others: false,
         };
         edit(&mut connected);
         connected
@@ -414,7 +407,7 @@ Next:
     fn what_is_out_of_the_ordinary_is_said() {
         let said = connected(|one| {
             one.stored = Stored::Replaced;
-            one.ambiguous = true;
+            one.has_others = true;
             one.now = "2026-11-29T00:00:00Z".parse().unwrap();
             one.credential.access_mode = Some("single_use".to_owned());
             one.credential.sources.clear();
@@ -425,7 +418,7 @@ Next:
             "(single-use access)",
             "this grant has no streams",
             "check the clock",
-            "pdpp mcp serve --provider https://a.example/me --grant g1",
+            "every grant on this machine together",
         ] {
             assert!(said.contains(part), "{part} in {said}");
         }

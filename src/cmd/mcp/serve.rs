@@ -26,8 +26,8 @@ Ends with 78 if nothing is connected, 77 if an owner's credential is within reac
 /// `no_runtime`, `no_thread`; everything else is told to the client first.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     // Arguments and the index: nothing slower may happen before `initialize` is answered.
-    match args.which.core(global) {
-        Ok(core) => stdio::block_on(stdio::serve_stdio(Arc::new(core)))?.map(|_| 0),
+    match args.which.package(global) {
+        Ok(package) => stdio::block_on(stdio::serve_stdio(Arc::new(package)))?.map(|_| 0),
         Err(error) => stdio::block_on(stdio::serve_refusal(&error, ui))?,
     }
 }

@@ -19,6 +19,9 @@ use crate::provider::rs::Read;
 /// Bound of both views together for the index of a grant of up to 500 streams (R3.3).
 const INDEX_BYTES: usize = 16_000;
 
+/// Streams up to which that bound holds; beyond them it grows by their names.
+const INDEX_STREAMS: usize = 500;
+
 /// What the flags of a compact field mean.
 const LEGEND: &str = "flags: t=type, role=declared meaning, eq=filter {\"field\":value}, r=ops: filter {\"field\":{op:value}}, \
 lex/sem=searched by search, a=aggregate uses, g=false: not granted, declared=readable only\n";
@@ -56,7 +59,40 @@ async fn compact_body(
 
 async fn index(core: &Core, connection: Option<&str>) -> Result<ToolAnswer, ToolError> {
     core.source().forget();
-    let mut body = compact_body(core, None, connection).await?;
+    let body = compact_body(core, None, connection).await?;
+    Ok(show_index(body, connection, core.bounds()))
+}
+
+/// The compact schema of one grant of several, for [`show_over_grants`].
+///
+/// # Errors
+/// Those of the grant's source.
+pub async fn part(core: &Core, stream: Option<&str>) -> Result<Map<String, Value>, ToolError> {
+    if stream.is_none() {
+        core.source().forget();
+    }
+    compact_body(core, stream, None).await
+}
+
+/// The schema of several grants, put together in `body`: the index, or all rows of one stream.
+pub fn show_over_grants(
+    arguments: &Arguments,
+    stream: Option<&str>,
+    body: Map<String, Value>,
+    bounds: Bounds,
+) -> ToolAnswer {
+    match stream {
+        None => show_index(body, None, bounds),
+        Some(stream) => show_scoped(arguments, stream, None, body, bounds),
+    }
+}
+
+/// The streams of a compact schema: name, connector key, connections.
+pub fn streams_of(body: &Map<String, Value>) -> Vec<(String, Option<String>, Vec<(String, Option<String>)>)> {
+    Row::all(body).into_iter().map(|row| (row.stream, row.connector_key, row.connections)).collect()
+}
+
+fn show_index(mut body: Map<String, Value>, connection: Option<&str>, bounds: Bounds) -> ToolAnswer {
     let rows = Row::all(&body);
     bound_envelope(&mut body);
     let mut text = String::new();
@@ -88,12 +124,13 @@ async fn index(core: &Core, connection: Option<&str>) -> Result<ToolAnswer, Tool
     }
     text.truncate(text.trim_end().len());
     // An index: the field dump is what the scoped call is for.
-    let room = INDEX_BYTES.saturating_sub(text.len()).min(core.bounds().structured);
+    let beyond = rows.iter().skip(INDEX_STREAMS).map(|row| line::token(&row.stream).len() + 2).sum::<usize>();
+    let room = (INDEX_BYTES + beyond).saturating_sub(text.len()).min(bounds.structured);
     let mut next = None;
     if json_len(&body) + 12 > room {
         next = strip_to_names(&mut body, room.saturating_sub(200));
     }
-    Ok(answer(text, body, next))
+    answer(text, body, next)
 }
 
 /// Leaves of each connector its names: streams as rows of `name` only, then as plain names, then (of the
@@ -118,7 +155,9 @@ fn strip_to_names(body: &mut Map<String, Value>, room: usize) -> Option<Call> {
         let names = connector.get("streams").and_then(Value::as_array).map(|streams| {
             streams.iter().filter_map(|stream| stream.get("name").cloned()).collect::<Vec<_>>()
         });
-        connector.retain(|key, _| matches!(key.as_str(), "connector_key" | "granted_connections"));
+        connector.retain(|key, _| {
+            matches!(key.as_str(), "connector_key" | "granted_connections" | "grant_id" | "provider")
+        });
         connector.insert("stream_names".into(), json!(names.unwrap_or_default()));
     });
     let mut excess = (json_len(body) + 12).saturating_sub(room);
@@ -134,6 +173,15 @@ fn strip_to_names(body: &mut Map<String, Value>, room: usize) -> Option<Call> {
         if let Some((connection, _)) = connections(connector.get("granted_connections")).first() {
             next = Some(Call::new("schema", json!({"connection_id": connection})));
         }
+    }
+    // Of very many connections the ids say more than some with their labels.
+    if json_len(body) + 12 > room {
+        connectors(body, &|connector| {
+            if let Some(list) = connector.remove("granted_connections") {
+                let ids = connections(Some(&list)).into_iter().map(|(id, _)| id).collect::<Vec<_>>();
+                connector.insert("connection_ids".into(), json!(ids));
+            }
+        });
     }
     // Names are what grows; nothing else may.
     if json_len(body) + 12 > room
@@ -161,6 +209,16 @@ async fn scoped(
     connection: Option<&str>,
 ) -> Result<ToolAnswer, ToolError> {
     let body = compact_body(core, Some(stream), connection).await?;
+    Ok(show_scoped(arguments, stream, connection, body, core.bounds()))
+}
+
+fn show_scoped(
+    arguments: &Arguments,
+    stream: &str,
+    connection: Option<&str>,
+    body: Map<String, Value>,
+    bounds: Bounds,
+) -> ToolAnswer {
     let rows = Row::all(&body);
     if rows.is_empty() {
         let text = format!(
@@ -168,10 +226,10 @@ async fn scoped(
             line::token(stream),
             connection.map_or_else(String::new, |id| format!(" for connection {}", line::token(id))),
         );
-        return Ok(answer(text, body, Some(Call::new("schema", json!({})))));
+        return answer(text, body, Some(Call::new("schema", json!({}))));
     }
-    let (text, body, next) = describe(arguments, stream, connection, body, core.bounds());
-    Ok(answer(text, body, next))
+    let (text, body, next) = describe(arguments, stream, connection, body, bounds);
+    answer(text, body, next)
 }
 
 /// Every row of a stream with its fields, within the bounds: where several sources do not fit, one call
@@ -412,6 +470,8 @@ struct Row {
     stream: String,
     connector_key: Option<String>,
     connections: Vec<(String, Option<String>)>,
+    /// Grant and provider, where several are served and these tell rows apart.
+    origin: String,
     declared: Map<String, Value>,
 }
 
@@ -421,12 +481,17 @@ impl Row {
         let mut rows = Vec::new();
         for connector in connectors.iter().filter_map(Value::as_object) {
             let streams = connector.get("streams").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            let origin = ["grant_id", "provider"].into_iter().filter_map(|key| {
+                Some(format!(" {key}={}", line::token(prefix_on_wire(text_of(connector, key)?, 120))))
+            });
+            let origin = origin.collect::<String>();
             for row in streams.iter().filter_map(Value::as_object) {
                 let own = row.get("granted_connections").filter(|list| **list != json!([]));
                 rows.push(Self {
                     stream: text_of(row, "name").unwrap_or("?").to_owned(),
                     connector_key: connector_key(connector),
                     connections: connections(own.or_else(|| connector.get("granted_connections"))),
+                    origin: origin.clone(),
                     declared: row.clone(),
                 });
             }
@@ -444,6 +509,7 @@ impl Row {
         if !connections.is_empty() {
             let _ = write!(out, " (connection_id {connections})");
         }
+        out.push_str(&self.origin);
         out
     }
 
