@@ -301,7 +301,10 @@ mod tests {
     #[test]
     fn a_table_fits_and_is_escaped() {
         let long = "word ".repeat(30) + &"x".repeat(90);
-        let rows = [["a\u{1b}[2J\nb".to_owned(), long, "1".to_owned()], ["".into(), "c".into(), "22".into()]];
+        let rows = [
+            ["a\u{1b}[2J\nb".to_owned(), long, "1".to_owned()],
+            [String::new(), "c".to_owned(), "22".to_owned()],
+        ];
         let said = table(80, [Column::text("Name"), Column::text("What"), Column::number("Count")], &rows);
         assert!(said.lines().all(|line| line.chars().count() <= 80 && !line.ends_with(' ')), "{said}");
         assert!(said.contains("a\\u{1b}[2J\\nb") && !said.contains('\u{1b}'), "{said}");
