@@ -250,3 +250,17 @@ fn a_grant_that_was_removed_meanwhile_stays_removed() {
     assert_eq!(stage.cache.credentials().unwrap(), []);
     assert_eq!(std::fs::read_dir(stage.cache.dir().join("secrets")).unwrap().count(), 0);
 }
+
+#[test]
+fn a_running_server_replaces_a_dead_token_with_one_try() {
+    let stage = stage(|one| one.token_expires_at = None);
+    "access-elsewhere".clone_into(&mut stage.server.life.lock().unwrap().access_token);
+    let ran = stage.env.run(&["mcp", "call", "schema"]);
+    assert_eq!((ran.code, stage.server.asked()), (Some(0), 1), "{ran:?}");
+    // Also when the new one is refused: not a second time.
+    let other = self::stage(|one| one.token_expires_at = None);
+    other.server.life.lock().unwrap().is_deaf = true;
+    let ran = other.env.run(&["mcp", "call", "schema"]);
+    assert_eq!((ran.code, other.server.asked()), (Some(1), 1), "{ran:?}");
+    assert!(ran.stdout.contains("context.active_false") && ran.stdout.contains("pdpp connect"), "{ran:?}");
+}

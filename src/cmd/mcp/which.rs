@@ -12,7 +12,7 @@ use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::Bounds;
-use crate::mcp::source::{BearerSource, Source};
+use crate::mcp::source::{BearerSource, DeadBearer, Source};
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
@@ -68,9 +68,14 @@ fn source(cache: Cache, credential: Credential, http: Http) -> Result<Source> {
     let provider = credential.provider.clone();
     let end = credential.expires_at();
     let grant_id = Some(credential.grant_id.as_str().to_owned());
+    let (dead_cache, dead_credential) = (cache.clone(), credential.clone());
     let bearer: BearerSource = Arc::new(move || {
         let (cache, credential) = (cache.clone(), credential.clone());
         async move { cache.bearer(&credential).await }.boxed()
     });
-    Ok(Source::new(provider, grant_id, rs, bearer).ending(end))
+    let instead: DeadBearer = Arc::new(move |dead| {
+        let (cache, credential) = (dead_cache.clone(), dead_credential.clone());
+        async move { cache.bearer_instead_of(&credential, &dead).await }.boxed()
+    });
+    Ok(Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(end))
 }
