@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::{Global, browser, narrow};
-use crate::cache::credential::{Credential, GrantedSource, Secrets, TokenKind};
+use crate::cache::credential::{Credential, GrantedSource, Renewal, Secrets, TokenKind};
 use crate::cache::index::RegisteredClient;
 use crate::cache::select::Selection;
+use crate::cache::store::StoreKind;
+use crate::cache::store::choice::{Chosen, StoreChoice};
 use crate::cache::{Cache, Stored, new_credential_id};
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::proof::{Proof, prove};
@@ -51,6 +53,10 @@ pub struct Args {
     /// Call the grant this, instead of what its sources are called
     #[arg(long, value_name = "LABEL", value_parser = label_of)]
     name: Option<String>,
+
+    /// Where to keep the token; remembered [default: as before, else auto]
+    #[arg(long, value_enum, value_name = "STORE")]
+    store: Option<StoreChoice>,
 
     /// Ask again for a grant that is on this machine, and replace it
     #[arg(long)]
@@ -120,8 +126,13 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         }
         provider => renewal(&cache.credentials()?, provider.as_ref(), args.grant.as_deref())?,
     };
+    let http = global.http(LIMITS)?;
     // A cache that cannot be used is better known before the owner is asked.
     cache.try_writing()?;
+    let Chosen { kind: store, note } = cache.choose_store(args.store)?;
+    if let Some(note) = note {
+        ui.note(&note);
+    }
 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -129,9 +140,9 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         .map_err(|error| Error::failed("runtime_failed", "Could not start").because(error))?;
     runtime.block_on(async {
         tokio::select! {
-            granted = get_grant(&plan, &cache, args, ui) => {
+            granted = get_grant(&plan, &cache, http, args, ui) => {
                 // Nothing is awaited from here on: either all of it is stored, or it was interrupted before.
-                granted?.keep(&cache, &plan, args.name.as_deref())
+                granted?.keep(&cache, &plan, store, args)
             }
             stopped = tokio::signal::ctrl_c() => Err(interrupted(&plan.provider, stopped)),
         }
@@ -224,13 +235,13 @@ struct Granted {
     client: Client,
     response: TokenResponse,
     wanted: Wanted,
+    way: Way,
     proof: Proof,
     kind: TokenKind,
 }
 
-async fn get_grant(plan: &Plan, cache: &Cache, args: &Args, ui: &Ui) -> Result<Granted> {
+async fn get_grant(plan: &Plan, cache: &Cache, http: Http, args: &Args, ui: &Ui) -> Result<Granted> {
     let provider = &plan.provider;
-    let http = Http::new(LIMITS);
     let discovery = discover(&http, provider).await.map_err(|error| error.told(provider))?;
     let (attempt, client, wanted, way) = begin(&http, &discovery, plan, cache, args, ui).await?;
     let attempt = attempt.within(args.wait);
@@ -248,13 +259,13 @@ async fn get_grant(plan: &Plan, cache: &Cache, args: &Args, ui: &Ui) -> Result<G
         (way, response.kind, response.package_id.clone())
     {
         let proof = Proof { grant_id: id, sources: response.package_sources.clone() };
-        return Ok(Granted { discovery, client, response, wanted, proof, kind: TokenKind::McpPackage });
+        return Ok(Granted { discovery, client, response, wanted, way, proof, kind: TokenKind::McpPackage });
     }
     let rs = ResourceServer::new(http, provider, discovery.query_base.clone())
         .map_err(|error| Error::failed("query_base_foreign", error.to_string()))?;
     let proof = prove(&rs, &response).await.map_err(|error| error.told(provider))?;
     said_otherwise(&wanted, &response, &proof, ui);
-    Ok(Granted { discovery, client, response, wanted, proof, kind: TokenKind::Client })
+    Ok(Granted { discovery, client, response, wanted, way, proof, kind: TokenKind::Client })
 }
 
 /// Begins an attempt; where the provider has to be told which source, a person is asked, if there is one.
@@ -440,17 +451,24 @@ struct Connected {
 }
 
 impl Granted {
-    fn keep(self, cache: &Cache, plan: &Plan, name: Option<&str>) -> Result<Connected> {
-        let Self { discovery, client, response, wanted, proof, kind } = self;
+    fn keep(self, cache: &Cache, plan: &Plan, store: StoreKind, args: &Args) -> Result<Connected> {
+        let Self { discovery, client, response, wanted, way, proof, kind } = self;
         let of_before = plan.replaces.as_ref().map(|old| old.label.clone());
-        let label = name
-            .map(str::to_owned)
+        let label = args
+            .name
+            .clone()
             .or(of_before)
             .unwrap_or_else(|| label(&proof.sources, discovery.name.as_deref()));
         let issuer = discovery.authorization_server.issuer.as_str().to_owned();
+        // As it was asked for: a refresh that names another resource is refused (RFC 8707 §2.2).
+        let resource = match way {
+            Way::AuthorizationCode | Way::DeviceCode => approve::mcp_resource(&discovery),
+            Way::AgentConnect | Way::Par => discovery.resource,
+        };
         let credential = Credential {
             id: new_credential_id()?,
-            store: cache.store_kind(),
+            store,
+            parts: 1,
             provider: discovery.provider,
             grant_id: proof.grant_id,
             query_base: discovery.query_base,
@@ -465,6 +483,11 @@ impl Granted {
             token_expires_at: response.token_expires_at,
             refreshable: response.refresh_token.is_some(),
             asked: Some(wanted),
+            renewal: Renewal {
+                token_endpoint: discovery.authorization_server.token_endpoint.map(String::from),
+                resource: Some(resource),
+                ..Renewal::default()
+            },
         };
         let secrets = Secrets::new(response.access_token, response.refresh_token);
         let client = match client {
@@ -475,8 +498,11 @@ impl Granted {
         // The new one is there before the old one goes: whatever happens in between, one of them is left.
         let replaces = plan.replaces.clone().filter(|old| !old.is_same_grant(&credential));
         if let Some(old) = &replaces {
-            cache.forget(&old.id)?;
+            cache.remove(old)?;
             stored = Stored::Replaced;
+        }
+        if let Some(choice) = args.store {
+            cache.remember_store(choice)?;
         }
         let now = Timestamp::now();
         let all = cache.credentials()?;
@@ -565,7 +591,12 @@ impl Connected {
             said.push_str("By this machine's clock that is over already: check the clock.\n");
         }
         let dir = self.cache.dir().join("secrets");
-        let _ = writeln!(said, "The token is kept in a file that only you can read, below {}", dir.display());
+        let _ = match one.store {
+            StoreKind::File => {
+                writeln!(said, "The token is kept in a file that only you can read, below {}", dir.display())
+            }
+            StoreKind::Keyring => writeln!(said, "The token is kept in this machine's keyring."),
+        };
         if let Some(old) = &self.replaces {
             let _ = writeln!(
                 said,

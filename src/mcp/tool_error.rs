@@ -185,8 +185,11 @@ impl ToolError {
 
     /// The error as the text of a result, complete.
     pub fn to_text(&self) -> String {
-        let mut out =
-            format!("error {}: {}", line::token(self.bounded_code()), text::one_line(self.message()));
+        let mut out = format!(
+            "error {}: {}",
+            line::token(self.bounded_code()),
+            one_line(self.message(), MAX_MESSAGE_BYTES)
+        );
         for (key, value) in self.bounded_details() {
             let _ = write!(out, "\n{key}={}", line::value(&value, 2 * MAX_DETAIL_BYTES).text);
         }
@@ -202,9 +205,14 @@ impl ToolError {
                 self.0.candidates_total
             );
         }
-        let _ = write!(out, "\nnext: {}", text::one_line(self.bounded_next()));
+        let _ = write!(out, "\nnext: {}", one_line(self.bounded_next(), MAX_NEXT_BYTES));
         out
     }
+}
+
+/// On one line within `max_bytes`: a hidden character takes more as a visible escape than on the wire.
+fn one_line(text: &str, max_bytes: usize) -> String {
+    text::prefix(&text::one_line(text), max_bytes).to_owned()
 }
 
 impl Candidate {

@@ -50,6 +50,8 @@ pub struct AuthorizationServer {
     /// `registration_endpoint` (RFC 7591), where `pdpp_registration_modes_supported` allows `dynamic`
     /// or is absent.
     pub registration_endpoint: Option<Url>,
+    /// `revocation_endpoint` (RFC 7009).
+    pub revocation_endpoint: Option<Url>,
     /// `client_id`s of `pdpp_pre_registered_public_clients` that need no secret.
     pub public_clients: Vec<String>,
 }
@@ -215,19 +217,7 @@ impl DiscoveryError {
 
 /// What to do about a failed exchange.
 pub fn http_hint(error: &HttpError) -> String {
-    match error {
-        HttpError::Unreachable { .. } => "Check the address and your network, then try again",
-        HttpError::Tls { .. } => {
-            "Check the address; a company's own certificate authority must be installed on this machine"
-        }
-        HttpError::TimedOut { .. } => "Try again; if it stays so, the provider is down or far away",
-        HttpError::Redirected { .. } => "Open the address in a browser and use the one it ends at",
-        HttpError::TooLarge { .. } | HttpError::Broken { .. } => {
-            "Check the address; what answers there does not speak PDPP"
-        }
-        HttpError::Setup(_) => "Check the proxy variables and the CA certificates of this machine",
-    }
-    .to_owned()
+    error.next_step().to_owned()
 }
 
 /// Discovers `provider` and its authorization server.
@@ -362,6 +352,7 @@ fn read_authorization_server(
         takes_details: lists(&metadata, "authorization_details_types_supported", DATA_ACCESS)
             || lists(&metadata, "pdpp_authorization_details_types_supported", DATA_ACCESS),
         registration_endpoint: endpoint("registration_endpoint").filter(|_| dynamic),
+        revocation_endpoint: endpoint("revocation_endpoint"),
         public_clients: public_clients
             .into_iter()
             .flatten()

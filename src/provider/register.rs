@@ -105,6 +105,7 @@ mod tests {
             answers_with_issuer: false,
             takes_details: false,
             registration_endpoint: endpoint.map(|url| url.parse().unwrap()),
+            revocation_endpoint: None,
             public_clients: clients.iter().map(ToString::to_string).collect(),
         }
     }

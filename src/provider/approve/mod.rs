@@ -10,6 +10,8 @@ pub mod loopback;
 pub mod oauth_error;
 pub mod par;
 pub mod proof;
+pub mod refresh;
+pub mod revoke;
 pub mod token;
 pub mod wait;
 pub mod wanted;

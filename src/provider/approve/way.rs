@@ -126,6 +126,7 @@ mod tests {
             answers_with_issuer: false,
             takes_details: names.contains(&"details"),
             registration_endpoint: None,
+            revocation_endpoint: None,
             public_clients: Vec::new(),
         }
     }
