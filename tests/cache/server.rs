@@ -115,6 +115,7 @@ impl Server {
             grant_expires_at: None,
             token_expires_at: Some(jiff::Timestamp::UNIX_EPOCH),
             refreshable: true,
+            asked: None,
             renewal: Renewal {
                 token_endpoint: Some(format!("{}/oauth/token", self.url)),
                 resource: Some(format!("{}/mcp", self.url)),

@@ -69,6 +69,7 @@ pub fn connect(env: &TestEnv, provider: &Provider, placeholder: &str) {
         grant_expires_at: None,
         token_expires_at: None,
         refreshable: false,
+        asked: None,
         renewal: Renewal::default(),
     };
     let secrets =
