@@ -332,6 +332,43 @@ fn a_locked_or_stopped_keyring_is_told_in_time_and_works_again() {
 }
 
 #[test]
+#[ignore = "needs gnome-keyring and dbus-daemon: bash .ci/run keyring"]
+fn a_move_killed_at_any_moment_loses_nothing_and_is_gone_on_with() {
+    let mut env = TestEnv::new();
+    let mut desktop = Desktop::start(&mut env, "desktop");
+    desktop.keyring(&env, true);
+    let grants = ["grt_1", "grt_2", "grt_3"].map(|grant_id| {
+        let provider = Provider::start(Switches { grant_id, token: long_refresh, ..Switches::default() });
+        assert_eq!(connect(&env, &provider, &["--store", "file"]).code, Some(0));
+        provider
+    });
+    let cache = Cache::open(&env.cache_dir()).unwrap();
+    let count = |store| cache.credentials().unwrap().iter().filter(|one| one.store == store).count();
+    // How long one takes, to spread the kills over it.
+    let started = Instant::now();
+    assert_eq!(env.run(&["status", "--move-to", "keyring"]).code, Some(0));
+    let whole = started.elapsed();
+    let mut between = 0;
+    for round in 0..20_u32 {
+        let to = if round % 2 == 0 { "file" } else { "keyring" };
+        let mut moving = env.pdpp(&["status", "--move-to", to]);
+        let mut moving = moving.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(whole.mul_f64(f64::from(round + 1) / 20.0));
+        let _ = moving.kill();
+        moving.wait().unwrap();
+        between += usize::from(!matches!(count(StoreKind::File), 0 | 3));
+        for provider in &grants {
+            let ran = env.run(&["mcp", "call", "schema", "--provider", provider.url()]);
+            assert_eq!(ran.code, Some(0), "round {round}: {ran:?}");
+        }
+        assert_eq!(env.run(&["status", "--move-to", to]).code, Some(0));
+        assert_eq!(count(StoreKind::File), if to == "file" { 3 } else { 0 });
+        assert_eq!(holding(&env.cache_dir(), REFRESH).len(), if to == "file" { 3 } else { 0 });
+    }
+    println!("{between} of 20 kills came between two credentials");
+}
+
+#[test]
 #[ignore = "needs gnome-keyring, dbus-daemon and root: bash .ci/run keyring"]
 fn a_server_without_d_bus_variables_finds_the_usual_socket() {
     /// `/run/user/<uid>/bus`, for as long as it is looked at.
