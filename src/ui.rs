@@ -57,6 +57,38 @@ impl Ui {
         self.err_is_terminal
     }
 
+    /// Asks a person for a line of text on the terminal; `None` where stdin or stderr is none, so that nobody
+    /// can be asked. Nothing typed is an empty text.
+    ///
+    /// # Errors
+    /// If the person stopped it (Ctrl-C), or the terminal is gone.
+    pub fn ask(&self, question: &str) -> std::io::Result<Option<String>> {
+        if !self.can_ask {
+            return Ok(None);
+        }
+        let input = dialoguer::Input::<String>::new().with_prompt(text::one_line(question)).allow_empty(true);
+        match input.interact_text() {
+            Ok(typed) => Ok(Some(typed.trim().to_owned())),
+            Err(error) => Err(unanswered(error)),
+        }
+    }
+
+    /// Lets a person pick one of `items` on the terminal; `None` as for [`Ui::ask`], or if none was picked.
+    ///
+    /// # Errors
+    /// As [`Ui::ask`].
+    pub fn pick(&self, question: &str, items: &[String]) -> std::io::Result<Option<usize>> {
+        if !self.can_ask {
+            return Ok(None);
+        }
+        let items: Vec<_> = items.iter().map(|item| text::one_line(item)).collect();
+        let select = dialoguer::Select::new().with_prompt(text::one_line(question)).items(&items).default(0);
+        match select.interact_opt() {
+            Ok(picked) => Ok(picked),
+            Err(error) => Err(unanswered(error)),
+        }
+    }
+
     /// Whether a person can be asked something: both stdin and stderr are a terminal.
     pub const fn can_ask(&self) -> bool {
         self.can_ask
@@ -84,38 +116,6 @@ impl Ui {
             .interact_opt()
             .ok()
             .flatten()
-    }
-
-    /// Asks a person for a line of text on the terminal; `None` where stdin or stderr is none, so that nobody
-    /// can be asked. Nothing typed is an empty text.
-    ///
-    /// # Errors
-    /// If the person stopped it (Ctrl-C), or the terminal is gone.
-    pub fn ask(&self, question: &str) -> std::io::Result<Option<String>> {
-        if !self.can_ask {
-            return Ok(None);
-        }
-        let input = dialoguer::Input::<String>::new().with_prompt(text::one_line(question)).allow_empty(true);
-        match input.interact_text() {
-            Ok(typed) => Ok(Some(typed.trim().to_owned())),
-            Err(dialoguer::Error::IO(error)) => Err(error),
-        }
-    }
-
-    /// Lets a person pick one of `items` on the terminal; `None` as for [`Ui::ask`], or if none was picked.
-    ///
-    /// # Errors
-    /// As [`Ui::ask`].
-    pub fn pick(&self, question: &str, items: &[String]) -> std::io::Result<Option<usize>> {
-        if !self.can_ask {
-            return Ok(None);
-        }
-        let items: Vec<_> = items.iter().map(|item| text::one_line(item)).collect();
-        let select = dialoguer::Select::new().with_prompt(text::one_line(question)).items(&items).default(0);
-        match select.interact_opt() {
-            Ok(picked) => Ok(picked),
-            Err(dialoguer::Error::IO(error)) => Err(error),
-        }
     }
 
     /// Whether a result could not be written: a full disk, not a reader that went away (`pdpp … | head`).
@@ -180,6 +180,13 @@ impl Ui {
         said.push_str(error.code());
         let _ = write_line(&self.err, &said);
     }
+}
+
+/// Why a question was not answered. The library leaves the cursor hidden when it is interrupted.
+fn unanswered(error: dialoguer::Error) -> std::io::Error {
+    let _ = dialoguer::console::Term::stderr().show_cursor();
+    let dialoguer::Error::IO(error) = error;
+    error
 }
 
 /// A changing line, from [`Ui::progress`].
