@@ -98,7 +98,7 @@ impl Ui {
         let input = dialoguer::Input::<String>::new().with_prompt(text::one_line(question)).allow_empty(true);
         match input.interact_text() {
             Ok(typed) => Ok(Some(typed.trim().to_owned())),
-            Err(dialoguer::Error::IO(error)) => Err(error),
+            Err(error) => Err(unanswered(error)),
         }
     }
 
@@ -114,7 +114,7 @@ impl Ui {
         let select = dialoguer::Select::new().with_prompt(text::one_line(question)).items(&items).default(0);
         match select.interact_opt() {
             Ok(picked) => Ok(picked),
-            Err(dialoguer::Error::IO(error)) => Err(error),
+            Err(error) => Err(unanswered(error)),
         }
     }
 
@@ -180,6 +180,13 @@ impl Ui {
         said.push_str(error.code());
         let _ = write_line(&self.err, &said);
     }
+}
+
+/// Why a question was not answered. The library leaves the cursor hidden when it is interrupted.
+fn unanswered(error: dialoguer::Error) -> std::io::Error {
+    let _ = dialoguer::console::Term::stderr().show_cursor();
+    let dialoguer::Error::IO(error) = error;
+    error
 }
 
 /// A changing line, from [`Ui::progress`].

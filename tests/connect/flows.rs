@@ -32,7 +32,11 @@ fn visit(url: &str) -> (u16, Option<String>, String) {
 
 /// Runs `connect` in the authorization code way; `browser` gets the address that the owner opens.
 fn by_code(env: &TestEnv, provider: &Provider, more: &[&str], browser: impl FnOnce(&str)) -> Ran {
-    let mut arguments = vec!["connect", provider.url(), "--no-browser", "--log-level", "trace"];
+    by_code_at(env, provider.url(), more, browser)
+}
+
+fn by_code_at(env: &TestEnv, provider: &str, more: &[&str], browser: impl FnOnce(&str)) -> Ran {
+    let mut arguments = vec!["connect", provider, "--no-browser", "--log-level", "trace"];
     arguments.extend_from_slice(more);
     let mut child = env.pdpp(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -118,6 +122,36 @@ fn r8_1_a_code_is_traded_for_a_proven_token() {
     assert!(verifier.len() >= 43 && !ran.stderr.contains(verifier) && !ran.stdout.contains(verifier));
     let kept = credentials(&env);
     assert_eq!((bearer(&env, &kept[0]).as_str(), kept[0].refreshable), (TOKEN, true));
+}
+
+/// The embedded provider and the client share no code: that they understand each other says something.
+#[test]
+fn every_way_leads_to_a_grant_of_the_sandbox() {
+    use pdpp::sandbox::{Config, start};
+    const BANK: &str = "https://sandbox.pdpp.example/connectors/bank";
+    let provider = start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let env = TestEnv::new();
+    let narrow = ["--source", BANK, "--stream", "transactions", "--since", "2026-01-01", "--expires", "7d"];
+    let kinds: Vec<(TokenKind, bool, usize)> = ["agent-connect", "par", "authorization-code", "device-code"]
+        .iter()
+        .map(|flow| {
+            let ran = by_code_at(&env, provider.url(), &[&["--flow", flow], &narrow[..]].concat(), approving);
+            assert_eq!(ran.code, Some(0), "{flow}: {ran:?}");
+            assert!(!ran.stderr.contains("warning"), "what was asked for is what was given: {ran:?}");
+            let kept = credentials(&env).pop().unwrap();
+            assert_eq!(kept.asked.unwrap().streams[0].name, "transactions");
+            (kept.token_kind, kept.refreshable, kept.sources[0].stream_count)
+        })
+        .collect();
+    let once = (TokenKind::Client, false, 1);
+    assert_eq!(kinds, [once, once, (TokenKind::Client, true, 1), once]);
+    // Nobody narrows it: all sources are picked, and are a package.
+    let ran = by_code_at(&env, provider.url(), &["--flow", "authorization-code"], approving);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let kept = credentials(&env);
+    assert_eq!(kept.len(), 5, "five grants, and none in the place of another");
+    assert_eq!((kept[4].token_kind, kept[4].sources.len()), (TokenKind::McpPackage, 6));
+    provider.stop();
 }
 
 #[test]

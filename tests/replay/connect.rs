@@ -142,6 +142,33 @@ fn a_forgotten_client_is_registered_again_once() {
 }
 
 #[test]
+fn r8_1_device_code() {
+    let steps = ["01_register", "02_device_authorization", "03_token_pending", "05_token"];
+    let more = ["--flow", "device-code", "--source", "https://connectors.example/trailbook"];
+    let flow = own_flow("device-code", &steps, &more);
+    flow.connected("DEVICE_TOKEN", "gr-device");
+    assert!(flow.ran.stderr.contains("LARK-2207"), "the code is shown: {}", flow.ran.stderr);
+}
+
+#[test]
+fn reference_device_code() {
+    let Some(mut exchanges) = recorded("device-code-grant-scoped") else { return };
+    // The one address that the recording kept, in a form's own spelling.
+    for exchange in &mut exchanges {
+        if let Some(Value::String(form)) = &mut exchange.request_body {
+            *form = form.replace("localhost%3A17663", "rs.example.test");
+        }
+    }
+    let steps = ["01_register_201", "02_device_authorization_200", "03_token_pending_400", "08_token_200"];
+    let more = ["--flow", "device-code", "--source", "https://registry.pdpp.dev/connectors/slack"];
+    let flow = flow(exchanges, &steps, &more);
+    // The recording has one read, of a stream: the proof's own is not in it.
+    assert_eq!(flow.provider.steps_left(), [""; 0], "{:#?}", flow.ran);
+    assert!(flow.ran.stderr.contains("06789D"), "the code is shown: {}", flow.ran.stderr);
+    say("reference: device-code-grant-scoped was run up to the token");
+}
+
+#[test]
 fn slow_down_is_obeyed() {
     let steps = ["01_register", "02_agent_connect", "03_poll_slow_down", "04_poll_approved"];
     let before = std::time::Instant::now();
