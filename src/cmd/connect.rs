@@ -238,6 +238,7 @@ struct Granted {
     client: Client,
     response: TokenResponse,
     wanted: Wanted,
+    way: Way,
     proof: Proof,
     kind: TokenKind,
 }
@@ -261,13 +262,13 @@ async fn get_grant(plan: &Plan, cache: &Cache, http: Http, args: &Args, ui: &Ui)
         (way, response.kind, response.package_id.clone())
     {
         let proof = Proof { grant_id: id, sources: response.package_sources.clone() };
-        return Ok(Granted { discovery, client, response, wanted, proof, kind: TokenKind::McpPackage });
+        return Ok(Granted { discovery, client, response, wanted, way, proof, kind: TokenKind::McpPackage });
     }
     let rs = ResourceServer::new(http, provider, discovery.query_base.clone())
         .map_err(|error| Error::failed("query_base_foreign", error.to_string()))?;
     let proof = prove(&rs, &response).await.map_err(|error| error.told(provider))?;
     said_otherwise(&wanted, &response, &proof, ui);
-    Ok(Granted { discovery, client, response, wanted, proof, kind: TokenKind::Client })
+    Ok(Granted { discovery, client, response, wanted, way, proof, kind: TokenKind::Client })
 }
 
 /// Begins an attempt; where the provider has to be told which source, a person is asked, if there is one.
@@ -454,13 +455,18 @@ struct Connected {
 
 impl Granted {
     fn keep(self, cache: &Cache, plan: &Plan, store: StoreKind, name: Option<&str>) -> Result<Connected> {
-        let Self { discovery, client, response, wanted, proof, kind } = self;
+        let Self { discovery, client, response, wanted, way, proof, kind } = self;
         let of_before = plan.replaces.as_ref().map(|old| old.label.clone());
         let label = name
             .map(str::to_owned)
             .or(of_before)
             .unwrap_or_else(|| label(&proof.sources, discovery.name.as_deref()));
         let issuer = discovery.authorization_server.issuer.as_str().to_owned();
+        // As it was asked for: a refresh that names another resource is refused (RFC 8707 §2.2).
+        let resource = match way {
+            Way::AuthorizationCode | Way::DeviceCode => approve::mcp_resource(&discovery),
+            Way::AgentConnect | Way::Par => discovery.resource,
+        };
         let credential = Credential {
             id: new_credential_id()?,
             store,
@@ -480,7 +486,7 @@ impl Granted {
             refreshable: response.refresh_token.is_some(),
             renewal: Renewal {
                 token_endpoint: discovery.authorization_server.token_endpoint.map(String::from),
-                resource: Some(discovery.resource),
+                resource: Some(resource),
                 ..Renewal::default()
             },
             asked: Some(wanted),
