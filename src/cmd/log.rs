@@ -144,10 +144,7 @@ fn to_text(found: &Entries, limit: usize, width: u16) -> String {
             }
             [
                 entry.time.strftime("%m-%d %H:%M:%S").to_string(),
-                entry.host.as_ref().map_or_else(
-                    || "?".to_owned(),
-                    |host| format!("{} {}", host.name, host.version).trim().to_owned(),
-                ),
+                entry.host.as_ref().map_or_else(|| "?".to_owned(), |host| host.name.clone()),
                 entry.tool.clone(),
                 from.join(" ").trim().to_owned(),
                 entry.rows.to_string(),

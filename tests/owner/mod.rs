@@ -129,6 +129,23 @@ fn status_says_what_is_connected_and_whether_it_works() {
 }
 
 #[test]
+fn silent_providers_are_waited_for_at_once_and_not_for_ever() {
+    let (env, one) = connected(Switches::default());
+    let other = Provider::start(Switches::default());
+    connect(&env, other.url());
+    for provider in [&one, &other] {
+        provider.switch(|switches| switches.instead = Some(("/v1/schema?view=compact", Instead::Never)));
+    }
+    let started = std::time::Instant::now();
+    let ran = env.run(&["status", "--check", "--json"]);
+    // Each is given 8 s.
+    assert!(started.elapsed() < std::time::Duration::from_secs(15), "{:?}", started.elapsed());
+    let said = json_of(&ran);
+    let codes: Vec<_> = said["credentials"].as_array().unwrap().iter().map(|one| &one["code"]).collect();
+    assert_eq!(codes, ["provider_timeout"; 2], "{said}");
+}
+
+#[test]
 fn disconnect_ends_the_grant_at_the_provider_and_deletes_it_here() {
     let env = TestEnv::new();
     let sandbox = Sandbox::start(&env);
