@@ -439,7 +439,8 @@ async fn merged(
             after[*index] = place;
         }
         let has_more = after.iter().any(|place| !place.is_done);
-        let next = has_more.then(|| Own { query: listing.fingerprint(), places: after, seen: Vec::new() }.encode());
+        let next =
+            has_more.then(|| Own { query: listing.fingerprint(), places: after, seen: Vec::new() }.encode());
         if next.as_ref().is_some_and(|next| next.len() > shape.max_cursor())
             && let Some(first) = turns.first().map(|(answer, _)| *answer)
             && turns.iter().any(|(answer, _)| *answer != first)
