@@ -84,7 +84,6 @@ fn child(cache: &Cache, credential: Credential, http: &Http, bounds: Bounds) -> 
         },
     )?;
     let provider = credential.provider.clone();
-    let end = credential.expires_at();
     let grant_id = Some(credential.grant_id.as_str().to_owned());
     let id = credential.id.as_str().to_owned();
     let (label, ends) = (credential.label.clone(), credential.expires_at());
@@ -111,7 +110,7 @@ fn child(cache: &Cache, credential: Credential, http: &Http, bounds: Bounds) -> 
         async move { cache.bearer_instead_of(&credential, &dead).await }.boxed()
     });
     let core =
-        Core::new(Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(end), bounds);
+        Core::new(Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(ends), bounds);
     let child = Child::new(id, label, core, ends, known);
     Ok(match unreadable {
         Some(why) => child.unreadable(why),
