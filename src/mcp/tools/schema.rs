@@ -61,7 +61,19 @@ async fn compact_body(
 ) -> Result<Map<String, Value>, ToolError> {
     let mut body = grant_schema::compact(core.source(), stream, connection).await?;
     envelope::prepare(&mut body);
+    warn_of_end(core, &mut body);
     Ok(body)
+}
+
+/// Adds to the warnings of the envelope that the grant ends soon: both views show those.
+fn warn_of_end(core: &Core, body: &mut Map<String, Value>) {
+    let Some(warning) = core.source().end_warning(jiff::Timestamp::now()) else { return };
+    let meta = body.entry("meta").or_insert_with(|| json!({}));
+    let Some(meta) = meta.as_object_mut() else { return };
+    match meta.entry("warnings").or_insert_with(|| json!([])) {
+        Value::Array(warnings) => warnings.insert(0, warning),
+        other => *other = json!([warning]),
+    }
 }
 
 async fn index(core: &Core, connection: Option<&str>) -> Result<ToolAnswer, ToolError> {
@@ -471,6 +483,7 @@ async fn full(
         .with_some("connection_id", connection);
     let mut body = core.source().get(&read).await?.body;
     envelope::prepare(&mut body);
+    warn_of_end(core, &mut body);
     // The same rows twice would be twice the context (R3.8).
     if body.contains_key("connectors") {
         body.remove("streams");
