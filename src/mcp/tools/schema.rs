@@ -245,7 +245,7 @@ async fn scoped(
         return Err(not_granted(core, stream, connection).await);
     }
     let (text, body, next) = describe(arguments, body, shown, core.bounds())?;
-    Ok(answer(text, body, next))
+    Ok(with_legend(answer(text, body, next)))
 }
 
 /// How many fields were shown already.
@@ -286,6 +286,7 @@ fn describe(
     shown: usize,
     bounds: Bounds,
 ) -> Result<(String, Map<String, Value>, Option<Call>), ToolError> {
+    let bounds = Bounds { structured: bounds.structured.saturating_sub(json_len(&LEGEND) + 14), ..bounds };
     let rows = Row::all(&body);
     bound_envelope(&mut body);
     let mut meta = String::new();
@@ -575,7 +576,7 @@ async fn full(
         return Err(not_granted(core, stream, connection).await);
     }
     let (text, body, next) = describe(arguments, compacted, shown, room)?;
-    Ok(answer(format!("{note}\n{text}"), body, next))
+    Ok(with_legend(answer(format!("{note}\n{text}"), body, next)))
 }
 
 /// Takes out capabilities that are declared and usable by nobody, and what is empty then.
@@ -601,6 +602,14 @@ fn answer(text: String, body: Map<String, Value>, next: Option<Call>) -> ToolAns
         structured.insert("next".into(), next.to_json());
     }
     ToolAnswer { text, structured: Some(structured), is_error: false, meta: None }
+}
+
+/// Flags say little to a reader of the structured view without what they mean.
+fn with_legend(mut answer: ToolAnswer) -> ToolAnswer {
+    if let Some(structured) = answer.structured.as_mut().filter(|_| answer.text.contains(LEGEND.trim_end())) {
+        structured.insert("legend".into(), json!(LEGEND.trim_end()));
+    }
+    answer
 }
 
 /// One stream of one connector.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{
-    CursorLens, bad_name, counted, is_missing, json_len, max_cursor, meta_lines, next_page, text_of,
+    CursorLens, NOTE_BYTES, bad_name, counted, fitted_note, is_missing, json_len, max_cursor, meta_lines,
+    next_page, text_of,
 };
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
@@ -140,9 +141,9 @@ impl Shape for HitShape<'_> {
         let tail = tail(&hits, self.arguments, body, None);
         let fit = |cursor: usize| {
             let next = if cursor == 0 { 0 } else { cursors.call + cursor };
-            let beside = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + 100;
+            let beside = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + NOTE_BYTES + 100;
             let mut room = self.bounds.structured.saturating_sub(beside);
-            let mut text_room = self.bounds.text.saturating_sub(tail.len() + next + 20);
+            let mut text_room = self.bounds.text.saturating_sub(tail.len() + next + NOTE_BYTES + 20);
             let hits = sizes.iter().take_while(|(size, text)| {
                 let fits = *size <= room && *text <= text_room;
                 room = room.saturating_sub(*size);
@@ -171,14 +172,21 @@ fn render(shape: &HitShape<'_>, page: Page) -> ToolAnswer {
     let arguments = shape.arguments;
     let hits = shape.hits(&page.rows);
     let next = next_page(arguments, page.next.as_deref());
+    let note = fitted_note(arguments, &page);
     let ladder = hits.iter().filter_map(Hit::to_ladder).collect::<Vec<_>>();
     let mut text = hits.iter().enumerate().map(|(n, hit)| hit.to_text(n + 1)).collect::<String>();
+    if let Some(note) = &note {
+        let _ = writeln!(text, "{note}");
+    }
     text.push_str(&tail(&hits, arguments, &page.body, next.as_ref()));
     text.truncate(text.trim_end().len());
     let results = hits.into_iter().map(|hit| Value::Object(hit.result)).collect::<Vec<_>>();
     let mut structured = Map::new();
     structured.insert("results".into(), results.into());
     structured.insert("data".into(), Value::Object(page.body));
+    if let Some(note) = note {
+        structured.insert("note".into(), json!(note));
+    }
     if let Some(next) = next {
         structured.insert("next".into(), next.to_json());
     }
