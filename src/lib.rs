@@ -43,5 +43,6 @@ pub mod fs;
 pub mod mcp;
 pub mod provider;
 pub mod sandbox;
+pub mod setup;
 pub mod text;
 pub mod ui;

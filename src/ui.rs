@@ -96,6 +96,35 @@ impl Ui {
         }))
     }
 
+    /// Whether a person can be asked: stdin and stderr are terminals.
+    pub fn can_ask(&self) -> bool {
+        self.err_is_terminal && std::io::stdin().is_terminal()
+    }
+
+    /// Asks which of `items` it shall be, those in `chosen` to begin with. `None`: none, or there is nobody
+    /// to ask, or they went away.
+    pub fn choose(&self, question: &str, items: &[String], chosen: &[bool]) -> Option<Vec<usize>> {
+        if !self.can_ask() {
+            return None;
+        }
+        let items: Vec<_> = items.iter().map(|item| text::one_line(item)).collect();
+        let select = dialoguer::MultiSelect::new()
+            .with_prompt(text::one_line(question))
+            .items(&items)
+            .defaults(chosen);
+        select.interact_opt().ok().flatten()
+    }
+
+    /// Asks for a yes. `false` if there is nobody to ask.
+    pub fn confirm(&self, question: &str) -> bool {
+        self.can_ask()
+            && dialoguer::Confirm::new()
+                .with_prompt(text::one_line(question))
+                .default(false)
+                .interact_opt()
+                .is_ok_and(|answer| answer == Some(true))
+    }
+
     /// Something on the way that deserves attention, to stderr.
     pub fn warn(&self, message: &str) {
         let _ = write_line(&self.err, &format!("warning: {}", text::lines(message)));
