@@ -36,11 +36,10 @@ fn parse(text: &str, strict: bool) -> Result<Parsed<'_>, EditError> {
         EditError::Unparsable { line, column, what: error.kind().to_string() }
     })?;
     let tokens = parsed.tokens.unwrap_or_default();
-    // A file of comments alone has no value for the parser to object to.
-    if strict
-        && parsed.value.is_none()
-        && let Some(comment) = tokens.first()
-    {
+    // Comments that are collected as tokens are let through by the parser.
+    let is_comment =
+        |token: &&TokenAndRange<'_>| matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_));
+    if strict && let Some(comment) = tokens.iter().find(is_comment) {
         let (line, column) = position(text, comment.range.start);
         return Err(EditError::Unparsable { line, column, what: "comments are not allowed".to_owned() });
     }
