@@ -36,7 +36,9 @@
 //! - A result is bounded before it is built, not cut after ([`mcp::pages`], [`mcp::evidence::Bounds`]).
 //! - A process killed while it writes leaves the cache as it was before or after ([`fs`], [`cache`]).
 
+pub mod access_log;
 pub mod cache;
+pub mod checks;
 pub mod cmd;
 pub mod error;
 pub mod fs;
@@ -46,3 +48,4 @@ pub mod sandbox;
 pub mod setup;
 pub mod text;
 pub mod ui;
+pub mod until;

@@ -49,14 +49,20 @@ fn tests_by_requirement(root: &Path) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in rust_files(&root.join("src")).into_iter().chain(rust_files(&root.join("tests"))) {
         let text = std::fs::read_to_string(&file).unwrap();
+        // Attributes stand above their function: a test that does not run holds nothing.
+        let (mut is_test, mut is_ignored) = (false, false);
         for line in text.lines() {
-            let line = line.trim_start().trim_start_matches("pub ").trim_start_matches("async ");
-            let Some(name) = line.strip_prefix("fn r").map(|rest| rest.split('(').next().unwrap_or_default())
-            else {
-                continue;
-            };
-            for id in ids(name) {
-                found.entry(id).or_default().push(format!("`r{name}`"));
+            let line = line.trim_start();
+            is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+            is_ignored |= line.starts_with("#[ignore");
+            let function = line.trim_start_matches("pub ").trim_start_matches("async ").strip_prefix("fn ");
+            let Some(function) = function else { continue };
+            let runs = std::mem::take(&mut is_test) && !std::mem::take(&mut is_ignored);
+            let name = function.split('(').next().unwrap_or_default();
+            if let Some(name) = name.strip_prefix('r').filter(|_| runs) {
+                for id in ids(name) {
+                    found.entry(id).or_default().push(format!("`r{name}`"));
+                }
             }
         }
     }

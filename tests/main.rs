@@ -10,6 +10,7 @@ mod docs;
 mod hostile;
 mod inspect;
 mod journeys;
+mod owner;
 mod replay;
 mod sandbox;
 mod stdio;

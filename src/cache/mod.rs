@@ -1,39 +1,58 @@
 //! A credential's life on this machine: an index without secrets, and a secret store beside it.
 //!
 //! ```text
-//! <dir>/index.json     what is connected; no secret; enough to say "not connected" (R1.2)
-//! <dir>/lock           one writer at a time, between processes
-//! <dir>/secrets/<id>   one file a credential, unless its secret lives in a keyring
+//! <dir>/index.json      what is connected; no secret; enough to say "not connected" (R1.2)
+//! <dir>/lock            one writer at a time, between processes
+//! <dir>/locks/<family>  one process at a time renews a token
+//! <dir>/secrets/<id>    one file a credential, unless its secret lives in a keyring
 //! ```
 //!
 //! A credential's secret is written under a fresh id before the index names that id, so the rename of
-//! the index is the one moment in which the new credential replaces the old. Ids that are not (or no
+//! the index is the one moment in which the new credential replaces the old. Places that are not (or no
 //! longer) named by a credential stand in the index as discarded until their secret is deleted, so a
 //! process that dies in between leaves the old or the new credential, and no secret that nobody knows.
 
 pub mod credential;
 pub mod index;
 pub mod owner;
+pub mod refresh;
+mod removal;
 pub mod secret;
 pub mod select;
 pub mod store;
+mod transfer;
 
+pub use removal::Removed;
+pub use transfer::Moved;
+
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use secrecy::ExposeSecret as _;
 
 use crate::error::{Error, Result};
 use crate::fs::{DirLock, PrivateDir};
+use crate::provider::http::Http;
 
-use credential::{Credential, CredentialId, Secrets};
+use credential::{Credential, CredentialId, Renewal, Secrets};
 use index::{Index, RegisteredClient};
-use secret::AccessToken;
+use store::choice::{Chosen, StoreChoice};
 use store::file::FileStore;
+use store::keyring::KeyringStore;
 use store::{SecretStore, StoreError, StoreKind};
 
 /// Credentials are kept here. Cheap to open and to clone; nothing is touched until it is asked.
 #[derive(Debug, Clone)]
 pub struct Cache {
     dir: PathBuf,
+    /// For refreshes alone, which want connections that nobody has used before ([`refresh`]).
+    http: Http,
+    /// What the keyring said before, so that it is asked once a token and not once a call. An id stands
+    /// for one token for ever.
+    from_keyring: Arc<Mutex<HashMap<CredentialId, Secrets>>>,
 }
 
 /// What [`Cache::store`] did.
@@ -48,6 +67,7 @@ pub enum Stored {
 impl Cache {
     const INDEX: &str = "index.json";
     const LOCK: &str = "lock";
+    const LOCKS: &str = "locks";
     /// Bound of the index, in bytes; a thousand credentials are far below it.
     const MAX_INDEX: u64 = 4 << 20;
 
@@ -70,7 +90,15 @@ impl Cache {
     /// If `dir` cannot be made absolute.
     pub fn open(dir: &Path) -> Result<Self> {
         let dir = std::path::absolute(dir).map_err(|error| unreadable(dir, error))?;
-        Ok(Self { dir })
+        Ok(Self { dir, http: Http::new(refresh::LIMITS), from_keyring: Arc::default() })
+    }
+
+    /// The same, refreshing tokens through `http`: for a proxy or another CA. It is the cache's own from
+    /// then on: a client that nothing else sends requests with.
+    #[must_use]
+    pub fn with_http(mut self, http: Http) -> Self {
+        self.http = http;
+        self
     }
 
     /// Where it is.
@@ -78,9 +106,47 @@ impl Cache {
         &self.dir
     }
 
-    /// Where new secrets go.
-    pub const fn store_kind(&self) -> StoreKind {
-        StoreKind::File
+    /// Decides where a new secret goes: `asked`, else what was asked for before ([`Cache::remember_store`]),
+    /// else [`StoreChoice::Auto`]; tries the keyring where that may be it. Blocks, at most
+    /// [`store::keyring::BOUND`].
+    ///
+    /// # Errors
+    /// As [`Cache::credentials`]; `keyring_absent`, `keyring_locked`, `keyring_silent`.
+    pub fn choose_store(&self, asked: Option<StoreChoice>) -> Result<Chosen> {
+        let choice = match asked {
+            Some(choice) => choice,
+            None => self.read_index()?.store.unwrap_or_default(),
+        };
+        choice.decide(KeyringStore::probe).map_err(|error| self.store_failed(error, None))
+    }
+
+    /// Remembers where new secrets go.
+    ///
+    /// # Errors
+    /// Whatever the disk says; the cache is then as it was before.
+    pub fn remember_store(&self, choice: StoreChoice) -> Result<()> {
+        let writer = self.writer()?;
+        let mut index = self.read_index()?;
+        if index.store == Some(choice) {
+            return Ok(());
+        }
+        index.store = Some(choice);
+        writer.write(&index)
+    }
+
+    /// Whether an index and secrets of kind `kind` could be written now: better known before an owner is
+    /// asked for an approval. Blocks, at most [`store::keyring::BOUND`] more than the disk.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_writable(&self, kind: StoreKind) -> Result<()> {
+        let writer = self.writer()?;
+        writer.write(&self.read_index()?)?;
+        match kind {
+            StoreKind::File => FileStore::new(&self.dir).probe(),
+            StoreKind::Keyring => KeyringStore::probe(),
+        }
+        .map_err(|error| self.store_failed(error, None))
     }
 
     /// What is connected, from the index alone: no secret, no keyring, no directory walk. Empty if
@@ -92,31 +158,6 @@ impl Cache {
         Ok(self.read_index()?.credentials)
     }
 
-    /// The bearer of `credential`, from its secret store. Read it late: for the first call, not at start.
-    ///
-    /// # Errors
-    /// If the secret is gone or cannot be read. If another process replaced the credential since the
-    /// index was read, the newer one's bearer is given.
-    // Async, since a keyring (unlike a file) may make the caller wait.
-    #[allow(clippy::unused_async, reason = "a keyring is waited for")]
-    pub async fn bearer(&self, credential: &Credential) -> Result<AccessToken> {
-        if let Some(secrets) = self.secrets_of(credential)? {
-            return Ok(secrets.access_token);
-        }
-        let now = self.credentials()?.into_iter().find(|other| other.is_same_grant(credential));
-        if let Some(newer) = now.filter(|newer| newer.id != credential.id)
-            && let Some(secrets) = self.secrets_of(&newer)?
-        {
-            return Ok(secrets.access_token);
-        }
-        Err(Error::new(
-            crate::error::Kind::NotConnected,
-            "secret_missing",
-            format!("The token for {} is no longer on this machine", credential.provider),
-        )
-        .hint(format!("pdpp connect {}", credential.provider)))
-    }
-
     /// The client id that was registered with `issuer` before.
     ///
     /// # Errors
@@ -126,78 +167,128 @@ impl Cache {
         Ok(clients.into_iter().find(|client| client.issuer == issuer).map(|client| client.client_id))
     }
 
-    /// Keeps `credential` and its `secrets`, replacing the same grant of the same provider and no other.
-    /// `client` is remembered for its issuer.
+    /// Keeps `credential` and its `secrets` in the store that it names, replacing the same grant of the
+    /// same provider and no other. `client` is remembered for its issuer. Blocks.
     ///
     /// # Errors
-    /// Whatever the disk says; the cache is then as it was before.
+    /// Whatever the disk or the keyring says; the cache is then as it was before.
     pub fn store(
         &self,
-        credential: Credential,
+        mut credential: Credential,
         secrets: &Secrets,
         client: Option<RegisteredClient>,
     ) -> Result<Stored> {
-        let writer = self.writer()?;
-        let mut index = self.read_index()?;
+        let now = Timestamp::now();
+        credential.renewal.due = Renewal::due(now, credential.token_expires_at);
+        self.replace(credential, secrets, |index, credential| {
+            if let Some(client) = client {
+                index.remember_client(client);
+            }
+            Some(index.put(credential))
+        })
+        .map(|stored| stored.unwrap_or(Stored::Added))
+    }
+
+    /// Puts the secret in its place, then, with an index that was read under the lock, lets `publish` name
+    /// it there. What `publish` leaves unnamed is deleted again.
+    fn replace<T>(
+        &self,
+        mut credential: Credential,
+        secrets: &Secrets,
+        publish: impl FnOnce(&mut Index, Credential) -> Option<T>,
+    ) -> Result<Option<T>> {
         let store = self.secret_store(credential.store);
+        let text = secrets.to_text();
+        credential.parts = store.parts(&text);
+        let place = credential.place();
 
         // Named as discarded first: should this process die now, the next writer deletes the secret.
-        self.delete_discarded(&mut index);
-        index.discard(&credential);
+        let writer = self.writer()?;
+        let mut index = self.read_index()?;
+        index.discard(&place);
         writer.write(&index)?;
-        let id = credential.id.clone();
-        store.put(&id, &secrets.to_text()).map_err(|error| self.store_failed(error))?;
-
-        index.discarded.retain(|discarded| discarded.id != id);
-        if let Some(client) = client {
-            index.remember_client(client);
-        }
-        let stored = index.put(credential);
-        writer.write(&index)?;
-
-        // The new credential is in place; a leftover that cannot be deleted now is deleted next time.
-        if !index.discarded.is_empty() {
-            self.delete_discarded(&mut index);
-            let _ = writer.write(&index);
-        }
-        Ok(stored)
-    }
-
-    fn delete_discarded(&self, index: &mut Index) {
-        index.discarded.retain(|discarded| {
-            let deleted = self.secret_store(discarded.store).delete(&discarded.id);
-            if let Err(error) = &deleted {
-                tracing::warn!(%error, "an old secret could not be deleted; it will be tried again");
+        let put = store.put(&place, &text).and_then(|()| match (place.store, store.get(&place)?) {
+            (StoreKind::File, _) => Ok(()),
+            // Some collections take everything and keep nothing.
+            (StoreKind::Keyring, Some(kept)) if kept.expose_secret() == text.expose_secret() => Ok(()),
+            (StoreKind::Keyring, _) => {
+                Err(StoreError::KeyringAbsent("it does not keep what it takes".to_owned()))
             }
-            deleted.is_err()
         });
+        put.map_err(|error| self.store_failed(error, Some(&credential)))?;
+
+        let published = publish(&mut index, credential);
+        if published.is_some() {
+            index.keep(&place);
+        }
+        writer.write(&index)?;
+        self.delete_discarded(&writer, &mut index);
+        Ok(published)
     }
 
-    fn secrets_of(&self, credential: &Credential) -> Result<Option<Secrets>> {
+    /// Deletes what no credential names any more. What cannot be deleted now is tried again next time.
+    /// Gives why, if something is left.
+    fn delete_discarded(&self, writer: &IndexWriter, index: &mut Index) -> Option<StoreError> {
+        let before = index.discarded.len();
+        let mut left: Option<StoreError> = None;
+        let mut keyring_is_away = false;
+        index.discarded.retain(|place| {
+            if keyring_is_away && place.store == StoreKind::Keyring {
+                return true;
+            }
+            let Err(error) = self.secret_store(place.store).delete(place) else { return false };
+            tracing::warn!(%error, "an old secret could not be deleted; it will be tried again");
+            // One question is enough: each could take seconds.
+            keyring_is_away |= place.store == StoreKind::Keyring;
+            left.get_or_insert(error);
+            true
+        });
+        if index.discarded.len() != before {
+            // A place that is named though its secret is gone is only tried once more.
+            let _ = writer.write(index);
+        }
+        left
+    }
+
+    /// The secrets of `credential`, as its store has them. Blocks.
+    fn read_secrets(&self, credential: &Credential) -> Result<Option<Secrets>> {
+        let is_keyring = credential.store == StoreKind::Keyring;
+        let known = || self.from_keyring.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_keyring && let Some(secrets) = known().get(&credential.id) {
+            return Ok(Some(secrets.clone()));
+        }
         let text = self
             .secret_store(credential.store)
-            .get(&credential.id)
-            .map_err(|error| self.store_failed(error))?;
+            .get(&credential.place())
+            .map_err(|error| self.store_failed(error, Some(credential)))?;
         let Some(text) = text else { return Ok(None) };
-        Secrets::from_text(&text).map(Some).ok_or_else(|| {
+        let secrets = Secrets::from_text(&text).ok_or_else(|| {
             Error::failed(
                 "secret_damaged",
                 format!("The stored token for {} is damaged", credential.provider),
             )
             .hint(format!("pdpp connect {}", credential.provider))
-        })
+        })?;
+        if is_keyring {
+            known().insert(credential.id.clone(), secrets.clone());
+        }
+        Ok(Some(secrets))
     }
 
-    fn secret_store(&self, kind: StoreKind) -> impl SecretStore + use<> {
+    fn secret_store(&self, kind: StoreKind) -> Box<dyn SecretStore> {
         match kind {
-            StoreKind::File => FileStore::new(&self.dir),
+            StoreKind::File => Box::new(FileStore::new(&self.dir)),
+            StoreKind::Keyring => Box::new(KeyringStore),
         }
     }
 
-    fn store_failed(&self, error: StoreError) -> Error {
-        Error::failed("secret_store_failed", "The secret store could not be used")
-            .because(error)
-            .hint(format!("Check that you own {} and that its disk has room", self.dir.display()))
+    /// `error` for a person; `of` is the credential that it is about, unless it is a new one.
+    fn store_failed(&self, error: StoreError, of: Option<&Credential>) -> Error {
+        let url = of.map_or("<provider-url>", |one| one.provider.as_str());
+        error.told(
+            format!("Check that you own {} and that its disk has room", self.dir.display()),
+            &format!("pdpp connect {url} --store file"),
+        )
     }
 
     fn read_index(&self) -> Result<Index> {
@@ -209,9 +300,15 @@ impl Cache {
         }
     }
 
+    fn current(&self, credential: &Credential) -> Result<Option<Credential>> {
+        Ok(self.credentials()?.into_iter().find(|other| other.is_same_grant(credential)))
+    }
+
     fn writer(&self) -> Result<IndexWriter> {
         let dir = PrivateDir::create(&self.dir).map_err(|error| unwritable(&self.dir, error))?;
         let lock = dir.lock(Self::LOCK).map_err(|error| unwritable(&self.dir, error))?;
+        dir.remove_temporary();
+        FileStore::new(&self.dir).remove_temporary();
         Ok(IndexWriter { dir, _lock: lock })
     }
 }
@@ -254,6 +351,7 @@ fn unwritable(dir: &Path, error: io::Error) -> Error {
 #[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
 mod tests {
     use super::credential::tests::credential;
+    use super::secret::AccessToken;
     use super::*;
 
     fn cache() -> (tempfile::TempDir, Cache) {
@@ -347,9 +445,9 @@ mod tests {
         let died = credential("https://a.example", "g1");
         let writer = cache.writer().unwrap();
         let mut index = cache.read_index().unwrap();
-        index.discard(&died);
+        index.discard(&died.place());
         writer.write(&index).unwrap();
-        cache.secret_store(died.store).put(&died.id, &secrets("died").to_text()).unwrap();
+        cache.secret_store(died.store).put(&died.place(), &secrets("died").to_text()).unwrap();
         drop(writer);
 
         assert_eq!(cache.credentials().unwrap(), std::slice::from_ref(&old));

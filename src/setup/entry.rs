@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::error::{Error, Kind, Result};
+use crate::provider::http::ProxyUrl;
 
 /// What an entry starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub struct Baked {
     /// A cache directory that is not the one a host's own start would find.
     pub cache_dir: Option<PathBuf>,
     /// `--proxy`.
-    pub proxy: Option<String>,
+    pub proxy: Option<ProxyUrl>,
     /// `--ca-file`.
     pub ca_file: Option<PathBuf>,
 }
@@ -41,8 +42,7 @@ impl Entry {
             arguments.extend(["--cache-dir".to_owned(), words(dir)?]);
         }
         if let Some(proxy) = &baked.proxy {
-            if url::Url::parse(proxy).is_ok_and(|url| url.password().is_some() || !url.username().is_empty())
-            {
+            if proxy.has_credentials() {
                 return Err(Error::new(
                     Kind::Refused,
                     "proxy_has_secret",
@@ -50,7 +50,7 @@ impl Entry {
                 )
                 .hint("Give --proxy without them"));
             }
-            arguments.extend(["--proxy".to_owned(), no_variable(proxy)?]);
+            arguments.extend(["--proxy".to_owned(), proxy.to_string()]);
         }
         if let Some(file) = &baked.ca_file {
             let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(plain.words(), ["/usr/local/bin/pdpp", "mcp", "serve"]);
         let baked = Baked {
             cache_dir: Some("/data/my cache".into()),
-            proxy: Some("http://proxy.example:3128".to_owned()),
+            proxy: Some("http://proxy.example:3128".parse().unwrap()),
             ca_file: Some("/etc/ca.pem".into()),
         };
         let full = Entry::new(Path::new("/p/pdpp"), &baked, Some(48_000)).unwrap();
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_secret_or_a_variable_is_no_argument() {
-        let with = |proxy: &str| Baked { proxy: Some(proxy.to_owned()), ..Baked::default() };
+        let with = |proxy: &str| Baked { proxy: proxy.parse().ok(), ..Baked::default() };
         for proxy in ["http://me:word@proxy.example", "http://me@proxy.example"] {
             let error = Entry::new(Path::new("/p"), &with(proxy), None).unwrap_err();
             assert_eq!((error.code(), error.kind()), ("proxy_has_secret", Kind::Refused));

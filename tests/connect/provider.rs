@@ -175,7 +175,12 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
     let path = parts.uri.path_and_query().unwrap().as_str().to_owned();
-    let body: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() };
+    let body: Value = if body.is_empty() {
+        Value::Null
+    } else {
+        // A form is kept as it is.
+        serde_json::from_slice(&body).unwrap_or_else(|_| String::from_utf8(body.to_vec()).unwrap().into())
+    };
     shared.seen.lock().unwrap().push(Seen {
         at,
         path: path.clone(),

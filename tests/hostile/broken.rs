@@ -239,7 +239,6 @@ fn gzip_bomb() -> Vec<u8> {
 }
 
 #[test]
-#[ignore = "fails now and then on a loaded machine; `cargo test hostile -- --ignored` runs it"]
 fn r5_5_statuses_and_bodies_that_are_no_json() {
     let runtime = runtime();
     runtime.block_on(async {

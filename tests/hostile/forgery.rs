@@ -7,13 +7,12 @@ use std::sync::Arc;
 use pdpp::mcp::ToolAnswer;
 use pdpp::provider::http::{Http, Limits};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Map, Value, json};
 
 use super::provider::{Asked, Provider, Reply};
 use super::reader::{self, structured};
 use super::store::{Paging, Store, record};
-use super::{BOUNDS, call, core_at, made, runtime};
+use super::{BOUNDS, call, cases, core_at, made, runtime};
 
 /// Words that begin a line of ours which a reader acts upon.
 const KEYWORDS: [&str; 6] = ["next", "more", "previous", "error", "match", "count"];
@@ -175,43 +174,38 @@ fn r4_9_nothing_hostile_forges_a_line() {
     let provider = runtime.block_on(Provider::start());
     let http = Http::new(Limits::default());
     let honest = runtime.block_on(all(&provider, &http, harmless()));
-    TestRunner::new(Config {
-        cases: 128,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(7),
-        ..Config::default()
-    })
-    .run(&hostile(), |hostile| {
-        let answers = runtime.block_on(all(&provider, &http, hostile));
-        for ((tool, _), (honest, answer)) in CALLS.iter().zip(honest.iter().zip(&answers)) {
-            let (lines, acted) = shape(&answer.text);
-            let (honest_lines, honest_acted) = shape(&honest.text);
-            let shape_of = |acted: &[String]| {
-                acted
-                    .iter()
-                    // A record that no handle can carry is named by its parts.
-                    .map(|begin| {
-                        if begin.ends_with("connection_id") {
-                            begin.replace("connection_id", "id")
-                        } else {
-                            begin.clone()
-                        }
-                    })
-                    .collect::<Vec<_>>()
-            };
-            // An excerpt that no field stands behind has no line of its own, and the like: fewer lines are
-            // possible, never one that honest data would not give.
-            prop_assert!(lines <= honest_lines + 1, "{tool}: {}\n---\n{}", answer.text, honest.text);
-            let mut allowed = shape_of(&honest_acted);
-            for begin in shape_of(&acted) {
-                let at = allowed.iter().position(|one| *one == begin);
-                prop_assert!(at.is_some(), "{tool}: `{begin}` is forged in\n{}", answer.text);
-                allowed.remove(at.unwrap());
+    cases(128)
+        .run(&hostile(), |hostile| {
+            let answers = runtime.block_on(all(&provider, &http, hostile));
+            for ((tool, _), (honest, answer)) in CALLS.iter().zip(honest.iter().zip(&answers)) {
+                let (lines, acted) = shape(&answer.text);
+                let (honest_lines, honest_acted) = shape(&honest.text);
+                let shape_of = |acted: &[String]| {
+                    acted
+                        .iter()
+                        // A record that no handle can carry is named by its parts.
+                        .map(|begin| {
+                            if begin.ends_with("connection_id") {
+                                begin.replace("connection_id", "id")
+                            } else {
+                                begin.clone()
+                            }
+                        })
+                        .collect::<Vec<_>>()
+                };
+                // An excerpt that no field stands behind has no line of its own, and the like: fewer lines are
+                // possible, never one that honest data would not give.
+                prop_assert!(lines <= honest_lines + 1, "{tool}: {}\n---\n{}", answer.text, honest.text);
+                let mut allowed = shape_of(&honest_acted);
+                for begin in shape_of(&acted) {
+                    let at = allowed.iter().position(|one| *one == begin);
+                    prop_assert!(at.is_some(), "{tool}: `{begin}` is forged in\n{}", answer.text);
+                    allowed.remove(at.unwrap());
+                }
             }
-        }
-        Ok(())
-    })
-    .unwrap();
+            Ok(())
+        })
+        .unwrap();
 }
 
 #[test]
@@ -219,39 +213,33 @@ fn r4_9_structured_output_is_the_data() {
     let runtime = runtime();
     let provider = runtime.block_on(Provider::start());
     let http = Http::new(Limits::default());
-    TestRunner::new(Config {
-        cases: 64,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(7),
-        ..Config::default()
-    })
-    .run(&(made::hostile_text(), made::hostile_text(), made::id()), |(key, value, id)| {
-        let record =
-            record("notes", "cin_a", &id, &json!({key.clone(): value.clone(), "n": [value, {key: 1}]}));
-        let store = Store::new("notes", vec![record.clone()], Paging::Honest);
-        provider.answer_with(move |asked| store.answer(asked));
-        let core = core_at(&provider.origin, &http, BOUNDS[2]);
-        let answer = runtime.block_on(call(&core, "query_records", &json!({"stream": "notes"})));
-        let structured = structured(&answer);
-        prop_assert_eq!(&structured["data"]["data"][0], &record);
-        // On the wire it is the same JSON, with nothing hidden in it.
-        let wire = pdpp::ui::json_ascii_controls(&structured.to_string()).into_owned();
-        prop_assert!(!wire.chars().any(pdpp::text::is_hidden));
-        prop_assert_eq!(serde_json::from_str::<Value>(&wire).unwrap(), structured);
-        Ok(())
-    })
-    .unwrap();
+    cases(64)
+        .run(&(made::hostile_text(), made::hostile_text(), made::id()), |(key, value, id)| {
+            let record =
+                record("notes", "cin_a", &id, &json!({key.clone(): value.clone(), "n": [value, {key: 1}]}));
+            let store = Store::new("notes", vec![record.clone()], Paging::Honest);
+            provider.answer_with(move |asked| store.answer(asked));
+            let core = core_at(&provider.origin, &http, BOUNDS[2]);
+            let answer = runtime.block_on(call(&core, "query_records", &json!({"stream": "notes"})));
+            let structured = structured(&answer);
+            prop_assert_eq!(&structured["data"]["data"][0], &record);
+            // On the wire it is the same JSON, with nothing hidden in it.
+            let wire = pdpp::ui::json_ascii_controls(&structured.to_string()).into_owned();
+            prop_assert!(!wire.chars().any(pdpp::text::is_hidden));
+            prop_assert_eq!(serde_json::from_str::<Value>(&wire).unwrap(), structured);
+            Ok(())
+        })
+        .unwrap();
 }
 
 #[test]
-#[ignore = "random cases still find open faults; `cargo test hostile -- --ignored` runs it"]
 fn r4_9_hostile_refusals_are_bounded_and_on_their_lines() {
     let runtime = runtime();
     let provider = runtime.block_on(Provider::start());
     let http = Http::new(Limits::default());
     let strategy =
         (hostile(), 1usize..200, prop::sample::select(vec![400u16, 401, 403, 404, 409, 410, 422, 429, 500]));
-    TestRunner::new(Config { cases: 64, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..Config::default() })
+    cases(64)
         .run(&strategy, |(hostile, times, status)| {
             let long = |text: &str| text.repeat(times);
             let connections = (0..40).map(|n| {

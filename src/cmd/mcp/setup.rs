@@ -10,7 +10,7 @@ use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::stdio;
-use crate::provider::http::{Http, Limits};
+use crate::provider::http::Limits;
 use crate::provider::url::ProviderUrl;
 use crate::setup::clients::chatgpt::{self, Hosted};
 use crate::setup::clients::{Host, host};
@@ -181,13 +181,9 @@ impl Task<'_> {
         }
         let items: Vec<_> =
             installed.iter().map(|one| format!("{} ({})", one.host.title, state(one))).collect();
-        let wanted: Vec<_> = installed
-            .iter()
-            .map(|one| args.remove == matches!(one.configured, Configured::Ours(_)))
-            .collect();
         let question =
             if args.remove { "Take the entry out of (space chooses)" } else { "Set up (space chooses)" };
-        match self.ui.choose(question, &items, &wanted) {
+        match self.ui.choose(question, &items) {
             Some(picked) if !picked.is_empty() => {
                 let hosts = picked.into_iter().filter_map(|at| installed.get(at)).map(|one| one.host);
                 Chosen::Hosts(hosts.collect(), false)
@@ -234,7 +230,12 @@ impl Task<'_> {
             Platform::Linux => self.machine.home.join(".local").join("share").join("pdpp"),
             Platform::MacOs | Platform::Windows => Cache::default_dir()?,
         };
-        Ok(Baked { cache_dir: (dir != found_anyway).then_some(dir), ..Baked::default() })
+        let network = self.global.network()?;
+        Ok(Baked {
+            cache_dir: (dir != found_anyway).then_some(dir),
+            proxy: network.proxy,
+            ca_file: network.ca_file,
+        })
     }
 
     fn job(&self, host: &'static Host, any_entry: bool) -> Result<Job<'_>> {
@@ -373,7 +374,7 @@ impl Task<'_> {
             )
             .hint("pdpp mcp setup chatgpt --provider <provider-url>"));
         }
-        let http = Http::new(Limits::default());
+        let http = self.global.http(Limits::default())?;
         let mut found = Vec::new();
         for provider in &providers {
             let hosted = stdio::block_on(chatgpt::find(&http, provider))??;

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::json_len;
-use super::ladder::{Field, RecordRef, read_field, read_json};
+use super::ladder::{EXPANDED, Field, RecordRef, read_expanded, read_field, read_json};
 
 /// Lengths, in characters, that texts are cut to, tried in this order.
 const TEXT_CHARS: [usize; 8] = [4000, 2000, 1000, 500, 250, 120, 60, 20];
@@ -53,6 +53,52 @@ pub fn to_fit(data: &mut Map<String, Value>, record: RecordRef<'_>, fits: Fits<'
         }
     }
     Vec::new()
+}
+
+/// Most relations of a record that are told apart, and the longest name of one, in bytes.
+const MOST_RELATIONS: usize = 8;
+const RELATION_BYTES: usize = 120;
+
+/// Cuts what is expanded beside a record's data where it takes more than `most` bytes: a large relation
+/// becomes a descriptor of its size, and reads on as JSON text. `limit` gives what a relation was expanded
+/// with. A resource server expands what was asked for; whatever else it sends there is counted only.
+pub fn expanded(
+    value: &mut Value,
+    record: RecordRef<'_>,
+    limit: &dyn Fn(&str) -> Option<u64>,
+    most: usize,
+) -> Vec<Field> {
+    if json_len(value) <= most {
+        return Vec::new();
+    }
+    let Value::Object(relations) = value else {
+        *value = json!({"object": "cut", "size_bytes": json_len(value)});
+        return Vec::new();
+    };
+    let total = relations.len();
+    let mut kept = 0;
+    relations.retain(|name, _| {
+        kept += 1;
+        kept <= MOST_RELATIONS && json_len(name) <= RELATION_BYTES
+    });
+    let mut fields = Vec::new();
+    for (name, value) in relations.iter_mut() {
+        let size = json_len(value);
+        if size <= 120 {
+            continue;
+        }
+        *value = json!({"object": "cut", "size_bytes": size});
+        fields.push(Field {
+            path: format!("{EXPANDED}{name}"),
+            preview: None,
+            complete: false,
+            read: read_expanded(&record, name, limit(name)),
+        });
+    }
+    if relations.len() < total {
+        relations.insert("relations_not_shown".into(), json!(total - relations.len()));
+    }
+    fields
 }
 
 fn cut_values(

@@ -96,12 +96,55 @@ pub fn read_field(id: &RecordRef<'_>, path: &str, offset: usize) -> Call {
 pub fn read_json(id: &RecordRef<'_>, path: &str, offset: usize) -> Call {
     let mut arguments = id.arguments();
     arguments.insert("field_path".into(), json!(path));
-    arguments.insert("cursor".into(), json!(format!("{JSON_CURSOR}{offset}")));
+    arguments.insert("cursor".into(), json!(JsonCursor { offset, limit: None }.to_string()));
     Call { tool: "read_record_field", arguments }
 }
 
-/// What a cursor of `read_record_field` begins with, where it goes through the JSON text of a value.
-pub const JSON_CURSOR: &str = "json:";
+/// The call that reads an expanded relation on, as JSON text. `limit` is the one that it was expanded
+/// with: the same records have to come again.
+pub fn read_expanded(id: &RecordRef<'_>, relation: &str, limit: Option<u64>) -> Call {
+    let mut call = read_json(id, &format!("{EXPANDED}{relation}"), 0);
+    call.arguments.insert("cursor".into(), json!(JsonCursor { offset: 0, limit }.to_string()));
+    call
+}
+
+/// What the path of an expanded relation begins with.
+pub const EXPANDED: &str = "expanded.";
+
+/// A cursor of `read_record_field` that goes through the JSON text of a value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct JsonCursor {
+    /// Where it continues, in Unicode scalar values of that text.
+    pub offset: usize,
+    /// The limit of the relation, where it is an expanded one.
+    pub limit: Option<u64>,
+}
+
+impl JsonCursor {
+    const PREFIX: &str = "json:";
+
+    /// Whether `cursor` is one of these, well-formed or not.
+    pub fn is_meant(cursor: &str) -> bool {
+        cursor.starts_with(Self::PREFIX)
+    }
+
+    /// Reads one.
+    pub fn parse(cursor: &str) -> Option<Self> {
+        let rest = cursor.strip_prefix(Self::PREFIX)?;
+        let (offset, limit) = match rest.split_once(':') {
+            Some((offset, limit)) => (offset, Some(limit.parse().ok().filter(|limit| *limit > 0)?)),
+            None => (rest, None),
+        };
+        Some(Self { offset: offset.parse().ok()?, limit })
+    }
+}
+
+impl std::fmt::Display for JsonCursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", Self::PREFIX, self.offset)?;
+        self.limit.map_or(Ok(()), |limit| write!(f, ":{limit}"))
+    }
+}
 
 /// How a call names a record: by its handle, or by its parts where no handle can carry it.
 #[derive(Debug, Clone, Copy)]
@@ -142,5 +185,20 @@ impl RecordRef<'_> {
         let pairs =
             pairs.iter().map(|(key, value)| format!("{key}={}", line::token(value.as_str().unwrap_or(""))));
         pairs.collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_json_cursor_reads_back() {
+        for cursor in [JsonCursor { offset: 0, limit: None }, JsonCursor { offset: 9, limit: Some(50) }] {
+            assert_eq!(JsonCursor::parse(&cursor.to_string()), Some(cursor));
+        }
+        for bad in ["json:", "json:x", "json:1:", "json:1:0", "json:1:2:3", "5", "json:-1"] {
+            assert_eq!(JsonCursor::parse(bad), None, "{bad}");
+        }
     }
 }

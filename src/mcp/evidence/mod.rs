@@ -25,16 +25,32 @@ pub fn json_len(value: &impl serde::Serialize) -> usize {
 pub fn prefix_on_wire(text: &str, max_bytes: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {
-        used += match c {
-            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
-            c if crate::text::is_hidden(c) => 6 * c.len_utf16(),
-            c => c.len_utf8(),
-        };
+        used += char_on_wire(c);
         if used > max_bytes {
             return &text[..at];
         }
     }
     text
+}
+
+/// The longest end of `text` that takes at most `max_bytes` within a JSON string on the wire.
+pub fn suffix_on_wire(text: &str, max_bytes: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices().rev() {
+        used += char_on_wire(c);
+        if used > max_bytes {
+            return &text[at + c.len_utf8()..];
+        }
+    }
+    text
+}
+
+const fn char_on_wire(c: char) -> usize {
+    match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        c if crate::text::is_hidden(c) => 6 * c.len_utf16(),
+        c => c.len_utf8(),
+    }
 }
 
 /// Counts instead of keeping: a value may be many megabytes.
@@ -94,6 +110,17 @@ mod tests {
             prop_assert!(line::quoted(shown).len() <= max + 2);
             if let Some(next) = text[shown.len()..].chars().next() {
                 prop_assert!(line::quoted(&text[..shown.len() + next.len_utf8()]).len() > max + 2);
+            }
+        }
+
+        #[test]
+        fn an_end_on_the_wire_is_the_longest_that_fits(text in any::<String>(), max in 0usize..100) {
+            let shown = suffix_on_wire(&text, max);
+            prop_assert!(text.ends_with(shown));
+            prop_assert!(line::quoted(shown).len() <= max + 2);
+            if let Some(before) = text[..text.len() - shown.len()].chars().next_back() {
+                let longer = &text[text.len() - shown.len() - before.len_utf8()..];
+                prop_assert!(line::quoted(longer).len() > max + 2);
             }
         }
 

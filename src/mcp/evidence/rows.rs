@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
+use super::ladder::EXPANDED;
 use super::line;
 use crate::mcp::catalog::StreamFacts;
 use crate::mcp::id::RecordId;
@@ -154,9 +155,15 @@ fn values(out: &mut String, record: &Map<String, Value>, facts: Option<&StreamFa
     }
     if all {
         for (key, value) in record.iter().filter(|(key, _)| is_extra(key)) {
-            let inline = line::value(value, bytes.min(400));
+            // What is expanded was asked for; each relation can be read on by its path.
+            let relations = value.as_object().filter(|_| key == "expanded");
+            let inline = line::value(value, if relations.is_some() { bytes } else { bytes.min(400) });
             let _ = write!(out, " {}={}", line::token(key), inline.text);
-            complete &= inline.complete;
+            if !inline.complete {
+                complete = false;
+                let names = relations.into_iter().flat_map(Map::keys);
+                cut.extend(names.map(|name| line::token(&format!("{EXPANDED}{name}"))));
+            }
         }
     }
     if !nulls.is_empty() {

@@ -4,18 +4,22 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{is_missing, json_len, meta_lines, stream_argument, text_of};
+use super::{counted, is_missing, json_len, meta_lines, stream_argument, text_of, with_near_streams};
 use crate::mcp::ToolAnswer;
-use crate::mcp::arguments::Arguments;
+use crate::mcp::arguments::{Arguments, call};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call};
-use crate::mcp::evidence::{envelope, line, prefix_on_wire};
+use crate::mcp::evidence::{Bounds, envelope, line, prefix_on_wire};
 use crate::mcp::schema::unsupported;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
 
 const METRICS: [&str; 5] = ["count", "sum", "min", "max", "count_distinct"];
 const GRANULARITIES: [&str; 7] = ["minute", "hour", "day", "week", "month", "quarter", "year"];
+
+/// What a cursor of this tool begins with; the number of groups before it follows. The resource server
+/// has none for groups: it is asked again, and those that were shown are left out.
+const CURSOR: &str = "groups:";
 
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
@@ -31,124 +35,183 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         .with_some("limit", arguments.integer("limit", 1, u64::MAX)?.map(|limit| limit.to_string()));
     read.query.extend(arguments.filter()?);
     read = read.with_some("connection_id", arguments.text("connection_id")?);
+    check_groups(&arguments)?;
+    let shown = cursor(&arguments)?;
 
     let mut body = match core.source().get(&read).await {
         Err(error) if is_missing(&error) && core.source().is_core().await => {
             let instead = "page through query_records and count what it gives";
             return Err(unsupported("aggregate", instead));
         }
-        envelope => envelope?.body,
+        Err(error) => return Err(with_near_streams(core, error, &stream).await),
+        Ok(envelope) => envelope.body,
     };
     envelope::prepare(&mut body);
-    let bounds = core.bounds();
-    bound_parts(&mut body);
-    let rest = fit_groups(&arguments, &mut body, bounds.structured, bounds.text);
-    let text = text(&stream, &body, rest.as_ref());
-    let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
-    if let Some(rest) = rest {
-        structured.insert("groups_not_shown".into(), json!(rest.groups));
-        structured.insert("next".into(), rest.next.to_json());
+    let groups = match body.remove("groups") {
+        Some(Value::Array(groups)) => Some(groups),
+        _ => None,
+    };
+    let Some(mut groups) = groups else {
+        if shown > 0 {
+            return Err(cursor_is_behind());
+        }
+        prune(&stream, &mut body, None, core.bounds());
+        return Ok(assemble(&stream, body, None, None));
+    };
+    if shown > 0 && shown >= groups.len() {
+        return Err(cursor_is_behind());
     }
-    Ok(ToolAnswer { text, structured: Some(structured), is_error: false, meta: None })
+    groups.drain(..shown);
+    groups.iter_mut().filter(|group| json_len(group) > KEY_BYTES).for_each(cut_group);
+    let rest = fit(&stream, &arguments, shown, &mut body, &mut groups, core.bounds());
+    Ok(assemble(&stream, body, Some(groups), rest.as_ref()))
+}
+
+/// What a provider would refuse or silently leave out: groups of two kinds, a period without its length,
+/// a length without a period.
+fn check_groups(arguments: &Arguments) -> Result<(), ToolError> {
+    let month = || Some(arguments.given().get("granularity").cloned().unwrap_or_else(|| json!("month")));
+    if arguments.has("group_by") && arguments.has("group_by_time") {
+        return Err(ToolError::new(
+            "conflicting_arguments",
+            "group_by makes a group of each value, group_by_time one of each period: a call takes one of them",
+            call("aggregate", &arguments.with([("group_by", None), ("granularity", month())])),
+        )
+        .with("param", "group_by"));
+    }
+    if arguments.has("group_by_time") {
+        if arguments.has("granularity") {
+            return Ok(());
+        }
+        let why = format!("the length of a period, one of {}", GRANULARITIES.join(", "));
+        let corrected = arguments.with([("granularity", month())]);
+        return Err(arguments.lacks("group_by_time", "granularity", &why, &corrected));
+    }
+    for name in ["granularity", "time_zone"] {
+        if arguments.has(name) {
+            let field = arguments.given().get("group_by").cloned().unwrap_or_else(|| json!("TIME_FIELD"));
+            let corrected = arguments.with([
+                ("group_by", None),
+                ("group_by_time", Some(field)),
+                ("granularity", month()),
+            ]);
+            return Err(arguments.lacks(
+                name,
+                "group_by_time",
+                "the time field that makes periods",
+                &corrected,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// How many groups were shown already.
+fn cursor(arguments: &Arguments) -> Result<usize, ToolError> {
+    let Some(cursor) = arguments.text("cursor")? else { return Ok(0) };
+    let shown = cursor.strip_prefix(CURSOR).and_then(|shown| shown.parse().ok());
+    shown.ok_or_else(|| arguments.invalid("cursor", "one that this tool gave with this very call", None))
+}
+
+fn cursor_is_behind() -> ToolError {
+    ToolError::new(
+        "invalid_cursor",
+        "there are no groups behind this cursor: they have become fewer, or it belongs to another call",
+        "start again without cursor",
+    )
+    .with("param", "cursor")
 }
 
 /// The groups of an answer that did not fit.
 struct Rest {
     groups: usize,
-    /// The field they are grouped by, where that is a time.
-    by_time: Option<String>,
     next: Call,
 }
 
-/// Drops the last groups where not all fit. There is no page after them: the sum of what is left out is
-/// said, and the call that shows it narrows by the first group left out.
-fn fit_groups(
+/// Drops the last groups where not all fit; the next call begins with them.
+fn fit(
+    stream: &str,
     arguments: &Arguments,
+    shown: usize,
     body: &mut Map<String, Value>,
-    structured: usize,
-    text: usize,
+    groups: &mut Vec<Value>,
+    bounds: Bounds,
 ) -> Option<Rest> {
-    let fixed = json_len(&body) - body.get("groups").map_or(0, json_len);
-    let groups = body.get_mut("groups")?.as_array_mut()?;
-    // Beside the groups: the next call with the key of the first group left out, counts and warnings.
-    let beside = fixed + json_len(arguments.given()) + KEY_BYTES + 300;
-    let mut room = structured.saturating_sub(beside);
-    let mut text_room = text.saturating_sub(beside);
-    let fit = groups
-        .iter()
-        .take_while(|group| {
-            let (size, line) = (json_len(group) + 1, group_line(group).len() + 1);
-            let fits = size <= room && line <= text_room;
-            room = room.saturating_sub(size);
-            text_room = text_room.saturating_sub(line);
+    let rest = |fit: usize| Rest {
+        groups: groups.len() - fit,
+        next: Call {
+            tool: "aggregate",
+            arguments: arguments.with([("cursor", Some(json!(format!("{CURSOR}{}", shown + fit))))]),
+        },
+    };
+    let sizes = groups.iter().map(|group| (json_len(group) + 1, group_line(group).len() + 1));
+    let sizes = sizes.collect::<Vec<_>>();
+    let fits = |room: (usize, usize)| {
+        let (mut structured, mut text) = room;
+        let fit = sizes.iter().take_while(|(size, line)| {
+            let fits = *size <= structured && *line <= text;
+            structured = structured.saturating_sub(*size);
+            text = text.saturating_sub(*line);
             fits
-        })
-        .count();
-    if fit >= groups.len() {
+        });
+        fit.count()
+    };
+    let whole = room(stream, body, None, bounds);
+    if fits(whole) == groups.len() {
         return None;
     }
-    let omitted = groups.split_off(fit);
-    let first = omitted.first().cloned().unwrap_or(Value::Null);
-    let by_time = text_of(body, "group_by_time").map(str::to_owned);
-    let is_named = first.get("key_cut").is_none();
-    let first = first.get("key").cloned().unwrap_or(Value::Null);
-    let mut filter = arguments.given().get("filter").and_then(Value::as_object).cloned().unwrap_or_default();
-    match &by_time {
-        // A key that is cut finds nothing.
-        _ if !is_named => {}
-        Some(field) => {
-            let mut range = match filter.get(field) {
-                Some(Value::Object(range)) => range.clone(),
-                _ => Map::new(),
-            };
-            range.insert("gte".into(), first);
-            filter.insert(field.clone(), Value::Object(range));
-        }
-        None => {
-            if let Some(field) = text_of(body, "group_by") {
-                filter.insert(field.to_owned(), first);
-            }
-        }
-    }
-    let filter = Some(Value::Object(filter)).filter(|filter| *filter != json!({}));
-    let arguments = arguments.with([("filter", filter)]);
-    Some(Rest { groups: omitted.len(), by_time, next: Call { tool: "aggregate", arguments } })
+    prune(stream, body, Some(&rest(0)), bounds);
+    let fit = fits(room(stream, body, Some(&rest(0)), bounds)).max(1);
+    let rest = Some(rest(fit)).filter(|rest| rest.groups > 0);
+    groups.truncate(fit);
+    rest
+}
+
+/// Bytes of the structured view and of the text that groups may take.
+fn room(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>, bounds: Bounds) -> (usize, usize) {
+    let without = assemble(stream, body.clone(), Some(Vec::new()), rest);
+    let structured = without.structured.as_ref().map_or(0, json_len);
+    // A longer cursor than that of no group.
+    let (structured, text) = (structured + 20, without.text.len() + 20);
+    (bounds.structured.saturating_sub(structured), bounds.text.saturating_sub(text))
 }
 
 /// Longest group key that is shown whole, in bytes as they go over the wire.
 const KEY_BYTES: usize = 400;
 
-/// Bounds what is not groups, and each group: a key may be a whole text.
-fn bound_parts(body: &mut Map<String, Value>) {
+/// Leaves of what is beside the groups what is documented, and that shortly, where it would not leave room
+/// for a group: no honest provider says that much.
+fn prune(stream: &str, body: &mut Map<String, Value>, rest: Option<&Rest>, bounds: Bounds) {
+    let is_enough = |room: (usize, usize)| room.0.min(room.1) > KEY_BYTES + 100;
+    if is_enough(room(stream, body, rest, bounds)) {
+        return;
+    }
     let mut meta = Map::from_iter(body.remove_entry("meta"));
     envelope::shorten(&mut meta);
     body.extend(meta);
-    if body.get("groups").is_some_and(|groups| !groups.is_array()) {
-        body.remove("groups");
+    if is_enough(room(stream, body, rest, bounds)) {
+        return;
     }
-    if let Some(Value::Array(groups)) = body.get_mut("groups") {
-        groups.iter_mut().filter(|group| json_len(group) > KEY_BYTES).for_each(cut_group);
-    }
-    if json_len(body) - body.get("groups").map_or(0, json_len) > 2_500 {
-        body.retain(|key, value| {
-            matches!(key.as_str(), "groups" | "meta")
-                || (matches!(
-                    key.as_str(),
-                    "object"
-                        | "stream"
-                        | "metric"
-                        | "field"
-                        | "group_by"
-                        | "group_by_time"
-                        | "granularity"
-                        | "time_zone"
-                        | "value"
-                        | "other_count"
-                        | "filtered_record_count"
-                        | "approximate"
-                ) && json_len(value) <= KEY_BYTES / 2)
-        });
-    }
+    let documented = [
+        "object",
+        "stream",
+        "metric",
+        "field",
+        "group_by",
+        "group_by_time",
+        "granularity",
+        "time_zone",
+        "value",
+        "other_count",
+        "filtered_record_count",
+        "approximate",
+    ];
+    let parts = body.len();
+    body.retain(|key, value| documented.contains(&key.as_str()) && json_len(value) <= 100);
+    let parts = parts - body.len();
+    let warning =
+        json!({"code": "envelope_cut", "message": format!("{parts} other parts are too long to show")});
+    body.insert("meta".into(), json!({"warnings": [warning]}));
 }
 
 fn cut_group(group: &mut Value) {
@@ -181,6 +244,24 @@ fn group_line(group: &Value) -> String {
     out
 }
 
+fn assemble(
+    stream: &str,
+    mut body: Map<String, Value>,
+    groups: Option<Vec<Value>>,
+    rest: Option<&Rest>,
+) -> ToolAnswer {
+    if let Some(groups) = groups {
+        body.insert("groups".into(), groups.into());
+    }
+    let text = text(stream, &body, rest);
+    let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
+    if let Some(rest) = rest {
+        structured.insert("groups_not_shown".into(), json!(rest.groups));
+        structured.insert("next".into(), rest.next.to_json());
+    }
+    ToolAnswer { text, structured: Some(structured), is_error: false, meta: None }
+}
+
 fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String {
     let metric = text_of(body, "metric").unwrap_or("aggregate");
     let mut out = line::token(metric);
@@ -211,11 +292,8 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
             out.push('\n');
         }
         if let Some(rest) = rest {
-            let how = match rest.by_time {
-                Some(_) => "the next call begins with the first of them",
-                None => "narrow the call with filter; the next one counts the first of them",
-            };
-            let _ = writeln!(out, "{} more groups did not fit; {how}", rest.groups);
+            let _ =
+                writeln!(out, "{} did not fit: the next call shows them", counted(rest.groups, "more group"));
         }
     }
     for key in ["filtered_record_count", "approximate"] {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::search::record_url;
-use super::{check_expand, json_len, list_parameter, text_of};
+use super::{check_expand, expand_limit, json_len, list_parameter, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::catalog::{StreamFacts, facts_for};
@@ -109,6 +109,7 @@ fn document(
         Some(other) => Map::from_iter([("value".to_owned(), other)]),
         None => Map::new(),
     };
+    let is_expanded = expanded.is_some();
     if let Some(expanded) = expanded {
         body.insert("expanded".into(), expanded);
     }
@@ -130,7 +131,15 @@ fn document(
 
     let known = id.handle();
     let reference = RecordRef::of(&id, known.as_deref());
-    let (text, reads) = cut_body(&body, bound.saturating_sub(fixed), reference);
+    let room = bound.saturating_sub(fixed);
+    let expanded = if is_expanded { body.remove("expanded") } else { None };
+    let expanded = expanded.map(|mut expanded| {
+        let limit = |relation: &str| expand_limit(arguments, relation);
+        // JSON inside a JSON string costs its quotes twice.
+        let fields = cut::expanded(&mut expanded, reference, &limit, room / 5);
+        (expanded, fields)
+    });
+    let (text, reads) = cut_body(&body, room, reference, expanded);
     document.insert("text".into(), json!(text));
     if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
         metadata.insert("truncated".into(), json!(true));
@@ -178,9 +187,15 @@ fn escaped_len(text: &str) -> usize {
     json_len(&text)
 }
 
-/// Shrinks the document until it fits: JSON inside a JSON string costs its quotes twice.
-fn cut_body(body: &Map<String, Value>, room: usize, reference: RecordRef<'_>) -> (String, Value) {
-    if let (1, Some((name, Value::String(text)))) = (body.len(), body.iter().next()) {
+/// Shrinks the document until it fits: JSON inside a JSON string costs its quotes twice. `expanded` is
+/// what stands beside the data, cut already.
+fn cut_body(
+    body: &Map<String, Value>,
+    room: usize,
+    reference: RecordRef<'_>,
+    expanded: Option<(Value, Vec<Field>)>,
+) -> (String, Value) {
+    if let (1, None, Some((name, Value::String(text)))) = (body.len(), &expanded, body.iter().next()) {
         let mut chars = text.chars().count().min(room);
         loop {
             let window = text.chars().take(chars).collect::<String>();
@@ -194,13 +209,22 @@ fn cut_body(body: &Map<String, Value>, room: usize, reference: RecordRef<'_>) ->
             chars = chars * 9 / 10;
         }
     }
-    let reads = |fields: &[Field]| Value::Array(fields.iter().map(|field| field.read.to_json()).collect());
+    let (expanded, related) = expanded.unzip();
+    let related = related.unwrap_or_default();
+    let with_expanded = |data: &Map<String, Value>| {
+        let expanded = expanded.clone().map(|expanded| ("expanded".to_owned(), expanded));
+        data.clone().into_iter().chain(expanded).collect::<Map<_, _>>()
+    };
+    let reads = |fields: &[Field]| {
+        Value::Array(fields.iter().chain(&related).map(|field| field.read.to_json()).collect())
+    };
     let mut data = body.clone();
     let fields = cut::to_fit(&mut data, reference, &|data, fields| {
-        json_len(&body_text(data)) + json_len(&reads(fields)) + 40 <= room
+        json_len(&body_text(&with_expanded(data))) + json_len(&reads(fields)) + 40 <= room
     });
     // Beside a call for all of it, even one text is part of a record.
     let is_whole = fields.iter().any(|field| field.path == cut::WHOLE);
+    let data = with_expanded(&data);
     (if is_whole { Value::Object(data).to_string() } else { body_text(&data) }, reads(&fields))
 }
 

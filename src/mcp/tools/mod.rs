@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::Arguments;
 use super::core::Core;
 use super::evidence::ladder::Call;
-use super::evidence::{json_len, line};
+use super::evidence::{Bounds, json_len, line};
 use super::id::{IdError, check_segment};
 use super::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -111,7 +111,105 @@ fn next_page(arguments: &Arguments, cursor: Option<&str>) -> Option<Call> {
     Some(Call { tool: arguments.tool(), arguments: next })
 }
 
+/// The longest cursor that a call with these arguments can carry beside them: longer ones would be
+/// refused when they come back.
+fn max_cursor(arguments: &Arguments, bounds: Bounds) -> usize {
+    let beside = json_len(&arguments.with([("cursor", None), ("changes_since", None)])) + 16;
+    (bounds.text.min(bounds.structured) / 4).saturating_sub(beside)
+}
+
+/// The limit that a relation is expanded with, where the caller names one.
+fn expand_limit(arguments: &Arguments, relation: &str) -> Option<u64> {
+    arguments.given().get("expand_limit")?.get(relation)?.as_u64()
+}
+
 /// Whether the provider answered that there is no such thing: a route, or what it names.
 fn is_missing(error: &ToolError) -> bool {
     error.detail("status") == Some(&json!(404))
+}
+
+/// `1 record`, `2 records`.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Adds the granted streams with a similar name to a refusal of one that is not granted.
+async fn with_near_streams(core: &Core, error: ToolError, stream: &str) -> ToolError {
+    let is_stream = matches!(
+        error.code(),
+        "context.stream_not_allowed" | "grant_stream_not_allowed" | "stream_not_found" | "unknown_stream"
+    );
+    if !is_stream {
+        return error;
+    }
+    let near = near(stream, &granted_streams(core).await);
+    if near.is_empty() { error } else { error.with("did_you_mean", near) }
+}
+
+/// The names of all granted streams; none where the schema cannot be read.
+async fn granted_streams(core: &Core) -> Vec<String> {
+    let body = super::schema::compact(core.source(), None, None).await.unwrap_or_default();
+    let list =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let connectors = list(&Value::Object(body), "connectors");
+    let rows = connectors.iter().flat_map(|connector| list(connector, "streams"));
+    let mut names = rows.filter_map(|row| Some(row.get("name")?.as_str()?.to_owned())).collect::<Vec<_>>();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// At most three of `names` that `meant` may be a slip of, the nearest first.
+fn near(meant: &str, names: &[String]) -> Vec<String> {
+    const LONGEST: usize = 80;
+    let of = |name: &str| name.to_lowercase();
+    let wanted = of(meant);
+    if wanted.len() > LONGEST {
+        return Vec::new();
+    }
+    let mut near = names
+        .iter()
+        .filter(|name| name.len() <= LONGEST)
+        .filter_map(|name| {
+            let known = of(name);
+            let distance = edits(&wanted, &known);
+            let is_part =
+                wanted.len() > 2 && known.len() > 2 && (known.contains(&wanted) || wanted.contains(&known));
+            (is_part || distance <= (wanted.chars().count() / 3).max(1)).then_some((distance, name))
+        })
+        .collect::<Vec<_>>();
+    near.sort();
+    near.into_iter().take(3).map(|(_, name)| name.clone()).collect()
+}
+
+/// How many characters have to be put in, taken out or replaced (Levenshtein).
+fn edits(one: &str, other: &str) -> usize {
+    let other = other.chars().collect::<Vec<_>>();
+    let mut row = (0..=other.len()).collect::<Vec<_>>();
+    for (at, a) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (n, b) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[n + 1];
+            row[n + 1] = replaced.min(row[n] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_recognised() {
+        let names = ["messages", "message_bodies", "labels", "transactions"].map(str::to_owned);
+        assert_eq!(near("mesages", &names), ["messages"]);
+        assert_eq!(near("Messages", &names), ["messages"]);
+        assert_eq!(near("message", &names), ["messages", "message_bodies"]);
+        assert_eq!(near("transaction", &names), ["transactions"]);
+        assert!(near("zzz", &names).is_empty() && near("", &names).is_empty());
+        assert_eq!((edits("", "ab"), edits("kitten", "sitting"), edits("äb", "ab")), (2, 3, 1));
+        assert_eq!((counted(1, "record"), counted(0, "hit")), ("1 record".to_owned(), "0 hits".to_owned()));
+    }
 }

@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{check_expand, json_len, list_parameter, meta_lines, next_page, stream_argument, text_of};
+use super::{
+    check_expand, counted, expand_limit, json_len, list_parameter, max_cursor, meta_lines, next_page,
+    stream_argument, text_of, with_near_streams,
+};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::catalog::{StreamFacts, facts_for};
@@ -59,7 +62,10 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         source.facts(&stream, connection.as_deref()),
         pages::read(source, &listing, &shape, several)
     );
-    Ok(render(&arguments, &stream, page?, &facts, core.bounds()))
+    match page {
+        Ok(page) => Ok(render(&arguments, &stream, page, &facts, core.bounds())),
+        Err(error) => Err(with_near_streams(core, error, &stream).await),
+    }
 }
 
 fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
@@ -144,7 +150,8 @@ impl Shape for RecordShape<'_> {
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
         // Our own cursor may wrap the provider's, and comes twice.
         let theirs = body.get("next_cursor").map_or(0, json_len);
-        let cursor = theirs * 4 / 3 + 160;
+        let is_own = text_of(body, "next_cursor").is_some_and(pages::is_own);
+        let cursor = if is_own { theirs } else { theirs * 4 / 3 + 160 };
         let mut left = budget(body, json_len(self.arguments.given()) + cursor + cursor - theirs, self.bounds);
         let ids = ids(rows, self.stream);
         rows.iter()
@@ -164,7 +171,7 @@ impl Shape for RecordShape<'_> {
     }
 
     fn max_cursor(&self) -> usize {
-        self.bounds.structured / 4
+        max_cursor(self.arguments, self.bounds)
     }
 }
 
@@ -200,7 +207,7 @@ fn render(
     if let [row] = rows.as_mut_slice()
         && json_len(row) + ids_len > budget.structured
     {
-        ladder.extend(cut_row(row, stream, &budget));
+        ladder.extend(cut_row(row, stream, arguments, &budget));
     }
     if let [row] = rows.as_mut_slice() {
         cut_names(row, stream, &budget);
@@ -224,12 +231,23 @@ fn render(
 }
 
 /// Cuts the one record of a page that alone exceeds the bound.
-fn cut_row(record: &mut Row, stream: &str, budget: &Budget) -> Option<Record> {
-    // Nothing but the data is large in an honest record; nothing else may make it larger.
+fn cut_row(record: &mut Row, stream: &str, arguments: &Arguments, budget: &Budget) -> Option<Record> {
+    let id = row_text::record_id(record, stream);
+    let is_named = id.is_some();
+    let handle = id.as_ref().and_then(RecordId::handle);
+    let name = row_text::name(record, stream);
+    let id = id.unwrap_or_default();
+    let reference = RecordRef::of(&id, handle.as_deref());
+    let mut related = Vec::new();
+    if let Some(expanded) = record.get_mut("expanded").filter(|_| is_named) {
+        let limit = |relation: &str| expand_limit(arguments, relation);
+        related = cut::expanded(expanded, reference, &limit, budget.structured / 3);
+    }
+    // Nothing but the data and what is expanded is large in an honest record; nothing else may make it larger.
     let mut left_out = Vec::new();
     record.retain(|key, value| {
-        let stays =
-            matches!(key.as_str(), "data" | "id" | "stream" | "connection_id") || json_len(value) <= 120;
+        let stays = matches!(key.as_str(), "data" | "id" | "stream" | "connection_id")
+            || json_len(value) <= if key == "expanded" { budget.structured / 3 } else { 120 };
         if !stays {
             left_out.push(text::prefix(key, 40).to_owned());
         }
@@ -239,18 +257,15 @@ fn cut_row(record: &mut Row, stream: &str, budget: &Budget) -> Option<Record> {
         left_out.truncate(5);
         record.insert("left_out".into(), json!(left_out));
     }
-    let id = row_text::record_id(record, stream);
-    let handle = id.as_ref().and_then(RecordId::handle);
-    let name = row_text::name(record, stream);
-    let (envelope_len, is_named) = (json_len(record) - record.get("data").map_or(0, json_len), id.is_some());
-    let id = id.unwrap_or_default();
-    let reference = RecordRef::of(&id, handle.as_deref());
-    let of_fields =
-        |fields: Vec<Field>| Record { id: handle.clone().unwrap_or_else(|| id.record.clone()), fields };
+    let envelope_len = json_len(record) - record.get("data").map_or(0, json_len);
+    let of_fields = |fields: Vec<Field>| Record {
+        id: handle.clone().unwrap_or_else(|| id.record.clone()),
+        fields: fields.into_iter().chain(related.iter().cloned()).collect(),
+    };
     let data = record.get_mut("data")?.as_object_mut()?;
     let fits = |data: &Map<String, Value>, fields: &[Field]| {
         let ladder = ladder::to_json(&[of_fields(fields.to_vec())]);
-        let lines = fields.iter().map(|field| continues(field).len()).sum::<usize>();
+        let lines = fields.iter().chain(&related).map(|field| continues(field).len()).sum::<usize>();
         envelope_len + json_len(data) + json_len(&ladder) + 20 <= budget.structured
             && name.len() + 60 + lines <= budget.text
     };
@@ -293,7 +308,7 @@ fn page_text(
 ) -> String {
     let mut tail = String::new();
     let more = if next.is_some() { ", more follow" } else { "" };
-    let _ = writeln!(tail, "{} records of {}{more}", rows.len(), line::token(stream));
+    let _ = writeln!(tail, "{} of {}{more}", counted(rows.len(), "record"), line::token(stream));
     meta_lines(&mut tail, body);
     if let Some(next) = next {
         let _ = writeln!(tail, "{}", ladder::next_line(next));

@@ -10,9 +10,9 @@ use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::{Arguments, call};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::cut::WHOLE;
-use crate::mcp::evidence::ladder::{Call, JSON_CURSOR};
+use crate::mcp::evidence::ladder::{Call, EXPANDED, JsonCursor};
 use crate::mcp::evidence::window::{self, Start};
-use crate::mcp::evidence::{envelope, line, prefix_on_wire};
+use crate::mcp::evidence::{envelope, line, prefix_on_wire, suffix_on_wire};
 use crate::mcp::id::RecordId;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -25,9 +25,9 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let id = record(&arguments)?;
     let read = window_read(&arguments, &id)?;
     let source = core.source();
-    let json_offset = json_cursor(&arguments)?;
-    let mut body = if json_offset.is_some() || source.is_known_core() {
-        own_window(core, &arguments, &id, json_offset).await?
+    let json = json_cursor(&arguments)?;
+    let mut body = if json.is_some() || source.is_known_core() {
+        own_window(core, &arguments, &id, json).await?
     } else {
         match source.get(&read).await {
             Err(error) if is_missing(&error) && source.is_core().await => {
@@ -37,15 +37,53 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         }
     };
     envelope::prepare(&mut body);
-    Ok(render(&arguments, &id, body, core.bounds().text.min(core.bounds().structured), json_offset.is_some()))
+    Ok(render(&arguments, &id, body, core.bounds().text.min(core.bounds().structured), json))
 }
 
-/// The offset of a cursor that goes through the JSON text of a value.
-fn json_cursor(arguments: &Arguments) -> Result<Option<usize>, ToolError> {
-    let Some(offset) = arguments.text("cursor")?.and_then(|cursor| cursor.strip_prefix(JSON_CURSOR)) else {
-        return Ok(None);
+/// Where a window over the JSON text of a value begins: where the cursor says, and at the beginning for an
+/// expanded relation, which has no other text.
+fn json_cursor(arguments: &Arguments) -> Result<Option<JsonCursor>, ToolError> {
+    let is_expanded = || {
+        let path = arguments.given().get("field_path").and_then(Value::as_str);
+        path.is_some_and(|path| path.starts_with(EXPANDED)) && !arguments.has("offset_chars")
     };
-    offset.parse().map(Some).map_err(|_| arguments.invalid("cursor", "a cursor that this tool gave", None))
+    match arguments.text("cursor")?.filter(|cursor| JsonCursor::is_meant(cursor)) {
+        Some(cursor) => {
+            let cursor = JsonCursor::parse(cursor);
+            let wrong = || arguments.invalid("cursor", "a cursor that this tool gave", None);
+            cursor.map(Some).ok_or_else(wrong)
+        }
+        None => Ok(is_expanded().then(JsonCursor::default)),
+    }
+}
+
+/// The record that a window is cut from here, with the relation that the path names expanded.
+async fn read_record(
+    core: &Core,
+    id: &RecordId,
+    field: &str,
+    json: Option<JsonCursor>,
+) -> Result<Map<String, Value>, ToolError> {
+    let read = Read::of(["streams", &id.stream, "records", &id.record]);
+    let connection = id.connection.as_deref();
+    if let Some(relation) = field.strip_prefix(EXPANDED) {
+        let limit = json.and_then(|json| json.limit).map(|limit| limit.to_string());
+        let read = read.clone().with("expand", relation);
+        let read = read
+            .with_some(&format!("expand_limit[{relation}]"), limit)
+            .with_some("connection_id", connection);
+        match core.source().get(&read).await {
+            // A field's own name may look like a relation.
+            Err(error) if error.detail("status") == Some(&json!(400)) => {}
+            envelope => return Ok(envelope?.body),
+        }
+    }
+    let mut read = read;
+    // A name with a dot may be a path or a field's own name, one with a comma would be two names.
+    if field != WHOLE && !field.contains(['.', ',']) {
+        read.push("fields", field);
+    }
+    Ok(core.source().get(&read.with_some("connection_id", connection)).await?.body)
 }
 
 /// A window cut here, of the record itself: over a value's JSON text, or over a text field of a provider
@@ -54,19 +92,14 @@ async fn own_window(
     core: &Core,
     arguments: &Arguments,
     id: &RecordId,
-    json_offset: Option<usize>,
+    json: Option<JsonCursor>,
 ) -> Result<Map<String, Value>, ToolError> {
     let field = arguments.required_text("field_path", "FIELD")?;
-    let mut read = Read::of(["streams", &id.stream, "records", &id.record]);
-    // A name with a dot may be a path or a field's own name, one with a comma would be two names.
-    if field != WHOLE && !field.contains(['.', ',']) {
-        read.push("fields", field);
-    }
-    read = read.with_some("connection_id", id.connection.as_deref());
-    let mut record = core.source().get(&read).await?.body;
+    let mut record = read_record(core, id, field, json).await?;
     envelope::prepare(&mut record);
     let data = record.get("data").unwrap_or(&Value::Null);
-    let value = if field == WHOLE { Some(data) } else { value_at(data, field) };
+    let related = || field.strip_prefix(EXPANDED).and_then(|relation| record.get("expanded")?.get(relation));
+    let value = if field == WHOLE { Some(data) } else { value_at(data, field).or_else(related) };
     let value = value.ok_or_else(|| {
         ToolError::new(
             "field_not_found",
@@ -75,12 +108,12 @@ async fn own_window(
         )
         .with("param", "field_path")
     })?;
-    let (text, kind) = match (value, json_offset) {
+    let (text, kind) = match (value, json) {
         (Value::String(text), None) => (text.clone(), "string"),
         (value, Some(_)) => (value.to_string(), "json"),
         (value, None) => {
             let mut next = arguments.given().clone();
-            next.insert("cursor".into(), json!(format!("{JSON_CURSOR}0")));
+            next.insert("cursor".into(), json!(JsonCursor::default().to_string()));
             let kind = match value {
                 Value::Array(_) => "an array",
                 Value::Object(_) => "an object",
@@ -98,9 +131,9 @@ async fn own_window(
     let limit = usize::try_from(arguments.integer("limit_chars", 1, 16_384)?.unwrap_or(DEFAULT_CHARS))
         .unwrap_or(4_096);
     let around = |name| Ok(usize::try_from(arguments.integer(name, 0, 8_192)?.unwrap_or(400)).unwrap_or(400));
-    let start = match (arguments.text("q")?, json_offset) {
-        (Some(q), None) => Start::Match { q, before: around("before_chars")?, after: around("after_chars")? },
-        (_, Some(offset)) => Start::Offset(offset),
+    let start = match (arguments.text("q")?, json) {
+        (Some(q), _) => Start::Match { q, before: around("before_chars")?, after: around("after_chars")? },
+        (None, Some(json)) => Start::Offset(json.offset),
         (None, None) => {
             Start::Offset(offset(arguments)?.and_then(|offset| usize::try_from(offset).ok()).unwrap_or(0))
         }
@@ -182,6 +215,12 @@ fn window_read(arguments: &Arguments, id: &RecordId) -> Result<Read, ToolError> 
         )
         .with("param", "cursor"));
     }
+    for name in ["before_chars", "after_chars"] {
+        if arguments.has(name) && !arguments.has("q") {
+            let corrected = arguments.with([("before_chars", None), ("after_chars", None)]);
+            return Err(arguments.lacks(name, "q", "it is the surroundings of the first match", &corrected));
+        }
+    }
     let offset = offset(arguments)?;
     let number = |number: Option<u64>| number.map(|number| number.to_string());
     let mut read =
@@ -199,7 +238,7 @@ fn window_read(arguments: &Arguments, id: &RecordId) -> Result<Read, ToolError> 
 /// Where the window begins, in characters; a cursor of this tool is a number of them.
 fn offset(arguments: &Arguments) -> Result<Option<u64>, ToolError> {
     match arguments.text("cursor")? {
-        Some(cursor) if cursor.starts_with(JSON_CURSOR) => Ok(None),
+        Some(cursor) if JsonCursor::is_meant(cursor) => Ok(None),
         Some(cursor) => {
             let offset =
                 cursor.parse().map_err(|_| arguments.invalid("cursor", "a cursor that this tool gave", None));
@@ -209,13 +248,14 @@ fn offset(arguments: &Arguments) -> Result<Option<u64>, ToolError> {
     }
 }
 
-/// The window in both views; where it does not fit it ends earlier and the next call begins there.
+/// The window in both views; where it does not fit it ends earlier and the next call begins there. A match
+/// stays in it: then it begins later too.
 fn render(
     arguments: &Arguments,
     id: &RecordId,
     mut body: Map<String, Value>,
     max_bytes: usize,
-    is_json: bool,
+    json: Option<JsonCursor>,
 ) -> ToolAnswer {
     let mut window = match body.remove("window") {
         Some(Value::Object(window)) => window,
@@ -230,24 +270,53 @@ fn render(
         _ => String::new(),
     };
     window.insert("text".into(), json!(""));
-    let start = window.get("start_chars").and_then(Value::as_u64).unwrap_or(0);
+    let number = |window: &Map<String, Value>, key: &str| window.get(key).and_then(Value::as_u64);
+    let start = number(&window, "start_chars").unwrap_or(0);
     let overhead = {
-        // As if it were cut, with the call that reads on.
+        // As if it were cut at both ends, with the calls that read on.
         let mut window = window.clone();
-        window.insert("next_offset_chars".into(), json!(start + whole.len() as u64));
-        let answer = render_window(arguments, id, &body, &window, max_bytes, is_json);
+        let end = start.saturating_add(whole.len() as u64);
+        for key in ["end_chars", "next_offset_chars", "previous_offset_chars"] {
+            window.insert(key.into(), json!(end));
+        }
+        let answer = render_window(arguments, id, &body, &window, max_bytes, json);
         answer.text.len().max(answer.structured.as_ref().map_or(0, json_len)) + 60
     };
-    let shown = prefix_on_wire(&whole, max_bytes.saturating_sub(overhead));
-    if shown.len() < whole.len() {
-        let end = start + shown.chars().count() as u64;
+    let room = max_bytes.saturating_sub(overhead);
+    let matched =
+        number(&window, "match_start_chars").and_then(|at| usize::try_from(at.checked_sub(start)?).ok());
+    let (skipped, shown) = around_match(&whole, matched.unwrap_or(0), room);
+    let skipped = skipped as u64;
+    let end = start + skipped + shown.chars().count() as u64;
+    if skipped > 0 {
+        window.insert("start_chars".into(), json!(start + skipped));
+        let before = (start + skipped).saturating_sub(shown.chars().count() as u64);
+        window.insert("previous_offset_chars".into(), json!(before));
+    }
+    if end < start + whole.chars().count() as u64 {
         window.insert("end_chars".into(), json!(end));
         window.insert("next_offset_chars".into(), json!(end));
         window.insert("has_more".into(), json!(true));
+    }
+    if shown.len() < whole.len() {
         window.insert("complete".into(), json!(false));
     }
     window.insert("text".into(), json!(shown));
-    render_window(arguments, id, &body, &window, max_bytes, is_json)
+    render_window(arguments, id, &body, &window, max_bytes, json)
+}
+
+/// As much of `text` as fits `room`, from its beginning, or where that would cut out what begins at the
+/// character `at`, from half of the room before it. Gives how many characters are left out before.
+fn around_match(text: &str, at: usize, room: usize) -> (usize, &str) {
+    let shown = prefix_on_wire(text, room);
+    let Some((split, _)) = text.char_indices().nth(at).filter(|_| at > 0 && shown.len() < text.len()) else {
+        return (0, shown);
+    };
+    let (before, from_match) = text.split_at(split);
+    let after = json_len(&prefix_on_wire(from_match, room)).saturating_sub(2);
+    let before = suffix_on_wire(before, (room / 2).max(room.saturating_sub(after)));
+    let begin = split - before.len();
+    (text[..begin].chars().count(), prefix_on_wire(&text[begin..], room))
 }
 
 fn render_window(
@@ -256,14 +325,15 @@ fn render_window(
     body: &Map<String, Value>,
     window: &Map<String, Value>,
     max_bytes: usize,
-    is_json: bool,
+    json: Option<JsonCursor>,
 ) -> ToolAnswer {
     let number = |key: &str| window.get(key).and_then(Value::as_u64);
     let base = |offset: u64| {
         let mut next =
             arguments.with([("cursor", None), ("q", None), ("before_chars", None), ("after_chars", None)]);
-        if is_json {
-            next.insert("cursor".into(), json!(format!("{JSON_CURSOR}{offset}")));
+        if let Some(json) = json {
+            let cursor = JsonCursor { offset: usize::try_from(offset).unwrap_or(usize::MAX), ..json };
+            next.insert("cursor".into(), json!(cursor.to_string()));
         } else {
             next.insert("offset_chars".into(), json!(offset));
         }
@@ -319,6 +389,23 @@ fn render_window(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn r3_50_a_match_is_never_cut_out(before in 0usize..300, after in 0usize..300, room in 1usize..200) {
+            let text = format!("{}NEEDLE{}", "é\n".repeat(before), "b".repeat(after));
+            let (skipped, shown) = around_match(&text, before * 2, room);
+            prop_assert!(json_len(&shown) <= room + 2);
+            let rest = text.chars().skip(skipped).collect::<String>();
+            prop_assert!(rest.starts_with(shown));
+            let needle = "NEEDLE".chars().take(room / 2).collect::<String>();
+            prop_assert!(shown.contains(&needle), "{room}: {shown:?}");
+            // No room is given away: another character would not fit.
+            let left_out = skipped > 0 || shown.len() < text.len();
+            prop_assert!(!left_out || json_len(&shown) + 3 >= room, "{room}: {shown:?}");
+        }
+    }
 
     #[test]
     fn r3_51_one_way_to_name_the_record() {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{bad_name, json_len, meta_lines, text_of};
+use super::{bad_name, counted, granted_streams, json_len, meta_lines, near, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::{Arguments, call};
 use crate::mcp::catalog::{connections, connector_key};
@@ -23,6 +23,12 @@ const INDEX_BYTES: usize = 16_000;
 const LEGEND: &str = "flags: t=type, role=declared meaning, eq=filter {\"field\":value}, r=ops: filter {\"field\":{op:value}}, \
 lex/sem=searched by search, a=aggregate uses, g=false: not granted, declared=readable only\n";
 
+/// What a cursor of this tool begins with; the number of fields before it follows.
+const CURSOR: &str = "fields:";
+
+/// Most bytes of a field's name and of its flags, and of a stream's name in the index: only nonsense is longer.
+const NAME_BYTES: usize = 300;
+
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
     let stream = arguments.text("stream")?.map(str::to_owned);
@@ -31,6 +37,10 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     }
     let connection = arguments.text("connection_id")?.map(str::to_owned);
     let is_full = arguments.choice("detail", &["compact", "full"])? == Some("full");
+    if arguments.has("cursor") && stream.is_none() {
+        let corrected = arguments.with([("stream", Some(json!("STREAM")))]);
+        return Err(arguments.lacks("cursor", "stream", "it goes on in the fields of one", &corrected));
+    }
     match (is_full, stream) {
         (true, None) => Err(ToolError::new(
             "stream_required",
@@ -51,7 +61,19 @@ async fn compact_body(
 ) -> Result<Map<String, Value>, ToolError> {
     let mut body = grant_schema::compact(core.source(), stream, connection).await?;
     envelope::prepare(&mut body);
+    warn_of_end(core, &mut body);
     Ok(body)
+}
+
+/// Adds to the warnings of the envelope that the grant ends soon: both views show those.
+fn warn_of_end(core: &Core, body: &mut Map<String, Value>) {
+    let Some(warning) = core.source().end_warning(jiff::Timestamp::now()) else { return };
+    let meta = body.entry("meta").or_insert_with(|| json!({}));
+    let Some(meta) = meta.as_object_mut() else { return };
+    match meta.entry("warnings").or_insert_with(|| json!([])) {
+        Value::Array(warnings) => warnings.insert(0, warning),
+        other => *other = json!([warning]),
+    }
 }
 
 async fn index(core: &Core, connection: Option<&str>) -> Result<ToolAnswer, ToolError> {
@@ -64,8 +86,8 @@ async fn index(core: &Core, connection: Option<&str>) -> Result<ToolAnswer, Tool
     for row in &rows {
         let heading = row.heading();
         match by_connector.iter_mut().find(|(known, _)| *known == heading) {
-            Some((_, streams)) => streams.push(line::token(&row.stream)),
-            None => by_connector.push((heading, vec![line::token(&row.stream)])),
+            Some((_, streams)) => streams.push(row.name()),
+            None => by_connector.push((heading, vec![row.name()])),
         }
     }
     for (heading, streams) in &by_connector {
@@ -78,7 +100,7 @@ async fn index(core: &Core, connection: Option<&str>) -> Result<ToolAnswer, Tool
         }
         text.push('\n');
     }
-    let _ = writeln!(text, "{} streams", rows.len());
+    let _ = writeln!(text, "{}", counted(rows.len(), "stream"));
     if let Some(bearer) = body.get("bearer") {
         let _ = writeln!(text, "grant: {}", line::value(bearer, 400).text);
     }
@@ -132,7 +154,8 @@ fn strip_to_names(body: &mut Map<String, Value>, room: usize) -> Option<Call> {
         excess = excess.saturating_sub(json_len(&names));
         connector.insert("stream_count".into(), json!(names.len()));
         if let Some((connection, _)) = connections(connector.get("granted_connections")).first() {
-            next = Some(Call::new("schema", json!({"connection_id": connection})));
+            let call = Call::new("schema", json!({"connection_id": connection}));
+            next = Some(call).filter(|call| json_len(&call.to_json()) <= 180);
         }
     }
     // Names are what grows; nothing else may.
@@ -160,74 +183,221 @@ async fn scoped(
     stream: &str,
     connection: Option<&str>,
 ) -> Result<ToolAnswer, ToolError> {
+    let shown = cursor(arguments)?;
     let body = compact_body(core, Some(stream), connection).await?;
-    let rows = Row::all(&body);
-    if rows.is_empty() {
-        let text = format!(
-            "no stream {} in this grant{}\nnext: schema {{}}",
-            line::token(stream),
-            connection.map_or_else(String::new, |id| format!(" for connection {}", line::token(id))),
-        );
-        return Ok(answer(text, body, Some(Call::new("schema", json!({})))));
+    if Row::all(&body).is_empty() {
+        return Err(not_granted(core, stream, connection).await);
     }
-    let (text, body, next) = describe(arguments, stream, connection, body, core.bounds());
+    let (text, body, next) = describe(arguments, body, shown, core.bounds())?;
     Ok(answer(text, body, next))
 }
 
+/// How many fields were shown already.
+fn cursor(arguments: &Arguments) -> Result<usize, ToolError> {
+    let Some(cursor) = arguments.text("cursor")? else { return Ok(0) };
+    let shown = cursor.strip_prefix(CURSOR).and_then(|shown| shown.parse().ok());
+    shown.ok_or_else(|| arguments.invalid("cursor", "one that this tool gave with this very call", None))
+}
+
+/// The schema of a stream that is not there is empty, which looks like a stream without fields.
+async fn not_granted(core: &Core, stream: &str, connection: Option<&str>) -> ToolError {
+    let names = granted_streams(core).await;
+    let lists = "schema {} lists the granted streams";
+    if let Some(connection) = connection.filter(|_| names.iter().any(|name| name == stream)) {
+        let next = call("schema", &Map::from_iter([("stream".to_owned(), json!(stream))]));
+        return ToolError::new(
+            "stream_not_granted",
+            format!("connection `{connection}` has no stream `{stream}`, or is not in this grant"),
+            next,
+        )
+        .with("param", "connection_id");
+    }
+    let error = |next: String| {
+        ToolError::new("stream_not_granted", format!("the grant holds no stream `{stream}`"), next)
+            .with("param", "stream")
+    };
+    let near = near(stream, &names);
+    let Some(nearest) = near.first() else { return error(lists.to_owned()) };
+    let next = call("schema", &Map::from_iter([("stream".to_owned(), json!(nearest))]));
+    error(format!("{next}, or {lists}")).with("did_you_mean", near)
+}
+
 /// Every row of a stream with its fields, within the bounds: where several sources do not fit, one call
-/// for each; where one is too wide, the fields that fit and a call that shows a record with all of them.
+/// for each; where one is too wide, the fields that fit, and the call that goes on behind them.
 fn describe(
     arguments: &Arguments,
-    stream: &str,
-    connection: Option<&str>,
     mut body: Map<String, Value>,
+    shown: usize,
     bounds: Bounds,
-) -> (String, Map<String, Value>, Option<Call>) {
+) -> Result<(String, Map<String, Value>, Option<Call>), ToolError> {
     let rows = Row::all(&body);
     bound_envelope(&mut body);
     let mut meta = String::new();
     meta_lines(&mut meta, &body);
-    let mut text = rows.iter().map(Row::describe).collect::<String>();
-    text.push_str(LEGEND);
-    text.push_str(&meta);
-    if text.len() <= bounds.text && json_len(&body) + 12 <= bounds.structured {
-        text.truncate(text.trim_end().len());
-        return (text, body, None);
-    }
-    let candidates = rows.iter().flat_map(Row::candidates).collect::<Vec<_>>();
-    if connection.is_none() && candidates.len() > 1 && rows.len() > 1 {
-        let of = |id: &str| arguments.with([("connection_id", Some(json!(id)))]);
-        let next = Call { tool: "schema", arguments: of(&candidates[0].connection_id) };
-        let next = Some(next).filter(|next| next.to_text().len() <= bounds.text / 4);
-        let mut text = String::new();
-        let calls = candidates
-            .iter()
-            .map(|candidate| format!("fields: {}\n", call("schema", &of(&candidate.connection_id))));
-        let lines = rows.iter().map(Row::summary).chain(calls);
-        push_while_fits(&mut text, lines, bounds.text.saturating_sub(meta.len() + 200));
+    if shown == 0 {
+        let mut text = rows.iter().map(Row::describe).collect::<String>();
+        text.push_str(LEGEND);
         text.push_str(&meta);
         text.truncate(text.trim_end().len());
-        let _ = strip_to_names(&mut body, bounds.structured.saturating_sub(bounds.structured / 4 + 100));
-        return (text, body, next);
+        if text.len() <= bounds.text && json_len(&body) + 12 <= bounds.structured {
+            return Ok((text, body, None));
+        }
+        let candidates = rows.iter().flat_map(Row::candidates).collect::<Vec<_>>();
+        if !arguments.has("connection_id") && candidates.len() > 1 && rows.len() > 1 {
+            return Ok(by_connection(arguments, &rows, &candidates, body, &meta, bounds));
+        }
     }
-    let mut sample = Map::from_iter([("stream".to_owned(), json!(stream)), ("limit".to_owned(), json!(1))]);
-    sample.extend(connection.map(|id| ("connection_id".to_owned(), json!(id))));
-    let next = Call { tool: "query_records", arguments: sample };
-    let room = bounds.text.saturating_sub(LEGEND.len() + meta.len() + next.to_text().len() + 120);
+    let (text, body, next) = page_of_fields(arguments, &rows, body, &meta, shown, bounds);
+    if text.is_empty() {
+        return Err(ToolError::new(
+            "invalid_cursor",
+            "there are no fields behind this cursor",
+            "start again without cursor",
+        )
+        .with("param", "cursor"));
+    }
+    Ok((text, body, next))
+}
+
+/// The sources of a stream, with the call that describes it in each.
+fn by_connection(
+    arguments: &Arguments,
+    rows: &[Row],
+    candidates: &[Candidate],
+    mut body: Map<String, Value>,
+    meta: &str,
+    bounds: Bounds,
+) -> (String, Map<String, Value>, Option<Call>) {
+    let of = |id: &str| arguments.with([("connection_id", Some(json!(id)))]);
+    let next = Call { tool: "schema", arguments: of(&candidates[0].connection_id) };
+    let next = Some(next).filter(|next| next.to_text().len() <= bounds.text / 4);
     let mut text = String::new();
-    let mut all_named = true;
-    for row in &rows {
-        all_named &= row.within(room / rows.len().max(1), &mut text);
+    let calls = candidates
+        .iter()
+        .map(|candidate| format!("fields: {}\n", call("schema", &of(&candidate.connection_id))));
+    let lines = rows.iter().map(Row::summary).chain(calls);
+    push_while_fits(&mut text, lines, bounds.text.saturating_sub(meta.len() + 200));
+    text.push_str(meta);
+    text.truncate(text.trim_end().len());
+    let _ = strip_to_names(&mut body, bounds.structured.saturating_sub(bounds.structured / 4 + 100));
+    (text, body, next)
+}
+
+/// The fields from the one after `shown`, as many as fit both views; at least one, or nothing where there
+/// are none.
+fn page_of_fields(
+    arguments: &Arguments,
+    rows: &[Row],
+    mut body: Map<String, Value>,
+    meta: &str,
+    shown: usize,
+    bounds: Bounds,
+) -> (String, Map<String, Value>, Option<Call>) {
+    let total = rows.iter().map(Row::units).sum::<usize>();
+    let next = |at: usize| Call {
+        tool: "schema",
+        arguments: arguments.with([("cursor", Some(json!(format!("{CURSOR}{at}"))))]),
+    };
+    let likely = json_len(&next(total).to_json());
+    body.remove("connectors");
+    let mut text_left = bounds.text.saturating_sub(LEGEND.len() + meta.len() + likely + 100);
+    let mut left = bounds.structured.saturating_sub(json_len(&body) + likely + 120);
+    // What stands above the fields of a row may take a third of either.
+    let (heading, declared) = (text_left / 3, left / 3);
+    let (mut text, mut connectors) = (String::new(), Vec::new());
+    let (mut at, mut skipped) = (0, 0);
+    'rows: for row in rows {
+        if shown >= skipped + row.units() {
+            skipped += row.units();
+            continue;
+        }
+        let first = shown.saturating_sub(skipped);
+        skipped += row.units();
+        at = at.max(skipped - row.units() + first);
+        let mut about = String::new();
+        let lines = if first == 0 { row.about() } else { row.summary() };
+        push_while_fits(&mut about, lines.split_inclusive('\n').map(str::to_owned), heading);
+        let (mut connector, mut stream) = row.bounded(declared);
+        let above = (about.len(), json_len(&connector) + json_len(&stream) + 80);
+        let mut fields = Map::new();
+        let mut is_new = true;
+        for (name, flags) in row.fields().skip(first) {
+            let (name, flags) = (short(name), short_flags(flags));
+            let line = field_line(&name, &flags);
+            let size = json_len(&name) + json_len(&flags) + 2;
+            let (line_len, size) =
+                if is_new { (line.len() + above.0, size + above.1) } else { (line.len(), size) };
+            let fits = line_len <= text_left && size <= left;
+            // The first one always comes: it is bounded by itself, and a walk has to get on.
+            if !fits && !(is_new && connectors.is_empty()) {
+                if !is_new {
+                    stream.insert("field_capabilities".into(), Value::Object(fields));
+                    connector.insert("streams".into(), json!([stream]));
+                    connectors.push(connector);
+                }
+                break 'rows;
+            }
+            text_left = text_left.saturating_sub(line_len);
+            left = left.saturating_sub(size);
+            if std::mem::take(&mut is_new) {
+                text.push_str(&about);
+            }
+            text.push_str(&line);
+            fields.insert(name, flags);
+            at += 1;
+        }
+        if row.fields().next().is_none() {
+            let fits = above.0 + 80 <= text_left && above.1 <= left;
+            if !fits && !connectors.is_empty() {
+                break;
+            }
+            text_left = text_left.saturating_sub(above.0 + 80);
+            left = left.saturating_sub(above.1);
+            text.push_str(&about);
+            text.push_str(NO_FIELDS);
+            at += 1;
+        }
+        stream.insert("field_capabilities".into(), Value::Object(fields));
+        connector.insert("streams".into(), json!([stream]));
+        connectors.push(connector);
     }
-    all_named &= shrink_fields(&mut body, bounds.structured.saturating_sub(json_len(&next.to_json()) + 60));
+    if connectors.is_empty() {
+        return (String::new(), body, None);
+    }
+    body.insert("connectors".into(), connectors.into_iter().map(Value::Object).collect());
+    let next = Some(next(at)).filter(|_| at < total);
     text.push_str(LEGEND);
-    text.push_str(&meta);
-    let next = Some(next).filter(|_| !all_named);
+    text.push_str(meta);
     if let Some(next) = &next {
-        let _ = writeln!(text, "a record shows the fields that are not named here:\n{}", next_line(next));
+        body.insert("fields_not_shown".into(), json!(total - at));
+        let _ = writeln!(text, "{} not shown here\n{}", counted(total - at, "field"), next_line(next));
     }
     text.truncate(text.trim_end().len());
     (text, body, next)
+}
+
+const NO_FIELDS: &str = "  no field list is given: query_records shows the fields\n";
+
+fn field_line(name: &str, flags: &Value) -> String {
+    let flags = flags.as_str().map_or_else(|| line::value(flags, NAME_BYTES).text, line::rest_of_line);
+    format!("  {}: {flags}\n", line::token(name))
+}
+
+/// A name that is shown whole unless it is endless.
+fn short(name: &str) -> String {
+    if json_len(&name) <= NAME_BYTES {
+        name.to_owned()
+    } else {
+        format!("{}…", prefix_on_wire(name, NAME_BYTES / 2))
+    }
+}
+
+fn short_flags(flags: &Value) -> Value {
+    match flags {
+        flags if json_len(flags) <= NAME_BYTES => flags.clone(),
+        Value::String(flags) => json!(short(flags)),
+        _ => json!("…"),
+    }
 }
 
 /// Appends lines while they fit; says how many were left out.
@@ -278,44 +448,6 @@ fn short_labels(connections: &mut Value) {
     }
 }
 
-/// Takes the flags off the fields, then the last fields out, until the rest fits; says whether every name
-/// is still there.
-fn shrink_fields(body: &mut Map<String, Value>, room: usize) -> bool {
-    let mut all_named = true;
-    for plain in [true, false] {
-        let mut excess = json_len(body).saturating_sub(room);
-        let connectors = body.get_mut("connectors").and_then(Value::as_array_mut).into_iter().flatten();
-        let rows = connectors.filter_map(|connector| connector.get_mut("streams")?.as_array_mut()).flatten();
-        for row in rows.filter_map(Value::as_object_mut) {
-            let Some(Value::Object(fields)) = row.get_mut("field_capabilities") else { continue };
-            if excess == 0 {
-                continue;
-            }
-            if plain {
-                let has_role = |flags: &Value| flags.as_str().is_some_and(|flags| flags.contains("role="));
-                fields.values_mut().filter(|flags| !has_role(flags)).for_each(|flags| *flags = json!(""));
-                continue;
-            }
-            let mut left_out = 0usize;
-            excess += 40;
-            while excess > 0
-                && let Some(last) = fields.keys().next_back().cloned()
-            {
-                let size = json_len(&last) + fields.remove(&last).as_ref().map_or(0, json_len) + 2;
-                excess = excess.saturating_sub(size);
-                left_out += 1;
-            }
-            row.insert("fields_not_shown".into(), json!(left_out));
-            all_named = false;
-        }
-    }
-    if json_len(body) > room {
-        let _ = strip_to_names(body, room);
-        all_named = false;
-    }
-    all_named
-}
-
 async fn full(
     core: &Core,
     arguments: &Arguments,
@@ -343,12 +475,14 @@ async fn full(
             }));
         }
     }
+    let shown = cursor(arguments)?;
     let read = Read::of(["schema"])
         .with("detail", "full")
         .with("stream", stream)
         .with_some("connection_id", connection);
     let mut body = core.source().get(&read).await?.body;
     envelope::prepare(&mut body);
+    warn_of_end(core, &mut body);
     // The same rows twice would be twice the context (R3.8).
     if body.contains_key("connectors") {
         body.remove("streams");
@@ -359,13 +493,16 @@ async fn full(
         let json = crate::ui::json_ascii_controls(&Value::Object(body.clone()).to_string()).into_owned();
         (json.len() + 12 <= bounds.structured && json.len() <= bounds.text).then_some(json)
     };
-    if let Some(json) = fits(&body) {
+    if shown == 0
+        && let Some(json) = fits(&body)
+    {
         return Ok(answer(json, body, None));
     }
     // Most of a raw schema says what a field cannot do; without that it is as exhaustive.
     let mut without_noes = Value::Object(body.clone());
     drop_noes(&mut without_noes);
-    if let Value::Object(body) = without_noes
+    if shown == 0
+        && let Value::Object(body) = without_noes
         && let Some(json) = fits(&body)
     {
         let text =
@@ -378,7 +515,10 @@ async fn full(
     let note = format!("the raw schema takes {whole} bytes and does not fit: this is the compact one");
     let room =
         Bounds { text: bounds.text.saturating_sub(note.len() + 20), structured: bounds.structured - 20 };
-    let (text, body, next) = describe(arguments, stream, connection, compacted, room);
+    if Row::all(&compacted).is_empty() {
+        return Err(not_granted(core, stream, connection).await);
+    }
+    let (text, body, next) = describe(arguments, compacted, shown, room)?;
     Ok(answer(format!("{note}\n{text}"), body, next))
 }
 
@@ -412,6 +552,8 @@ struct Row {
     stream: String,
     connector_key: Option<String>,
     connections: Vec<(String, Option<String>)>,
+    /// What its connector says beside its streams.
+    connector: Map<String, Value>,
     declared: Map<String, Value>,
 }
 
@@ -427,11 +569,59 @@ impl Row {
                     stream: text_of(row, "name").unwrap_or("?").to_owned(),
                     connector_key: connector_key(connector),
                     connections: connections(own.or_else(|| connector.get("granted_connections"))),
+                    connector: connector
+                        .iter()
+                        .filter(|(key, _)| *key != "streams")
+                        .map(|(key, value)| (key.clone(), value.clone()))
+                        .collect(),
                     declared: row.clone(),
                 });
             }
         }
         rows
+    }
+
+    /// Its name, for a list of names.
+    fn name(&self) -> String {
+        line::token(&short(&self.stream))
+    }
+
+    /// Into how many parts it can be divided: its fields, or itself where it has none.
+    fn units(&self) -> usize {
+        self.fields().count().max(1)
+    }
+
+    /// What connector and stream declare beside the fields, within `room` bytes: the documented parts, the
+    /// most needed first, and the names of those that do not fit.
+    fn bounded(&self, room: usize) -> (Map<String, Value>, Map<String, Value>) {
+        const OF_STREAM: [&str; 6] =
+            ["name", "granted_connections", "cursor_field", "primary_key", "expand_capabilities", "views"];
+        const OF_CONNECTOR: [&str; 5] =
+            ["connector_key", "granted_connections", "object", "display_name", "source"];
+        let mut left = room.saturating_sub(200);
+        let mut left_out = Vec::new();
+        let mut take = |from: &Map<String, Value>, keys: &[&str]| {
+            let mut taken = Map::new();
+            for key in keys {
+                let Some(value) = from.get(*key) else { continue };
+                let value = if *key == "name" { json!(short(&self.stream)) } else { value.clone() };
+                let size = json_len(&value) + key.len() + 4;
+                if size <= left {
+                    left -= size;
+                    taken.insert((*key).to_owned(), value);
+                } else {
+                    left_out.push(json!(key));
+                }
+            }
+            taken
+        };
+        let mut stream = take(&self.declared, &OF_STREAM[..1]);
+        let connector = take(&self.connector, &OF_CONNECTOR);
+        stream.extend(take(&self.declared, &OF_STREAM[1..]));
+        if !left_out.is_empty() {
+            stream.insert("left_out".into(), left_out.into());
+        }
+        (connector, stream)
     }
 
     fn heading(&self) -> String {
@@ -512,49 +702,11 @@ impl Row {
     fn describe(&self) -> String {
         let mut out = self.about();
         for (name, flags) in self.fields() {
-            let flags = flags.as_str().map_or_else(|| line::value(flags, 200).text, line::rest_of_line);
-            let _ = writeln!(out, "  {}: {flags}", line::token(name));
+            out.push_str(&field_line(name, flags));
         }
         if self.fields().next().is_none() {
-            out.push_str("  no field list is given: query_records shows the fields\n");
+            out.push_str(NO_FIELDS);
         }
         out
-    }
-
-    /// The fields within `room`: with their flags while they fit, then as names; says whether every name
-    /// is there.
-    fn within(&self, room: usize, out: &mut String) -> bool {
-        let start = out.len();
-        let about = self.about();
-        push_while_fits(out, about.split_inclusive('\n').map(str::to_owned), start + room / 3);
-        let mut left = room.saturating_sub(out.len() - start + 60);
-        let names_len = self.fields().map(|(name, _)| line::token(name).len() + 2).sum::<usize>();
-        // Flags where all names after them fit too, else half of the room is for more names.
-        let mut for_flags = left.saturating_sub(names_len).max(left / 2);
-        let mut rest = Vec::new();
-        for (name, flags) in self.fields() {
-            let name = line::token(name);
-            let line = format!("  {name}: {}\n", flags.as_str().map_or_else(String::new, line::rest_of_line));
-            if rest.is_empty() && line.len() <= for_flags {
-                for_flags -= line.len();
-                left -= line.len();
-                out.push_str(&line);
-            } else {
-                rest.push(name);
-            }
-        }
-        let named = rest.iter().take_while(|name| {
-            let fits = name.len() + 2 <= left;
-            left = left.saturating_sub(name.len() + 2);
-            fits
-        });
-        let named = named.count();
-        if named > 0 {
-            let _ = writeln!(out, "  further fields: {}", rest[..named].join(", "));
-        }
-        if named < rest.len() {
-            let _ = writeln!(out, "  {} fields not shown", rest.len() - named);
-        }
-        named == rest.len()
     }
 }

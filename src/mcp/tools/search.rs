@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{bad_name, is_missing, json_len, meta_lines, next_page, text_of};
+use super::{bad_name, counted, is_missing, json_len, max_cursor, meta_lines, next_page, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::core::Core;
@@ -98,7 +98,7 @@ impl Shape for HitShape<'_> {
     }
 
     fn max_cursor(&self) -> usize {
-        self.bounds.structured / 4
+        max_cursor(self.arguments, self.bounds)
     }
 }
 
@@ -386,7 +386,7 @@ fn tail(hits: &[Hit], arguments: &Arguments, body: &Map<String, Value>, next: Op
     let mut out = String::new();
     let q = arguments.given().get("q").map_or_else(String::new, |q| line::value(q, 200).text);
     let more = if body.get("has_more").and_then(Value::as_bool) == Some(true) { ", more exist" } else { "" };
-    let _ = writeln!(out, "{} hits for {q}{more}", hits.len());
+    let _ = writeln!(out, "{} for {q}{more}", counted(hits.len(), "hit"));
     if !hits.is_empty() {
         out.push_str("read one: fetch {\"id\":ID}, with the id as it stands\n");
     }

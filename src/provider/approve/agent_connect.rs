@@ -101,9 +101,11 @@ impl Attempt {
 /// An approved poll can be repeated, so an answer that got lost is asked for again.
 fn unanswered(error: HttpError) -> Result<Polled<TokenResponse>, ApproveError> {
     match error {
-        HttpError::Unreachable { .. } | HttpError::TimedOut { .. } | HttpError::Broken { .. } => {
-            Ok(Polled::Unheard(error))
-        }
+        HttpError::Unreachable { .. }
+        | HttpError::UnknownHost { .. }
+        | HttpError::Proxy { .. }
+        | HttpError::TimedOut { .. }
+        | HttpError::Broken { .. } => Ok(Polled::Unheard(error)),
         error => Err(error.into()),
     }
 }

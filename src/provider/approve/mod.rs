@@ -6,6 +6,8 @@ pub mod agent_connect;
 pub mod oauth_error;
 pub mod par;
 pub mod proof;
+pub mod refresh;
+pub mod revoke;
 pub mod token;
 pub mod wait;
 
