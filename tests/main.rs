@@ -13,6 +13,7 @@ mod journeys;
 mod owner;
 mod replay;
 mod sandbox;
+mod setup;
 mod stdio;
 mod support;
 mod tools;
