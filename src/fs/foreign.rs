@@ -379,7 +379,7 @@ mod tests {
         let first = LockDir::take(&path).unwrap();
         let waits = std::thread::spawn({
             let path = path.clone();
-            move || LockDir::take(&path).map(|lock| drop(lock)).is_ok()
+            move || LockDir::take(&path).map(drop).is_ok()
         });
         assert!(path.exists());
         drop(first);

@@ -61,6 +61,7 @@ fn is_build(path: &Path) -> bool {
 
 #[cfg(test)]
 #[cfg(unix)]
+#[allow(clippy::disallowed_methods, reason = "a test's own files")]
 mod tests {
     use super::*;
     use crate::setup::paths::Platform;

@@ -13,6 +13,7 @@ pub mod proof;
 pub mod survey;
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -135,7 +136,6 @@ pub(crate) fn document(bytes: &[u8]) -> Option<(bool, &str)> {
 /// The name of an owner's credential in a host's config: a key anywhere, or the beginning of a text among its
 /// servers. Values are looked at for such a name only.
 pub(crate) fn owner_credential(root: &Map<String, Value>, container: &str) -> Option<String> {
-    let in_keys = |key: &String| crate::cache::owner::is_owner_name(key).then(|| key.clone());
     fn walk(value: &Value, texts: bool, found: &dyn Fn(&String) -> Option<String>) -> Option<String> {
         match value {
             Value::Object(members) => {
@@ -150,6 +150,7 @@ pub(crate) fn owner_credential(root: &Map<String, Value>, container: &str) -> Op
             _ => None,
         }
     }
+    let in_keys = |key: &String| crate::cache::owner::is_owner_name(key).then(|| key.clone());
     root.iter().find_map(|(key, value)| in_keys(key).or_else(|| walk(value, key == container, &in_keys)))
 }
 
@@ -522,7 +523,7 @@ impl Report {
             (action, true) => format!("{}: `{name}` would be {} ({file})", self.host.title, action.word()),
         };
         let mut line = |label: &str, text: &str| {
-            said.push_str(&format!("\n  {label}: {text}"));
+            let _ = write!(said, "\n  {label}: {text}");
         };
         if let Some(entry) = &self.entry {
             line("starts", &entry.display());

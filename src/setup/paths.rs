@@ -132,6 +132,7 @@ pub fn is_program(path: &Path) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a test's own files")]
 pub(crate) mod tests {
     use super::*;
     use crate::setup::clients::HOSTS;

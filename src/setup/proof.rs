@@ -19,7 +19,7 @@ use crate::text;
 /// How long a host may be kept waiting.
 const WITHIN: Duration = Duration::from_secs(2);
 /// How long a host's own program may take to look at an entry.
-const CHECK_WITHIN: Duration = Duration::from_secs(30);
+const CHECK_WITHIN: Duration = Duration::from_mins(1);
 
 /// What Codex passes on of its environment.
 const PASSED: [&str; 10] =
@@ -157,7 +157,7 @@ pub async fn check(host: &Host, name: &str, machine: &Machine, connected: bool) 
     let command = format!("{} {}", host.programs.first()?, arguments.join(" "));
     let output = run(&program, &arguments, None, CHECK_WITHIN).await;
     let Ok((_, said)) = output else {
-        return Some(Checked { command, is_well: false, said: "it gave no answer in 30 s".to_owned() });
+        return Some(Checked { command, is_well: false, said: "it gave no answer in 60 s".to_owned() });
     };
     let expects: Vec<_> = check.expects.iter().map(|word| word.replace("NAME", name)).collect();
     let is_well = said.lines().any(|line| expects.iter().all(|word| line.contains(word.as_str())));

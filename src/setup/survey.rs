@@ -51,7 +51,7 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
     let dir = file.parent().filter(|dir| *dir != machine.home);
     let installed = host.programs.iter().any(|program| machine.program(program).is_some())
         || file.exists()
-        || dir.is_some_and(|dir| dir.is_dir());
+        || dir.is_some_and(std::path::Path::is_dir);
     let mut problems = Vec::new();
     let configured = match read(host, &file) {
         Ok(root) => {
@@ -147,6 +147,7 @@ pub fn shadows(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a test's own files")]
 mod tests {
     use super::*;
     use crate::setup::paths::Platform;

@@ -17,6 +17,7 @@ struct Trap {
 fn traps(kind: Kind, takes_bom: bool) -> Vec<Trap> {
     let ok = |name, text: String| Trap { name, text, refused: None };
     let no = |name, text: String, code| Trap { name, text, refused: Some(code) };
+    let long_line = format!("\"{}\",\n", "what was typed long ago ".repeat(43));
     let mut traps = match kind {
         Kind::Json(key) | Kind::Jsonc(key) => {
             let other = format!(
@@ -32,10 +33,7 @@ fn traps(kind: Kind, takes_bom: bool) -> Vec<Trap> {
                 ok("CRLF", other.replace('\n', "\r\n")),
                 ok("tabs", other.replace("  ", "\t")),
                 ok("one line", format!("{{\"a\":1,\"{key}\":{{\"other\":{{}}}}}}")),
-                ok(
-                    "1.8 MB",
-                    format!("{{\"big\": [\"{}\"],\n \"{key}\": {{}}}}", "x\", \"".repeat(360_000) + "y"),
-                ),
+                ok("1.8 MB", format!("{{\"big\": [{}\"\"],\n \"{key}\": {{}}}}", long_line.repeat(1800))),
                 if strict {
                     no("comments and trailing commas", comments, "config_damaged")
                 } else {
@@ -60,13 +58,7 @@ fn traps(kind: Kind, takes_bom: bool) -> Vec<Trap> {
                 ok("CRLF", other.replace('\n', "\r\n")),
                 ok("inline table", "mcp_servers = { other = { command = \"x\" } }\n".to_owned()),
                 ok("tabs", "[mcp_servers.other]\n\tcommand = \"x\"\n".to_owned()),
-                ok(
-                    "1.8 MB",
-                    format!(
-                        "{}[mcp_servers.other]\n",
-                        "# a long comment about nothing at all\n".repeat(50_000)
-                    ),
-                ),
+                ok("1.8 MB", format!("{}[mcp_servers.other]\n", format!("# {long_line}").repeat(1800))),
                 no("duplicate keys", "a = 1\na = 2\n".to_owned(), "config_damaged"),
                 no("wrong type", "mcp_servers = []\n".to_owned(), "config_damaged"),
                 no("unparsable", "[mcp_servers\n".to_owned(), "config_damaged"),
@@ -85,7 +77,7 @@ fn traps(kind: Kind, takes_bom: bool) -> Vec<Trap> {
                 ok("{}", "{}".to_owned()),
                 ok("other servers", other.clone()),
                 ok("CRLF", other.replace('\n', "\r\n")),
-                ok("1.8 MB", format!("{}{other}", "# a long comment about nothing at all\n".repeat(50_000))),
+                ok("1.8 MB", format!("{}{other}", format!("# {long_line}").repeat(1800))),
                 no("tabs", "extensions:\n\tother: {}\n".to_owned(), "config_damaged"),
                 no("duplicate keys", "a: 1\na: 2\n".to_owned(), "config_damaged"),
                 no("wrong type", "extensions: [a]\n".to_owned(), "config_damaged"),

@@ -1,5 +1,6 @@
 //! `pdpp mcp setup`: one right entry per host, proven.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -26,6 +27,7 @@ use crate::ui::Ui;
 /// beside it. Without a host it shows what is installed here and, on a terminal, asks.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
+#[allow(clippy::struct_excessive_bools, reason = "flags")]
 pub struct Args {
     /// The hosts to set up
     #[arg(value_enum, value_name = "HOST")]
@@ -201,16 +203,16 @@ impl Task<'_> {
         }
         let mut said = String::from("Hosts on this machine:");
         for one in found.iter().filter(|one| one.installed) {
-            said.push_str(&format!("\n  {:<15} {:<20} {}", one.host.id, one.host.title, state(one)));
+            let _ = write!(said, "\n  {:<15} {:<20} {}", one.host.id, one.host.title, state(one));
             for problem in &one.problems {
-                said.push_str(&format!("\n                  {problem}"));
+                let _ = write!(said, "\n                  {problem}");
             }
         }
         if !found.iter().any(|one| one.installed) {
             said.push_str("\n  none that is known here");
         }
         let others: Vec<_> = found.iter().filter(|one| !one.installed).map(|one| one.host.id).collect();
-        said.push_str(&format!("\nNot found here: {}, and chatgpt (it runs elsewhere).", others.join(", ")));
+        let _ = write!(said, "\nNot found here: {}, and chatgpt (it runs elsewhere).", others.join(", "));
         said.push_str(
             "\n\nNext:\n  pdpp mcp setup HOST    one of them\n  pdpp mcp setup --all   all that are here",
         );
@@ -264,7 +266,7 @@ impl Task<'_> {
             let file = file.map(|file| file.display().to_string()).unwrap_or_default();
             let mut said = format!("{}, in {file}:\n\n{}", host.title, job.snippet());
             if let Some(link) = link {
-                said.push_str(&format!("\nOr open: {link}\n"));
+                let _ = write!(said, "\nOr open: {link}\n");
             }
             self.ui.print(&said);
         }
@@ -356,15 +358,14 @@ impl Task<'_> {
 
     /// ChatGPT: finds the address to paste for each provider, and says what to do with it.
     fn chatgpt(&self) -> Result<Value> {
-        let providers = match &self.args.provider {
-            Some(provider) => vec![provider.clone()],
-            None => {
-                let mut connected: Vec<_> =
-                    self.global.cache()?.credentials()?.into_iter().map(|one| one.provider).collect();
-                connected.sort();
-                connected.dedup();
-                connected
-            }
+        let providers = if let Some(provider) = &self.args.provider {
+            vec![provider.clone()]
+        } else {
+            let mut connected: Vec<_> =
+                self.global.cache()?.credentials()?.into_iter().map(|one| one.provider).collect();
+            connected.sort();
+            connected.dedup();
+            connected
         };
         if providers.is_empty() {
             return Err(Error::new(

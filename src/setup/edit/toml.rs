@@ -168,14 +168,14 @@ fn collect(text: &str, table: &Table, found: &mut Vec<Range<usize>>) -> Result<(
     // An implicit table (`[a.b.c]` makes `a.b`) has no header of its own.
     if let Some(header) = table.span().filter(|_| !table.is_implicit()) {
         let mut end = header.end;
-        for (_, item) in table.iter() {
+        for (_, item) in table {
             end = end.max(values_end(item)?);
         }
         let start = text[..header.start].rfind('\n').map_or(0, |newline| newline + 1);
         let end = text[end..].find('\n').map_or(text.len(), |newline| end + newline + 1);
         found.push(start..end);
     }
-    for (_, item) in table.iter() {
+    for (_, item) in table {
         match item {
             Item::Table(inner) if !inner.is_dotted() => collect(text, inner, found)?,
             Item::ArrayOfTables(tables) => {
@@ -195,7 +195,7 @@ fn values_end(item: &Item) -> Result<usize, EditError> {
         Item::Value(node) => end_of(node).ok_or_else(no_span)?,
         Item::Table(inner) if inner.is_dotted() => {
             let mut end = 0;
-            for (_, item) in inner.iter() {
+            for (_, item) in inner {
                 end = end.max(values_end(item)?);
             }
             end

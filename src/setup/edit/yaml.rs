@@ -230,7 +230,6 @@ fn flow_value(text: &str, entry: &Member<'_, '_>) -> Result<Range<usize>, EditEr
             (Some('"'), _) if escaped => escaped = false,
             (Some('"'), '\\') => escaped = true,
             (Some(open), _) if c == open => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'') => quote = Some(c),
             (None, '#') => return Err(unclear()),
             (None, '{' | '[') => depth += 1,
@@ -240,7 +239,7 @@ fn flow_value(text: &str, entry: &Member<'_, '_>) -> Result<Range<usize>, EditEr
                     return Ok(start..start + at + 1);
                 }
             }
-            (None, _) => {}
+            _ => {}
         }
     }
     Err(unclear())
