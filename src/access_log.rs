@@ -353,7 +353,7 @@ mod tests {
         assert_eq!((host.name.as_str(), host.version.len()), ("Host\\u{1b}[31m", 50));
         assert_eq!((first.streams[0].as_str(), first.streams[1].len()), ("mail\\u{202e}\\n", 100));
         assert_eq!(log.entries(Some(start)).unwrap().entries.len(), 3);
-        assert!(log.entries(Some(Timestamp::now() + Duration::from_secs(60))).unwrap().entries.is_empty());
+        assert!(log.entries(Some(Timestamp::now() + Duration::from_mins(1))).unwrap().entries.is_empty());
         let raw = std::fs::read_to_string(log.path()).unwrap();
         assert!(raw.lines().count() == 3 && !raw.contains(['\u{1b}', '\u{202e}']));
     }

@@ -173,6 +173,16 @@ impl PrivateDir {
         Ok(fs::symlink_metadata(self.0.join(name))?.len())
     }
 
+    /// Whether a file of `bytes` bytes could be written now. Leaves nothing behind.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_room(&self, bytes: usize) -> io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(Self::TEMPORARY).tempfile_in(&self.0)?;
+        file.write_all(&vec![b'x'; bytes])?;
+        file.as_file().sync_all()
+    }
+
     /// Removes `name`; it is not an error if it was not there.
     ///
     /// # Errors

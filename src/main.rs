@@ -8,6 +8,7 @@ use pdpp::error::{Error, Kind};
 use pdpp::ui::Ui;
 
 fn main() -> ExitCode {
+    pdpp::cache::secret::keep_out_of_core_dumps();
     let ui = Ui::from_process();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

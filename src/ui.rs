@@ -86,6 +86,38 @@ impl Ui {
             .flatten()
     }
 
+    /// Asks a person for a line of text on the terminal; `None` where stdin or stderr is none, so that nobody
+    /// can be asked. Nothing typed is an empty text.
+    ///
+    /// # Errors
+    /// If the person stopped it (Ctrl-C), or the terminal is gone.
+    pub fn ask(&self, question: &str) -> std::io::Result<Option<String>> {
+        if !self.can_ask {
+            return Ok(None);
+        }
+        let input = dialoguer::Input::<String>::new().with_prompt(text::one_line(question)).allow_empty(true);
+        match input.interact_text() {
+            Ok(typed) => Ok(Some(typed.trim().to_owned())),
+            Err(dialoguer::Error::IO(error)) => Err(error),
+        }
+    }
+
+    /// Lets a person pick one of `items` on the terminal; `None` as for [`Ui::ask`], or if none was picked.
+    ///
+    /// # Errors
+    /// As [`Ui::ask`].
+    pub fn pick(&self, question: &str, items: &[String]) -> std::io::Result<Option<usize>> {
+        if !self.can_ask {
+            return Ok(None);
+        }
+        let items: Vec<_> = items.iter().map(|item| text::one_line(item)).collect();
+        let select = dialoguer::Select::new().with_prompt(text::one_line(question)).items(&items).default(0);
+        match select.interact_opt() {
+            Ok(picked) => Ok(picked),
+            Err(dialoguer::Error::IO(error)) => Err(error),
+        }
+    }
+
     /// Whether a result could not be written: a full disk, not a reader that went away (`pdpp … | head`).
     pub fn has_lost_output(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
@@ -301,7 +333,10 @@ mod tests {
     #[test]
     fn a_table_fits_and_is_escaped() {
         let long = "word ".repeat(30) + &"x".repeat(90);
-        let rows = [["a\u{1b}[2J\nb".to_owned(), long, "1".to_owned()], ["".into(), "c".into(), "22".into()]];
+        let rows = [
+            ["a\u{1b}[2J\nb".to_owned(), long, "1".to_owned()],
+            [String::new(), "c".to_owned(), "22".to_owned()],
+        ];
         let said = table(80, [Column::text("Name"), Column::text("What"), Column::number("Count")], &rows);
         assert!(said.lines().all(|line| line.chars().count() <= 80 && !line.ends_with(' ')), "{said}");
         assert!(said.contains("a\\u{1b}[2J\\nb") && !said.contains('\u{1b}'), "{said}");

@@ -4,6 +4,7 @@
 // A number's digits are compared as they are written, which equality of values would not do.
 #![allow(clippy::cmp_owned)]
 
+mod cache;
 mod connect;
 mod coverage;
 mod docs;
@@ -11,6 +12,7 @@ mod hostile;
 mod inspect;
 mod journeys;
 mod owner;
+mod package;
 mod replay;
 mod sandbox;
 mod setup;

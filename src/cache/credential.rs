@@ -9,6 +9,7 @@ use url::Url;
 
 use super::secret::AccessToken;
 use super::store::{Place, StoreKind};
+use crate::provider::approve::wanted::Wanted;
 use crate::provider::http::Http;
 use crate::provider::rs::{ForeignQueryBase, ResourceServer};
 use crate::provider::url::ProviderUrl;
@@ -209,6 +210,9 @@ pub struct Credential {
     /// Whether a refresh token lies beside the access token.
     #[serde(default)]
     pub refreshable: bool,
+    /// What was asked for, so that the same can be asked for again.
+    #[serde(default)]
+    pub asked: Option<Wanted>,
     /// How the token is renewed.
     #[serde(default)]
     pub renewal: Renewal,
@@ -404,6 +408,7 @@ pub(crate) mod tests {
             token_expires_at: None,
             refreshable: false,
             renewal: Renewal::default(),
+            asked: None,
         }
     }
 

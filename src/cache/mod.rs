@@ -135,13 +135,15 @@ impl Cache {
     }
 
     /// Whether an index and secrets of kind `kind` could be written now: better known before an owner is
-    /// asked for an approval. Blocks, at most [`store::keyring::BOUND`] more than the disk.
+    /// asked for an approval. Leaves nothing behind but directories. Blocks, at most [`store::keyring::BOUND`] more than the disk.
     ///
     /// # Errors
     /// Why not.
     pub fn check_writable(&self, kind: StoreKind) -> Result<()> {
-        let writer = self.writer()?;
-        writer.write(&self.read_index()?)?;
+        self.read_index()?;
+        PrivateDir::create(&self.dir)
+            .and_then(|dir| dir.check_room(16 << 10))
+            .map_err(|error| unwritable(&self.dir, error))?;
         match kind {
             StoreKind::File => FileStore::new(&self.dir).probe(),
             StoreKind::Keyring => KeyringStore::probe(),
@@ -386,15 +388,20 @@ mod tests {
         let first = credential("https://a.example/t1", "g1");
         let other_grant = credential("https://a.example/t1", "g2");
         let other_tenant = credential("https://a.example/t2", "g1");
-        for (credential, token) in [(&first, "one"), (&other_grant, "two"), (&other_tenant, "three")] {
+        let secure = credential("https://localhost:4711/t1", "g1");
+        let plain = credential("http://localhost:4711/t1", "g1");
+        for (credential, token) in
+            [(&first, "one"), (&other_grant, "two"), (&other_tenant, "three"), (&secure, "s"), (&plain, "p")]
+        {
             assert_eq!(cache.store(credential.clone(), &secrets(token), None).unwrap(), Stored::Added);
         }
         let again = credential("https://a.example/t1", "g1");
         assert_ne!(again.id, first.id);
         assert_eq!(cache.store(again.clone(), &secrets("four"), None).unwrap(), Stored::Replaced);
 
-        assert_eq!(cache.credentials().unwrap().len(), 3);
-        assert_eq!(secret_files(&cache), 3, "the replaced token is gone");
+        assert_eq!(cache.credentials().unwrap().len(), 5);
+        assert_eq!(secret_files(&cache), 5, "the replaced token is gone");
+        assert_eq!((bearer(&cache, &secure).await, bearer(&cache, &plain).await), ("s".into(), "p".into()));
         assert_eq!(bearer(&cache, &again).await, "four");
         assert_eq!(bearer(&cache, &other_grant).await, "two");
         assert_eq!(bearer(&cache, &other_tenant).await, "three");
@@ -470,6 +477,79 @@ mod tests {
         assert_eq!(error.code(), "secret_store_failed");
         assert_eq!(cache.credentials().unwrap(), std::slice::from_ref(&old));
         assert_eq!(bearer(&cache, &old).await, "old");
+    }
+
+    #[tokio::test]
+    async fn what_is_removed_is_gone_with_its_secret_and_nothing_else_is() {
+        let (_root, cache) = cache();
+        assert!(cache.remove_all().unwrap().credentials.is_empty());
+        let (one, other) = (credential("https://a.example", "g1"), credential("https://a.example", "g2"));
+        for each in [&one, &other] {
+            cache.store(each.clone(), &secrets("t"), None).unwrap();
+        }
+        let removed = cache.remove(&one).unwrap();
+        assert_eq!((removed.credentials, removed.left.is_none()), (vec![one.clone()], true));
+        assert_eq!((cache.credentials().unwrap(), secret_files(&cache)), (vec![other], 1));
+        assert_eq!(cache.bearer(&one).await.unwrap_err().code(), "disconnected");
+        assert!(cache.remove(&one).unwrap().credentials.is_empty());
+        assert_eq!(cache.remove_all().unwrap().credentials.len(), 1);
+        assert_eq!((cache.credentials().unwrap(), secret_files(&cache)), (vec![], 0));
+    }
+
+    #[test]
+    fn all_is_removed_from_a_damaged_cache_too() {
+        let (_root, cache) = cache();
+        cache.store(credential("https://a.example", "g1"), &secrets("t"), None).unwrap();
+        std::fs::write(cache.dir().join("index.json"), "{").unwrap();
+        let advice = cache.credentials().unwrap_err();
+        assert!(advice.next_step().unwrap().contains("pdpp disconnect --all"), "{advice:?}");
+        cache.remove_all().unwrap();
+        assert_eq!((cache.credentials().unwrap(), secret_files(&cache)), (vec![], 0));
+    }
+
+    #[test]
+    fn a_newer_cache_is_not_removed() {
+        let (_root, cache) = cache();
+        cache.store(credential("https://a.example", "g1"), &secrets("t"), None).unwrap();
+        std::fs::write(cache.dir().join("index.json"), r#"{"version":7}"#).unwrap();
+        assert_eq!(cache.remove_all().unwrap_err().code(), "cache_too_new");
+        assert_eq!(secret_files(&cache), 1);
+    }
+
+    #[test]
+    fn a_check_for_room_leaves_nothing_behind() {
+        let (_root, cache) = cache();
+        cache.check_writable(StoreKind::File).unwrap();
+        let left: Vec<_> =
+            std::fs::read_dir(cache.dir()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!((left, secret_files(&cache)), (vec!["secrets".into()], 0));
+        let blocked = cache.dir().join("file");
+        std::fs::write(&blocked, "").unwrap();
+        let error = Cache::open(&blocked.join("x")).unwrap().check_writable(StoreKind::File).unwrap_err();
+        assert!(["cache_unreadable", "cache_unwritable"].contains(&error.code()), "{error:?}");
+    }
+
+    #[test]
+    fn the_asked_for_store_is_remembered() {
+        let (_root, cache) = cache();
+        cache.remember_store(StoreChoice::File).unwrap();
+        let file = Chosen { kind: StoreKind::File, note: None };
+        assert_eq!(cache.choose_store(None).unwrap(), file);
+        cache.store(credential("https://a.example", "g1"), &secrets("t"), None).unwrap();
+        assert_eq!(cache.choose_store(None).unwrap(), file);
+    }
+
+    #[test]
+    fn what_a_dead_writer_left_half_written_is_deleted_by_the_next() {
+        let (_root, cache) = cache();
+        let store = || cache.store(credential("https://a.example", "g1"), &secrets("t"), None).unwrap();
+        store();
+        let half = [cache.dir().join(".tmp-x"), cache.dir().join("secrets/.tmp-y")];
+        for file in &half {
+            std::fs::write(file, "canary").unwrap();
+        }
+        store();
+        assert!(half.iter().all(|file| !file.exists()));
     }
 
     #[test]

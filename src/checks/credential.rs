@@ -165,9 +165,8 @@ async fn check(cache: &Cache, http: &Http, credential: &Credential) -> Verdict {
 }
 
 fn of_secret(error: &Error, credential: &Credential) -> Verdict {
-    let because: String = error.causes().map(|cause| format!(": {cause}")).collect();
     let next = error.next_step().map_or_else(|| renew(credential), str::to_owned);
-    Verdict::new(State::NoSecret, error.code(), format!("{}{because}", error.message()), next)
+    Verdict::new(State::NoSecret, error.code(), error.in_full(), next)
 }
 
 fn of_read(error: &RsError, credential: &Credential) -> Verdict {

@@ -35,7 +35,7 @@ fn on_path(own: &Path, path: &OsStr) -> Check {
             "Install pdpp again, then restart the hosts that use it",
         );
     };
-    let first = std::env::split_paths(path).map(|dir| dir.join(NAME)).find(|found| is_program(found));
+    let first = std::env::split_paths(path).map(|dir| dir.join(NAME)).find(is_program);
     match first {
         Some(first) if first.canonicalize().is_ok_and(|first| first == real) => {
             Check::ok("program", format!("{} (version {})", first.display(), env!("CARGO_PKG_VERSION")))

@@ -51,11 +51,10 @@ impl Check {
 
     /// What an error says.
     pub fn failed(name: &'static str, error: &crate::error::Error) -> Self {
-        let because: String = error.causes().map(|cause| format!(": {cause}")).collect();
         Self {
             name,
             level: Level::Stop,
-            said: format!("{}{because}", error.message()),
+            said: error.in_full(),
             code: Some(error.code().to_owned()),
             next: error.next_step().map(str::to_owned),
         }

@@ -218,10 +218,8 @@ async fn end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revo
             "an owner's credential is not used, only deleted".to_owned(),
         ));
     }
-    let bearer = cache.bearer(credential).await.map_err(|error| {
-        let because: String = error.causes().map(|cause| format!(": {cause}")).collect();
-        (error.code().to_owned(), format!("{}{because}", error.message()))
-    })?;
+    let bearer = cache.bearer(credential).await;
+    let bearer = bearer.map_err(|error| (error.code().to_owned(), error.in_full()))?;
     // After it: asking for the bearer may have replaced it. Without it the access token still says which grant.
     let (cache, current) = (cache.clone(), credential.clone());
     let refresh_token = tokio::task::spawn_blocking(move || cache.refresh_token(&current)).await;

@@ -1,6 +1,7 @@
 //! `pdpp log`: what agents read through this machine.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
@@ -135,10 +136,11 @@ fn to_text(found: &Entries, limit: usize, width: u16) -> String {
     let rows: Vec<[String; 7]> = shown
         .iter()
         .map(|entry| {
-            let mut from = entry.streams.join(", ");
+            let mut from: Vec<&str> = Vec::new();
+            let streams = entry.streams.join(", ");
+            from.push(&streams);
             if !one_provider {
-                let providers: Vec<_> = entry.grants.iter().map(|grant| grant.provider.as_str()).collect();
-                from = format!("{from} {}", providers.join(" ")).trim().to_owned();
+                from.extend(entry.grants.iter().map(|grant| grant.provider.as_str()));
             }
             [
                 entry.time.strftime("%m-%d %H:%M:%S").to_string(),
@@ -147,7 +149,7 @@ fn to_text(found: &Entries, limit: usize, width: u16) -> String {
                     |host| format!("{} {}", host.name, host.version).trim().to_owned(),
                 ),
                 entry.tool.clone(),
-                from,
+                from.join(" ").trim().to_owned(),
                 entry.rows.to_string(),
                 entry.bytes.to_string(),
                 entry.outcome.clone(),
@@ -166,10 +168,10 @@ fn to_text(found: &Entries, limit: usize, width: u16) -> String {
     said.push_str(&table(width, columns, &rows));
     let older = found.entries.len() - shown.len();
     if older > 0 {
-        said.push_str(&format!("\n\n{older} older ones: --limit {}", found.entries.len()));
+        let _ = write!(said, "\n\n{older} older: --limit {}", found.entries.len());
     }
     if found.damaged > 0 {
-        said.push_str(&format!("\n\n{} damaged lines were left out.", found.damaged));
+        let _ = write!(said, "\n\n{} damaged lines were left out.", found.damaged);
     }
     said
 }
@@ -216,7 +218,7 @@ mod tests {
         let found = Entries { entries: vec![entry("https://a.example"); 3], damaged: 1 };
         let said = to_text(&found, 2, 80);
         assert!(said.starts_with("All from https://a.example.\n"), "{said}");
-        assert!(said.contains("1 older ones: --limit 3") && said.contains("1 damaged"), "{said}");
+        assert!(said.contains("1 older: --limit 3") && said.contains("1 damaged"), "{said}");
         assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
         assert!(!said.contains('\u{1b}'));
         let two =

@@ -2,6 +2,7 @@
 //! text) and one `run`. No HTTP, JSON-RPC or file access of its own.
 #![allow(missing_docs, clippy::doc_markdown, reason = "doc comments here are help texts")]
 
+pub mod browser;
 pub mod completions;
 pub mod connect;
 pub mod demo;
@@ -10,6 +11,7 @@ pub mod doctor;
 pub mod log;
 pub mod man;
 pub mod mcp;
+pub mod narrow;
 pub mod sandbox;
 pub mod status;
 

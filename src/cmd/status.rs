@@ -1,5 +1,7 @@
 //! `pdpp status`: what is connected, until when, where its secret lives, whether it works.
 
+use std::fmt::Write as _;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -86,12 +88,8 @@ fn moved(moved: &Moved) -> String {
         moved.already,
     );
     for one in &moved.missing {
-        said.push_str(&format!(
-            "\nThe token of {} ({}) is in no store: {}",
-            text::one_line(&one.label),
-            one.provider,
-            check::renew(one)
-        ));
+        let (label, next) = (text::one_line(&one.label), check::renew(one));
+        let _ = write!(said, "\nThe token of {label} ({}) is in no store: {next}", one.provider);
     }
     said
 }

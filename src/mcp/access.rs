@@ -289,7 +289,9 @@ mod tests {
         recorded.read_resource("pdpp://blob/canary").await.unwrap();
         let mut seen = kept.0.lock().unwrap().clone();
         assert!(!format!("{seen:?}").contains("canary"));
-        seen.iter_mut().for_each(|access| access.took = Duration::ZERO);
+        for access in &mut seen {
+            access.took = Duration::ZERO;
+        }
         let found = Access {
             caller: Some(caller),
             tool: "search".to_owned(),

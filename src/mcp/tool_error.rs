@@ -93,6 +93,20 @@ impl ToolError {
         self.with("retry_with", "connection_id")
     }
 
+    /// Adds to what happened.
+    #[must_use]
+    pub fn and(mut self, more: &str) -> Self {
+        self.0.message.push_str(more);
+        self
+    }
+
+    /// Adds another way to go on.
+    #[must_use]
+    pub fn or_next(mut self, other: &str) -> Self {
+        self.0.next.push_str(other);
+        self
+    }
+
     /// Fills in what is known of each candidate.
     #[must_use]
     pub fn complete_candidates(mut self, complete: impl Fn(&mut Candidate)) -> Self {
@@ -185,8 +199,11 @@ impl ToolError {
 
     /// The error as the text of a result, complete.
     pub fn to_text(&self) -> String {
-        let mut out =
-            format!("error {}: {}", line::token(self.bounded_code()), text::one_line(self.message()));
+        let mut out = format!(
+            "error {}: {}",
+            line::token(self.bounded_code()),
+            one_line(self.message(), MAX_MESSAGE_BYTES)
+        );
         for (key, value) in self.bounded_details() {
             let _ = write!(out, "\n{key}={}", line::value(&value, 2 * MAX_DETAIL_BYTES).text);
         }
@@ -202,9 +219,14 @@ impl ToolError {
                 self.0.candidates_total
             );
         }
-        let _ = write!(out, "\nnext: {}", text::one_line(self.bounded_next()));
+        let _ = write!(out, "\nnext: {}", one_line(self.bounded_next(), MAX_NEXT_BYTES));
         out
     }
+}
+
+/// On one line within `max_bytes`: a hidden character takes more as a visible escape than on the wire.
+fn one_line(text: &str, max_bytes: usize) -> String {
+    text::prefix(&text::one_line(text), max_bytes).to_owned()
 }
 
 impl Candidate {

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde_json::{Map, Value};
 use url::{Host, Url};
 
+use super::approve::wanted::DATA_ACCESS;
 use super::http::{Answer, Http, HttpError};
 use super::url::{ProviderUrl, is_loopback, is_secure};
 use crate::error::{Error, Kind};
@@ -37,6 +38,15 @@ pub struct AuthorizationServer {
     pub par_endpoint: Option<Url>,
     /// `token_endpoint`.
     pub token_endpoint: Option<Url>,
+    /// `authorization_endpoint`, where `code_challenge_methods_supported` has S256: without PKCE no code
+    /// is asked for.
+    pub authorization_endpoint: Option<Url>,
+    /// `device_authorization_endpoint` (RFC 8628).
+    pub device_authorization_endpoint: Option<Url>,
+    /// `authorization_response_iss_parameter_supported` (RFC 9207): an answer without `iss` is none.
+    pub answers_with_issuer: bool,
+    /// Whether an authorization request may carry `authorization_details` of PDPP's type (RFC 9396).
+    pub takes_details: bool,
     /// `registration_endpoint` (RFC 7591), where `pdpp_registration_modes_supported` allows `dynamic`
     /// or is absent.
     pub registration_endpoint: Option<Url>,
@@ -334,6 +344,13 @@ fn read_authorization_server(
         agent_connect_endpoint: endpoint("agent_connect_endpoint"),
         par_endpoint: endpoint("pushed_authorization_request_endpoint"),
         token_endpoint: endpoint("token_endpoint"),
+        authorization_endpoint: endpoint("authorization_endpoint")
+            .filter(|_| lists(&metadata, "code_challenge_methods_supported", "S256")),
+        device_authorization_endpoint: endpoint("device_authorization_endpoint"),
+        answers_with_issuer: metadata.get("authorization_response_iss_parameter_supported")
+            == Some(&Value::Bool(true)),
+        takes_details: lists(&metadata, "authorization_details_types_supported", DATA_ACCESS)
+            || lists(&metadata, "pdpp_authorization_details_types_supported", DATA_ACCESS),
         registration_endpoint: endpoint("registration_endpoint").filter(|_| dynamic),
         revocation_endpoint: endpoint("revocation_endpoint"),
         public_clients: public_clients
@@ -344,6 +361,11 @@ fn read_authorization_server(
             .map(str::to_owned)
             .collect(),
     })
+}
+
+/// Whether the list `name` of `metadata` has `value`.
+fn lists(metadata: &Map<String, Value>, name: &str, value: &str) -> bool {
+    metadata.get(name).and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one == value))
 }
 
 /// `url`, if it is on the origin of `issuer`: for endpoints, and for the URLs that an endpoint gives.

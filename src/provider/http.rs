@@ -427,10 +427,10 @@ impl Http {
             return HttpError::Tls { origin, why: tls_words(fault) };
         }
         // A connection that was there needs no explanation by the proxy.
-        if error.is_connect() || error.is_timeout() {
-            if let Some(proxy) = self.network.proxy_for(url) {
-                return HttpError::Proxy { proxy, origin, why: proxy_words(error, self.limits.connect) };
-            }
+        if (error.is_connect() || error.is_timeout())
+            && let Some(proxy) = self.network.proxy_for(url)
+        {
+            return HttpError::Proxy { proxy, origin, why: proxy_words(error, self.limits.connect) };
         }
         if error.is_timeout() {
             return HttpError::TimedOut { origin, after: self.limits.connect };

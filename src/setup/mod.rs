@@ -538,7 +538,7 @@ impl Report {
             Some(Proof::Serves { tools, took }) => line(
                 "proof",
                 &format!(
-                    "it starts with an empty environment in /, and listed {tools} tools in {:.2} s",
+                    "it starts with few variables and in /, and lists {tools} tools in {:.2} s",
                     took.as_secs_f64()
                 ),
             ),

@@ -70,6 +70,7 @@ pub fn connect(env: &TestEnv, provider: &Provider, placeholder: &str) {
         token_expires_at: None,
         refreshable: false,
         renewal: Renewal::default(),
+        asked: None,
     };
     let secrets =
         Secrets { access_token: AccessToken::new(token(placeholder)).unwrap(), refresh_token: None };

@@ -285,7 +285,7 @@ fn a_device_gets_its_token_once_the_owner_typed_its_code() {
     let client = register(&app, "Set-top box");
     let details = json!([{ "type": "https://pdpp.dev/data-access", "source": { "id": BANK }, "streams": [{ "name": "*" }] }]);
     let details = details.to_string();
-    let begin = || {
+    let start = || {
         let pairs =
             [("client_id", client.as_str()), ("resource", RESOURCE), ("authorization_details", &details)];
         form(&app, "/oauth/device_authorization", &pairs).json()
@@ -298,7 +298,7 @@ fn a_device_gets_its_token_once_the_owner_typed_its_code() {
         ];
         form(&app, "/oauth/token", &pairs)
     };
-    let begun = begin();
+    let begun = start();
     let user_code = begun["user_code"].as_str().unwrap();
     assert_eq!(error(&poll(&begun, &client)), "authorization_pending");
     assert_eq!(error(&poll(&begun, &client)), "slow_down");
@@ -320,13 +320,13 @@ fn a_device_gets_its_token_once_the_owner_typed_its_code() {
     assert_eq!(get(&app, body["access_token"].as_str().unwrap(), "/v1/schema").status, 200);
     assert_eq!(error(&poll(&begun, &client)), "invalid_grant", "told once");
 
-    let denied = begin();
+    let denied = start();
     let page = Page::of_user_code(&app, denied["user_code"].as_str().unwrap());
     page.send(&app, "deny", &[]);
     assert_eq!(error(&poll(&denied, &client)), "access_denied");
     let page = Page::open(&app, &format!("{BASE}/consent/device"));
     let type_wrong = || page.send(&app, "device", &[("user_code".to_owned(), "BBBB-BBBB".to_owned())]);
-    let last = (0..30).map(|_| type_wrong().status).last();
+    let last = (0..30).map(|_| type_wrong().status).next_back();
     assert_eq!(last, Some(429), "codes cannot be tried out");
     let foreign = ask(&app, "POST", "/consent/device", &[FORM], b"user_code=BBBB-BBBB");
     assert_eq!(foreign.status, 403);

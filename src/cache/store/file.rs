@@ -28,9 +28,7 @@ impl FileStore {
     /// # Errors
     /// Why not.
     pub fn probe(&self) -> Result<(), StoreError> {
-        let dir = PrivateDir::create(&self.dir)?;
-        dir.write("probe", &[b'x'; 4096])?;
-        Ok(dir.remove("probe")?)
+        Ok(PrivateDir::create(&self.dir)?.check_room(4096)?)
     }
 
     /// Removes what a process left behind that died while it wrote. For whoever may write.

@@ -122,10 +122,32 @@ fn cursor_is_behind() -> ToolError {
     .with("param", "cursor")
 }
 
-/// The groups of an answer that did not fit.
+/// What follows the groups of an answer.
 struct Rest {
+    /// How many did not fit.
     groups: usize,
     next: Call,
+}
+
+/// Groups that a provider gives readily; many give no more.
+const MANY: u64 = 100;
+
+/// How many groups the provider gave at most: as it says, else as it was asked for.
+fn limit_of(arguments: &Arguments, body: &Map<String, Value>, groups: usize) -> u64 {
+    let said = body.get("limit").and_then(Value::as_u64);
+    said.or_else(|| arguments.given().get("limit")?.as_u64()).unwrap_or(groups as u64)
+}
+
+/// The call for the groups behind the limit, where a higher one was not tried yet.
+fn further(arguments: &Arguments, body: &Map<String, Value>, groups: usize) -> Option<Rest> {
+    let has_others = body.get("other_count").is_some_and(|count| count.as_u64() != Some(0));
+    let limit = limit_of(arguments, body, groups);
+    let asked = arguments.given().get("limit").and_then(Value::as_u64);
+    (has_others && groups > 0 && limit < MANY && asked.is_none_or(|asked| asked <= limit)).then(|| {
+        let cursor = json!(format!("{CURSOR}{groups}"));
+        let arguments = arguments.with([("limit", Some(json!(MANY))), ("cursor", Some(cursor))]);
+        Rest { groups: 0, next: Call { tool: "aggregate", arguments } }
+    })
 }
 
 /// Drops the last groups where not all fit; the next call begins with them.
@@ -156,9 +178,10 @@ fn fit(
         });
         fit.count()
     };
-    let whole = room(stream, body, None, bounds);
-    if fits(whole) == groups.len() {
-        return None;
+    let further = further(arguments, body, shown + groups.len());
+    prune(stream, body, further.as_ref(), bounds);
+    if fits(room(stream, body, further.as_ref(), bounds)) == groups.len() {
+        return further;
     }
     prune(stream, body, Some(&rest(0)), bounds);
     let fit = fits(room(stream, body, Some(&rest(0)), bounds)).max(1);
@@ -256,7 +279,9 @@ fn assemble(
     let text = text(stream, &body, rest);
     let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
     if let Some(rest) = rest {
-        structured.insert("groups_not_shown".into(), json!(rest.groups));
+        if rest.groups > 0 {
+            structured.insert("groups_not_shown".into(), json!(rest.groups));
+        }
         structured.insert("next".into(), rest.next.to_json());
     }
     ToolAnswer { text, structured: Some(structured), is_error: false, meta: None }
@@ -287,11 +312,20 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
         if let Some(other) = body.get("other_count") {
             let _ = write!(out, "other_count={}", line::value(other, 40).text);
             if !matches!(other.as_u64(), Some(0)) {
-                out.push_str(" (records in further groups: raise limit)");
+                out.push_str(match rest {
+                    Some(rest) if rest.groups == 0 => {
+                        " (records in further groups: the next call shows them)"
+                    }
+                    Some(_) => " (records in further groups)",
+                    None if body.contains_key("granularity") => {
+                        " (records in later groups: narrow with filter, or take a longer granularity)"
+                    }
+                    None => " (records in further groups: narrow with filter)",
+                });
             }
             out.push('\n');
         }
-        if let Some(rest) = rest {
+        if let Some(rest) = rest.filter(|rest| rest.groups > 0) {
             let _ =
                 writeln!(out, "{} did not fit: the next call shows them", counted(rest.groups, "more group"));
         }

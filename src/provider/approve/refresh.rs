@@ -124,9 +124,9 @@ fn is_before_the_request(error: &HttpError, http: &Http) -> bool {
         | HttpError::Proxy { .. }
         | HttpError::Tls { .. }
         | HttpError::CaFile { .. }
-        | HttpError::Setup(_) => true,
+        | HttpError::Setup(_)
+        | HttpError::Redirected { .. } => true,
         HttpError::TimedOut { after, .. } => *after == limits.connect && limits.connect < limits.total,
-        HttpError::Redirected { .. } => true,
         HttpError::TooLarge { .. } | HttpError::Broken { .. } => false,
     }
 }

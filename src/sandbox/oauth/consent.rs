@@ -579,7 +579,7 @@ fn who_asks(main: &mut Html, form: &Form<'_>) {
         Way::Device { user_code } => {
             main.markup("<p class=\"code\">The device that asks has to show this code: <strong>")
                 .text(user_code)
-                .markup("</strong> If it shows another one, or you have started nothing, deny.</p>\n");
+                .markup("</strong>. If it shows another one, or you have started nothing, deny.</p>\n");
         }
         Way::Redirect(redirect) => {
             let place = url::Url::parse(&redirect.uri).ok().and_then(|url| match url.scheme() {
@@ -611,7 +611,7 @@ fn picker(form: &Form<'_>) -> Html {
     main.markup(
         "<section aria-labelledby=\"sources\">\n<h2 id=\"sources\">Which accounts may it read?</h2>\n\
          <p>Nothing is ticked beforehand. On the next page you see what it could read of them, and can narrow that. \
-         Accounts of several kinds become a package of grants, one a kind.</p>\n<ul class=\"picker\">\n",
+         Accounts of different kinds become a package: a grant for each kind.</p>\n<ul class=\"picker\">\n",
     );
     let none = Vec::new();
     let offered = form.pending.offer.as_ref().map_or(&none, |offer| &offer.choices);
@@ -669,7 +669,7 @@ pub fn code_page(
             .text(problem)
             .markup(".</p>\n");
     }
-    main.markup(if code.is_empty() {
+    main.markup(if code.is_empty() || problem.is_some() {
         "<p>A program without a browser of its own shows you a code. Type it here; on the next page you see who asks \
          for what, and decide.</p>\n"
     } else {
