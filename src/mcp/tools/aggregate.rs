@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{counted, is_missing, json_len, meta_lines, stream_argument, text_of, with_near_streams};
+use super::{advice, counted, is_missing, json_len, meta_lines, stream_argument, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::{Arguments, call};
 use crate::mcp::core::Core;
@@ -37,13 +37,15 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     read = read.with_some("connection_id", arguments.text("connection_id")?);
     check_groups(&arguments)?;
     let shown = cursor(&arguments)?;
+    let connection = arguments.text("connection_id")?;
+    advice::check_filter(core, &arguments, &stream, connection).await?;
 
     let mut body = match core.source().get(&read).await {
         Err(error) if is_missing(&error) && core.source().is_core().await => {
             let instead = "page through query_records and count what it gives";
             return Err(unsupported("aggregate", instead));
         }
-        Err(error) => return Err(with_near_streams(core, error, &stream).await),
+        Err(error) => return Err(advice::explain(core, error, &arguments, &stream, connection).await),
         Ok(envelope) => envelope.body,
     };
     envelope::prepare(&mut body);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{bad_name, counted, is_missing, json_len, max_cursor, meta_lines, next_page, text_of};
+use super::{advice, bad_name, counted, is_missing, json_len, max_cursor, meta_lines, next_page, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::core::Core;
@@ -31,6 +31,13 @@ const EXCERPT_BYTES: usize = 240;
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
     let listing = listing(&arguments)?;
+    let streams = arguments.texts("streams")?.unwrap_or_default();
+    // The resource server takes a filter in one stream alone.
+    let stream = if let [only] = streams.as_slice() { *only } else { "" };
+    let connection = listing.connection.as_deref();
+    if !stream.is_empty() {
+        advice::check_filter(core, &arguments, stream, connection).await?;
+    }
     let shape = HitShape { source: core.source(), arguments: &arguments, bounds: core.bounds() };
     // Over the connections of one grant the resource server merges and pages itself.
     let page = match pages::read(core.source(), &listing, &shape, || async { Several::default() }).await {
@@ -38,7 +45,8 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
             let instead = "page through query_records instead; schema {} lists the streams";
             return Err(unsupported("search", instead));
         }
-        page => page?,
+        Err(error) => return Err(advice::explain(core, error, &arguments, stream, connection).await),
+        Ok(page) => page,
     };
     Ok(render(core.source(), &arguments, page, core.bounds()))
 }
