@@ -125,7 +125,11 @@ impl Declared {
 impl StreamFacts {
     /// Reads every row of `stream` in a schema body, compact or full; one a connector.
     pub fn all_from_schema(body: &Map<String, Value>, stream: &str) -> Vec<Self> {
-        Self::of_all_streams(body).into_iter().filter(|(name, _)| name == stream).map(|(_, facts)| facts).collect()
+        Self::of_all_streams(body)
+            .into_iter()
+            .filter(|(name, _)| name == stream)
+            .map(|(_, facts)| facts)
+            .collect()
     }
 
     /// Reads every row of every stream, with the stream's name.
@@ -135,11 +139,9 @@ impl StreamFacts {
         for connector in connectors.iter().filter_map(Value::as_object) {
             let streams = connector.get("streams").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
             let rows = streams.iter().filter_map(Value::as_object);
-            facts.extend(
-                rows.filter_map(|row| {
-                    Some((row.get("name")?.as_str()?.to_owned(), Self::of_row(connector, row)))
-                }),
-            );
+            facts.extend(rows.filter_map(|row| {
+                Some((row.get("name")?.as_str()?.to_owned(), Self::of_row(connector, row)))
+            }));
         }
         facts
     }

@@ -23,7 +23,10 @@ pub struct Misfit {
 
 /// The values of `filter` that `facts` say can match nothing, and the filter as it was meant, where that is
 /// certain.
-pub fn misfits(filter: &Map<String, Value>, facts: &[StreamFacts]) -> (Vec<Misfit>, Option<Map<String, Value>>) {
+pub fn misfits(
+    filter: &Map<String, Value>,
+    facts: &[StreamFacts],
+) -> (Vec<Misfit>, Option<Map<String, Value>>) {
     let mut misfits = Vec::new();
     let mut meant = Some(filter.clone());
     for (field, value) in filter {
@@ -108,7 +111,12 @@ fn misfit(kind: Kind, field: &str, why: &str) -> Misfit {
         Kind::Number => format!("write a number, such as {}", json!({field: {"gte": 100}})),
         Kind::Boolean => format!("write true or false: {}", json!({field: true})),
     };
-    Misfit { field: field.to_owned(), kind: Some(kind), message: format!("`{field}` is a {}: {why}", kind.name()), hint }
+    Misfit {
+        field: field.to_owned(),
+        kind: Some(kind),
+        message: format!("`{field}` is a {}: {why}", kind.name()),
+        hint,
+    }
 }
 
 /// Whether a value fits: why not, and what was meant where that is certain.
@@ -138,7 +146,9 @@ fn check(kind: Kind, operator: &str, value: &Value) -> Result<(), (String, Optio
         },
         Kind::Date => match value {
             Value::String(text) if date(text).is_some() => Ok(()),
-            value => Err((format!("{} is no date", shown()), meant_time(value, operator).filter(is_date_only))),
+            value => {
+                Err((format!("{} is no date", shown()), meant_time(value, operator).filter(is_date_only)))
+            }
         },
         Kind::Time => match value {
             Value::String(text) if date(text).is_some() && operator == "eq" => {
@@ -170,7 +180,10 @@ fn is_date_only(value: &Value) -> bool {
 pub fn date(text: &str) -> Option<Date> {
     let bytes = text.as_bytes();
     let has_form = bytes.len() == 10
-        && bytes.iter().enumerate().all(|(at, byte)| if matches!(at, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() });
+        && bytes
+            .iter()
+            .enumerate()
+            .all(|(at, byte)| if matches!(at, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() });
     if !has_form {
         return None;
     }
@@ -183,9 +196,10 @@ fn is_moment(text: &str) -> bool {
         && text.len() >= 20
         && date(&text[..10]).is_some()
         && matches!(text.as_bytes()[10], b'T' | b't')
-        && text.as_bytes()[11..19].iter().enumerate().all(|(at, byte)| {
-            if matches!(at, 2 | 5) { *byte == b':' } else { byte.is_ascii_digit() }
-        });
+        && text.as_bytes()[11..19]
+            .iter()
+            .enumerate()
+            .all(|(at, byte)| if matches!(at, 2 | 5) { *byte == b':' } else { byte.is_ascii_digit() });
     let Some(mut zone) = has_form.then(|| &text[19..]) else { return false };
     if let Some(fraction) = zone.strip_prefix('.') {
         let digits = fraction.len() - fraction.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -275,9 +289,8 @@ mod tests {
     use crate::mcp::catalog::Declared;
 
     fn facts() -> Vec<StreamFacts> {
-        let field = |name: &str, kind: Option<Kind>| {
-            (name.to_owned(), Declared { kind, ..Declared::default() })
-        };
+        let field =
+            |name: &str, kind: Option<Kind>| (name.to_owned(), Declared { kind, ..Declared::default() });
         vec![StreamFacts {
             connections: vec![("cin_a".into(), None)],
             fields: [
@@ -306,7 +319,10 @@ mod tests {
             (json!({"at": {"gte": "2026/08/01"}}), Some(json!({"gte": "2026-08-01"}))),
             (json!({"at": {"gte": "2026-8-1"}}), Some(json!({"gte": "2026-08-01"}))),
             (json!({"at": {"gte": 1_785_535_200}}), Some(json!({"gte": "2026-07-31T22:00:00Z"}))),
-            (json!({"at": {"lt": "2026-08-01T10:00+0200"}}), Some(json!({"lt": "2026-08-01T10:00:00+02:00"}))),
+            (
+                json!({"at": {"lt": "2026-08-01T10:00+0200"}}),
+                Some(json!({"lt": "2026-08-01T10:00:00+02:00"})),
+            ),
             (json!({"at": {"lt": "2026-08-01 10:00:00Z"}}), Some(json!({"lt": "2026-08-01T10:00:00Z"}))),
             (json!({"at": "2026-10-31"}), range("2026-10-31", "2026-11-01")),
             (json!({"at": "2026-12"}), range("2026-12-01", "2027-01-01")),

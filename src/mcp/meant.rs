@@ -92,7 +92,8 @@ fn check_once(tool: &'static str, schema: &Map<String, Value>, given: &Map<Strin
     for (name, value) in all.chain(&renamed) {
         let Some(spec) = properties.get(name).and_then(Value::as_object) else { continue };
         let is_renamed = renamed.contains_key(name);
-        let Some((fault, meant)) = fault_of(tool, name, spec, value, required.contains(&name.as_str())) else {
+        let Some((fault, meant)) = fault_of(tool, name, spec, value, required.contains(&name.as_str()))
+        else {
             if let Some(corrected) = &mut corrected {
                 corrected.insert(name.clone(), value.clone());
             }
@@ -167,7 +168,9 @@ fn other_name(
         "streams" | "stream_name" => "stream",
         "stream" => "streams",
         "connection" | "connection_ids" | "connectionid" | "connector_instance_id" => "connection_id",
-        "page_size" | "per_page" | "max_results" | "top_k" | "top" | "size" if tool != "read_record_field" => {
+        "page_size" | "per_page" | "max_results" | "top_k" | "top" | "size"
+            if tool != "read_record_field" =>
+        {
             "limit"
         }
         "limit" | "max_chars" | "length" => "limit_chars",
@@ -218,7 +221,9 @@ fn says_nothing(name: &str, value: &Value) -> bool {
 
 fn about_unknown(tool: &str, name: &str) -> Option<&'static str> {
     Some(match (tool, name) {
-        (_, "offset" | "skip" | "page") => "there is no offset: go on with the next call that an answer gives",
+        (_, "offset" | "skip" | "page") => {
+            "there is no offset: go on with the next call that an answer gives"
+        }
         ("query_records", "q" | "query" | "search") => "search finds words; filter compares whole values",
         ("aggregate", "q" | "query" | "search") => "aggregate counts what filter selects; search finds words",
         ("aggregate", "having") => "groups cannot be filtered: filter the records",
@@ -301,7 +306,9 @@ fn text(name: &str, value: &Value, is_required: bool) -> Option<(&'static str, M
         Value::String(text) if text.len() > MAX_TEXT_BYTES => {
             Some(("a text of at most 8192 bytes", Meant::Unknown))
         }
-        Value::String(text) if name == "sort" => sort(text).map(|meant| ("field, or -field for descending", meant)),
+        Value::String(text) if name == "sort" => {
+            sort(text).map(|meant| ("field, or -field for descending", meant))
+        }
         Value::String(_) => None,
         Value::Number(number) => Some((TEXT, Meant::So(json!(number.to_string())))),
         Value::Bool(flag) => Some((TEXT, Meant::So(json!(flag.to_string())))),
@@ -411,7 +418,9 @@ fn synonym(name: &str, word: &str) -> Option<&'static str> {
         ("metric", "total") => "sum",
         ("metric", "minimum") => "min",
         ("metric", "maximum") => "max",
-        ("metric", "distinct" | "unique" | "distinct_count" | "count_unique" | "countdistinct") => "count_distinct",
+        ("metric", "distinct" | "unique" | "distinct_count" | "count_unique" | "countdistinct") => {
+            "count_distinct"
+        }
         ("granularity", "minutes" | "minutely") => "minute",
         ("granularity", "hours" | "hourly") => "hour",
         ("granularity", "days" | "daily") => "day",
@@ -471,8 +480,12 @@ fn integer(value: &Value, least: u64, most: Option<u64>) -> Option<Meant> {
 fn about_integer(tool: &str, name: &str, meant: &Meant, most: Option<u64>) -> Option<&'static str> {
     let is_most = most.is_some_and(|most| *meant == Meant::So(json!(most)));
     match (tool, name) {
-        ("query_records" | "search", "limit") if is_most => Some("further pages come with the next call of an answer"),
-        ("query_records", "limit") if *meant == Meant::Unknown => Some("for a number alone: aggregate, metric count"),
+        ("query_records" | "search", "limit") if is_most => {
+            Some("further pages come with the next call of an answer")
+        }
+        ("query_records", "limit") if *meant == Meant::Unknown => {
+            Some("for a number alone: aggregate, metric count")
+        }
         ("read_record_field", "limit_chars") if is_most => Some("the next call of an answer reads on"),
         _ => None,
     }
@@ -487,7 +500,8 @@ fn list(value: &Value) -> Option<(&'static str, Meant)> {
     const LIST: &str = "a list of texts";
     let read = |text: &str| {
         // JSON written as a text is what models send by mistake.
-        let json = Some(text).filter(|text| text.len() <= MAX_READ_BYTES && text.trim_start().starts_with('['));
+        let json =
+            Some(text).filter(|text| text.len() <= MAX_READ_BYTES && text.trim_start().starts_with('['));
         json.and_then(|text| serde_json::from_str::<Value>(text).ok())
     };
     let items = match value {
@@ -506,7 +520,9 @@ fn list(value: &Value) -> Option<(&'static str, Meant)> {
         return Some(("a list of at least one text", Meant::Unknown));
     }
     // A comma separates names on the wire, so a name cannot hold one.
-    let is_right = |item: &Value| item.as_str().is_some_and(|name| !name.is_empty() && !name.contains(',') && name != "*");
+    let is_right = |item: &Value| {
+        item.as_str().is_some_and(|name| !name.is_empty() && !name.contains(',') && name != "*")
+    };
     if value.is_array() && items.iter().all(is_right) {
         return None;
     }
@@ -514,7 +530,9 @@ fn list(value: &Value) -> Option<(&'static str, Meant)> {
     for item in &items {
         match item {
             Value::String(text) => {
-                names.extend(text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned));
+                names.extend(
+                    text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned),
+                );
             }
             Value::Number(number) => names.push(number.to_string()),
             _ => return Some((LIST, Meant::Unknown)),
@@ -657,7 +675,8 @@ fn plain_name(written: &str) -> Option<(String, Option<&'static str>)> {
     match parts.as_slice() {
         [field] => Some(((*field).to_owned(), None)),
         [field, compare] => {
-            let compare = operator(compare).filter(|compare| *compare == "eq" || OPERATORS.contains(compare))?;
+            let compare =
+                operator(compare).filter(|compare| *compare == "eq" || OPERATORS.contains(compare))?;
             Some(((*field).to_owned(), Some(compare)))
         }
         _ => None,
@@ -679,7 +698,9 @@ fn condition(field: &str, value: &Value, faults: &mut Vec<(String, Option<String
             for (written, bound) in range {
                 match operator(written) {
                     Some(name) if OPERATORS.contains(&name) && name == written => {}
-                    Some(_) => wrong(format!("`{written}` is not one of gte, gt, lte, lt"), about_operator(written)),
+                    Some(_) => {
+                        wrong(format!("`{written}` is not one of gte, gt, lte, lt"), about_operator(written))
+                    }
                     None => {
                         wrong(format!("`{written}` is not one of gte, gt, lte, lt"), about_operator(written));
                         is_known = false;
@@ -803,7 +824,10 @@ fn text_filter(text: &str) -> Option<Map<String, Value>> {
             (_, Some(_)) => return None,
             (written, None) => operator(written)?,
         };
-        if field.contains([' ', '(', ')', '"', '\'']) || value.is_empty() || value.contains([' ', '(', ')', '=', '<', '>']) && !is_quoted(value) {
+        if field.contains([' ', '(', ')', '"', '\''])
+            || value.is_empty()
+            || value.contains([' ', '(', ')', '=', '<', '>']) && !is_quoted(value)
+        {
             return None;
         }
         let value = scalar_of(value);
@@ -812,7 +836,9 @@ fn text_filter(text: &str) -> Option<Map<String, Value>> {
             (None, value) => {
                 fields.insert(field, value);
             }
-            (Some(Value::Object(range)), Value::Object(more)) if more.keys().all(|key| !range.contains_key(key)) => {
+            (Some(Value::Object(range)), Value::Object(more))
+                if more.keys().all(|key| !range.contains_key(key)) =>
+            {
                 range.extend(more);
             }
             _ => return None,
@@ -896,7 +922,8 @@ fn expand_limit(value: &Value) -> Option<(Fault, Meant)> {
         let name = plain_name(relation).filter(|(_, compare)| compare.is_none()).map(|(name, _)| name);
         let name = name.map(|name| name.trim_start_matches("expand_limit").to_owned());
         let bare = relation.strip_prefix("expand_limit[").and_then(|rest| rest.strip_suffix(']'));
-        let name = bare.map(str::to_owned).or(name).filter(|name| !name.is_empty() && !name.contains(['[', ']']));
+        let name =
+            bare.map(str::to_owned).or(name).filter(|name| !name.is_empty() && !name.contains(['[', ']']));
         if name.as_deref() != Some(relation.as_str()) {
             wrong.push(format!("`{relation}` is not a plain relation name"));
         }

@@ -80,15 +80,12 @@ fn refused(refusal: &Refusal, read: &Read, provider: &ProviderUrl) -> ToolError 
         _ => None,
     };
     let advice = next_step(refusal, read, stream, provider);
-    let mut error = ToolError::new(
-        refusal.code.clone(),
-        refusal.message.clone(),
-        advice.hint.unwrap_or_default(),
-    )
-    .offer(advice.call)
-    .with("status", refusal.status)
-    .with_some("param", refusal.param.clone().or_else(|| param_of(refusal, read)))
-    .with_some("request_id", refusal.request_id.clone());
+    let mut error =
+        ToolError::new(refusal.code.clone(), refusal.message.clone(), advice.hint.unwrap_or_default())
+            .offer(advice.call)
+            .with("status", refusal.status)
+            .with_some("param", refusal.param.clone().or_else(|| param_of(refusal, read)))
+            .with_some("request_id", refusal.request_id.clone());
     if refusal.status == 429 {
         error = error.with_some("retry_after_seconds", refusal.retry_after);
     }
@@ -147,7 +144,9 @@ fn next_step(refusal: &Refusal, read: &Read, stream: Option<&str>, provider: &Pr
     let message = refusal.message.to_lowercase();
     match (refusal.status, refusal.code.as_str()) {
         // Wrong arguments that some providers answer with 401 (a client must not call the token dead).
-        (_, "context.instance_mismatch") => look("that connection_id is not in this grant; the schema lists those that are"),
+        (_, "context.instance_mismatch") => {
+            look("that connection_id is not in this grant; the schema lists those that are")
+        }
         (_, "context.stream_not_allowed" | "grant_stream_not_allowed") => Advice {
             hint: Some("that stream is not in this grant; the schema lists those that are".to_owned()),
             call: Some(Call::new("schema", json!({}))),
@@ -162,10 +161,12 @@ fn next_step(refusal: &Refusal, read: &Read, stream: Option<&str>, provider: &Pr
         (_, "invalid_cursor") if has("changes_since") => {
             say("changes_since is \"beginning\" or a next_changes_since that an answer gave")
         }
-        (_, "invalid_cursor") => say("start again without cursor; a cursor goes with the very call that gave it"),
-        (404, code) if code.contains("match") => {
-            say("the words are not in that field as one text; try one word of them, or read from offset_chars 0")
+        (_, "invalid_cursor") => {
+            say("start again without cursor; a cursor goes with the very call that gave it")
         }
+        (404, code) if code.contains("match") => say(
+            "the words are not in that field as one text; try one word of them, or read from offset_chars 0",
+        ),
         (410, _) | (_, "cursor_expired") => say("the cursor is too old: start again without it"),
         (422, "field_not_text") => not_text(read, stream),
         (429, _) => say(format!(
@@ -177,9 +178,9 @@ fn next_step(refusal: &Refusal, read: &Read, stream: Option<&str>, provider: &Pr
         (404, _) if searched_mode(read).is_some() => {
             say("this provider has no search of that mode: leave mode out, then search finds words")
         }
-        (404, _) if read.segments.len() >= 4 => {
-            say("no such record here, or it was deleted; check id and connection_id with search or query_records")
-        }
+        (404, _) if read.segments.len() >= 4 => say(
+            "no such record here, or it was deleted; check id and connection_id with search or query_records",
+        ),
         (404, _) => look("the schema lists what is there"),
         // The draft's v0.1 lets a provider take none of these from a client at all.
         (400, _) if message.contains("client") && message.contains("not supported") => {

@@ -258,8 +258,11 @@ impl ToolError {
 
     /// The error as the text of a result, complete.
     pub fn to_text(&self) -> String {
-        let mut out =
-            format!("error {}: {}", line::token(self.bounded_code()), text::one_line(self.message()));
+        let mut out = format!(
+            "error {}: {}",
+            line::token(self.bounded_code()),
+            one_line(self.message(), MAX_MESSAGE_BYTES)
+        );
         for (key, value) in self.bounded_details() {
             let _ = write!(out, "\n{key}={}", line::value(&value, 2 * MAX_DETAIL_BYTES).text);
         }
@@ -277,18 +280,23 @@ impl ToolError {
         }
         match (self.bounded_hint(), self.bounded_next()) {
             (Some(hint), None) => {
-                let _ = write!(out, "\nnext: {}", text::one_line(hint));
+                let _ = write!(out, "\nnext: {}", one_line(hint, MAX_HINT_BYTES));
             }
             (hint, Some(next)) => {
                 if let Some(hint) = hint {
-                    let _ = write!(out, "\nhint: {}", text::one_line(hint));
+                    let _ = write!(out, "\nhint: {}", one_line(hint, MAX_HINT_BYTES));
                 }
-                let _ = write!(out, "\nnext: {}", text::one_line(&next.to_text()));
+                let _ = write!(out, "\nnext: {}", one_line(&next.to_text(), 2 * MAX_NEXT_BYTES));
             }
             (None, None) => {}
         }
         out
     }
+}
+
+/// On one line within `max_bytes`: a hidden character takes more as a visible escape than on the wire.
+fn one_line(text: &str, max_bytes: usize) -> String {
+    text::prefix(&text::one_line(text), max_bytes).to_owned()
 }
 
 impl Candidate {

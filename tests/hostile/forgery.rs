@@ -175,37 +175,37 @@ fn r4_9_nothing_hostile_forges_a_line() {
     let http = Http::new(Limits::default());
     let honest = runtime.block_on(all(&provider, &http, harmless()));
     cases(128)
-    .run(&hostile(), |hostile| {
-        let answers = runtime.block_on(all(&provider, &http, hostile));
-        for ((tool, _), (honest, answer)) in CALLS.iter().zip(honest.iter().zip(&answers)) {
-            let (lines, acted) = shape(&answer.text);
-            let (honest_lines, honest_acted) = shape(&honest.text);
-            let shape_of = |acted: &[String]| {
-                acted
-                    .iter()
-                    // A record that no handle can carry is named by its parts.
-                    .map(|begin| {
-                        if begin.ends_with("connection_id") {
-                            begin.replace("connection_id", "id")
-                        } else {
-                            begin.clone()
-                        }
-                    })
-                    .collect::<Vec<_>>()
-            };
-            // An excerpt that no field stands behind has no line of its own, and the like: fewer lines are
-            // possible, never one that honest data would not give.
-            prop_assert!(lines <= honest_lines + 1, "{tool}: {}\n---\n{}", answer.text, honest.text);
-            let mut allowed = shape_of(&honest_acted);
-            for begin in shape_of(&acted) {
-                let at = allowed.iter().position(|one| *one == begin);
-                prop_assert!(at.is_some(), "{tool}: `{begin}` is forged in\n{}", answer.text);
-                allowed.remove(at.unwrap());
+        .run(&hostile(), |hostile| {
+            let answers = runtime.block_on(all(&provider, &http, hostile));
+            for ((tool, _), (honest, answer)) in CALLS.iter().zip(honest.iter().zip(&answers)) {
+                let (lines, acted) = shape(&answer.text);
+                let (honest_lines, honest_acted) = shape(&honest.text);
+                let shape_of = |acted: &[String]| {
+                    acted
+                        .iter()
+                        // A record that no handle can carry is named by its parts.
+                        .map(|begin| {
+                            if begin.ends_with("connection_id") {
+                                begin.replace("connection_id", "id")
+                            } else {
+                                begin.clone()
+                            }
+                        })
+                        .collect::<Vec<_>>()
+                };
+                // An excerpt that no field stands behind has no line of its own, and the like: fewer lines are
+                // possible, never one that honest data would not give.
+                prop_assert!(lines <= honest_lines + 1, "{tool}: {}\n---\n{}", answer.text, honest.text);
+                let mut allowed = shape_of(&honest_acted);
+                for begin in shape_of(&acted) {
+                    let at = allowed.iter().position(|one| *one == begin);
+                    prop_assert!(at.is_some(), "{tool}: `{begin}` is forged in\n{}", answer.text);
+                    allowed.remove(at.unwrap());
+                }
             }
-        }
-        Ok(())
-    })
-    .unwrap();
+            Ok(())
+        })
+        .unwrap();
 }
 
 #[test]
@@ -214,22 +214,22 @@ fn r4_9_structured_output_is_the_data() {
     let provider = runtime.block_on(Provider::start());
     let http = Http::new(Limits::default());
     cases(64)
-    .run(&(made::hostile_text(), made::hostile_text(), made::id()), |(key, value, id)| {
-        let record =
-            record("notes", "cin_a", &id, &json!({key.clone(): value.clone(), "n": [value, {key: 1}]}));
-        let store = Store::new("notes", vec![record.clone()], Paging::Honest);
-        provider.answer_with(move |asked| store.answer(asked));
-        let core = core_at(&provider.origin, &http, BOUNDS[2]);
-        let answer = runtime.block_on(call(&core, "query_records", &json!({"stream": "notes"})));
-        let structured = structured(&answer);
-        prop_assert_eq!(&structured["data"]["data"][0], &record);
-        // On the wire it is the same JSON, with nothing hidden in it.
-        let wire = pdpp::ui::json_ascii_controls(&structured.to_string()).into_owned();
-        prop_assert!(!wire.chars().any(pdpp::text::is_hidden));
-        prop_assert_eq!(serde_json::from_str::<Value>(&wire).unwrap(), structured);
-        Ok(())
-    })
-    .unwrap();
+        .run(&(made::hostile_text(), made::hostile_text(), made::id()), |(key, value, id)| {
+            let record =
+                record("notes", "cin_a", &id, &json!({key.clone(): value.clone(), "n": [value, {key: 1}]}));
+            let store = Store::new("notes", vec![record.clone()], Paging::Honest);
+            provider.answer_with(move |asked| store.answer(asked));
+            let core = core_at(&provider.origin, &http, BOUNDS[2]);
+            let answer = runtime.block_on(call(&core, "query_records", &json!({"stream": "notes"})));
+            let structured = structured(&answer);
+            prop_assert_eq!(&structured["data"]["data"][0], &record);
+            // On the wire it is the same JSON, with nothing hidden in it.
+            let wire = pdpp::ui::json_ascii_controls(&structured.to_string()).into_owned();
+            prop_assert!(!wire.chars().any(pdpp::text::is_hidden));
+            prop_assert_eq!(serde_json::from_str::<Value>(&wire).unwrap(), structured);
+            Ok(())
+        })
+        .unwrap();
 }
 
 #[test]

@@ -158,11 +158,94 @@ async fn r3_20_aggregates_are_numbers_in_the_text() {
     let answer =
         fake.call("aggregate", json!({"stream": "notes", "metric": "count", "group_by": "kind"})).await;
     assert!(
-        answer.text.contains("\"x\": 3\nnull: 1\nother_count=9 (records in further groups: raise limit)"),
+        answer.text.contains(
+            "\"x\": 3\nnull: 1\nother_count=9 (records in further groups: the next call shows them)"
+        ),
         "{}",
         answer.text
     );
     assert_eq!(structured(&answer)["data"]["groups"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        structured(&answer)["next"]["arguments"],
+        json!({"stream": "notes", "metric": "count", "group_by": "kind", "limit": 100, "cursor": "groups:2"})
+    );
+}
+
+/// A provider that gives at most 40 of its 60 groups, whatever the limit.
+fn many_groups(asked: &Asked) -> (u16, Value) {
+    let limit = asked.get("limit").map_or(10, |limit| limit.parse().unwrap()).min(40);
+    let groups = (0..limit).map(|n| json!({"key": format!("k{n}"), "count": 60 - n})).collect::<Vec<_>>();
+    (
+        200,
+        json!({"object": "aggregation", "metric": "count", "group_by": "kind", "stream": "notes", "limit": limit,
+            "groups": groups, "other_count": 7, "meta": {"warnings": []}}),
+    )
+}
+
+#[tokio::test]
+async fn r4_8_groups_are_walked_to_what_the_provider_gives() {
+    let fake =
+        Fake::bounded(pdpp::mcp::evidence::Bounds { text: 4_000, structured: 4_000 }, many_groups).await;
+    let mut arguments = json!({"stream": "notes", "metric": "count", "group_by": "kind"});
+    let mut keys = Vec::new();
+    let last = loop {
+        let answer = fake.call("aggregate", arguments).await;
+        assert!(!answer.is_error, "{}", answer.text);
+        for group in structured(&answer)["data"]["groups"].as_array().unwrap() {
+            assert!(
+                answer.text.contains(&format!("{}: {}\n", group["key"], group["count"])),
+                "{}",
+                answer.text
+            );
+            keys.push(group["key"].as_str().unwrap().to_owned());
+        }
+        match structured(&answer).get("next") {
+            Some(next) => arguments = next["arguments"].clone(),
+            None => break answer,
+        }
+    };
+    assert_eq!(keys, (0..40).map(|n| format!("k{n}")).collect::<Vec<_>>(), "each once");
+    assert!(
+        last.text.contains("other_count=7 (records in further groups: narrow with filter)"),
+        "{}",
+        last.text
+    );
+    let answer = fake
+        .call(
+            "aggregate",
+            json!({"stream": "notes", "metric": "count", "group_by": "kind", "cursor": "groups:10"}),
+        )
+        .await;
+    assert_eq!(structured(&answer)["error"]["code"], "invalid_cursor");
+}
+
+#[tokio::test]
+async fn r3_60_groups_of_two_kinds_or_half_a_period_are_refused_before_the_provider() {
+    let fake = Fake::start(|_| (200, json!({}))).await;
+    for (given, code, param, next) in [
+        (
+            json!({"group_by": "a", "group_by_time": "at", "granularity": "day"}),
+            "conflicting_arguments",
+            "group_by",
+            "leave one out",
+        ),
+        (json!({"group_by_time": "at"}), "missing_argument", "granularity", "one of minute, hour"),
+        (json!({"granularity": "day"}), "missing_argument", "group_by_time", "name the time field"),
+        (
+            json!({"group_by": "at", "granularity": "day"}),
+            "missing_argument",
+            "group_by_time",
+            r#""granularity":"day","group_by_time":"at""#,
+        ),
+    ] {
+        let mut arguments = json!({"stream": "notes", "metric": "count"});
+        arguments.as_object_mut().unwrap().extend(given.as_object().unwrap().clone());
+        let answer = fake.call("aggregate", arguments).await;
+        let error = &structured(&answer)["error"];
+        assert_eq!((error["code"].as_str(), error["param"].as_str()), (Some(code), Some(param)));
+        assert!(answer.text.lines().last().unwrap().contains(next), "{error}");
+        assert!(fake.asked_all().is_empty());
+    }
 }
 
 #[tokio::test]
@@ -439,12 +522,12 @@ async fn r5_3_at_most_twelve_candidates_then_how_many_there_are() {
 #[tokio::test]
 async fn r5_5_each_failure_is_told_apart_with_its_next_step() {
     for (status, code, says) in [
-        (401, "context.instance_mismatch", "the credential is fine"),
-        (401, "context.stream_not_allowed", "schema {} lists those that are"),
+        (401, "context.instance_mismatch", "that connection_id is not in this grant"),
+        (401, "context.stream_not_allowed", "next: schema {}"),
         (401, "context.active_false", "pdpp connect http"),
         (403, "grant_revoked", "the owner has ended this grant"),
         (403, "grant_expired", "pdpp connect http"),
-        (403, "field_not_granted", "leave that field out"),
+        (403, "field_not_granted", "the schema lists the granted fields"),
         (410, "cursor_expired", "start again without it"),
         (400, "invalid_cursor", "start again without cursor"),
         (500, "internal", "repeat the call once"),

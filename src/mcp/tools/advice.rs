@@ -27,7 +27,8 @@ pub async fn check_filter(
     let facts = core.source().facts(stream, connection).await;
     let (misfits, meant) = filter_value::misfits(filter, &facts);
     let Some(first) = misfits.first() else { return Ok(()) };
-    let join = |of: &dyn Fn(&filter_value::Misfit) -> &str| misfits.iter().map(of).collect::<Vec<_>>().join("; ");
+    let join =
+        |of: &dyn Fn(&filter_value::Misfit) -> &str| misfits.iter().map(of).collect::<Vec<_>>().join("; ");
     let next = meant.map(|meant| call(arguments.tool(), &arguments.with([("filter", Some(meant.into()))])));
     Err(ToolError::new("invalid_filter", join(&|misfit| &misfit.message), join(&|misfit| &misfit.hint))
         .offer(next)
@@ -56,9 +57,11 @@ pub async fn explain(
         }
         "context.instance_mismatch" => {
             let given = arguments.given().get("connection_id").and_then(Value::as_str).or(connection);
+            let all = every_stream(core).await;
             match given {
-                Some(given) => unknown_connection(error, arguments, stream, given, &every_stream(core).await),
-                None => error,
+                // Where the schema cannot be read, what the provider says is all that is known.
+                Some(given) if !all.is_empty() => unknown_connection(error, arguments, stream, given, &all),
+                _ => error.without("status"),
             }
         }
         "unknown_field" | "field_not_granted" | "field_not_found" => {
@@ -101,11 +104,17 @@ pub async fn explain(
 }
 
 /// A record that was not found by a short id: what that form cannot say.
-pub fn missing_record(error: ToolError, arguments: &Arguments, id: &RecordId, facts: &[StreamFacts]) -> ToolError {
+pub fn missing_record(
+    error: ToolError,
+    arguments: &Arguments,
+    id: &RecordId,
+    facts: &[StreamFacts],
+) -> ToolError {
     if error.detail("status") != Some(&json!(404)) || error.code().contains("match") {
         return error;
     }
-    let is_short = arguments.given().get("id").and_then(Value::as_str).is_some_and(|text| !text.contains('/'));
+    let is_short =
+        arguments.given().get("id").and_then(Value::as_str).is_some_and(|text| !text.contains('/'));
     if !is_short || !id.record.contains('%') {
         return error;
     }
@@ -140,7 +149,10 @@ pub fn unknown_stream(error: ToolError, stream: &str, all: &[(String, StreamFact
             .hint(format!("the grant holds no stream `{}`", crate::text::prefix(stream, 80)))
             .offer(Some(Call::new("schema", json!({}))));
     };
-    let hint = format!("the grant holds no stream `{}`; schema {{}} lists those it holds", crate::text::prefix(stream, 80));
+    let hint = format!(
+        "the grant holds no stream `{}`; schema {{}} lists those it holds",
+        crate::text::prefix(stream, 80)
+    );
     let next = Call::new("schema", json!({"stream": nearest}));
     error.hint(hint).with("did_you_mean", near).offer(Some(next))
 }
@@ -156,14 +168,22 @@ pub fn unknown_connection(
     let error = error.without("status").with("param", "connection_id");
     let of = |facts: &StreamFacts| {
         let key = facts.connector_key.clone();
-        facts.connections.iter().map(move |(id, label)| Candidate {
-            grant_id: None,
-            connector_key: key.clone(),
-            connection_id: id.clone(),
-            label: label.clone(),
-        }).collect::<Vec<_>>()
+        facts
+            .connections
+            .iter()
+            .map(move |(id, label)| Candidate {
+                grant_id: None,
+                connector_key: key.clone(),
+                connection_id: id.clone(),
+                label: label.clone(),
+            })
+            .collect::<Vec<_>>()
     };
-    let mut having = all.iter().filter(|(name, _)| stream.is_empty() || name == stream).flat_map(|(_, facts)| of(facts)).collect::<Vec<_>>();
+    let mut having = all
+        .iter()
+        .filter(|(name, _)| stream.is_empty() || name == stream)
+        .flat_map(|(_, facts)| of(facts))
+        .collect::<Vec<_>>();
     let mut known = std::collections::HashSet::new();
     having.retain(|candidate| known.insert(candidate.connection_id.clone()));
     let shown = crate::text::prefix(given, 80);
@@ -178,11 +198,16 @@ pub fn unknown_connection(
     {
         let id = one.connection_id.clone();
         let next = call(arguments.tool(), &arguments.with([("connection_id", Some(json!(id)))]));
-        return error.hint(format!("`{shown}` is what it is called; its connection_id is {id}")).offer(Some(next));
+        return error
+            .hint(format!("`{shown}` is what it is called; its connection_id is {id}"))
+            .offer(Some(next));
     }
     let is_granted = all.iter().any(|(_, facts)| facts.connections.iter().any(|(id, _)| id == given));
     let hint = if is_granted {
-        format!("connection `{shown}` is in this grant, but has no stream `{}`", crate::text::prefix(stream, 80))
+        format!(
+            "connection `{shown}` is in this grant, but has no stream `{}`",
+            crate::text::prefix(stream, 80)
+        )
     } else {
         format!("the grant has no connection `{shown}`")
     };
@@ -271,7 +296,9 @@ fn unsorted(error: ToolError, arguments: &Arguments, facts: &[StreamFacts]) -> T
         let sorted = match text("order") {
             Some("desc") if !sort.starts_with('-') => format!("-{field}"),
             Some("asc") if sort.starts_with('-') => {
-                return error.hint(format!("sort {sort} is descending and order asc is not: give one of them")).offer(None);
+                return error
+                    .hint(format!("sort {sort} is descending and order asc is not: give one of them"))
+                    .offer(None);
             }
             _ => sort.to_owned(),
         };

@@ -72,35 +72,42 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
 /// What a provider would refuse or silently leave out: groups of two kinds, a period without its length,
 /// a length without a period.
 fn check_groups(arguments: &Arguments) -> Result<(), ToolError> {
-    let month = || Some(arguments.given().get("granularity").cloned().unwrap_or_else(|| json!("month")));
-    if arguments.has("group_by") && arguments.has("group_by_time") {
-        return Err(ToolError::new(
+    let wrong = |code: &'static str, param: &str, message: &str, next: &str| {
+        ToolError::new(code, message.to_owned(), next.to_owned()).with("param", param)
+    };
+    match ["group_by", "group_by_time", "granularity", "time_zone"].map(|name| arguments.has(name)) {
+        [true, true, ..] => Err(wrong(
             "conflicting_arguments",
+            "group_by",
             "group_by makes a group of each value, group_by_time one of each period: a call takes one of them",
-            call("aggregate", &arguments.with([("group_by", None), ("granularity", month())])),
-        )
-        .with("param", "group_by"));
-    }
-    if arguments.has("group_by_time") {
-        if arguments.has("granularity") {
-            return Ok(());
+            "leave one out; for periods of one value leave group_by out and filter by the value",
+        )),
+        [_, true, false, _] => Err(wrong(
+            "missing_argument",
+            "granularity",
+            "`group_by_time` goes with `granularity`, the length of a period",
+            &format!("add granularity, one of {}", GRANULARITIES.join(", ")),
+        )),
+        [has_group, false, true, _] => {
+            let error = wrong(
+                "missing_argument",
+                "group_by_time",
+                "`granularity` goes with `group_by_time`, the time field that makes periods",
+                "name the time field in group_by_time",
+            );
+            // Periods are meant, of the field that is named.
+            let field = arguments.given().get("group_by").cloned();
+            let next = arguments.with([("group_by", None), ("group_by_time", field)]);
+            Err(error.offer(has_group.then(|| call("aggregate", &next))))
         }
-        let why = format!("the length of a period, one of {}", GRANULARITIES.join(", "));
-        let corrected = arguments.with([("granularity", month())]);
-        return Err(arguments.lacks("group_by_time", "granularity", &why, &corrected));
+        [_, false, _, true] => Err(wrong(
+            "missing_argument",
+            "group_by_time",
+            "`time_zone` says where the periods of `group_by_time` begin, and there are none",
+            "leave time_zone out, or group by a time field; in a filter an offset says the zone",
+        )),
+        _ => Ok(()),
     }
-    for name in ["granularity", "time_zone"] {
-        if arguments.has(name) {
-            let field = arguments.given().get("group_by").cloned().unwrap_or_else(|| json!("TIME_FIELD"));
-            let corrected = arguments.with([
-                ("group_by", None),
-                ("group_by_time", Some(field)),
-                ("granularity", month()),
-            ]);
-            return Err(arguments.lacks(name, "group_by_time", "the time field that makes periods", &corrected));
-        }
-    }
-    Ok(())
 }
 
 /// How many groups were shown already.
@@ -119,10 +126,32 @@ fn cursor_is_behind() -> ToolError {
     .with("param", "cursor")
 }
 
-/// The groups of an answer that did not fit.
+/// What follows the groups of an answer.
 struct Rest {
+    /// How many did not fit.
     groups: usize,
     next: Call,
+}
+
+/// Groups that a provider gives readily; many give no more.
+const MANY: u64 = 100;
+
+/// How many groups the provider gave at most: as it says, else as it was asked for.
+fn limit_of(arguments: &Arguments, body: &Map<String, Value>, groups: usize) -> u64 {
+    let said = body.get("limit").and_then(Value::as_u64);
+    said.or_else(|| arguments.given().get("limit")?.as_u64()).unwrap_or(groups as u64)
+}
+
+/// The call for the groups behind the limit, where a higher one was not tried yet.
+fn further(arguments: &Arguments, body: &Map<String, Value>, groups: usize) -> Option<Rest> {
+    let has_others = body.get("other_count").is_some_and(|count| count.as_u64() != Some(0));
+    let limit = limit_of(arguments, body, groups);
+    let asked = arguments.given().get("limit").and_then(Value::as_u64);
+    (has_others && groups > 0 && limit < MANY && asked.is_none_or(|asked| asked <= limit)).then(|| {
+        let cursor = json!(format!("{CURSOR}{groups}"));
+        let arguments = arguments.with([("limit", Some(json!(MANY))), ("cursor", Some(cursor))]);
+        Rest { groups: 0, next: Call { tool: "aggregate", arguments } }
+    })
 }
 
 /// Drops the last groups where not all fit; the next call begins with them.
@@ -153,9 +182,10 @@ fn fit(
         });
         fit.count()
     };
-    let whole = room(stream, body, None, bounds);
-    if fits(whole) == groups.len() {
-        return None;
+    let further = further(arguments, body, shown + groups.len());
+    prune(stream, body, further.as_ref(), bounds);
+    if fits(room(stream, body, further.as_ref(), bounds)) == groups.len() {
+        return further;
     }
     prune(stream, body, Some(&rest(0)), bounds);
     let fit = fits(room(stream, body, Some(&rest(0)), bounds)).max(1);
@@ -206,7 +236,8 @@ fn prune(stream: &str, body: &mut Map<String, Value>, rest: Option<&Rest>, bound
     let parts = body.len();
     body.retain(|key, value| documented.contains(&key.as_str()) && json_len(value) <= 100);
     let parts = parts - body.len();
-    let warning = json!({"code": "envelope_cut", "message": format!("{parts} other parts are too long to show")});
+    let warning =
+        json!({"code": "envelope_cut", "message": format!("{parts} other parts are too long to show")});
     body.insert("meta".into(), json!({"warnings": [warning]}));
 }
 
@@ -252,7 +283,9 @@ fn assemble(
     let text = text(stream, &body, rest);
     let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
     if let Some(rest) = rest {
-        structured.insert("groups_not_shown".into(), json!(rest.groups));
+        if rest.groups > 0 {
+            structured.insert("groups_not_shown".into(), json!(rest.groups));
+        }
         structured.insert("next".into(), rest.next.to_json());
     }
     ToolAnswer { text, structured: Some(structured), is_error: false, meta: None }
@@ -283,12 +316,22 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
         if let Some(other) = body.get("other_count") {
             let _ = write!(out, "other_count={}", line::value(other, 40).text);
             if !matches!(other.as_u64(), Some(0)) {
-                out.push_str(" (records in further groups: raise limit)");
+                out.push_str(match rest {
+                    Some(rest) if rest.groups == 0 => {
+                        " (records in further groups: the next call shows them)"
+                    }
+                    Some(_) => " (records in further groups)",
+                    None if body.contains_key("granularity") => {
+                        " (records in later groups: narrow with filter, or take a longer granularity)"
+                    }
+                    None => " (records in further groups: narrow with filter)",
+                });
             }
             out.push('\n');
         }
-        if let Some(rest) = rest {
-            let _ = writeln!(out, "{} did not fit: the next call shows them", counted(rest.groups, "more group"));
+        if let Some(rest) = rest.filter(|rest| rest.groups > 0) {
+            let _ =
+                writeln!(out, "{} did not fit: the next call shows them", counted(rest.groups, "more group"));
         }
     }
     for key in ["filtered_record_count", "approximate"] {

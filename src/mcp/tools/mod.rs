@@ -17,6 +17,7 @@ use super::core::Core;
 use super::evidence::ladder::Call;
 use super::evidence::{Bounds, json_len, line};
 use super::id::{IdError, check_segment};
+use super::pages;
 use super::tool_error::ToolError;
 use crate::provider::rs::Read;
 
@@ -117,6 +118,33 @@ fn max_cursor(arguments: &Arguments, bounds: Bounds) -> usize {
     (bounds.text.min(bounds.structured) / 4).saturating_sub(beside)
 }
 
+/// How many bytes the cursor of a page takes, as JSON.
+struct CursorLens {
+    /// The one that stands in its envelope; none takes nothing.
+    theirs: usize,
+    /// Ours at most, where not all rows fit: it may hold the provider's, or the one that led here.
+    ours: usize,
+    /// The next call beside it.
+    call: usize,
+}
+
+impl CursorLens {
+    fn of(arguments: &Arguments, body: &Map<String, Value>) -> Self {
+        let ours = |cursor: Option<&Value>| match cursor {
+            Some(Value::String(cursor)) if pages::is_own(cursor) => cursor.len() + 60,
+            Some(cursor) => json_len(cursor) * 4 / 3 + 160,
+            None => 160,
+        };
+        let (next, given) = (body.get("next_cursor"), arguments.given().get("cursor"));
+        let next = next.filter(|cursor| !cursor.is_null());
+        Self {
+            theirs: next.map_or(0, json_len),
+            ours: ours(next).max(ours(given)),
+            call: json_len(&arguments.with([("cursor", None), ("changes_since", None)])) + 60,
+        }
+    }
+}
+
 /// The limit that a relation is expanded with, where the caller names one.
 fn expand_limit(arguments: &Arguments, relation: &str) -> Option<u64> {
     arguments.given().get("expand_limit")?.get(relation)?.as_u64()
@@ -146,7 +174,8 @@ fn near(meant: &str, names: &[String]) -> Vec<String> {
         .filter_map(|name| {
             let known = of(name);
             let distance = edits(&wanted, &known);
-            let is_part = wanted.len() > 2 && known.len() > 2 && (known.contains(&wanted) || wanted.contains(&known));
+            let is_part =
+                wanted.len() > 2 && known.len() > 2 && (known.contains(&wanted) || wanted.contains(&known));
             (is_part || distance <= (wanted.chars().count() / 3).max(1)).then_some((distance, name))
         })
         .collect::<Vec<_>>();

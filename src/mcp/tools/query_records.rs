@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::{
-    advice, check_expand, counted, expand_limit, json_len, list_parameter, max_cursor, meta_lines, next_page,
-    stream_argument, text_of,
+    CursorLens, advice, check_expand, counted, expand_limit, json_len, list_parameter, max_cursor,
+    meta_lines, next_page, stream_argument, text_of,
 };
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
@@ -159,26 +159,32 @@ impl Shape for RecordShape<'_> {
     }
 
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
-        // Our own cursor may wrap the provider's, and comes twice.
-        let theirs = body.get("next_cursor").map_or(0, json_len);
-        let is_own = text_of(body, "next_cursor").is_some_and(pages::is_own);
-        let cursor = if is_own { theirs } else { theirs * 4 / 3 + 160 };
-        let mut left = budget(body, json_len(self.arguments.given()) + cursor + cursor - theirs, self.bounds);
+        let cursors = CursorLens::of(self.arguments, body);
         let ids = ids(rows, self.stream);
-        rows.iter()
+        let sizes = rows
+            .iter()
             .enumerate()
-            .take_while(|(at, row)| {
-                let id = ids.as_ref().map_or(0, |ids| json_len(&ids[*at]) + 1);
-                let row = Budget {
+            .map(|(at, row)| {
+                let id = ids.as_ref().map_or(0, |ids| json_len(&ids[at]) + 1);
+                Budget {
                     structured: json_len(row) + 1 + id,
                     text: row_text::name(row, self.stream).len() + 40,
-                };
+                }
+            })
+            .collect::<Vec<_>>();
+        let fit = |cursor: usize| {
+            let next = if cursor == 0 { 0 } else { cursors.call + cursor };
+            let mut left = budget(body, next + cursor.saturating_sub(cursors.theirs), self.bounds);
+            let rows = sizes.iter().take_while(|row| {
                 let fits = row.structured <= left.structured && row.text <= left.text;
                 left.structured = left.structured.saturating_sub(row.structured);
                 left.text = left.text.saturating_sub(row.text);
                 fits
-            })
-            .count()
+            });
+            rows.count()
+        };
+        let fit_all = fit(cursors.theirs);
+        if fit_all == rows.len() { fit_all } else { fit(cursors.ours) }
     }
 
     fn max_cursor(&self) -> usize {
@@ -269,10 +275,23 @@ fn cut_row(record: &mut Row, stream: &str, arguments: &Arguments, budget: &Budge
         record.insert("left_out".into(), json!(left_out));
     }
     let envelope_len = json_len(record) - record.get("data").map_or(0, json_len);
+    // The page has this record alone: an endless id need not be said a third time.
+    let mut label = handle.clone().unwrap_or_else(|| id.record.clone());
+    if json_len(&label) > budget.structured / 8 {
+        label = format!("{}…", prefix_on_wire(&label, 150));
+    }
     let of_fields = |fields: Vec<Field>| Record {
-        id: handle.clone().unwrap_or_else(|| id.record.clone()),
+        id: label.clone(),
         fields: fields.into_iter().chain(related.iter().cloned()).collect(),
     };
+    if let Some(data) = record.get_mut("data").filter(|data| !data.is_object()) {
+        // No provider sends it; what it is can be read as JSON still.
+        let size = json_len(data);
+        let read = ladder::read_json(&reference, cut::WHOLE, 0);
+        *data = json!({"object": "cut", "size_bytes": size});
+        let whole = Field { path: cut::WHOLE.to_owned(), preview: None, complete: false, read };
+        return is_named.then(|| of_fields(vec![whole]));
+    }
     let data = record.get_mut("data")?.as_object_mut()?;
     let fits = |data: &Map<String, Value>, fields: &[Field]| {
         let ladder = ladder::to_json(&[of_fields(fields.to_vec())]);

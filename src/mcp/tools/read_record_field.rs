@@ -75,7 +75,9 @@ async fn read_record(
     if let Some(relation) = field.strip_prefix(EXPANDED) {
         let limit = json.and_then(|json| json.limit).map(|limit| limit.to_string());
         let read = read.clone().with("expand", relation);
-        let read = read.with_some(&format!("expand_limit[{relation}]"), limit).with_some("connection_id", connection);
+        let read = read
+            .with_some(&format!("expand_limit[{relation}]"), limit)
+            .with_some("connection_id", connection);
         match core.source().get(&read).await {
             // A field's own name may look like a relation.
             Err(error) if error.detail("status") == Some(&json!(400)) => {}
@@ -281,7 +283,8 @@ fn render(
         answer.text.len().max(answer.structured.as_ref().map_or(0, json_len)) + 60
     };
     let room = max_bytes.saturating_sub(overhead);
-    let matched = number(&window, "match_start_chars").and_then(|at| usize::try_from(at.checked_sub(start)?).ok());
+    let matched =
+        number(&window, "match_start_chars").and_then(|at| usize::try_from(at.checked_sub(start)?).ok());
     let (skipped, shown) = around_match(&whole, matched.unwrap_or(0), room);
     let skipped = skipped as u64;
     let end = start + skipped + shown.chars().count() as u64;

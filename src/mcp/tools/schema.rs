@@ -189,7 +189,12 @@ fn cursor(arguments: &Arguments) -> Result<usize, ToolError> {
 }
 
 /// The schema of a stream that is not there is empty, which looks like a stream without fields.
-async fn not_granted(core: &Core, arguments: &Arguments, stream: &str, connection: Option<&str>) -> ToolError {
+async fn not_granted(
+    core: &Core,
+    arguments: &Arguments,
+    stream: &str,
+    connection: Option<&str>,
+) -> ToolError {
     let all = advice::every_stream(core).await;
     if let Some(connection) = connection.filter(|_| all.iter().any(|(name, _)| name == stream)) {
         let message = format!("connection `{connection}` gives no stream `{stream}`");

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{advice, bad_name, counted, is_missing, json_len, max_cursor, meta_lines, next_page, text_of};
+use super::{
+    CursorLens, advice, bad_name, counted, is_missing, json_len, max_cursor, meta_lines, next_page, text_of,
+};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::core::Core;
@@ -85,24 +87,26 @@ impl Shape for HitShape<'_> {
     }
 
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
-        // Our own cursor may wrap the provider's.
-        let cursor = "e".repeat(body.get("next_cursor").map_or(0, json_len) * 4 / 3 + 160);
-        let next = next_page(self.arguments, Some(&cursor));
-        let next_len = next.as_ref().map_or(0, |next| json_len(&next.to_json())) + cursor.len();
+        let cursors = CursorLens::of(self.arguments, body);
         let hits = rows.iter().map(|row| Hit::of(self.source, row, self.bounds)).collect::<Vec<_>>();
-        let tail = tail(&hits, self.arguments, body, next.as_ref());
-        let mut room = self.bounds.structured.saturating_sub(json_len(body) + next_len + 100);
-        let mut text_room = self.bounds.text.saturating_sub(tail.len());
-        hits.iter()
-            .enumerate()
-            .take_while(|(n, hit)| {
-                let (size, text) = (hit.structured_len(), hit.to_text(n + 1).len());
-                let fits = size <= room && text <= text_room;
-                room = room.saturating_sub(size);
-                text_room = text_room.saturating_sub(text);
+        let sizes = hits.iter().enumerate().map(|(n, hit)| (hit.structured_len(), hit.to_text(n + 1).len()));
+        let sizes = sizes.collect::<Vec<_>>();
+        let tail = tail(&hits, self.arguments, body, None);
+        let fit = |cursor: usize| {
+            let next = if cursor == 0 { 0 } else { cursors.call + cursor };
+            let beside = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + 100;
+            let mut room = self.bounds.structured.saturating_sub(beside);
+            let mut text_room = self.bounds.text.saturating_sub(tail.len() + next + 20);
+            let hits = sizes.iter().take_while(|(size, text)| {
+                let fits = *size <= room && *text <= text_room;
+                room = room.saturating_sub(*size);
+                text_room = text_room.saturating_sub(*text);
                 fits
-            })
-            .count()
+            });
+            hits.count()
+        };
+        let fit_all = fit(cursors.theirs);
+        if fit_all == rows.len() { fit_all } else { fit(cursors.ours) }
     }
 
     fn max_cursor(&self) -> usize {
@@ -117,10 +121,14 @@ fn render(source: &Source, arguments: &Arguments, page: Page, bounds: Bounds) ->
     let mut text = hits.iter().enumerate().map(|(n, hit)| hit.to_text(n + 1)).collect::<String>();
     text.push_str(&tail(&hits, arguments, &page.body, next.as_ref()));
     text.truncate(text.trim_end().len());
+    let hint = nothing_found(hits.len(), arguments);
     let results = hits.into_iter().map(|hit| Value::Object(hit.result)).collect::<Vec<_>>();
     let mut structured = Map::new();
     structured.insert("results".into(), results.into());
     structured.insert("data".into(), Value::Object(page.body));
+    if let Some(hint) = hint {
+        structured.insert("hint".into(), json!(hint));
+    }
     if let Some(next) = next {
         structured.insert("next".into(), next.to_json());
     }
@@ -390,11 +398,24 @@ pub fn record_url(source: &Source, id: Option<&RecordId>) -> String {
     url.to_string()
 }
 
+/// What a first page without hits may be due to.
+fn nothing_found(hits: usize, arguments: &Arguments) -> Option<&'static str> {
+    let words = arguments.given().get("q")?.as_str()?.split_whitespace().count();
+    match words {
+        _ if hits > 0 || arguments.has("cursor") => None,
+        0 | 1 => Some("a word is looked for as it is spelled: try another form of it"),
+        _ => Some("a record may have to hold every word as it is spelled: try fewer, or one at a time"),
+    }
+}
+
 fn tail(hits: &[Hit], arguments: &Arguments, body: &Map<String, Value>, next: Option<&Call>) -> String {
     let mut out = String::new();
     let q = arguments.given().get("q").map_or_else(String::new, |q| line::value(q, 200).text);
     let more = if body.get("has_more").and_then(Value::as_bool) == Some(true) { ", more exist" } else { "" };
     let _ = writeln!(out, "{} for {q}{more}", counted(hits.len(), "hit"));
+    if let Some(hint) = nothing_found(hits.len(), arguments) {
+        let _ = writeln!(out, "{hint}");
+    }
     if !hits.is_empty() {
         out.push_str("read one: fetch {\"id\":ID}, with the id as it stands\n");
     }
