@@ -196,7 +196,7 @@ async fn r5_1_a_refusal_is_explained_with_what_the_schema_says() {
             (400, "invalid_cursor", "Malformed"),
             "query_records",
             json!({"stream": "transactions", "changes_since": "2026-01-01"}),
-            "param=changes_since",
+            "param=\"changes_since\"",
             Value::Null,
         ),
         (
