@@ -117,6 +117,12 @@ impl ToolError {
         self
     }
 
+    /// Names the argument where the resource server did not (R5.1).
+    #[must_use]
+    pub fn about(self, param: &str) -> Self {
+        if self.0.details.contains_key("param") { self } else { self.with("param", param) }
+    }
+
     /// Takes a detail out.
     #[must_use]
     pub fn without(mut self, key: &str) -> Self {

@@ -69,25 +69,26 @@ pub async fn explain(
         }
         "invalid_sort" => unsorted(error, arguments, &core.source().facts(stream, connection).await),
         "invalid_cursor" if has("changes_since") => error
-            .with("param", "changes_since")
+            .about( "changes_since")
             .hint(
                 "changes_since is \"beginning\" or a next_changes_since of this very stream; for records since a date \
                  filter its time field: {\"FIELD\":{\"gte\":\"YYYY-MM-DD\"}}",
             ),
         _ if error.detail("status") != Some(&json!(400)) => error,
         _ if message.contains("requires exactly one streams") => error
-            .with("param", "streams")
-            .hint("filter of search goes with streams of exactly one name: \"streams\":[\"STREAM\"]"),
+            .about( "streams")
+            .hint("filter of search goes with streams of exactly one name: \"streams\":[\"STREAM\"]")
+            .offer(None),
         _ if has("filter") && message.contains("filters are not supported on") => {
             let facts = core.source().facts(stream, connection).await;
             unfilterable(error, stream, &facts, message.contains("range"))
         }
         _ if has("view") && message.contains("unknown view") => {
             let schema = Call::new("schema", json!({"stream": stream, "detail": "full"}));
-            error.with("param", "view").hint("the full schema lists the views; fields does the same by name").offer(Some(schema))
+            error.about( "view").hint("the full schema lists the views; fields does the same by name").offer(Some(schema))
         }
         _ if has("time_zone") && message.contains("time_zone") => error
-            .with("param", "time_zone")
+            .about( "time_zone")
             .hint("time_zone is an IANA name such as Europe/Oslo; without it periods are in UTC")
             .offer(None),
         _ if message.contains("counted only") => error
@@ -165,7 +166,7 @@ pub fn unknown_connection(
     given: &str,
     all: &[(String, StreamFacts)],
 ) -> ToolError {
-    let error = error.without("status").with("param", "connection_id");
+    let error = error.without("status").about("connection_id");
     let of = |facts: &StreamFacts| {
         let key = facts.connector_key.clone();
         facts
@@ -235,7 +236,7 @@ async fn unknown_field(
     let everywhere = |name: &str| facts.iter().all(|facts| declares(facts, name));
     let Some((param, wrong)) = asked.into_iter().find(|(_, name)| !everywhere(name)) else { return error };
     let shown = crate::text::prefix(&wrong, 80).to_owned();
-    let error = error.with("param", param);
+    let error = error.about(param);
     let schema = Call::new("schema", json!({"stream": stream}));
     // Some sources have it: which one is meant has to be said.
     let having = facts.iter().filter(|facts| declares(facts, &wrong)).collect::<Vec<_>>();
@@ -323,7 +324,7 @@ fn unfilterable(error: ToolError, stream: &str, facts: &[StreamFacts], is_range:
     } else {
         format!("that field takes none; these take {what}: {names}. search finds words in texts")
     };
-    error.with("param", "filter").hint(hint).offer(Some(Call::new("schema", json!({"stream": stream}))))
+    error.about("filter").hint(hint).offer(Some(Call::new("schema", json!({"stream": stream}))))
 }
 
 /// A field that takes no such aggregation, beside those that do.
@@ -339,7 +340,7 @@ fn unaggregated(error: ToolError, arguments: &Arguments, stream: &str, facts: &[
         format!("{usage} takes: {names}")
     };
     error
-        .with("param", group.unwrap_or("field"))
+        .about(group.unwrap_or("field"))
         .hint(hint)
         .offer(Some(Call::new("schema", json!({"stream": stream}))))
 }

@@ -45,7 +45,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let page = match pages::read(core.source(), &listing, &shape, || async { Several::default() }).await {
         Err(error) if is_missing(&error) && core.source().is_core().await => {
             let instead = "page through query_records instead; schema {} lists the streams";
-            return Err(unsupported("search", instead));
+            return Err(unsupported("search", instead).offer(Some(Call::new("schema", json!({})))));
         }
         Err(error) => return Err(advice::explain(core, error, &arguments, stream, connection).await),
         Ok(page) => page,
