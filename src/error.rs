@@ -102,6 +102,11 @@ impl Error {
         std::iter::successors(first, |cause| cause.source()).map(ToString::to_string)
     }
 
+    /// What happened and why, on one line.
+    pub fn in_full(&self) -> String {
+        self.causes().fold(self.message.clone(), |said, cause| said + ": " + &cause)
+    }
+
     /// The failure as one JSON object, for `--json`.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::json!({

@@ -10,17 +10,35 @@ use std::path::{Path, PathBuf};
 pub struct PrivateDir(PathBuf);
 
 impl PrivateDir {
+    /// What the name of a file begins with that is not whole yet.
+    const TEMPORARY: &str = ".tmp-";
+
     /// Opens `path`, creating it and its missing parents with mode 0700.
     ///
     /// # Errors
     /// If it is a symlink, not a directory, or (unix) owned by someone else. A mode that lets others
     /// in is repaired to 0700.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(path)?;
+        if let Err(error) = fs::symlink_metadata(path) {
+            if error.kind() != io::ErrorKind::NotFound {
+                return Err(error);
+            }
+            // One by one, so that each is enterable whatever the umask before the next goes into it.
+            if let Some(parent) = path.parent().filter(|parent| !parent.exists()) {
+                Self::create(parent)?;
+            }
+            let mut builder = fs::DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            match builder.create(path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => {
+                    created?;
+                    #[cfg(unix)]
+                    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+                }
+            }
+        }
         Self::open(path)
     }
 
@@ -31,7 +49,7 @@ impl PrivateDir {
     pub fn open(path: &Path) -> io::Result<Self> {
         let found = fs::symlink_metadata(path)?;
         if !found.is_dir() {
-            return Err(refused(path, "is not a directory (symlinks are not followed)"));
+            return Err(not_plain(path, &found, "a directory"));
         }
         #[cfg(unix)]
         {
@@ -39,7 +57,7 @@ impl PrivateDir {
             if found.uid() != rustix::process::geteuid().as_raw() {
                 return Err(refused(path, "belongs to another user"));
             }
-            if found.mode() & 0o077 != 0 {
+            if found.mode() & 0o777 != 0o700 {
                 fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
             }
         }
@@ -65,7 +83,7 @@ impl PrivateDir {
         let file = options.open(&path).map_err(|error| explain_link(&path, error))?;
         let found = file.metadata()?;
         if !found.is_file() {
-            return Err(refused(&path, "is not a plain file"));
+            return Err(not_plain(&path, &found, "a plain file"));
         }
         #[cfg(unix)]
         {
@@ -94,15 +112,73 @@ impl PrivateDir {
     /// Whatever the disk says; the old file is then still there. A symlink in its place is refused.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.0.join(name);
-        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) {
-            return Err(refused(&path, "is not a plain file (symlinks are not followed)"));
+        if let Some(found) = fs::symlink_metadata(&path).ok().filter(|found| !found.is_file()) {
+            return Err(not_plain(&path, &found, "a plain file"));
         }
-        // tempfile creates with 0600, whatever the umask.
-        let mut file = tempfile::Builder::new().prefix(".tmp-").tempfile_in(&self.0)?;
+        // tempfile creates with 0600 at most; a umask may have taken even that.
+        let mut file = tempfile::Builder::new().prefix(Self::TEMPORARY).tempfile_in(&self.0)?;
+        own_mode(file.as_file())?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(&path).map_err(|error| error.error)?;
         self.sync()
+    }
+
+    /// Appends `bytes` to `name` in one write, so that lines of several processes do not mix; creates it with
+    /// mode 0600. Gives its size afterwards.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::read`], and whatever the disk says.
+    pub fn append(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
+        let path = self.0.join(name);
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        no_follow(&mut options);
+        let mut file = options.open(&path).map_err(|error| explain_link(&path, error))?;
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(refused(&path, "is not a plain file"));
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, PermissionsExt};
+            if found.uid() != rustix::process::geteuid().as_raw() {
+                return Err(refused(&path, "belongs to another user"));
+            }
+            if found.mode() & 0o077 != 0 {
+                file.set_permissions(fs::Permissions::from_mode(0o600))?;
+            }
+        }
+        file.write_all(bytes)?;
+        Ok(file.metadata()?.len())
+    }
+
+    /// Gives `from` the name `to`, in the place of whatever had it.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.0.join(from), self.0.join(to))
+    }
+
+    /// The size of `name` in bytes.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn size(&self, name: &str) -> io::Result<u64> {
+        Ok(fs::symlink_metadata(self.0.join(name))?.len())
+    }
+
+    /// Whether a file of `bytes` bytes could be written now. Leaves nothing behind.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_room(&self, bytes: usize) -> io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(Self::TEMPORARY).tempfile_in(&self.0)?;
+        file.write_all(&vec![b'x'; bytes])?;
+        file.as_file().sync_all()
     }
 
     /// Removes `name`; it is not an error if it was not there.
@@ -117,11 +193,61 @@ impl PrivateDir {
         }
     }
 
+    /// Removes every file in it, and leaves directories alone.
+    ///
+    /// # Errors
+    /// The first that the disk refused; the others are removed all the same.
+    pub fn remove_all(&self) -> io::Result<()> {
+        self.remove_where(|_| true)?;
+        self.sync()
+    }
+
+    /// Removes what a process left behind that died while it wrote. For whoever holds the lock that every
+    /// writer takes.
+    pub fn remove_temporary(&self) {
+        let _ = self.remove_where(|name| name.starts_with(Self::TEMPORARY));
+    }
+
+    fn remove_where(&self, goes: impl Fn(&str) -> bool) -> io::Result<()> {
+        let mut failed = None;
+        for entry in fs::read_dir(&self.0)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() || !goes(&entry.file_name().to_string_lossy()) {
+                continue;
+            }
+            if let Err(error) = fs::remove_file(entry.path())
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                failed.get_or_insert(error);
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
     /// Takes the exclusive lock `name`, waiting for whoever holds it; released when dropped.
     ///
     /// # Errors
     /// Whatever the disk says.
     pub fn lock(&self, name: &str) -> io::Result<DirLock> {
+        let file = self.lock_file(name)?;
+        file.lock()?;
+        Ok(DirLock { _file: file })
+    }
+
+    /// Takes the exclusive lock `name` if nobody holds it.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn try_lock(&self, name: &str) -> io::Result<Option<DirLock>> {
+        let file = self.lock_file(name)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(DirLock { _file: file })),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn lock_file(&self, name: &str) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
@@ -129,8 +255,8 @@ impl PrivateDir {
         no_follow(&mut options);
         let path = self.0.join(name);
         let file = options.open(&path).map_err(|error| explain_link(&path, error))?;
-        file.lock()?;
-        Ok(DirLock { _file: file })
+        own_mode(&file)?;
+        Ok(file)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -145,6 +271,21 @@ impl PrivateDir {
 #[derive(Debug)]
 pub struct DirLock {
     _file: File,
+}
+
+/// 0600 on a file of our own, whatever the umask made of it.
+#[cfg(unix)]
+fn own_mode(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    if file.metadata()?.mode() & 0o777 == 0o600 {
+        return Ok(());
+    }
+    file.set_permissions(fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn own_mode(_file: &File) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(unix)]
@@ -162,6 +303,13 @@ fn explain_link(path: &Path, error: io::Error) -> io::Error {
         Ok(found) if found.is_symlink() => refused(path, "is a symlink, and symlinks are not followed"),
         _ => error,
     }
+}
+
+fn not_plain(path: &Path, found: &fs::Metadata, wanted: &str) -> io::Error {
+    if found.is_symlink() {
+        return refused(path, "is a symlink, and symlinks are not followed");
+    }
+    refused(path, &format!("is not {wanted}"))
 }
 
 fn refused(path: &Path, why: &str) -> io::Error {

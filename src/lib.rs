@@ -12,9 +12,11 @@
 //!   is shown; [`mcp::stdio`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
 //! - [`sandbox`]: an embedded provider with a made-up life in it. It shares nothing with [`provider`], so
 //!   that a test of one against the other proves something.
+//! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
+//!   out by trying.
 //! - [`error`], [`text`], [`ui`], [`fs`]: one error, safe text, the one writer, private files.
 //!
-//! Arrows go one way: `cmd → {sandbox, mcp, provider, cache} → {ui, text, fs, error}`. [`mcp`] gets a bearer
+//! Arrows go one way: `cmd → {checks, access_log, sandbox, mcp, provider, cache} → {ui, text, fs, error}`. [`mcp`] gets a bearer
 //! through one function ([`mcp::source::BearerSource`]) and knows no cache.
 //!
 //! # What always holds
@@ -25,7 +27,9 @@
 //!   tests: the lints refuse them (`tests/stdio`, `Cargo.toml`).
 //! - No code path reads an owner token: [`cache::owner`] looks at names of variables, never at a value; a
 //!   cached credential of that kind is refused ([`cache::select`]).
-//! - [`mcp`] never writes: to a provider, to a host's config, to the cache (`tests/replay`: every request is a `GET`).
+//! - [`mcp`] never writes: to a provider, to a host's config, to the cache (`tests/replay`: every request is a
+//!   `GET`). It tells calls to a sink ([`mcp::access::AccessSink`]), which cannot hold them up; what the log has
+//!   of them is never what was asked for or answered (`tests/owner`).
 //! - A secret has no `Display`, a redacting `Debug`, and one greppable way out ([`cache::secret`]).
 //! - The start of `mcp serve` touches its arguments, one small index file and stdin: no keyring, name look-up,
 //!   TLS or directory walk before `initialize` is answered (`benches/start.rs`).
@@ -36,7 +40,9 @@
 //! - A result is bounded before it is built, not cut after ([`mcp::pages`], [`mcp::evidence::Bounds`]).
 //! - A process killed while it writes leaves the cache as it was before or after ([`fs`], [`cache`]).
 
+pub mod access_log;
 pub mod cache;
+pub mod checks;
 pub mod cmd;
 pub mod error;
 pub mod fs;
@@ -45,3 +51,4 @@ pub mod provider;
 pub mod sandbox;
 pub mod text;
 pub mod ui;
+pub mod until;

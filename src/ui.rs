@@ -15,6 +15,7 @@ pub struct Ui {
     out: Mutex<Box<dyn Write + Send>>,
     err: Mutex<Box<dyn Write + Send>>,
     err_is_terminal: bool,
+    can_ask: bool,
     width: u16,
     lost: AtomicBool,
 }
@@ -28,6 +29,7 @@ impl Ui {
             out: Mutex::new(Box::new(std::io::stdout())),
             err: Mutex::new(Box::new(std::io::stderr())),
             err_is_terminal,
+            can_ask: err_is_terminal && std::io::stdin().is_terminal(),
             width: terminal_width(),
             lost: AtomicBool::new(false),
         }
@@ -39,6 +41,7 @@ impl Ui {
             out: Mutex::new(out),
             err: Mutex::new(err),
             err_is_terminal: false,
+            can_ask: false,
             width,
             lost: AtomicBool::new(false),
         }
@@ -52,6 +55,67 @@ impl Ui {
     /// Whether a person watches stderr, so that a progress line makes sense.
     pub const fn is_interactive(&self) -> bool {
         self.err_is_terminal
+    }
+
+    /// Whether a person can be asked something: both stdin and stderr are a terminal.
+    pub const fn can_ask(&self) -> bool {
+        self.can_ask
+    }
+
+    /// Asks yes or no on the terminal; `false` if nobody can be asked.
+    pub fn confirm(&self, question: &str) -> bool {
+        self.can_ask
+            && dialoguer::Confirm::new()
+                .with_prompt(text::one_line(question))
+                .default(false)
+                .interact_opt()
+                .is_ok_and(|answer| answer == Some(true))
+    }
+
+    /// Lets a person pick some of `items` on the terminal; `None` if nobody can be asked, or nobody chose.
+    pub fn choose(&self, question: &str, items: &[String]) -> Option<Vec<usize>> {
+        if !self.can_ask {
+            return None;
+        }
+        let items: Vec<_> = items.iter().map(|item| text::one_line(item)).collect();
+        dialoguer::MultiSelect::new()
+            .with_prompt(text::one_line(question))
+            .items(&items)
+            .interact_opt()
+            .ok()
+            .flatten()
+    }
+
+    /// Asks a person for a line of text on the terminal; `None` where stdin or stderr is none, so that nobody
+    /// can be asked. Nothing typed is an empty text.
+    ///
+    /// # Errors
+    /// If the person stopped it (Ctrl-C), or the terminal is gone.
+    pub fn ask(&self, question: &str) -> std::io::Result<Option<String>> {
+        if !self.can_ask {
+            return Ok(None);
+        }
+        let input = dialoguer::Input::<String>::new().with_prompt(text::one_line(question)).allow_empty(true);
+        match input.interact_text() {
+            Ok(typed) => Ok(Some(typed.trim().to_owned())),
+            Err(dialoguer::Error::IO(error)) => Err(error),
+        }
+    }
+
+    /// Lets a person pick one of `items` on the terminal; `None` as for [`Ui::ask`], or if none was picked.
+    ///
+    /// # Errors
+    /// As [`Ui::ask`].
+    pub fn pick(&self, question: &str, items: &[String]) -> std::io::Result<Option<usize>> {
+        if !self.can_ask {
+            return Ok(None);
+        }
+        let items: Vec<_> = items.iter().map(|item| text::one_line(item)).collect();
+        let select = dialoguer::Select::new().with_prompt(text::one_line(question)).items(&items).default(0);
+        match select.interact_opt() {
+            Ok(picked) => Ok(picked),
+            Err(dialoguer::Error::IO(error)) => Err(error),
+        }
     }
 
     /// Whether a result could not be written: a full disk, not a reader that went away (`pdpp … | head`).
@@ -204,6 +268,78 @@ fn write_bytes(to: &Mutex<Box<dyn Write + Send>>, bytes: &[u8]) -> std::io::Resu
     to.write_all(bytes).and_then(|()| to.flush())
 }
 
+/// Longest text of one cell, in bytes: a label of a provider's may be endless.
+const MAX_CELL: usize = 200;
+
+/// A column of a [`table`].
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    title: &'static str,
+    is_whole: bool,
+    is_number: bool,
+}
+
+impl Column {
+    /// Text that may take several lines.
+    pub const fn text(title: &'static str) -> Self {
+        Self { title, is_whole: false, is_number: false }
+    }
+
+    /// Short text that is never broken.
+    pub const fn whole(title: &'static str) -> Self {
+        Self { title, is_whole: true, is_number: false }
+    }
+
+    /// A number.
+    pub const fn number(title: &'static str) -> Self {
+        Self { title, is_whole: true, is_number: true }
+    }
+}
+
+/// A table of `width` columns at most, each cell on as many lines as it takes. What others wrote is escaped.
+pub fn table<const N: usize>(width: u16, columns: [Column; N], rows: &[[String; N]]) -> String {
+    use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    table.set_header(columns.map(|column| column.title));
+    for row in rows {
+        table.add_row(row.each_ref().map(|cell| text::one_line(text::prefix(cell, MAX_CELL)).into_owned()));
+    }
+    for (column, wanted) in table.column_iter_mut().zip(columns) {
+        column.set_padding((0, 2));
+        if wanted.is_whole {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+        if wanted.is_number {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
 fn terminal_width() -> u16 {
-    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100)
+    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    told.or_else(|| console_width().filter(|width| *width > 0)).unwrap_or(100)
+}
+
+fn console_width() -> Option<u16> {
+    dialoguer::console::Term::stdout().size_checked().map(|(_, columns)| columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_fits_and_is_escaped() {
+        let long = "word ".repeat(30) + &"x".repeat(90);
+        let rows = [
+            ["a\u{1b}[2J\nb".to_owned(), long, "1".to_owned()],
+            [String::new(), "c".to_owned(), "22".to_owned()],
+        ];
+        let said = table(80, [Column::text("Name"), Column::text("What"), Column::number("Count")], &rows);
+        assert!(said.lines().all(|line| line.chars().count() <= 80 && !line.ends_with(' ')), "{said}");
+        assert!(said.contains("a\\u{1b}[2J\\nb") && !said.contains('\u{1b}'), "{said}");
+        assert!(said.lines().last().is_some_and(|line| line.ends_with("   22")), "{said}");
+    }
 }

@@ -4,12 +4,14 @@
 // A number's digits are compared as they are written, which equality of values would not do.
 #![allow(clippy::cmp_owned)]
 
+mod cache;
 mod connect;
 mod coverage;
 mod docs;
 mod hostile;
 mod inspect;
 mod journeys;
+mod owner;
 mod replay;
 mod sandbox;
 mod stdio;

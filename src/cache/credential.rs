@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::secret::AccessToken;
-use super::store::StoreKind;
+use super::store::{Place, StoreKind};
+use crate::provider::approve::wanted::Wanted;
 use crate::provider::http::Http;
 use crate::provider::rs::{ForeignQueryBase, ResourceServer};
 use crate::provider::url::ProviderUrl;
@@ -172,6 +173,9 @@ pub struct Credential {
     pub id: CredentialId,
     /// Where its secret lives.
     pub store: StoreKind,
+    /// How many entries its secret takes there; set by the cache.
+    #[serde(default = "super::store::one", skip_serializing_if = "super::store::is_one")]
+    pub parts: u16,
     /// The provider it was issued for, and the only one it is sent to.
     pub provider: ProviderUrl,
     /// The grant it stands for. Provider and grant together are what a credential is known by.
@@ -206,21 +210,103 @@ pub struct Credential {
     /// Whether a refresh token lies beside the access token.
     #[serde(default)]
     pub refreshable: bool,
+    /// What was asked for, so that the same can be asked for again.
+    #[serde(default)]
+    pub asked: Option<Wanted>,
+    /// How the token is renewed.
+    #[serde(default)]
+    pub renewal: Renewal,
+}
+
+/// How a token is renewed (RFC 6749 §6), and how far that has come. No secret.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Renewal {
+    /// `token_endpoint` of the authorization server, checked again before use; discovered again where it
+    /// is not known.
+    pub token_endpoint: Option<String>,
+    /// What `resource` (RFC 8707) carried when the grant was asked for; the provider itself where not known.
+    pub resource: Option<String>,
+    /// From when on a new token is asked for, a little before the old one's end; set by the cache.
+    pub due: Option<Timestamp>,
+    /// When the refresh token was sent, while no answer is stored. Set by the cache.
+    pub begun: Option<Timestamp>,
+    /// The refresh token is of no use any more, and why. Set by the cache.
+    pub over: Option<RenewalOver>,
+    /// Names the lock under which one process at a time renews: the id that the credential had first.
+    pub family: Option<CredentialId>,
+}
+
+/// Why a refresh token is of no use any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RenewalOver {
+    /// It was sent, and the answer, with the token that replaces it, was lost.
+    Lost,
+    /// The authorization server refused it.
+    Refused,
+}
+
+impl Renewal {
+    /// Longest time for which one renewal is waited for, by whoever sees that one has begun.
+    pub const PATIENCE: SignedDuration = SignedDuration::from_secs(40);
+
+    /// When to renew a token that ends at `end`: 30 s before, or a tenth of a short life.
+    pub(super) fn due(now: Timestamp, end: Option<Timestamp>) -> Option<Timestamp> {
+        let end = end?;
+        let early = SignedDuration::from_secs((end.duration_since(now).as_secs() / 10).clamp(0, 30));
+        end.checked_sub(early).ok()
+    }
 }
 
 impl Credential {
-    /// When it stops being of use: the grant's end or the token's, whichever is first.
-    // This version does not refresh, so a refreshable token's end counts too.
+    /// When it stops being of use: the grant's end, or the token's where no new token can be had, whichever
+    /// is first.
     pub fn expires_at(&self) -> Option<Timestamp> {
-        match (self.grant_expires_at, self.token_expires_at) {
+        let token = self.token_expires_at.filter(|_| !self.is_renewable());
+        match (self.grant_expires_at, token) {
             (Some(grant), Some(token)) => Some(grant.min(token)),
             (one, other) => one.or(other),
         }
     }
 
+    /// Its end, if that is ahead of `now` and worth a warning.
+    pub fn ends_soon(&self, now: Timestamp) -> Option<Timestamp> {
+        self.expires_at().filter(|end| crate::until::is_soon(*end, now))
+    }
+
     /// Whether it is of no use any more at `now`.
     pub fn is_expired(&self, now: Timestamp) -> bool {
-        self.expires_at().is_some_and(|end| end <= now)
+        self.grant_expires_at.is_some_and(|end| end <= now)
+            || (self.token_expires_at.is_some_and(|end| end <= now) && !self.can_renew(now))
+    }
+
+    /// Whether a refresh token is there that is not known to be useless.
+    pub const fn is_renewable(&self) -> bool {
+        self.refreshable && self.renewal.over.is_none()
+    }
+
+    /// Whether a new token could be had at `now`. One whose renewal has begun is being renewed by another
+    /// process, or its answer is lost, which only time tells from here.
+    pub fn can_renew(&self, now: Timestamp) -> bool {
+        self.is_renewable()
+            && self.grant_expires_at.is_none_or(|end| end > now)
+            && self.renewal.begun.is_none_or(|begun| now.duration_since(begun) < Renewal::PATIENCE)
+    }
+
+    /// Whether the token ends so soon that a new one is to be asked for.
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        self.renewal.due.or(self.token_expires_at).is_some_and(|due| due <= now)
+    }
+
+    /// What the renewing processes lock.
+    pub(super) fn family(&self) -> &CredentialId {
+        self.renewal.family.as_ref().unwrap_or(&self.id)
+    }
+
+    /// Where its secret is.
+    pub fn place(&self) -> Place {
+        Place { id: self.id.clone(), store: self.store, parts: self.parts }
     }
 
     /// Whether `other` stands for the same grant of the same provider.
@@ -307,6 +393,7 @@ pub(crate) mod tests {
         Credential {
             id: CredentialId::random().unwrap(),
             store: StoreKind::File,
+            parts: 1,
             query_base: format!("{provider}/v1").parse().unwrap(),
             provider,
             grant_id: grant.to_owned().try_into().unwrap(),
@@ -320,7 +407,38 @@ pub(crate) mod tests {
             grant_expires_at: None,
             token_expires_at: None,
             refreshable: false,
+            renewal: Renewal::default(),
+            asked: None,
         }
+    }
+
+    #[test]
+    fn a_renewable_token_ends_with_its_grant() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let mut one = credential("https://a.example", "g");
+        one.token_expires_at = Some(at(50));
+        assert!(one.is_expired(at(50)));
+        one.refreshable = true;
+        assert!(!one.is_expired(at(50)));
+        assert_eq!(one.expires_at(), None);
+        one.grant_expires_at = Some(at(100));
+        assert!(one.is_expired(at(100)), "no refresh beyond the grant's end");
+        one.renewal.begun = Some(at(50));
+        assert!(!one.is_expired(at(60)), "another process is at it");
+        assert!(one.is_expired(at(95)), "its answer was lost");
+        one.renewal = Renewal { over: Some(RenewalOver::Refused), ..Renewal::default() };
+        assert!(one.is_expired(at(50)));
+        assert_eq!(one.expires_at(), Some(at(50)));
+    }
+
+    #[test]
+    fn a_token_is_renewed_a_little_before_its_end() {
+        let due = |life: i64| {
+            let now = Timestamp::from_second(1_000).unwrap();
+            let end = Timestamp::from_second(1_000 + life).unwrap();
+            Renewal::due(now, Some(end)).unwrap().as_second() - 1_000
+        };
+        assert_eq!([due(3600), due(100), due(5), due(-5)], [3570, 90, 5, -5]);
     }
 
     #[test]
@@ -332,6 +450,7 @@ pub(crate) mod tests {
         assert!(!one.is_expired(at(99)) && one.is_expired(at(100)));
         one.token_expires_at = Some(at(50));
         assert_eq!(one.expires_at(), Some(at(50)));
+        assert_eq!((one.ends_soon(at(0)), one.ends_soon(at(50))), (Some(at(50)), None));
     }
 
     #[test]

@@ -3,16 +3,24 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Stored;
-use super::credential::{Credential, CredentialId};
-use super::store::StoreKind;
+use super::credential::Credential;
+use super::store::Place;
+use super::store::choice::StoreChoice;
 use crate::error::Error;
+
+/// This release of this program.
+const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
 /// The index as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Index {
     version: u32,
+    /// The release of this program that wrote it: what an older one tells a person to install.
+    #[serde(default)]
+    written_by: String,
     /// What is connected, in the order it was first.
     #[serde(default)]
     pub credentials: Vec<Credential>,
@@ -21,7 +29,10 @@ pub struct Index {
     pub clients: Vec<RegisteredClient>,
     /// Secrets that no credential names (any more), still to be deleted.
     #[serde(default)]
-    pub discarded: Vec<Discarded>,
+    pub discarded: Vec<Place>,
+    /// Where new secrets go, if someone said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreChoice>,
 }
 
 /// A client id that an authorization server gave this program (RFC 7591). A public client: no secret.
@@ -33,21 +44,17 @@ pub struct RegisteredClient {
     pub client_id: String,
 }
 
-/// A secret that waits for its deletion.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Discarded {
-    /// Its name in the store.
-    pub id: CredentialId,
-    /// Which store.
-    pub store: StoreKind,
-}
-
 /// Why a file is not an index that this version reads.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// Written by a later version of this program.
-    #[error("its format is version {0}; this pdpp reads up to version {latest}", latest = Index::VERSION)]
-    TooNew(u64),
+    #[error("its format is version {version}; this pdpp reads up to version {latest}", latest = Index::VERSION)]
+    TooNew {
+        /// Its format.
+        version: u64,
+        /// The release that wrote it, where it says so.
+        written_by: Option<String>,
+    },
     /// Not an index, or a damaged one.
     #[error(transparent)]
     Damaged(#[from] serde_json::Error),
@@ -55,13 +62,22 @@ pub enum IndexError {
 
 impl Default for Index {
     fn default() -> Self {
-        Self { version: Self::VERSION, credentials: Vec::new(), clients: Vec::new(), discarded: Vec::new() }
+        Self {
+            version: Self::VERSION,
+            written_by: RELEASE.to_owned(),
+            credentials: Vec::new(),
+            clients: Vec::new(),
+            discarded: Vec::new(),
+            store: None,
+        }
     }
 }
 
 impl Index {
     /// The format that this version writes. An older one is read, a newer one refused.
-    pub const VERSION: u32 = 1;
+    ///
+    /// 1: files only. 2: a keyring may hold the secrets, in parts; renewal.
+    pub const VERSION: u32 = 2;
 
     /// Reads an index.
     ///
@@ -71,14 +87,21 @@ impl Index {
         #[derive(Deserialize)]
         struct Versioned {
             version: u64,
+            #[serde(default)]
+            written_by: Value,
         }
         // First the version alone: a newer format need not be one that this version could parse.
         let found: Versioned = serde_json::from_slice(bytes)?;
         if found.version > u64::from(Self::VERSION) {
-            return Err(IndexError::TooNew(found.version));
+            let written_by = found.written_by.as_str().filter(|release| is_release(release));
+            return Err(IndexError::TooNew {
+                version: found.version,
+                written_by: written_by.map(str::to_owned),
+            });
         }
         let mut index: Self = serde_json::from_slice(bytes)?;
         index.version = Self::VERSION;
+        RELEASE.clone_into(&mut index.written_by);
         Ok(index)
     }
 
@@ -99,13 +122,33 @@ impl Index {
             return Stored::Added;
         };
         let old = std::mem::replace(old, credential);
-        self.discard(&old);
+        self.discard(&old.place());
         Stored::Replaced
     }
 
-    /// Marks the secret of `credential` as one to delete.
-    pub fn discard(&mut self, credential: &Credential) {
-        self.discarded.push(Discarded { id: credential.id.clone(), store: credential.store });
+    /// Marks the secret at `place` as one to delete.
+    pub fn discard(&mut self, place: &Place) {
+        self.discarded.push(place.clone());
+    }
+
+    /// Marks the secret at `place` as one that a credential names.
+    pub fn keep(&mut self, place: &Place) {
+        self.discarded.retain(|discarded| discarded.id != place.id);
+    }
+
+    /// Takes out the credential of the same grant as `credential`, its secret to be deleted.
+    pub fn remove(&mut self, credential: &Credential) -> Option<Credential> {
+        let at = self.credentials.iter().position(|one| one.is_same_grant(credential))?;
+        let removed = self.credentials.remove(at);
+        self.discard(&removed.place());
+        Some(removed)
+    }
+
+    /// Takes out every credential, their secrets to be deleted.
+    pub fn remove_all(&mut self) -> Vec<Credential> {
+        let all = std::mem::take(&mut self.credentials);
+        self.discarded.extend(all.iter().map(Credential::place));
+        all
     }
 
     /// Remembers a client id, in the place of the same issuer's.
@@ -115,22 +158,39 @@ impl Index {
     }
 }
 
+/// Whether `text` looks like a release's number: it is shown as something to install.
+fn is_release(text: &str) -> bool {
+    (1..=32).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'+'))
+}
+
 impl IndexError {
     /// For a person, about the index at `path`.
     pub(super) fn told(self, path: &Path) -> Error {
         let path = path.display();
         match self {
-            Self::TooNew(version) => Error::failed(
-                "cache_too_new",
-                format!(
-                    "{path} was written by a newer pdpp: its format is version {version}, this one reads up to {}",
-                    Index::VERSION
-                ),
-            )
-            .hint("Install the newer pdpp again, or name another directory with --cache-dir"),
-            Self::Damaged(error) => Error::failed("cache_damaged", format!("{path} is damaged"))
-                .because(error)
-                .hint("Move that file away, then connect again: pdpp connect <provider-url>"),
+            Self::TooNew { version, written_by } => {
+                let newer = written_by.map_or_else(
+                    || "the newer pdpp".to_owned(),
+                    |release| format!("pdpp {release} or a later one"),
+                );
+                Error::failed(
+                    "cache_too_new",
+                    format!(
+                        "{path} was written by a newer pdpp: its format is version {version}, this pdpp {RELEASE} \
+                         reads up to {}",
+                        Index::VERSION
+                    ),
+                )
+                .hint(format!("Install {newer}, or name another directory with --cache-dir"))
+            }
+            // Moving the file away would leave tokens behind that nobody knows.
+            Self::Damaged(error) => {
+                Error::failed("cache_damaged", format!("{path} is damaged")).because(error).hint(
+                    "Delete what is left, tokens included, then connect again: \
+                     pdpp disconnect --all; pdpp connect <provider-url>",
+                )
+            }
         }
     }
 }
@@ -176,7 +236,7 @@ mod tests {
                 one.sources.clone_from(&sources);
                 one.grant_expires_at = end.map(|end| Timestamp::from_second(end).unwrap());
                 one.token_kind = if owner { TokenKind::Owner } else { TokenKind::Client };
-                index.discard(&credential("https://a.example/x", grant));
+                index.discard(&credential("https://a.example/x", grant).place());
                 index.put(one);
             }
             index.remember_client(RegisteredClient { issuer: label.clone(), client_id: label });
@@ -191,12 +251,31 @@ mod tests {
 
     #[test]
     fn a_newer_format_is_told_by_its_version() {
-        let newer = br#"{"version": 2, "credentials": {"another": "shape"}}"#;
-        let error = Index::parse(newer).unwrap_err();
-        assert!(matches!(error, IndexError::TooNew(2)));
-        let told = error.told(Path::new("/c/index.json"));
-        assert_eq!(told.code(), "cache_too_new");
-        assert!(told.message().contains("version 2"), "{}", told.message());
+        let told = |text: &str| Index::parse(text.as_bytes()).unwrap_err().told(Path::new("/c/index.json"));
+        let newer = told(r#"{"version": 3, "written_by": "1.4.0", "credentials": {"another": "shape"}}"#);
+        assert_eq!(newer.code(), "cache_too_new");
+        assert!(newer.message().contains("version 3"), "{}", newer.message());
+        assert!(newer.next_step().unwrap().starts_with("Install pdpp 1.4.0 or a later one"));
+        for odd in
+            [r#"{"version":3}"#, r#"{"version":3,"written_by":7}"#, r#"{"version":3,"written_by":"$(x)"}"#]
+        {
+            assert!(told(odd).next_step().unwrap().starts_with("Install the newer pdpp"), "{odd}");
+        }
+    }
+
+    #[test]
+    fn an_older_format_is_read_and_written_as_the_newer() {
+        let one = r#"{"version":1,"credentials":[{"id":"00000000000000000000000000000000","store":"file",
+            "provider":"https://a.example","grant_id":"g","query_base":"https://a.example/v1",
+            "issuer":"https://as.example","token_kind":"client","label":"x","refreshable":true}],
+            "discarded":[{"id":"00000000000000000000000000000001","store":"file"}]}"#;
+        let index = Index::parse(one.as_bytes()).unwrap();
+        let old = &index.credentials[0];
+        assert_eq!((old.parts, old.family(), old.is_renewable()), (1, &old.id, true));
+        assert_eq!(index.discarded[0].parts, 1);
+        let again = Index::parse(&index.to_bytes().unwrap()).unwrap();
+        assert_eq!(again, index);
+        assert!(String::from_utf8(index.to_bytes().unwrap()).unwrap().contains("\"version\": 2"));
     }
 
     #[test]

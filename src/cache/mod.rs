@@ -1,39 +1,58 @@
 //! A credential's life on this machine: an index without secrets, and a secret store beside it.
 //!
 //! ```text
-//! <dir>/index.json     what is connected; no secret; enough to say "not connected" (R1.2)
-//! <dir>/lock           one writer at a time, between processes
-//! <dir>/secrets/<id>   one file a credential, unless its secret lives in a keyring
+//! <dir>/index.json      what is connected; no secret; enough to say "not connected" (R1.2)
+//! <dir>/lock            one writer at a time, between processes
+//! <dir>/locks/<family>  one process at a time renews a token
+//! <dir>/secrets/<id>    one file a credential, unless its secret lives in a keyring
 //! ```
 //!
 //! A credential's secret is written under a fresh id before the index names that id, so the rename of
-//! the index is the one moment in which the new credential replaces the old. Ids that are not (or no
+//! the index is the one moment in which the new credential replaces the old. Places that are not (or no
 //! longer) named by a credential stand in the index as discarded until their secret is deleted, so a
 //! process that dies in between leaves the old or the new credential, and no secret that nobody knows.
 
 pub mod credential;
 pub mod index;
 pub mod owner;
+pub mod refresh;
+mod removal;
 pub mod secret;
 pub mod select;
 pub mod store;
+mod transfer;
 
+pub use removal::Removed;
+pub use transfer::Moved;
+
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use secrecy::ExposeSecret as _;
 
 use crate::error::{Error, Result};
 use crate::fs::{DirLock, PrivateDir};
+use crate::provider::http::Http;
 
-use credential::{Credential, CredentialId, Secrets};
+use credential::{Credential, CredentialId, Renewal, Secrets};
 use index::{Index, RegisteredClient};
-use secret::AccessToken;
+use store::choice::{Chosen, StoreChoice};
 use store::file::FileStore;
+use store::keyring::KeyringStore;
 use store::{SecretStore, StoreError, StoreKind};
 
 /// Credentials are kept here. Cheap to open and to clone; nothing is touched until it is asked.
 #[derive(Debug, Clone)]
 pub struct Cache {
     dir: PathBuf,
+    /// For refreshes alone, which want connections that nobody has used before ([`refresh`]).
+    http: Http,
+    /// What the keyring said before, so that it is asked once a token and not once a call. An id stands
+    /// for one token for ever.
+    from_keyring: Arc<Mutex<HashMap<CredentialId, Secrets>>>,
 }
 
 /// What [`Cache::store`] did.
@@ -48,6 +67,7 @@ pub enum Stored {
 impl Cache {
     const INDEX: &str = "index.json";
     const LOCK: &str = "lock";
+    const LOCKS: &str = "locks";
     /// Bound of the index, in bytes; a thousand credentials are far below it.
     const MAX_INDEX: u64 = 4 << 20;
 
@@ -70,7 +90,15 @@ impl Cache {
     /// If `dir` cannot be made absolute.
     pub fn open(dir: &Path) -> Result<Self> {
         let dir = std::path::absolute(dir).map_err(|error| unreadable(dir, error))?;
-        Ok(Self { dir })
+        Ok(Self { dir, http: Http::new(refresh::LIMITS), from_keyring: Arc::default() })
+    }
+
+    /// The same, refreshing tokens through `http`: for a proxy or another CA. It is the cache's own from
+    /// then on: a client that nothing else sends requests with.
+    #[must_use]
+    pub fn with_http(mut self, http: Http) -> Self {
+        self.http = http;
+        self
     }
 
     /// Where it is.
@@ -78,9 +106,49 @@ impl Cache {
         &self.dir
     }
 
-    /// Where new secrets go.
-    pub const fn store_kind(&self) -> StoreKind {
-        StoreKind::File
+    /// Decides where a new secret goes: `asked`, else what was asked for before ([`Cache::remember_store`]),
+    /// else [`StoreChoice::Auto`]; tries the keyring where that may be it. Blocks, at most
+    /// [`store::keyring::BOUND`].
+    ///
+    /// # Errors
+    /// As [`Cache::credentials`]; `keyring_absent`, `keyring_locked`, `keyring_silent`.
+    pub fn choose_store(&self, asked: Option<StoreChoice>) -> Result<Chosen> {
+        let choice = match asked {
+            Some(choice) => choice,
+            None => self.read_index()?.store.unwrap_or_default(),
+        };
+        choice.decide(KeyringStore::probe).map_err(|error| self.store_failed(error, None))
+    }
+
+    /// Remembers where new secrets go.
+    ///
+    /// # Errors
+    /// Whatever the disk says; the cache is then as it was before.
+    pub fn remember_store(&self, choice: StoreChoice) -> Result<()> {
+        let writer = self.writer()?;
+        let mut index = self.read_index()?;
+        if index.store == Some(choice) {
+            return Ok(());
+        }
+        index.store = Some(choice);
+        writer.write(&index)
+    }
+
+    /// Whether an index and secrets of kind `kind` could be written now: better known before an owner is
+    /// asked for an approval. Leaves nothing behind but directories. Blocks, at most [`store::keyring::BOUND`] more than the disk.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_writable(&self, kind: StoreKind) -> Result<()> {
+        self.read_index()?;
+        PrivateDir::create(&self.dir)
+            .and_then(|dir| dir.check_room(16 << 10))
+            .map_err(|error| unwritable(&self.dir, error))?;
+        match kind {
+            StoreKind::File => FileStore::new(&self.dir).probe(),
+            StoreKind::Keyring => KeyringStore::probe(),
+        }
+        .map_err(|error| self.store_failed(error, None))
     }
 
     /// What is connected, from the index alone: no secret, no keyring, no directory walk. Empty if
@@ -92,31 +160,6 @@ impl Cache {
         Ok(self.read_index()?.credentials)
     }
 
-    /// The bearer of `credential`, from its secret store. Read it late: for the first call, not at start.
-    ///
-    /// # Errors
-    /// If the secret is gone or cannot be read. If another process replaced the credential since the
-    /// index was read, the newer one's bearer is given.
-    // Async, since a keyring (unlike a file) may make the caller wait.
-    #[allow(clippy::unused_async, reason = "a keyring is waited for")]
-    pub async fn bearer(&self, credential: &Credential) -> Result<AccessToken> {
-        if let Some(secrets) = self.secrets_of(credential)? {
-            return Ok(secrets.access_token);
-        }
-        let now = self.credentials()?.into_iter().find(|other| other.is_same_grant(credential));
-        if let Some(newer) = now.filter(|newer| newer.id != credential.id)
-            && let Some(secrets) = self.secrets_of(&newer)?
-        {
-            return Ok(secrets.access_token);
-        }
-        Err(Error::new(
-            crate::error::Kind::NotConnected,
-            "secret_missing",
-            format!("The token for {} is no longer on this machine", credential.provider),
-        )
-        .hint(format!("pdpp connect {}", credential.provider)))
-    }
-
     /// The client id that was registered with `issuer` before.
     ///
     /// # Errors
@@ -126,78 +169,128 @@ impl Cache {
         Ok(clients.into_iter().find(|client| client.issuer == issuer).map(|client| client.client_id))
     }
 
-    /// Keeps `credential` and its `secrets`, replacing the same grant of the same provider and no other.
-    /// `client` is remembered for its issuer.
+    /// Keeps `credential` and its `secrets` in the store that it names, replacing the same grant of the
+    /// same provider and no other. `client` is remembered for its issuer. Blocks.
     ///
     /// # Errors
-    /// Whatever the disk says; the cache is then as it was before.
+    /// Whatever the disk or the keyring says; the cache is then as it was before.
     pub fn store(
         &self,
-        credential: Credential,
+        mut credential: Credential,
         secrets: &Secrets,
         client: Option<RegisteredClient>,
     ) -> Result<Stored> {
-        let writer = self.writer()?;
-        let mut index = self.read_index()?;
+        let now = Timestamp::now();
+        credential.renewal.due = Renewal::due(now, credential.token_expires_at);
+        self.replace(credential, secrets, |index, credential| {
+            if let Some(client) = client {
+                index.remember_client(client);
+            }
+            Some(index.put(credential))
+        })
+        .map(|stored| stored.unwrap_or(Stored::Added))
+    }
+
+    /// Puts the secret in its place, then, with an index that was read under the lock, lets `publish` name
+    /// it there. What `publish` leaves unnamed is deleted again.
+    fn replace<T>(
+        &self,
+        mut credential: Credential,
+        secrets: &Secrets,
+        publish: impl FnOnce(&mut Index, Credential) -> Option<T>,
+    ) -> Result<Option<T>> {
         let store = self.secret_store(credential.store);
+        let text = secrets.to_text();
+        credential.parts = store.parts(&text);
+        let place = credential.place();
 
         // Named as discarded first: should this process die now, the next writer deletes the secret.
-        self.delete_discarded(&mut index);
-        index.discard(&credential);
+        let writer = self.writer()?;
+        let mut index = self.read_index()?;
+        index.discard(&place);
         writer.write(&index)?;
-        let id = credential.id.clone();
-        store.put(&id, &secrets.to_text()).map_err(|error| self.store_failed(error))?;
-
-        index.discarded.retain(|discarded| discarded.id != id);
-        if let Some(client) = client {
-            index.remember_client(client);
-        }
-        let stored = index.put(credential);
-        writer.write(&index)?;
-
-        // The new credential is in place; a leftover that cannot be deleted now is deleted next time.
-        if !index.discarded.is_empty() {
-            self.delete_discarded(&mut index);
-            let _ = writer.write(&index);
-        }
-        Ok(stored)
-    }
-
-    fn delete_discarded(&self, index: &mut Index) {
-        index.discarded.retain(|discarded| {
-            let deleted = self.secret_store(discarded.store).delete(&discarded.id);
-            if let Err(error) = &deleted {
-                tracing::warn!(%error, "an old secret could not be deleted; it will be tried again");
+        let put = store.put(&place, &text).and_then(|()| match (place.store, store.get(&place)?) {
+            (StoreKind::File, _) => Ok(()),
+            // Some collections take everything and keep nothing.
+            (StoreKind::Keyring, Some(kept)) if kept.expose_secret() == text.expose_secret() => Ok(()),
+            (StoreKind::Keyring, _) => {
+                Err(StoreError::KeyringAbsent("it does not keep what it takes".to_owned()))
             }
-            deleted.is_err()
         });
+        put.map_err(|error| self.store_failed(error, Some(&credential)))?;
+
+        let published = publish(&mut index, credential);
+        if published.is_some() {
+            index.keep(&place);
+        }
+        writer.write(&index)?;
+        self.delete_discarded(&writer, &mut index);
+        Ok(published)
     }
 
-    fn secrets_of(&self, credential: &Credential) -> Result<Option<Secrets>> {
+    /// Deletes what no credential names any more. What cannot be deleted now is tried again next time.
+    /// Gives why, if something is left.
+    fn delete_discarded(&self, writer: &IndexWriter, index: &mut Index) -> Option<StoreError> {
+        let before = index.discarded.len();
+        let mut left: Option<StoreError> = None;
+        let mut keyring_is_away = false;
+        index.discarded.retain(|place| {
+            if keyring_is_away && place.store == StoreKind::Keyring {
+                return true;
+            }
+            let Err(error) = self.secret_store(place.store).delete(place) else { return false };
+            tracing::warn!(%error, "an old secret could not be deleted; it will be tried again");
+            // One question is enough: each could take seconds.
+            keyring_is_away |= place.store == StoreKind::Keyring;
+            left.get_or_insert(error);
+            true
+        });
+        if index.discarded.len() != before {
+            // A place that is named though its secret is gone is only tried once more.
+            let _ = writer.write(index);
+        }
+        left
+    }
+
+    /// The secrets of `credential`, as its store has them. Blocks.
+    fn read_secrets(&self, credential: &Credential) -> Result<Option<Secrets>> {
+        let is_keyring = credential.store == StoreKind::Keyring;
+        let known = || self.from_keyring.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_keyring && let Some(secrets) = known().get(&credential.id) {
+            return Ok(Some(secrets.clone()));
+        }
         let text = self
             .secret_store(credential.store)
-            .get(&credential.id)
-            .map_err(|error| self.store_failed(error))?;
+            .get(&credential.place())
+            .map_err(|error| self.store_failed(error, Some(credential)))?;
         let Some(text) = text else { return Ok(None) };
-        Secrets::from_text(&text).map(Some).ok_or_else(|| {
+        let secrets = Secrets::from_text(&text).ok_or_else(|| {
             Error::failed(
                 "secret_damaged",
                 format!("The stored token for {} is damaged", credential.provider),
             )
             .hint(format!("pdpp connect {}", credential.provider))
-        })
+        })?;
+        if is_keyring {
+            known().insert(credential.id.clone(), secrets.clone());
+        }
+        Ok(Some(secrets))
     }
 
-    fn secret_store(&self, kind: StoreKind) -> impl SecretStore + use<> {
+    fn secret_store(&self, kind: StoreKind) -> Box<dyn SecretStore> {
         match kind {
-            StoreKind::File => FileStore::new(&self.dir),
+            StoreKind::File => Box::new(FileStore::new(&self.dir)),
+            StoreKind::Keyring => Box::new(KeyringStore),
         }
     }
 
-    fn store_failed(&self, error: StoreError) -> Error {
-        Error::failed("secret_store_failed", "The secret store could not be used")
-            .because(error)
-            .hint(format!("Check that you own {} and that its disk has room", self.dir.display()))
+    /// `error` for a person; `of` is the credential that it is about, unless it is a new one.
+    fn store_failed(&self, error: StoreError, of: Option<&Credential>) -> Error {
+        let url = of.map_or("<provider-url>", |one| one.provider.as_str());
+        error.told(
+            format!("Check that you own {} and that its disk has room", self.dir.display()),
+            &format!("pdpp connect {url} --store file"),
+        )
     }
 
     fn read_index(&self) -> Result<Index> {
@@ -209,9 +302,15 @@ impl Cache {
         }
     }
 
+    fn current(&self, credential: &Credential) -> Result<Option<Credential>> {
+        Ok(self.credentials()?.into_iter().find(|other| other.is_same_grant(credential)))
+    }
+
     fn writer(&self) -> Result<IndexWriter> {
         let dir = PrivateDir::create(&self.dir).map_err(|error| unwritable(&self.dir, error))?;
         let lock = dir.lock(Self::LOCK).map_err(|error| unwritable(&self.dir, error))?;
+        dir.remove_temporary();
+        FileStore::new(&self.dir).remove_temporary();
         Ok(IndexWriter { dir, _lock: lock })
     }
 }
@@ -254,6 +353,7 @@ fn unwritable(dir: &Path, error: io::Error) -> Error {
 #[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
 mod tests {
     use super::credential::tests::credential;
+    use super::secret::AccessToken;
     use super::*;
 
     fn cache() -> (tempfile::TempDir, Cache) {
@@ -288,15 +388,20 @@ mod tests {
         let first = credential("https://a.example/t1", "g1");
         let other_grant = credential("https://a.example/t1", "g2");
         let other_tenant = credential("https://a.example/t2", "g1");
-        for (credential, token) in [(&first, "one"), (&other_grant, "two"), (&other_tenant, "three")] {
+        let secure = credential("https://localhost:4711/t1", "g1");
+        let plain = credential("http://localhost:4711/t1", "g1");
+        for (credential, token) in
+            [(&first, "one"), (&other_grant, "two"), (&other_tenant, "three"), (&secure, "s"), (&plain, "p")]
+        {
             assert_eq!(cache.store(credential.clone(), &secrets(token), None).unwrap(), Stored::Added);
         }
         let again = credential("https://a.example/t1", "g1");
         assert_ne!(again.id, first.id);
         assert_eq!(cache.store(again.clone(), &secrets("four"), None).unwrap(), Stored::Replaced);
 
-        assert_eq!(cache.credentials().unwrap().len(), 3);
-        assert_eq!(secret_files(&cache), 3, "the replaced token is gone");
+        assert_eq!(cache.credentials().unwrap().len(), 5);
+        assert_eq!(secret_files(&cache), 5, "the replaced token is gone");
+        assert_eq!((bearer(&cache, &secure).await, bearer(&cache, &plain).await), ("s".into(), "p".into()));
         assert_eq!(bearer(&cache, &again).await, "four");
         assert_eq!(bearer(&cache, &other_grant).await, "two");
         assert_eq!(bearer(&cache, &other_tenant).await, "three");
@@ -347,9 +452,9 @@ mod tests {
         let died = credential("https://a.example", "g1");
         let writer = cache.writer().unwrap();
         let mut index = cache.read_index().unwrap();
-        index.discard(&died);
+        index.discard(&died.place());
         writer.write(&index).unwrap();
-        cache.secret_store(died.store).put(&died.id, &secrets("died").to_text()).unwrap();
+        cache.secret_store(died.store).put(&died.place(), &secrets("died").to_text()).unwrap();
         drop(writer);
 
         assert_eq!(cache.credentials().unwrap(), std::slice::from_ref(&old));
@@ -372,6 +477,79 @@ mod tests {
         assert_eq!(error.code(), "secret_store_failed");
         assert_eq!(cache.credentials().unwrap(), std::slice::from_ref(&old));
         assert_eq!(bearer(&cache, &old).await, "old");
+    }
+
+    #[tokio::test]
+    async fn what_is_removed_is_gone_with_its_secret_and_nothing_else_is() {
+        let (_root, cache) = cache();
+        assert!(cache.remove_all().unwrap().credentials.is_empty());
+        let (one, other) = (credential("https://a.example", "g1"), credential("https://a.example", "g2"));
+        for each in [&one, &other] {
+            cache.store(each.clone(), &secrets("t"), None).unwrap();
+        }
+        let removed = cache.remove(&one).unwrap();
+        assert_eq!((removed.credentials, removed.left.is_none()), (vec![one.clone()], true));
+        assert_eq!((cache.credentials().unwrap(), secret_files(&cache)), (vec![other], 1));
+        assert_eq!(cache.bearer(&one).await.unwrap_err().code(), "disconnected");
+        assert!(cache.remove(&one).unwrap().credentials.is_empty());
+        assert_eq!(cache.remove_all().unwrap().credentials.len(), 1);
+        assert_eq!((cache.credentials().unwrap(), secret_files(&cache)), (vec![], 0));
+    }
+
+    #[test]
+    fn all_is_removed_from_a_damaged_cache_too() {
+        let (_root, cache) = cache();
+        cache.store(credential("https://a.example", "g1"), &secrets("t"), None).unwrap();
+        std::fs::write(cache.dir().join("index.json"), "{").unwrap();
+        let advice = cache.credentials().unwrap_err();
+        assert!(advice.next_step().unwrap().contains("pdpp disconnect --all"), "{advice:?}");
+        cache.remove_all().unwrap();
+        assert_eq!((cache.credentials().unwrap(), secret_files(&cache)), (vec![], 0));
+    }
+
+    #[test]
+    fn a_newer_cache_is_not_removed() {
+        let (_root, cache) = cache();
+        cache.store(credential("https://a.example", "g1"), &secrets("t"), None).unwrap();
+        std::fs::write(cache.dir().join("index.json"), r#"{"version":7}"#).unwrap();
+        assert_eq!(cache.remove_all().unwrap_err().code(), "cache_too_new");
+        assert_eq!(secret_files(&cache), 1);
+    }
+
+    #[test]
+    fn a_check_for_room_leaves_nothing_behind() {
+        let (_root, cache) = cache();
+        cache.check_writable(StoreKind::File).unwrap();
+        let left: Vec<_> =
+            std::fs::read_dir(cache.dir()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!((left, secret_files(&cache)), (vec!["secrets".into()], 0));
+        let blocked = cache.dir().join("file");
+        std::fs::write(&blocked, "").unwrap();
+        let error = Cache::open(&blocked.join("x")).unwrap().check_writable(StoreKind::File).unwrap_err();
+        assert!(["cache_unreadable", "cache_unwritable"].contains(&error.code()), "{error:?}");
+    }
+
+    #[test]
+    fn the_asked_for_store_is_remembered() {
+        let (_root, cache) = cache();
+        cache.remember_store(StoreChoice::File).unwrap();
+        let file = Chosen { kind: StoreKind::File, note: None };
+        assert_eq!(cache.choose_store(None).unwrap(), file);
+        cache.store(credential("https://a.example", "g1"), &secrets("t"), None).unwrap();
+        assert_eq!(cache.choose_store(None).unwrap(), file);
+    }
+
+    #[test]
+    fn what_a_dead_writer_left_half_written_is_deleted_by_the_next() {
+        let (_root, cache) = cache();
+        let store = || cache.store(credential("https://a.example", "g1"), &secrets("t"), None).unwrap();
+        store();
+        let half = [cache.dir().join(".tmp-x"), cache.dir().join("secrets/.tmp-y")];
+        for file in &half {
+            std::fs::write(file, "canary").unwrap();
+        }
+        store();
+        assert!(half.iter().all(|file| !file.exists()));
     }
 
     #[test]

@@ -6,18 +6,20 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior};
-use url::Url;
 
-use super::Global;
-use crate::cache::credential::{Credential, GrantedSource, Secrets, TokenKind};
+use super::{Global, browser, narrow};
+use crate::cache::credential::{Credential, GrantedSource, Renewal, Secrets, TokenKind};
 use crate::cache::index::RegisteredClient;
 use crate::cache::select::Selection;
+use crate::cache::store::StoreKind;
+use crate::cache::store::choice::StoreChoice;
 use crate::cache::{Cache, Stored, new_credential_id};
 use crate::error::{Error, Kind, Result};
-use crate::provider::approve::agent_connect::Attempt;
 use crate::provider::approve::proof::{Proof, prove};
 use crate::provider::approve::token::TokenResponse;
-use crate::provider::approve::{self, Client, SourceRequest};
+use crate::provider::approve::wanted::{SourceRequest, Wanted};
+use crate::provider::approve::way::Way;
+use crate::provider::approve::{self, ApproveError, Attempt, Choice, Client};
 use crate::provider::discovery::{Discovery, discover};
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
@@ -33,20 +35,40 @@ use crate::ui::Ui;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The provider's address, path included
-    #[arg(value_name = "PROVIDER_URL")]
-    provider: String,
+    #[arg(value_name = "PROVIDER_URL", required_unless_present = "renew")]
+    provider: Option<String>,
 
     /// Only print the approval URL; open no browser
     #[arg(long)]
     no_browser: bool,
 
-    /// Ask for this source, where the provider has several
-    #[arg(long, value_name = "URI")]
-    source: Option<String>,
+    /// How to get the grant [default: what the provider offers; a device code where no browser is]
+    #[arg(long, value_enum, value_name = "WAY")]
+    flow: Option<Way>,
 
-    /// Ask for this configured instance of the source (repeatable)
-    #[arg(long, value_name = "ID", requires = "source")]
-    instance: Vec<String>,
+    /// Give up after so many seconds, 1 to 3600 [default: what the provider says]
+    #[arg(long, value_name = "SECONDS", value_parser = narrow::patience)]
+    wait: Option<Duration>,
+
+    /// Call the grant this, instead of what its sources are called
+    #[arg(long, value_name = "LABEL", value_parser = label_of)]
+    name: Option<String>,
+
+    /// Ask again for a grant that is on this machine, and replace it
+    #[arg(long)]
+    renew: bool,
+
+    /// Which one to renew, by its id or its name
+    #[arg(long, value_name = "ID", requires = "renew")]
+    grant: Option<String>,
+
+    #[command(flatten)]
+    narrow: narrow::Narrow,
+
+    /// Where to keep the token: in the keyring, in a file that only you can read, or in the keyring where
+    /// there is one; remembered [default: what was said before, else auto]
+    #[arg(long, value_enum, value_name = "STORE", hide_possible_values = true)]
+    store: Option<StoreChoice>,
 
     /// Print the result, or the failure, as one JSON object
     #[arg(long)]
@@ -57,7 +79,18 @@ const EXAMPLES: &str = "\
 Examples:
   pdpp connect https://provider.example
   pdpp connect https://provider.example/me --no-browser
-  pdpp connect https://provider.example --source https://registry.pdpp.dev/connectors/slack";
+  pdpp connect https://provider.example --source https://registry.pdpp.dev/connectors/slack
+  pdpp connect https://provider.example --stream messages --since 2026-01-01 --expires 30d
+  pdpp connect https://provider.example --flow device-code
+  pdpp connect --renew";
+
+/// Bytes of a label at most.
+const MAX_LABEL: usize = 200;
+
+fn label_of(text: &str) -> Result<String, String> {
+    let is_fine = !text.trim().is_empty() && text.len() <= MAX_LABEL && !text.chars().any(text::is_hidden);
+    if is_fine { Ok(text.to_owned()) } else { Err("not 1 to 200 bytes without hidden characters".to_owned()) }
+}
 
 /// Bounds of one exchange with an authorization server, and of the proof.
 const LIMITS: Limits =
@@ -86,20 +119,21 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 }
 
 fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
-    let provider: ProviderUrl = args.provider.parse().map_err(|error| {
-        // What holds a password is not said back.
-        let said = match error {
-            ProviderUrlError::Credentials => "That is not a provider's address".to_owned(),
-            _ => format!("{:?} is not a provider's address", args.provider),
-        };
-        Error::new(Kind::Usage, "provider_url_invalid", said)
-            .because(error)
-            .hint("pdpp connect https://provider.example")
-    })?;
-    let source = args.source.as_deref().map(|id| source_request(id, &args.instance)).transpose()?;
+    let provider = args.provider.as_deref().map(provider_url).transpose()?;
     let cache = global.cache()?;
+    let http = global.http(LIMITS)?;
+    let plan = match &provider {
+        Some(provider) if !args.renew => {
+            Plan { provider: provider.clone(), wanted: args.narrow.wanted(Timestamp::now())?, replaces: None }
+        }
+        provider => renewal(&cache.credentials()?, provider.as_ref(), args.grant.as_deref())?,
+    };
     // A cache that cannot be used is better known before the owner is asked.
-    cache.credentials()?;
+    let store = cache.choose_store(args.store)?;
+    if let Some(note) = &store.note {
+        ui.note(note);
+    }
+    cache.check_writable(store.kind)?;
 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -107,23 +141,87 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         .map_err(|error| Error::failed("runtime_failed", "Could not start").because(error))?;
     runtime.block_on(async {
         tokio::select! {
-            granted = get_grant(&provider, source.as_ref(), &cache, args.no_browser, ui) => {
+            granted = get_grant(&plan, &cache, http, args, ui) => {
                 // Nothing is awaited from here on: either all of it is stored, or it was interrupted before.
-                granted?.keep(&cache)
+                let connected = granted?.keep(&cache, &plan, store.kind, args.name.as_deref())?;
+                args.store.map_or(Ok(()), |choice| cache.remember_store(choice))?;
+                Ok(connected)
             }
-            stopped = tokio::signal::ctrl_c() => Err(interrupted(&provider, stopped)),
+            stopped = tokio::signal::ctrl_c() => Err(interrupted(&plan.provider, stopped)),
         }
     })
 }
 
-fn source_request(id: &str, instances: &[String]) -> Result<SourceRequest> {
-    // Only checked: the provider compares it as text, so it is sent as it was typed.
-    Url::parse(id).map_err(|error| {
-        Error::new(Kind::Usage, "source_invalid", format!("{id:?} is not a source's URI"))
+fn provider_url(text: &str) -> Result<ProviderUrl> {
+    text.parse().map_err(|error| {
+        // What holds a password is not said back.
+        let said = match error {
+            ProviderUrlError::Credentials => "That is not a provider's address".to_owned(),
+            _ => format!("{text:?} is not a provider's address"),
+        };
+        Error::new(Kind::Usage, "provider_url_invalid", said)
             .because(error)
-            .hint("Give the whole URI, such as https://registry.pdpp.dev/connectors/slack")
-    })?;
-    Ok(SourceRequest { id: id.to_owned(), instance_ids: instances.to_vec() })
+            .hint("pdpp connect https://provider.example")
+    })
+}
+
+/// Whom to ask, for what, and in the place of what.
+#[derive(Debug)]
+struct Plan {
+    provider: ProviderUrl,
+    wanted: Wanted,
+    replaces: Option<Credential>,
+}
+
+/// To ask again for the one grant that is meant: by its provider, its id or its name.
+fn renewal(all: &[Credential], provider: Option<&ProviderUrl>, grant: Option<&str>) -> Result<Plan> {
+    let is_meant = |one: &&Credential| {
+        provider.is_none_or(|provider| *provider == one.provider)
+            && grant.is_none_or(|grant| grant == one.grant_id.as_str() || grant == one.label)
+    };
+    let meant: Vec<&Credential> = all.iter().filter(is_meant).collect();
+    let url = provider.map_or("<provider-url>", ProviderUrl::as_str);
+    match meant[..] {
+        [] => {
+            let said = "There is no such grant on this machine to ask for again";
+            Err(Error::new(Kind::NotConnected, "not_connected", said).hint(format!("pdpp connect {url}")))
+        }
+        [one] => {
+            let wanted = one.asked.clone().unwrap_or_else(|| of_before(one));
+            let wanted = Wanted { expires: again(wanted.expires, one.issued_at, Timestamp::now()), ..wanted };
+            Ok(Plan { provider: one.provider.clone(), wanted, replaces: Some(one.clone()) })
+        }
+        _ => {
+            let mut said = "Several grants are on this machine, and one is renewed at a time:".to_owned();
+            for one in meant {
+                let grant = text::shell_word(one.grant_id.as_str());
+                let provider = text::shell_word(one.provider.as_str());
+                let _ = write!(said, "\n  pdpp connect --renew {provider} --grant {grant}   ({})", one.label);
+            }
+            Err(Error::new(Kind::Usage, "several_credentials", said).hint("Name one of them, as listed"))
+        }
+    }
+}
+
+/// When a grant that was to last from `issued` to `end` may end if it begins `now`: after as long a time.
+fn again(end: Option<Timestamp>, issued: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    let lasts = end?.duration_since(issued?);
+    let end = now.checked_add(lasts).ok()?;
+    Timestamp::from_second(end.as_second()).ok().filter(|end| *end > now)
+}
+
+/// What a grant was asked for that was stored without saying so: its source, if it has one.
+fn of_before(one: &Credential) -> Wanted {
+    let source = match one.sources.as_slice() {
+        [source] if source.kind.as_deref() == Some("connector") => {
+            source.id.clone().map(|id| SourceRequest {
+                id,
+                instance_ids: source.connections.iter().map(|connection| connection.id.clone()).collect(),
+            })
+        }
+        _ => None,
+    };
+    Wanted { source, ..Wanted::default() }
 }
 
 fn interrupted(provider: &ProviderUrl, stopped: std::io::Result<()>) -> Error {
@@ -134,73 +232,194 @@ fn interrupted(provider: &ProviderUrl, stopped: std::io::Result<()>) -> Error {
     }
 }
 
-/// A proven grant, not kept yet.
+/// A grant, not kept yet.
 struct Granted {
     discovery: Discovery,
     client: Client,
     response: TokenResponse,
+    wanted: Wanted,
     proof: Proof,
+    kind: TokenKind,
 }
 
-async fn get_grant(
-    provider: &ProviderUrl,
-    source: Option<&SourceRequest>,
-    cache: &Cache,
-    no_browser: bool,
-    ui: &Ui,
-) -> Result<Granted> {
-    let http = Http::new(LIMITS);
+async fn get_grant(plan: &Plan, cache: &Cache, http: Http, args: &Args, ui: &Ui) -> Result<Granted> {
+    let provider = &plan.provider;
     let discovery = discover(&http, provider).await.map_err(|error| error.told(provider))?;
-    let remembered = cache.client_id(discovery.authorization_server.issuer.as_str())?;
-    let (attempt, client) =
-        approve::begin(&http, &discovery, remembered, source).await.map_err(|error| error.told(provider))?;
+    let (attempt, client, wanted, way) = begin(&http, &discovery, plan, cache, args, ui).await?;
+    let attempt = attempt.within(args.wait);
 
-    ui.note(&invitation(&discovery, &attempt));
-    if !no_browser && !open_browser(&attempt.approval_url).await {
+    ui.note(&invitation(&discovery, &attempt, &wanted, way));
+    // A person who is elsewhere has their browser there.
+    let is_elsewhere = matches!(attempt, Attempt::DeviceCode(_)) && browser::why_none_here().is_some();
+    if !args.no_browser && !is_elsewhere && !browser::open(attempt.url()).await {
         ui.note("No browser could be opened here: open that address yourself.");
     }
     let response = wait(&http, &attempt, ui).await.map_err(|error| error.told(provider))?;
 
+    // Several grants picked at once: one token for the provider's own /mcp, where /v1 proves nothing.
+    if let (Way::AuthorizationCode, Some(TokenKind::McpPackage), Some(id)) =
+        (way, response.kind, response.package_id.clone())
+    {
+        let proof = Proof { grant_id: id, sources: response.package_sources.clone() };
+        return Ok(Granted { discovery, client, response, wanted, proof, kind: TokenKind::McpPackage });
+    }
     let rs = ResourceServer::new(http, provider, discovery.query_base.clone())
         .map_err(|error| Error::failed("query_base_foreign", error.to_string()))?;
     let proof = prove(&rs, &response).await.map_err(|error| error.told(provider))?;
-    Ok(Granted { discovery, client, response, proof })
+    said_otherwise(&wanted, &response, &proof, ui);
+    Ok(Granted { discovery, client, response, wanted, proof, kind: TokenKind::Client })
 }
 
-fn invitation(discovery: &Discovery, attempt: &Attempt) -> String {
+/// Begins an attempt; where the provider has to be told which source, a person is asked, if there is one.
+async fn begin(
+    http: &Http,
+    discovery: &Discovery,
+    plan: &Plan,
+    cache: &Cache,
+    args: &Args,
+    ui: &Ui,
+) -> Result<(Attempt, Client, Wanted, Way)> {
+    let server = &discovery.authorization_server;
+    let told = |error: ApproveError| error.told(&plan.provider);
+    // Who opens the address themselves knows where; and who names a way has it.
+    let elsewhere = if args.no_browser || args.flow.is_some() { None } else { browser::why_none_here() };
+    let mut wanted = plan.wanted.clone();
+    let mut asked = args.flow;
+    let mut questions = 0;
+    loop {
+        let way = Way::choose(server, &wanted, asked, elsewhere.is_some()).map_err(told)?;
+        if let (Way::DeviceCode, Some(why), 0) = (way, elsewhere, questions) {
+            ui.note(&format!("Using a device code, since {why} (--flow picks another way).\n"));
+        }
+        let remembered = cache.client_id(server.issuer.as_str())?;
+        let refused = match approve::begin(http, discovery, remembered, &wanted, way).await {
+            Ok((attempt, client)) => return Ok((attempt, client, wanted, way)),
+            Err(error) => error,
+        };
+        questions += 1;
+        let is_first = questions <= 2;
+        match &refused {
+            ApproveError::SourceRequired { choices } if is_first => {
+                let can_pick =
+                    asked.is_none() && Way::AuthorizationCode.is_offered(server) && elsewhere.is_none();
+                match ask_source(choices, can_pick && wanted.is_plain(), ui)? {
+                    Some(Answer::Source(id)) => wanted.source = Some(narrow::source(&id, &[])?),
+                    Some(Answer::PickThere) => asked = Some(Way::AuthorizationCode),
+                    None => return Err(told(refused)),
+                }
+            }
+            ApproveError::InstanceRequired { choices } if is_first => {
+                let (Some(id), Some(source)) = (ask_instance(choices, ui)?, wanted.source.as_mut()) else {
+                    return Err(told(refused));
+                };
+                source.instance_ids = vec![id];
+            }
+            _ => return Err(told(refused)),
+        }
+    }
+}
+
+/// Which source, as a person says.
+enum Answer {
+    Source(String),
+    /// On the provider's own page.
+    PickThere,
+}
+
+fn ask_source(choices: &[Choice], can_pick: bool, ui: &Ui) -> Result<Option<Answer>> {
+    const THERE: &str = "pick on the provider's page";
+    if choices.is_empty() {
+        let hint = if can_pick { format!(" (nothing: {THERE})") } else { String::new() };
+        let question = format!("The provider has several sources. URI of the one to ask for{hint}");
+        return Ok(match ui.ask(&question).map_err(|error| not_asked(&error))? {
+            Some(id) if !id.is_empty() => Some(Answer::Source(id)),
+            Some(_) if can_pick => Some(Answer::PickThere),
+            _ => None,
+        });
+    }
+    let mut items: Vec<String> = choices.iter().map(Choice::told).collect();
+    if can_pick {
+        items.push(THERE.to_owned());
+    }
+    let picked = ui.pick("Which source to ask for", &items).map_err(|error| not_asked(&error))?;
+    Ok(picked.map(|at| choices.get(at).map_or(Answer::PickThere, |choice| Answer::Source(choice.id.clone()))))
+}
+
+fn ask_instance(choices: &[Choice], ui: &Ui) -> Result<Option<String>> {
+    if choices.is_empty() {
+        let question = "The source is configured more than once. Id of the instance to ask for";
+        let typed = ui.ask(question).map_err(|error| not_asked(&error))?;
+        return Ok(typed.filter(|id| !id.is_empty()));
+    }
+    let items: Vec<String> = choices.iter().map(Choice::told).collect();
+    let picked = ui.pick("Which one to ask for", &items).map_err(|error| not_asked(&error))?;
+    Ok(picked.and_then(|at| choices.get(at)).map(|choice| choice.id.clone()))
+}
+
+/// Ctrl-C at a question, or a terminal that went away.
+fn not_asked(error: &std::io::Error) -> Error {
+    Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
+        .because(std::io::Error::from(error.kind()))
+        .hint("Name the source instead: --source <URI>")
+}
+
+/// What the grant is, where that is more than was asked for.
+fn said_otherwise(wanted: &Wanted, response: &TokenResponse, proof: &Proof, ui: &Ui) {
+    if let Some(asked) = wanted.expires
+        && response.grant_expires_at.is_none_or(|end| end > asked)
+    {
+        let end = response
+            .grant_expires_at
+            .map_or_else(|| "without an end".to_owned(), |end| format!("until {end}"));
+        ui.warn(&format!("access until {asked} was asked for; the grant is {end}"));
+    }
+    let more: Vec<&str> = proof
+        .sources
+        .iter()
+        .flat_map(|source| source.streams.iter().map(String::as_str))
+        .filter(|name| {
+            !wanted.streams.is_empty() && !wanted.streams.iter().any(|stream| stream.name == *name)
+        })
+        .collect();
+    if !more.is_empty() {
+        let names = text::prefix(&more.join(", "), 300).to_owned();
+        ui.warn(&format!("the grant has streams that were not asked for: {}", text::one_line(&names)));
+    }
+}
+
+fn invitation(discovery: &Discovery, attempt: &Attempt, wanted: &Wanted, way: Way) -> String {
     let name = discovery.name.as_deref().map(|name| format!("{}, ", text::one_line(text::prefix(name, 100))));
-    format!(
+    let mut said = format!(
         "Approve the request of {} at {}{}:\n\n  {}\n",
         approve::CLIENT_NAME,
         name.unwrap_or_default(),
         discovery.provider,
-        attempt.approval_url,
-    )
-}
-
-/// Hands `url` to the system's browser as one argument; whether that worked. Some openers block until
-/// the browser closes, so they get a thread of their own and two seconds.
-async fn open_browser(url: &Url) -> bool {
-    // The discovery checks leave nothing else; a browser's other schemes must never be reached from here.
-    if !crate::provider::url::is_secure(url) {
-        return false;
+        attempt.url(),
+    );
+    if let Attempt::DeviceCode(device) = attempt {
+        let line = "─".repeat(device.user_code.chars().count() + 4);
+        let _ = write!(said, "\nThe page has to show this code, or asks for it at {}:\n\n", device.typed_at);
+        let _ = writeln!(said, "    ┌{line}┐\n    │  {}  │\n    └{line}┘", text::one_line(&device.user_code));
     }
-    let (sender, receiver) = tokio::sync::oneshot::channel();
-    let url = url.to_string();
-    std::thread::spawn(move || {
-        let _ = sender.send(webbrowser::open(&url).is_ok());
-    });
-    match tokio::time::timeout(Duration::from_secs(2), receiver).await {
-        Ok(opened) => opened.unwrap_or(false),
-        Err(_) => true,
+    said.push_str("\nAsked for:\n");
+    let is_sent = matches!(way, Way::Par | Way::DeviceCode) || !wanted.is_plain();
+    if is_sent {
+        for line in wanted.told() {
+            let _ = writeln!(said, "  {}", text::one_line(&line));
+        }
+    } else {
+        said.push_str(
+            "  what you pick on that page, for ongoing access until the end that the provider or you set\n",
+        );
     }
+    said
 }
 
 async fn wait(http: &Http, attempt: &Attempt, ui: &Ui) -> Result<TokenResponse, approve::ApproveError> {
-    let end = Instant::now() + attempt.pace.expires_in;
+    let end = Instant::now() + attempt.expires_in();
     let progress = ui.progress();
     if !ui.is_interactive() {
-        ui.note(&format!("Waiting for the approval, at most {}.", countdown(attempt.pace.expires_in)));
+        ui.note(&format!("Waiting for the approval, at most {}.", countdown(attempt.expires_in())));
     }
     let mut second = tokio::time::interval(Duration::from_secs(1));
     second.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -229,40 +448,60 @@ struct Connected {
     now: Timestamp,
     /// Whether `mcp serve` has to be told which grant to serve.
     ambiguous: bool,
+    /// What this is in the place of, where that was another grant.
+    replaces: Option<Credential>,
 }
 
 impl Granted {
-    fn keep(self, cache: &Cache) -> Result<Connected> {
-        let Self { discovery, client, response, proof } = self;
+    fn keep(self, cache: &Cache, plan: &Plan, store: StoreKind, name: Option<&str>) -> Result<Connected> {
+        let Self { discovery, client, response, wanted, proof, kind } = self;
+        let of_before = plan.replaces.as_ref().map(|old| old.label.clone());
+        let label = name
+            .map(str::to_owned)
+            .or(of_before)
+            .unwrap_or_else(|| label(&proof.sources, discovery.name.as_deref()));
         let issuer = discovery.authorization_server.issuer.as_str().to_owned();
         let credential = Credential {
             id: new_credential_id()?,
-            store: cache.store_kind(),
+            store,
+            parts: 1,
             provider: discovery.provider,
             grant_id: proof.grant_id,
             query_base: discovery.query_base,
             issuer: issuer.clone(),
             client_id: client.id().map(str::to_owned),
-            token_kind: TokenKind::Client,
-            label: label(&proof.sources, discovery.name.as_deref()),
+            token_kind: kind,
+            label,
             sources: proof.sources,
             access_mode: response.access_mode,
             issued_at: response.issued_at,
             grant_expires_at: response.grant_expires_at,
             token_expires_at: response.token_expires_at,
             refreshable: response.refresh_token.is_some(),
+            renewal: Renewal {
+                token_endpoint: discovery.authorization_server.token_endpoint.map(String::from),
+                resource: Some(discovery.resource),
+                ..Renewal::default()
+            },
+            asked: Some(wanted),
         };
         let secrets = Secrets::new(response.access_token, response.refresh_token);
         let client = match client {
             Client::Registered(client_id) => Some(RegisteredClient { issuer, client_id }),
             _ => None,
         };
-        let stored = cache.store(credential.clone(), &secrets, client)?;
+        let mut stored = cache.store(credential.clone(), &secrets, client)?;
+        // The new one is there before the old one goes: whatever happens in between, one of them is left.
+        let replaces = plan.replaces.clone().filter(|old| !old.is_same_grant(&credential));
+        if let Some(old) = &replaces {
+            cache.remove(old)?;
+            stored = Stored::Replaced;
+        }
         let now = Timestamp::now();
         let all = cache.credentials()?;
         let ambiguous =
             Selection::default().pick(&all, now).is_err_and(|error| error.code() == "several_credentials");
-        Ok(Connected { credential, stored, cache: cache.clone(), now, ambiguous })
+        Ok(Connected { credential, stored, cache: cache.clone(), now, ambiguous, replaces })
     }
 }
 
@@ -270,7 +509,7 @@ impl Granted {
 fn label(sources: &[GrantedSource], provider: Option<&str>) -> String {
     let names: Vec<String> = sources.iter().map(GrantedSource::label).collect();
     let label = if names.is_empty() { provider.unwrap_or("unnamed").to_owned() } else { names.join(", ") };
-    text::one_line(text::prefix(&label, 200)).into_owned()
+    text::one_line(text::prefix(&label, MAX_LABEL)).into_owned()
 }
 
 impl Connected {
@@ -289,12 +528,18 @@ impl Connected {
         command
     }
 
+    fn is_package(&self) -> bool {
+        self.credential.token_kind == TokenKind::McpPackage
+    }
+
     fn to_json(&self) -> Value {
         let one = &self.credential;
         json!({
             "provider": one.provider.as_str(),
             "grant_id": one.grant_id.as_str(),
             "label": one.label,
+            "token_kind": one.token_kind,
+            "replaces": self.replaces.as_ref().map(|old| old.grant_id.as_str()),
             "issuer": one.issuer,
             "access_mode": one.access_mode,
             "issued_at": one.issued_at,
@@ -304,13 +549,17 @@ impl Connected {
             "replaced": self.stored == Stored::Replaced,
             "store": one.store,
             "cache_dir": self.cache.dir().display().to_string(),
-            "next": ["pdpp mcp inspect", self.serve()],
+            "next": if self.is_package() { vec![] } else { vec!["pdpp mcp inspect".to_owned(), self.serve()] },
         })
     }
 
     fn to_text(&self) -> String {
         let one = &self.credential;
         let mut said = match self.stored {
+            _ if self.is_package() => format!("Connected to {}, with a package of grants.\n", one.provider),
+            Stored::Replaced if self.replaces.is_some() => {
+                format!("Connected to {} again, in the place of the grant from before.\n", one.provider)
+            }
             Stored::Added => format!("Connected to {}.\n", one.provider),
             Stored::Replaced => {
                 format!("Connected to {} again: the token of this grant is replaced.\n", one.provider)
@@ -328,14 +577,40 @@ impl Connected {
         for source in &one.sources {
             let _ = writeln!(said, "  {}", source_line(source));
         }
-        if one.stream_count() == 0 {
+        if one.stream_count() == 0 && !self.is_package() {
             said.push_str("  nothing: the token works, but this grant has no streams\n");
         }
         if one.is_expired(self.now) {
             said.push_str("By this machine's clock that is over already: check the clock.\n");
         }
-        let dir = self.cache.dir().join("secrets");
-        let _ = writeln!(said, "The token is kept in a file that only you can read, below {}", dir.display());
+        match one.store {
+            StoreKind::Keyring => said.push_str("The token is kept in the keyring.\n"),
+            StoreKind::File => {
+                let dir = self.cache.dir().join("secrets");
+                let _ = writeln!(
+                    said,
+                    "The token is kept in a file that only you can read, below {}",
+                    dir.display()
+                );
+            }
+        }
+        if let Some(old) = &self.replaces {
+            let _ = writeln!(
+                said,
+                "Grant {} is off this machine; at the provider it stands until it ends or you revoke it there.",
+                text::one_line(old.grant_id.as_str())
+            );
+        }
+        if self.is_package() {
+            let _ = write!(
+                said,
+                "\nA package's token is good for {}/mcp only, where an MCP host can use the provider directly. `pdpp mcp \
+                 serve` does not read it. For a grant that it reads, approve one source: pdpp connect {}",
+                one.provider,
+                text::shell_word(one.provider.as_str())
+            );
+            return said;
+        }
         said.push_str("\nNext:\n  pdpp mcp inspect   what the tools cost a model's context\n");
         let _ = write!(said, "  {:<18} offer it to an MCP host on stdio", self.serve());
         if self.ambiguous {
@@ -390,9 +665,18 @@ mod tests {
             cache: Cache::open(&Cache::default_dir().unwrap()).unwrap(),
             now: "2026-11-27T00:00:00Z".parse().unwrap(),
             ambiguous: false,
+            replaces: None,
         };
         edit(&mut connected);
         connected
+    }
+
+    #[test]
+    fn a_renewed_grant_may_last_as_long_as_the_one_before() {
+        let at = |second| Timestamp::from_second(second).ok();
+        assert_eq!(again(at(100), at(40), at(1_000).unwrap()), at(1_060));
+        assert_eq!(again(at(100), None, at(1_000).unwrap()), None, "the owner picks");
+        assert_eq!(again(at(40), at(100), at(1_000).unwrap()), None);
     }
 
     #[test]

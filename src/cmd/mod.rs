@@ -2,17 +2,25 @@
 //! text) and one `run`. No HTTP, JSON-RPC or file access of its own.
 #![allow(missing_docs, clippy::doc_markdown, reason = "doc comments here are help texts")]
 
+pub mod browser;
 pub mod completions;
 pub mod connect;
 pub mod demo;
+pub mod disconnect;
+pub mod doctor;
+pub mod log;
 pub mod man;
 pub mod mcp;
+pub mod narrow;
 pub mod sandbox;
+pub mod status;
 
+use clap::builder::{StringValueParser, TypedValueParser as _};
 use clap::{Parser, Subcommand};
 
-use crate::cache::Cache;
-use crate::error::Result;
+use crate::cache::{Cache, refresh};
+use crate::error::{Error, Kind, Result};
+use crate::provider::http::{Http, Limits, Network};
 use crate::ui::Ui;
 
 /// Let an AI agent read your data through a grant that you approved, and nothing more.
@@ -31,7 +39,9 @@ Examples:
   pdpp demo                               see it work, with made-up data
   pdpp connect https://provider.example   approve a grant in the browser
   pdpp mcp serve                          offer it to an MCP host on stdio
-  pdpp mcp inspect                        see what the tools cost a model";
+  pdpp mcp inspect                        see what the tools cost a model
+  pdpp status                             see what is connected
+  pdpp doctor                             find out what is wrong";
 
 /// Options that every command takes.
 #[derive(Debug, Clone, clap::Args)]
@@ -43,6 +53,25 @@ pub struct Global {
     /// How much to log to stderr; never a secret or record data
     #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", hide_possible_values = true)]
     pub log_level: LogLevel,
+
+    /// Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]
+    #[arg(long, global = true, value_name = "URL", value_parser = StringValueParser::new().map(ProxyArgument))]
+    pub proxy: Option<ProxyArgument>,
+
+    /// Trust the certificate authorities in this PEM file too
+    #[arg(long, global = true, value_name = "FILE")]
+    pub ca_file: Option<std::path::PathBuf>,
+}
+
+/// What was given to `--proxy`. It may hold a password: not shown, and not read before it is asked for, so
+/// that no usage error repeats it.
+#[derive(Clone)]
+pub struct ProxyArgument(String);
+
+impl std::fmt::Debug for ProxyArgument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ProxyArgument(…)")
+    }
 }
 
 /// How much is logged.
@@ -73,12 +102,35 @@ impl Global {
     /// The credential cache that these options name. Touches nothing yet.
     ///
     /// # Errors
-    /// If there is no place to keep credentials.
+    /// If there is no place to keep credentials; `proxy_invalid`.
     pub fn cache(&self) -> Result<Cache> {
-        match &self.cache_dir {
-            Some(dir) => Cache::open(dir),
-            None => Cache::open(&Cache::default_dir()?),
-        }
+        let cache = match &self.cache_dir {
+            Some(dir) => Cache::open(dir)?,
+            None => Cache::open(&Cache::default_dir()?)?,
+        };
+        Ok(cache.with_http(self.http(refresh::LIMITS)?))
+    }
+
+    /// The way out to providers that these options describe. Reads nothing yet.
+    ///
+    /// # Errors
+    /// `proxy_invalid`.
+    pub fn network(&self) -> Result<Network> {
+        let proxy = self.proxy.as_ref().map(|ProxyArgument(text)| text.parse()).transpose();
+        let proxy = proxy.map_err(|error| {
+            Error::new(Kind::Usage, "proxy_invalid", "What --proxy was given is not a proxy's address")
+                .because(error)
+                .hint("--proxy http://proxy.example:3128")
+        })?;
+        Ok(Network { proxy, ca_file: self.ca_file.clone() })
+    }
+
+    /// An HTTP client on that way, for providers.
+    ///
+    /// # Errors
+    /// As [`Global::network`].
+    pub fn http(&self, limits: Limits) -> Result<Http> {
+        Ok(Http::new(limits).over(self.network()?))
     }
 }
 
@@ -87,6 +139,10 @@ impl Global {
 pub enum Command {
     Demo(demo::Args),
     Connect(connect::Args),
+    Status(status::Args),
+    Disconnect(disconnect::Args),
+    Doctor(doctor::Args),
+    Log(log::Args),
     Completions(completions::Args),
     Man(man::Args),
     Mcp(mcp::Args),
@@ -104,10 +160,25 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
     match cli.command {
         Command::Demo(args) => demo::run(&args, ui),
         Command::Connect(args) => connect::run(&args, &cli.global, ui),
+        Command::Status(args) => status::run(&args, &cli.global, ui),
+        Command::Disconnect(args) => disconnect::run(&args, &cli.global, ui),
+        Command::Doctor(args) => doctor::run(&args, &cli.global, ui),
+        Command::Log(args) => log::run(&args, &cli.global, ui),
         Command::Completions(args) => completions::run(&args, ui),
         Command::Man(args) => man::run(&args, ui),
         Command::Mcp(args) => mcp::run(&args, &cli.global, ui),
         Command::Sandbox(args) => sandbox::run(args, ui),
+    }
+}
+
+/// Runs `command`; with `json` its failure is printed as JSON, and its exit code given.
+fn told(json: bool, ui: &Ui, command: impl FnOnce() -> Result<u8>) -> Result<u8> {
+    match command() {
+        Err(error) if json => {
+            ui.json(&error.to_json());
+            Ok(error.kind().exit_code())
+        }
+        done => done,
     }
 }
 

@@ -26,8 +26,8 @@ const MAX_PAGES: usize = 100;
 const MAX_TOOLS: usize = 5000;
 /// What is kept of a server's stderr: its end.
 const MAX_STDERR: usize = 4 << 10;
-/// How long a server may think about `server/discover` before `initialize` is tried: servers of the
-/// older eras are known to leave an unknown first message unanswered.
+/// How long a server may think about `server/discover`: those of the older eras are known to leave it
+/// unanswered.
 const DISCOVER_FOR: Duration = Duration::from_secs(2);
 /// How long a server may take to end after its stdin was closed.
 const END_WITHIN: Duration = Duration::from_millis(500);
@@ -71,15 +71,57 @@ struct Process {
     child: Child,
     #[cfg(unix)]
     group: Option<rustix::process::Pid>,
+    /// What it and everything that it starts has in its environment.
+    mark: Option<String>,
     stderr: Arc<Mutex<Vec<u8>>>,
 }
 
+/// Names a started server in its environment, so that what left its process group (`setsid`) is found.
+const MARK: &str = "PDPP_MCP_CLIENT";
+
+fn mark() -> Option<String> {
+    use std::fmt::Write as _;
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(bytes.iter().fold(String::new(), |mut mark, byte| {
+        let _ = write!(mark, "{byte:02x}");
+        mark
+    }))
+}
+
+/// Kills what has `mark` in its environment. Where there is no `/proc`, only the process group is killed.
+#[cfg(target_os = "linux")]
+fn kill_marked(mark: &str) {
+    use rustix::process::{Pid, Signal, kill_process};
+    let entry = format!("{MARK}={mark}").into_bytes();
+    // Again, for what was started meanwhile.
+    for _ in 0..3 {
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = processes.filter_map(|process| process.file_name().to_str()?.parse::<i32>().ok());
+        let is_marked = |pid: &i32| {
+            std::fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|one| one == entry))
+        };
+        let marked: Vec<_> = pids.filter(is_marked).filter_map(Pid::from_raw).collect();
+        if marked.is_empty() {
+            return;
+        }
+        for pid in marked {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kill_marked(_mark: &str) {}
+
 impl Process {
-    fn new(child: Child, stderr: Arc<Mutex<Vec<u8>>>) -> Self {
+    fn new(child: Child, mark: Option<String>, stderr: Arc<Mutex<Vec<u8>>>) -> Self {
         Self {
             #[cfg(unix)]
             group: child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw),
             child,
+            mark,
             stderr,
         }
     }
@@ -91,6 +133,9 @@ impl Process {
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
         let _ = self.child.start_kill();
+        if let Some(mark) = self.mark.take() {
+            kill_marked(&mark);
+        }
     }
 }
 
@@ -101,35 +146,37 @@ impl Drop for Process {
 }
 
 impl Client {
-    /// Starts `command` and agrees on a protocol era with it: `server/discover` first, then `initialize`.
+    /// Starts `command`, once, and agrees on a protocol era with it: `initialize` first, `server/discover`
+    /// if it knows only the era without. The other order would have to start it a second time: some servers
+    /// end when the first message is not `initialize`.
     ///
     /// Everything that is asked of this client has to be done `within` that time from now.
     ///
     /// # Errors
-    /// `server_start_failed`, `server_ended`, `server_timeout`, `server_protocol`, `server_output`.
+    /// `server_start_failed`, `server_ended`, `server_timeout`, `server_protocol`, `server_output`,
+    /// `server_refused`.
     pub async fn start(command: &ServerCommand, within: Duration) -> Result<Self> {
-        let deadline = Instant::now() + within;
-        let mut client = Self::spawn(command, deadline)?;
-        let opened = match client.discover().await {
-            Ok(true) => return Ok(client),
-            Ok(false) => client.initialize().await,
-            Err(error) => Err(error),
-        };
-        match opened {
-            // Some servers of the older eras end when the first message is not `initialize`.
-            Err(error) if error.code() == "server_ended" => {
-                client = Self::spawn(command, deadline)?;
-                client.initialize().await?;
+        let mut client = Self::spawn(command, Instant::now() + within)?;
+        match client.initialize().await {
+            Err(refused) if refused.code() == "server_refused" => {
+                if client.discover().await? {
+                    Ok(client)
+                } else {
+                    Err(refused)
+                }
             }
-            opened => opened?,
+            initialized => initialized.map(|()| client),
         }
-        Ok(client)
     }
 
     fn spawn(command: &ServerCommand, deadline: Instant) -> Result<Self> {
         let mut start = Command::new(&command.program);
         start.args(&command.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         start.kill_on_drop(true);
+        let mark = mark();
+        if let Some(mark) = &mark {
+            start.env(MARK, mark);
+        }
         #[cfg(unix)]
         start.process_group(0);
         let failed = || {
@@ -145,7 +192,7 @@ impl Client {
         let tail = Arc::new(Mutex::new(Vec::new()));
         tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
         let mut client = Self::over(output, input, deadline);
-        client.process = Some(Process::new(child, tail));
+        client.process = Some(Process::new(child, mark, tail));
         Ok(client)
     }
 
@@ -355,10 +402,10 @@ impl Client {
 }
 
 impl ServerCommand {
-    /// The command as it would be typed, for messages.
+    /// The command as it would be typed, for messages: each word quoted where a shell needs it.
     pub fn display(&self) -> String {
         let words = std::iter::once(&self.program).chain(&self.arguments);
-        words.map(|word| text::one_line(&word.to_string_lossy()).into_owned()).collect::<Vec<_>>().join(" ")
+        words.map(|word| text::shell_word(&word.to_string_lossy()).into_owned()).collect::<Vec<_>>().join(" ")
     }
 
     /// From the words of a command line; `None` if there are none.

@@ -3,6 +3,7 @@
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
+pub mod access;
 pub mod arguments;
 pub mod catalog;
 pub mod client;

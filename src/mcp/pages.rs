@@ -71,6 +71,8 @@ pub struct Page {
     pub rows: Vec<Row>,
     /// Where the next page begins.
     pub next: Option<String>,
+    /// Whether there were more rows for it than fit a result.
+    pub is_fitted: bool,
 }
 
 /// What the caller of [`read`] does with a page.
@@ -335,7 +337,8 @@ async fn single(
             let fits = shape.fit(&fewer.body, &fewer.rows).max(1);
             if fits >= fewer.rows.len() {
                 let next = fewer.cursor.clone();
-                return Ok(page(shape, fewer.body, fewer.rows, fewer.has_more, next));
+                let page = page(shape, fewer.body, fewer.rows, fewer.has_more, next);
+                return Ok(Page { is_fitted: true, ..page });
             }
             fit = fits;
         }
@@ -343,10 +346,11 @@ async fn single(
     if fit >= rows.len() {
         return Ok(page(shape, answer.body, rows, answer.has_more, answer.cursor));
     }
+    let is_fitted = fit < most;
     rows.truncate(fit);
     let place = Place { limit: asked, skip: place.skip + fit, ..place.clone() };
     let next = Own { query: listing.fingerprint(), places: vec![place] }.encode();
-    Ok(page(shape, answer.body, rows, true, Some(next)))
+    Ok(Page { is_fitted, ..page(shape, answer.body, rows, true, Some(next)) })
 }
 
 fn page(
@@ -363,7 +367,7 @@ fn page(
         Some(next) => body.insert("next_cursor".into(), json!(next)),
         None => body.remove("next_cursor"),
     };
-    Page { body, rows, next }
+    Page { body, rows, next, is_fitted: false }
 }
 
 /// Reads several connections apart and merges them.
@@ -432,8 +436,9 @@ async fn merged(
         body.insert("next_cursor".into(), json!(next));
         let beside = shape.fit(&body, &rows[..fit]).max(1);
         if next.is_none() || beside >= fit {
+            let is_fitted = fit < rows.len();
             rows.truncate(fit);
-            return Ok(page(shape, body, rows, has_more, next));
+            return Ok(Page { is_fitted, ..page(shape, body, rows, has_more, next) });
         }
         fit = beside;
     }

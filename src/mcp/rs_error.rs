@@ -55,7 +55,7 @@ fn reconnect(provider: &ProviderUrl) -> String {
 
 fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
     match error {
-        HttpError::Unreachable { .. } => {
+        HttpError::Unreachable { .. } | HttpError::UnknownHost { .. } => {
             format!("check that {provider} is up and this machine is online, then repeat the call")
         }
         HttpError::Tls { .. } => {
@@ -70,7 +70,12 @@ fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
             format!("tell the user: {provider} has moved; they connect again with its new URL")
         }
         HttpError::Broken { .. } => "repeat the call once; then tell the user".to_owned(),
-        HttpError::Setup(_) => "tell the user; the message says what this machine lacks".to_owned(),
+        HttpError::Proxy { .. } => {
+            "tell the user: this machine's proxy is in the way; `pdpp doctor` says more".to_owned()
+        }
+        HttpError::CaFile { .. } | HttpError::Setup(_) => {
+            "tell the user; the message says what this machine lacks".to_owned()
+        }
     }
 }
 

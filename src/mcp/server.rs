@@ -20,7 +20,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{ReadSurface, ResourceContents, ResourceError, ToolAnswer, jsonrpc, surface};
+use super::{ReadSurface, ResourceContents, ResourceError, ToolAnswer, access, jsonrpc, surface};
 
 /// MCP over a read surface.
 #[derive(Clone)]
@@ -56,6 +56,11 @@ async fn run<T>(call: impl Future<Output = T>, cancelled: &CancellationToken) ->
             ErrorData::internal_error("Internal error in this call; the server goes on. Please report it", None)
         }),
     }
+}
+
+fn caller(context: &RequestContext<RoleServer>) -> Option<access::Caller> {
+    let info = context.client_info()?;
+    Some(access::Caller { name: info.name, version: info.version })
 }
 
 fn tool_result(answer: ToolAnswer) -> CallToolResult {
@@ -144,6 +149,7 @@ impl ServerHandler for Server {
         // Asked for inside, so that a panic on the way to the future is caught too.
         let arguments = request.arguments.unwrap_or_default();
         let call = async { self.surface.call(&request.name, arguments).await };
+        let call = access::of_caller(caller(&context), call);
         Ok(tool_result(run(call, &context.ct).await?).into())
     }
 
@@ -161,6 +167,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let read = async { self.surface.read_resource(&request.uri).await };
+        let read = access::of_caller(caller(&context), read);
         let contents = run(read, &context.ct).await?.map_err(|error| resource_error(&request.uri, error))?;
         Ok(resource_result(&request.uri, contents).into())
     }

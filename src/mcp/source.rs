@@ -6,14 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use super::catalog::{Catalog, StreamFacts};
 use super::tool_error::ToolError;
-use super::{rs_error, schema};
+use super::{access, rs_error, schema};
 use crate::cache::secret::AccessToken;
 use crate::error::Error;
 use crate::provider::rs::{Blob, Envelope, Read, ResourceServer, RsError};
 use crate::provider::url::ProviderUrl;
+use crate::text::shell_word;
+use crate::until;
 
 /// Gives the bearer when a read needs it: the one way from the credential cache to the tools. Not
 /// called before the first call, because a keyring may be slow or locked.
@@ -31,6 +35,7 @@ pub struct Source {
     catalog: Catalog,
     not_before: Mutex<Option<Instant>>,
     is_core: AtomicBool,
+    ends: Option<Timestamp>,
 }
 
 impl Source {
@@ -49,7 +54,26 @@ impl Source {
             catalog: Catalog::default(),
             not_before: Mutex::new(None),
             is_core: AtomicBool::new(false),
+            ends: None,
         }
+    }
+
+    /// The same, of a grant that ends then.
+    #[must_use]
+    pub const fn ending(mut self, ends: Option<Timestamp>) -> Self {
+        self.ends = ends;
+        self
+    }
+
+    /// What to tell of an end that is near, as a warning of an envelope's.
+    pub fn end_warning(&self, now: Timestamp) -> Option<Value> {
+        let end = self.ends.filter(|end| until::is_soon(*end, now))?;
+        let (when, left) = (until::day_and_time(end), until::left(end, now).unwrap_or_default());
+        let provider = shell_word(self.provider.as_str());
+        let message = format!(
+            "this grant ends {when} ({left}); the user renews it with: pdpp connect {provider} --renew"
+        );
+        Some(json!({"code": "grant_ends_soon", "message": message}))
     }
 
     /// The provider that the grant is from.
@@ -75,6 +99,7 @@ impl Source {
     pub async fn get(&self, read: &Read) -> Result<Envelope, ToolError> {
         self.check_wait()?;
         let bearer = self.bearer().await?;
+        access::note(self.provider.as_str(), self.grant_id(), read);
         let started = Instant::now();
         let answer = self.rs.get(&bearer, read).await;
         // The route alone: parameters and bodies are the person's.
@@ -91,6 +116,7 @@ impl Source {
         self.check_wait()?;
         let bearer = self.bearer().await?;
         let read = Read::of(["blobs", blob_id]);
+        access::note(self.provider.as_str(), self.grant_id(), &read);
         self.rs.blob(&bearer, blob_id, None).await.map_err(|error| self.explain(&error, &read))
     }
 

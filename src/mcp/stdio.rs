@@ -103,10 +103,10 @@ impl Stop {
 /// Runs `future` on a runtime of this one thread, and leaves without waiting for threads that it started.
 ///
 /// # Errors
-/// `no_runtime`: the system gave no event queue.
+/// `runtime_failed`: the system gave no event queue.
 pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
     let runtime = runtime()
-        .map_err(|error| Error::failed("no_runtime", "Could not start the event loop").because(error))?;
+        .map_err(|error| Error::failed("runtime_failed", "Could not start the event loop").because(error))?;
     let done = runtime.block_on(future);
     // A dropped runtime would wait for blocking work, a name lookup for example.
     runtime.shutdown_background();
@@ -188,10 +188,23 @@ async fn refuse(error: &Error, mut pipes: Pipes, stop: &Stop) {
 /// `error` as the JSON-RPC error that ends a session: what happened, and what the owner has to type.
 fn refusal(error: &Error) -> ErrorData {
     let next = error.next_step();
-    let message =
-        next.map_or_else(|| error.message().to_owned(), |next| format!("{}. Next: {next}", error.message()));
-    let data =
-        serde_json::json!({ "code": error.code(), "next": next, "exit_code": error.kind().exit_code() });
+    let because: Vec<String> = error.causes().collect();
+    // A host shows the message alone.
+    let mut message = error.message().to_owned();
+    for cause in &because {
+        message.push_str(": ");
+        message.push_str(cause);
+    }
+    if let Some(next) = next {
+        message.push_str(". Next: ");
+        message.push_str(next);
+    }
+    let data = serde_json::json!({
+        "code": error.code(),
+        "because": because,
+        "next": next,
+        "exit_code": error.kind().exit_code(),
+    });
     ErrorData::new(ErrorCode(-32000), text::lines(&message).into_owned(), Some(data))
 }
 
@@ -786,5 +799,8 @@ mod tests {
         let refusal = refusal(&error);
         assert_eq!(refusal.message, "It said \\u{1b}[31mno. Next: pdpp connect <url>");
         assert_eq!(refusal.data.unwrap()["exit_code"], 77);
+        let refusal = super::refusal(&error.because("it is a symlink"));
+        assert_eq!(refusal.message, "It said \\u{1b}[31mno: it is a symlink. Next: pdpp connect <url>");
+        assert_eq!(refusal.data.unwrap()["because"][0], "it is a symlink");
     }
 }

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde_json::{Map, Value};
 use url::{Host, Url};
 
+use super::approve::wanted::DATA_ACCESS;
 use super::http::{Answer, Http, HttpError};
 use super::url::{ProviderUrl, is_loopback, is_secure};
 use crate::error::{Error, Kind};
@@ -35,9 +36,22 @@ pub struct AuthorizationServer {
     pub agent_connect_endpoint: Option<Url>,
     /// `pushed_authorization_request_endpoint` (RFC 9126).
     pub par_endpoint: Option<Url>,
+    /// `token_endpoint`.
+    pub token_endpoint: Option<Url>,
+    /// `authorization_endpoint`, where `code_challenge_methods_supported` has S256: without PKCE no code
+    /// is asked for.
+    pub authorization_endpoint: Option<Url>,
+    /// `device_authorization_endpoint` (RFC 8628).
+    pub device_authorization_endpoint: Option<Url>,
+    /// `authorization_response_iss_parameter_supported` (RFC 9207): an answer without `iss` is none.
+    pub answers_with_issuer: bool,
+    /// Whether an authorization request may carry `authorization_details` of PDPP's type (RFC 9396).
+    pub takes_details: bool,
     /// `registration_endpoint` (RFC 7591), where `pdpp_registration_modes_supported` allows `dynamic`
     /// or is absent.
     pub registration_endpoint: Option<Url>,
+    /// `revocation_endpoint` (RFC 7009).
+    pub revocation_endpoint: Option<Url>,
     /// `client_id`s of `pdpp_pre_registered_public_clients` that need no secret.
     pub public_clients: Vec<String>,
 }
@@ -203,19 +217,7 @@ impl DiscoveryError {
 
 /// What to do about a failed exchange.
 pub fn http_hint(error: &HttpError) -> String {
-    match error {
-        HttpError::Unreachable { .. } => "Check the address and your network, then try again",
-        HttpError::Tls { .. } => {
-            "Check the address; a company's own certificate authority must be installed on this machine"
-        }
-        HttpError::TimedOut { .. } => "Try again; if it stays so, the provider is down or far away",
-        HttpError::Redirected { .. } => "Open the address in a browser and use the one it ends at",
-        HttpError::TooLarge { .. } | HttpError::Broken { .. } => {
-            "Check the address; what answers there does not speak PDPP"
-        }
-        HttpError::Setup(_) => "Check the proxy variables and the CA certificates of this machine",
-    }
-    .to_owned()
+    error.next_step().to_owned()
 }
 
 /// Discovers `provider` and its authorization server.
@@ -341,7 +343,16 @@ fn read_authorization_server(
         issuer: issuer.clone(),
         agent_connect_endpoint: endpoint("agent_connect_endpoint"),
         par_endpoint: endpoint("pushed_authorization_request_endpoint"),
+        token_endpoint: endpoint("token_endpoint"),
+        authorization_endpoint: endpoint("authorization_endpoint")
+            .filter(|_| lists(&metadata, "code_challenge_methods_supported", "S256")),
+        device_authorization_endpoint: endpoint("device_authorization_endpoint"),
+        answers_with_issuer: metadata.get("authorization_response_iss_parameter_supported")
+            == Some(&Value::Bool(true)),
+        takes_details: lists(&metadata, "authorization_details_types_supported", DATA_ACCESS)
+            || lists(&metadata, "pdpp_authorization_details_types_supported", DATA_ACCESS),
         registration_endpoint: endpoint("registration_endpoint").filter(|_| dynamic),
+        revocation_endpoint: endpoint("revocation_endpoint"),
         public_clients: public_clients
             .into_iter()
             .flatten()
@@ -350,6 +361,11 @@ fn read_authorization_server(
             .map(str::to_owned)
             .collect(),
     })
+}
+
+/// Whether the list `name` of `metadata` has `value`.
+fn lists(metadata: &Map<String, Value>, name: &str, value: &str) -> bool {
+    metadata.get(name).and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one == value))
 }
 
 /// `url`, if it is on the origin of `issuer`: for endpoints, and for the URLs that an endpoint gives.

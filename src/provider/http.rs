@@ -1,12 +1,17 @@
 //! One bounded HTTP exchange: no redirect followed, size and time limited, failures told apart.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use rustls::CertificateError;
 use serde_json::{Map, Value};
 use url::Url;
+
+use super::url::is_loopback;
 
 const JSON: &str = "application/json";
 
@@ -27,17 +32,140 @@ impl Default for Limits {
     }
 }
 
+/// The way out of this machine's network, where a person had to name one.
+#[derive(Debug, Clone, Default)]
+pub struct Network {
+    /// What every request but those to this machine goes through. Without it the usual variables count
+    /// (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`), on macOS and Windows the system's settings too.
+    pub proxy: Option<ProxyUrl>,
+    /// PEM certificates of authorities to trust beside this machine's own. Read at the first request.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// An HTTP proxy's address. What may be a password in it is neither in its `Display` nor its `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProxyUrl(Url);
+
+/// Why a text is no [`ProxyUrl`]; never repeats the text, which may hold a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotAProxyUrl {
+    /// No URL.
+    #[error("it is not a URL such as http://proxy.example:3128")]
+    NotAUrl,
+    /// SOCKS and others.
+    #[error("only http:// and https:// proxies can be used")]
+    Scheme,
+    /// A path or query, which no proxy has.
+    #[error("it has a path, a query or a fragment; leave that out")]
+    Extra,
+}
+
+impl std::str::FromStr for ProxyUrl {
+    type Err = NotAProxyUrl;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let url = Url::parse(text.trim()).map_err(|_| NotAProxyUrl::NotAUrl)?;
+        if !text.contains("://") || url.host_str().is_none_or(str::is_empty) {
+            return Err(NotAProxyUrl::NotAUrl);
+        }
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(NotAProxyUrl::Scheme);
+        }
+        if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+            return Err(NotAProxyUrl::Extra);
+        }
+        Ok(Self(url))
+    }
+}
+
+impl ProxyUrl {
+    /// Whether it holds a user name or a password: then it belongs in no file and no message.
+    pub fn has_credentials(&self) -> bool {
+        !self.0.username().is_empty() || self.0.password().is_some()
+    }
+}
+
+impl fmt::Display for ProxyUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.origin().ascii_serialization())
+    }
+}
+
+impl fmt::Debug for ProxyUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ProxyUrl({self})")
+    }
+}
+
+impl Network {
+    /// The proxy that a request to `url` goes through, without credentials.
+    pub fn proxy_for(&self, url: &Url) -> Option<String> {
+        if is_loopback(url) {
+            return None;
+        }
+        if let Some(proxy) = &self.proxy {
+            return Some(proxy.to_string());
+        }
+        let intercept = Matcher::from_system().intercept(&url.as_str().parse().ok()?)?;
+        let (uri, port) = (intercept.uri(), intercept.uri().port_u16());
+        let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+        Some(format!("{}://{}{port}", uri.scheme_str().unwrap_or("http"), uri.host()?))
+    }
+
+    fn certificates(&self) -> Result<Vec<reqwest::Certificate>, HttpError> {
+        let Some(path) = &self.ca_file else { return Ok(Vec::new()) };
+        read_certificates(path).map_err(|why| HttpError::CaFile { path: path.clone(), why })
+    }
+
+    /// Whether the file of authorities, if one is named, can be used.
+    ///
+    /// # Errors
+    /// [`HttpError::CaFile`].
+    pub fn check_ca_file(&self) -> Result<(), HttpError> {
+        self.certificates().map(drop)
+    }
+}
+
+/// Longest file of authorities; a whole system's bundle is a tenth of it.
+const MAX_CA_FILE: u64 = 8 << 20;
+
+fn read_certificates(path: &Path) -> Result<Vec<reqwest::Certificate>, String> {
+    // Before it is opened: a pipe would be waited for.
+    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !found.is_file() || found.len() > MAX_CA_FILE {
+        return Err(format!("it is not a file of at most {} MiB", MAX_CA_FILE >> 20));
+    }
+    let pem = std::fs::read(path).map_err(|error| error.to_string())?;
+    let certificates = reqwest::Certificate::from_pem_bundle(&pem)
+        .map_err(|_| "what it holds are not PEM certificates".to_owned())?;
+    if certificates.is_empty() {
+        return Err("it holds no PEM certificate (-----BEGIN CERTIFICATE-----)".to_owned());
+    }
+    Ok(certificates)
+}
+
 /// An HTTP client, built at its first use: reading the machine's CA bundle costs 3 ms and more,
 /// which nothing before the first answer may pay. Clones share connections.
 #[derive(Clone)]
 pub struct Http {
-    client: Arc<OnceLock<Result<reqwest::Client, String>>>,
+    clients: Arc<Clients>,
     limits: Limits,
+    network: Network,
+}
+
+/// Two: what goes to this machine never goes through a proxy, whatever the variables say.
+#[derive(Default)]
+struct Clients {
+    outside: OnceLock<Result<reqwest::Client, HttpError>>,
+    here: OnceLock<Result<reqwest::Client, HttpError>>,
 }
 
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("Http")
+            .field("limits", &self.limits)
+            .field("network", &self.network)
+            .finish_non_exhaustive()
     }
 }
 
@@ -55,7 +183,25 @@ pub struct Answer {
 /// Why there is no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum HttpError {
-    /// No connection: DNS, refused, unreachable.
+    /// The name has no address here.
+    #[error("the name of {origin} could not be looked up: {why}")]
+    UnknownHost {
+        /// Scheme, host and port.
+        origin: String,
+        /// What the resolver said.
+        why: String,
+    },
+    /// The proxy in between is not there, or opened no connection.
+    #[error("the proxy {proxy} gave no connection to {origin}: {why}")]
+    Proxy {
+        /// The proxy's scheme, host and port.
+        proxy: String,
+        /// Scheme, host and port.
+        origin: String,
+        /// What kept it.
+        why: String,
+    },
+    /// No connection: refused, no route.
     #[error("could not connect to {origin}: {why}")]
     Unreachable {
         /// Scheme, host and port.
@@ -68,8 +214,8 @@ pub enum HttpError {
     Tls {
         /// Scheme, host and port.
         origin: String,
-        /// What the TLS library said.
-        why: String,
+        /// What is wrong, in words of this program's.
+        why: &'static str,
     },
     /// Slower than the bound.
     #[error("{origin} did not answer within {} s", after.as_secs())]
@@ -101,6 +247,14 @@ pub enum HttpError {
         /// Scheme, host and port.
         origin: String,
         /// What the HTTP library said.
+        why: String,
+    },
+    /// `--ca-file` cannot be used.
+    #[error("the CA file {} cannot be used: {why}", path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
         why: String,
     },
     /// This machine could not set up a client at all (no CA certificates, a malformed proxy).
@@ -138,12 +292,36 @@ impl HttpError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } => "provider_unreachable",
+            Self::UnknownHost { .. } => "provider_host_unknown",
+            Self::Proxy { .. } => "proxy_failed",
             Self::Tls { .. } => "provider_tls_failed",
             Self::TimedOut { .. } => "provider_timeout",
             Self::Redirected { .. } => "provider_redirected",
             Self::TooLarge { .. } => "provider_answer_too_large",
             Self::Broken { .. } => "provider_answer_broken",
+            Self::CaFile { .. } => "ca_file_invalid",
             Self::Setup(_) => "http_setup_failed",
+        }
+    }
+
+    /// What to do about it.
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "Check the address and your network, then try again",
+            Self::UnknownHost { .. } => "Check the spelling of the address, and that this machine is online",
+            Self::Proxy { .. } => {
+                "Check the proxy: --proxy http://host:port, or HTTPS_PROXY; NO_PROXY leaves a host out"
+            }
+            Self::Tls { .. } => {
+                "Check the address and this machine's clock; a company's own authority is named with --ca-file FILE.pem"
+            }
+            Self::TimedOut { .. } => "Try again; if it stays so, the provider is down or far away",
+            Self::Redirected { .. } => "Open the address in a browser and use the one it ends at",
+            Self::TooLarge { .. } | Self::Broken { .. } => {
+                "Check the address; what answers there does not speak PDPP"
+            }
+            Self::CaFile { .. } => "Name a PEM file that you can read: --ca-file FILE.pem",
+            Self::Setup(_) => "Check the proxy variables and the CA certificates of this machine",
         }
     }
 }
@@ -151,7 +329,18 @@ impl HttpError {
 impl Http {
     /// A client with these bounds. Costs nothing until it is used.
     pub fn new(limits: Limits) -> Self {
-        Self { client: Arc::default(), limits }
+        Self { clients: Arc::default(), limits, network: Network::default() }
+    }
+
+    /// The same, on the way out that `network` describes.
+    #[must_use]
+    pub fn over(self, network: Network) -> Self {
+        Self { clients: Arc::default(), network, ..self }
+    }
+
+    /// The way out.
+    pub const fn network(&self) -> &Network {
+        &self.network
     }
 
     /// Its bounds.
@@ -162,11 +351,13 @@ impl Http {
     /// Starts a request, to be finished with headers and body and given to [`Http::send`].
     ///
     /// # Errors
-    /// [`HttpError::Setup`].
+    /// [`HttpError::Setup`], [`HttpError::CaFile`].
     pub fn request(&self, method: reqwest::Method, url: Url) -> Result<reqwest::RequestBuilder, HttpError> {
-        match self.client.get_or_init(|| build(self.limits)) {
+        let here = is_loopback(&url);
+        let client = if here { &self.clients.here } else { &self.clients.outside };
+        match client.get_or_init(|| build(self.limits, &self.network, here)) {
             Ok(client) => Ok(client.request(method, url)),
-            Err(why) => Err(HttpError::Setup(why.clone())),
+            Err(error) => Err(error.clone()),
         }
     }
 
@@ -177,10 +368,10 @@ impl Http {
     pub async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, HttpError> {
         let (client, request) = request.build_split();
         let request = request.map_err(|error| HttpError::Setup(deepest(&error)))?;
-        let origin = request.url().origin().ascii_serialization();
+        let url = request.url().clone();
+        let origin = url.origin().ascii_serialization();
         let exchange = async {
-            let mut response =
-                client.execute(request).await.map_err(|error| self.explain(&origin, &error))?;
+            let mut response = client.execute(request).await.map_err(|error| self.explain(&url, &error))?;
             let status = response.status().as_u16();
             // 304 and the like are not redirects, but nothing here asks for them either.
             if response.status().is_redirection() {
@@ -188,7 +379,7 @@ impl Http {
             }
             let limit = self.limits.body;
             let mut body = Vec::new();
-            while let Some(chunk) = response.chunk().await.map_err(|error| self.explain(&origin, &error))? {
+            while let Some(chunk) = response.chunk().await.map_err(|error| self.explain(&url, &error))? {
                 if body.len() + chunk.len() > limit {
                     return Err(HttpError::TooLarge { origin: origin.clone(), limit });
                 }
@@ -219,14 +410,34 @@ impl Http {
         self.send(request.header(ACCEPT, JSON).header(CONTENT_TYPE, JSON).body(document.to_string())).await
     }
 
-    fn explain(&self, origin: &str, error: &reqwest::Error) -> HttpError {
-        let origin = origin.to_owned();
-        let why = deepest(error);
+    /// `POST`s a form, without any credential but what the form holds.
+    ///
+    /// # Errors
+    /// As [`Http::send`].
+    pub async fn post_form(&self, url: Url, form: &[(&str, &str)]) -> Result<Answer, HttpError> {
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let request = self.request(reqwest::Method::POST, url)?;
+        let request = request.header(ACCEPT, JSON).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        self.send(request.body(body)).await
+    }
+
+    fn explain(&self, url: &Url, error: &reqwest::Error) -> HttpError {
+        let origin = url.origin().ascii_serialization();
+        if let Some(fault) = rustls_error(error) {
+            return HttpError::Tls { origin, why: tls_words(fault) };
+        }
+        // A connection that was there needs no explanation by the proxy.
+        if (error.is_connect() || error.is_timeout())
+            && let Some(proxy) = self.network.proxy_for(url)
+        {
+            return HttpError::Proxy { proxy, origin, why: proxy_words(error, self.limits.connect) };
+        }
         if error.is_timeout() {
             return HttpError::TimedOut { origin, after: self.limits.connect };
         }
-        if is_tls(error) {
-            return HttpError::Tls { origin, why };
+        let why = deepest(error);
+        if error.is_connect() && any_cause(error, |cause| cause.to_string() == "dns error") {
+            return HttpError::UnknownHost { origin, why };
         }
         if error.is_connect() {
             return HttpError::Unreachable { origin, why };
@@ -235,16 +446,22 @@ impl Http {
     }
 }
 
-fn build(limits: Limits) -> Result<reqwest::Client, String> {
+fn build(limits: Limits, network: &Network, here: bool) -> Result<reqwest::Client, HttpError> {
     // Installing twice is refused, and harmless: it is the same provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder()
+    let setup = |error: reqwest::Error| HttpError::Setup(deepest(&error));
+    let mut builder = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(limits.connect)
         .referer(false)
         .user_agent(concat!("pdpp/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(|error| deepest(&error))
+        .tls_certs_merge(network.certificates()?);
+    match &network.proxy {
+        _ if here => builder = builder.no_proxy(),
+        Some(proxy) => builder = builder.proxy(reqwest::Proxy::all(proxy.0.clone()).map_err(setup)?),
+        None => {}
+    }
+    builder.build().map_err(setup)
 }
 
 /// The innermost cause: reqwest's own message repeats the URL and says nothing.
@@ -256,11 +473,131 @@ fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     cause.to_string()
 }
 
-fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
-    if error.downcast_ref::<rustls::Error>().is_some() {
-        return true;
+fn any_cause(
+    error: &(dyn std::error::Error + 'static),
+    matches: impl Fn(&(dyn std::error::Error + 'static)) -> bool,
+) -> bool {
+    std::iter::successors(Some(error), |cause| cause.source()).any(matches)
+}
+
+fn rustls_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a rustls::Error> {
+    if let Some(found) = error.downcast_ref() {
+        return Some(found);
     }
     // An io::Error hides what it wraps from source(), and may wrap another one.
     let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    wrapped.is_some_and(|inner| is_tls(inner)) || error.source().is_some_and(is_tls)
+    wrapped.and_then(|inner| rustls_error(inner)).or_else(|| error.source().and_then(rustls_error))
+}
+
+/// The library's own messages are its `Debug` output, for nobody to read.
+fn tls_words(error: &rustls::Error) -> &'static str {
+    use CertificateError as Certificate;
+    match error {
+        rustls::Error::InvalidCertificate(certificate) => match certificate {
+            Certificate::Expired | Certificate::ExpiredContext { .. } => {
+                "its certificate has expired, or this machine's clock is wrong"
+            }
+            Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => {
+                "its certificate is not valid yet, or this machine's clock is wrong"
+            }
+            Certificate::UnknownIssuer => "its certificate is from no authority that this machine trusts",
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
+                "its certificate is for another name"
+            }
+            Certificate::Revoked => "its certificate was revoked",
+            _ => "its certificate cannot be accepted",
+        },
+        rustls::Error::AlertReceived(_) => "it refused the TLS handshake",
+        rustls::Error::PeerIncompatible(_) => "it offers no TLS version or cipher that is safe",
+        rustls::Error::InvalidMessage(_) => "what answers there does not speak TLS",
+        _ => "the TLS handshake failed",
+    }
+}
+
+fn proxy_words(error: &reqwest::Error, limit: Duration) -> String {
+    let said = |words: &str| any_cause(error, |cause| cause.to_string().contains(words));
+    if said("proxy authorization required") {
+        return "it wants a user name and password (HTTP 407)".to_owned();
+    }
+    if said("tunnel error: unsuccessful") {
+        return "it refused, or could not reach that host itself".to_owned();
+    }
+    if error.is_timeout() {
+        return format!("no connection within {} s", limit.as_secs());
+    }
+    if said("tunnel error: unexpected end of file") {
+        return "it hung up".to_owned();
+    }
+    deepest(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxys_credentials_never_show() {
+        let proxy: ProxyUrl = "http://user:canary@proxy.example:3128".parse().unwrap();
+        let network = Network { proxy: Some(proxy.clone()), ca_file: None };
+        assert!(proxy.has_credentials());
+        let said =
+            format!("{proxy} {proxy:?} {network:?} {:?}", Http::new(Limits::default()).over(network.clone()));
+        assert!(!said.contains("canary") && !said.contains("user"), "{said}");
+        let url = "https://provider.example".parse().unwrap();
+        assert_eq!(network.proxy_for(&url).as_deref(), Some("http://proxy.example:3128"));
+    }
+
+    #[test]
+    fn what_is_no_proxy_is_refused_without_being_repeated() {
+        for (text, why) in [
+            ("canary", NotAProxyUrl::NotAUrl),
+            ("proxy.example:3128", NotAProxyUrl::NotAUrl),
+            ("http://", NotAProxyUrl::NotAUrl),
+            ("socks5://canary@proxy.example", NotAProxyUrl::Scheme),
+            ("http://proxy.example/canary", NotAProxyUrl::Extra),
+        ] {
+            let error = text.parse::<ProxyUrl>().unwrap_err();
+            assert_eq!(error, why, "{text}");
+            assert!(!format!("{error} {error:?}").contains("canary"));
+        }
+    }
+
+    #[test]
+    fn this_machine_is_never_reached_through_a_proxy() {
+        let network = Network { proxy: "http://proxy.example".parse().ok(), ca_file: None };
+        for url in ["http://127.0.0.1:7377", "http://localhost:1/x", "http://[::1]/"] {
+            assert_eq!(network.proxy_for(&url.parse().unwrap()), None);
+        }
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
+    fn a_ca_file_is_checked() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ca.pem");
+        let check = |path: &Path| {
+            let error = Network { proxy: None, ca_file: Some(path.to_owned()) }.check_ca_file().unwrap_err();
+            assert_eq!(error.code(), "ca_file_invalid");
+            error.to_string()
+        };
+        assert!(check(&path).contains("No such file"));
+        assert!(check(dir.path()).contains("not a file"));
+        for bad in ["", "hello", "-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n"] {
+            std::fs::write(&path, bad).unwrap();
+            assert!(check(&path).contains("PEM"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn tls_faults_are_told_in_words() {
+        for error in [
+            rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer),
+            rustls::Error::InvalidCertificate(CertificateError::BadSignature),
+            rustls::Error::AlertReceived(rustls::AlertDescription::HandshakeFailure),
+            rustls::Error::HandshakeNotComplete,
+        ] {
+            let words = tls_words(&error);
+            assert!(!words.contains("Unknown") && !words.contains("Handshake") && words.contains(' '));
+        }
+    }
 }

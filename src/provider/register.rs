@@ -4,6 +4,7 @@ use serde_json::json;
 use url::Url;
 
 use super::approve::CLIENT_NAME;
+use super::approve::loopback::CALLBACK;
 use super::approve::oauth_error::OAuthError;
 use super::discovery::AuthorizationServer;
 use super::http::{Http, HttpError};
@@ -14,8 +15,13 @@ const PRE_REGISTERED: &str = "pdpp_cli";
 /// How this program becomes a client of an authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Registration {
-    /// By asking for a client id.
-    Dynamic(Url),
+    /// By asking for a client id at this endpoint; whether it may be used for codes too.
+    Dynamic {
+        /// The registration endpoint.
+        endpoint: Url,
+        /// Whether the authorization server sends codes: then it has to know where to.
+        with_redirect: bool,
+    },
     /// By the client id that the provider keeps for it.
     PreRegistered(String),
     /// Not at all: some ways to a grant do without.
@@ -26,7 +32,10 @@ impl Registration {
     /// What `server` offers: dynamic first, since a client id of its own is told apart in the owner's list.
     pub fn offered_by(server: &AuthorizationServer) -> Self {
         match &server.registration_endpoint {
-            Some(endpoint) => Self::Dynamic(endpoint.clone()),
+            Some(endpoint) => Self::Dynamic {
+                endpoint: endpoint.clone(),
+                with_redirect: server.authorization_endpoint.is_some(),
+            },
             None if server.public_clients.iter().any(|client| client == PRE_REGISTERED) => {
                 Self::PreRegistered(PRE_REGISTERED.to_owned())
             }
@@ -49,12 +58,20 @@ pub enum RegisterError {
     NoClientId,
 }
 
-/// Registers at `endpoint` and gives the client id.
+/// Registers at `endpoint` and gives the client id. `with_redirect` says where codes go, so that one client
+/// id does for every way to a grant.
 ///
 /// # Errors
 /// [`RegisterError`].
-pub async fn register(http: &Http, endpoint: Url) -> Result<String, RegisterError> {
-    let request = json!({"client_name": CLIENT_NAME, "token_endpoint_auth_method": "none"});
+pub async fn register(http: &Http, endpoint: Url, with_redirect: bool) -> Result<String, RegisterError> {
+    let mut request = json!({"client_name": CLIENT_NAME, "token_endpoint_auth_method": "none"});
+    if with_redirect {
+        // Whatever the port is then (RFC 8252 §7.3).
+        request["redirect_uris"] = json!([format!("http://127.0.0.1{CALLBACK}")]);
+        request["response_types"] = json!(["code"]);
+        request["grant_types"] =
+            json!(["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"]);
+    }
     let answer = http.post_json(endpoint, &request).await?;
     if !answer.is_success() {
         return Err(RegisterError::Refused(OAuthError::of(&answer)));
@@ -82,7 +99,13 @@ mod tests {
             issuer: "https://as.example".parse().unwrap(),
             agent_connect_endpoint: None,
             par_endpoint: None,
+            token_endpoint: None,
+            authorization_endpoint: None,
+            device_authorization_endpoint: None,
+            answers_with_issuer: false,
+            takes_details: false,
             registration_endpoint: endpoint.map(|url| url.parse().unwrap()),
+            revocation_endpoint: None,
             public_clients: clients.iter().map(ToString::to_string).collect(),
         }
     }
@@ -91,7 +114,10 @@ mod tests {
     fn dynamic_before_pre_registered_before_none() {
         let url = "https://as.example/register";
         let offered = |endpoint, clients: &[&str]| Registration::offered_by(&server(endpoint, clients));
-        assert_eq!(offered(Some(url), &["pdpp_cli"]), Registration::Dynamic(url.parse().unwrap()));
+        assert_eq!(
+            offered(Some(url), &["pdpp_cli"]),
+            Registration::Dynamic { endpoint: url.parse().unwrap(), with_redirect: false }
+        );
         assert_eq!(offered(None, &["other", "pdpp_cli"]), Registration::PreRegistered("pdpp_cli".to_owned()));
         assert_eq!(offered(None, &["pdpp_cli_2", "longview"]), Registration::None);
     }

@@ -29,6 +29,11 @@ const SEGMENT: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
+/// `text` as one path segment.
+pub(super) fn segment(text: &str) -> String {
+    utf8_percent_encode(text, SEGMENT).to_string()
+}
+
 /// A provider's resource server. Every request goes below its query base, which is checked to be the
 /// provider's own, so that a bearer reaches nobody else.
 #[derive(Debug, Clone)]

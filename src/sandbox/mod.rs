@@ -88,6 +88,7 @@ pub struct App {
     config: Config,
     store: Store,
     flows: Flows,
+    client_documents: oauth::client_document::Documents,
     seal: seal::Seal,
     csrf: ring::hmac::Key,
     owner_token: String,
@@ -116,6 +117,7 @@ impl App {
             csrf: ring::hmac::Key::generate(ring::hmac::HMAC_SHA256, &ring::rand::SystemRandom::new())
                 .map_err(|_| no_randomness())?,
             flows: Flows::default(),
+            client_documents: oauth::client_document::Documents::default(),
             owner_token_hash: oauth::tokens::hash(&owner_token),
             owner_token,
             introspection: serde_json::from_str(&introspection)

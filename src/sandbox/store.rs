@@ -20,7 +20,7 @@ use super::manifest::{Connector, Kind, Stream};
 use super::{seed, time, tokens};
 
 /// Changes when the tables do: a data directory of another version is refused.
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 
 /// How long a writer waits for another process's: an import can take a while.
 const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(1);
@@ -59,6 +59,20 @@ CREATE TABLE client (client_id TEXT PRIMARY KEY, metadata TEXT NOT NULL, issued_
 CREATE TABLE grants (grant_id TEXT PRIMARY KEY, body TEXT NOT NULL, expires_ms INTEGER, revoked_ms INTEGER) WITHOUT ROWID;
 -- Only a token's SHA-256 is kept.
 CREATE TABLE token (hash TEXT PRIMARY KEY, kind TEXT NOT NULL, grant_id TEXT) WITHOUT ROWID;
+";
+
+/// What format 2 has beside format 1: packages of grants, tokens that end by themselves, refresh families.
+const TABLES_2: &str = "
+ALTER TABLE token ADD COLUMN package_id TEXT;
+ALTER TABLE token ADD COLUMN family_id TEXT;
+ALTER TABLE token ADD COLUMN expires_ms INTEGER;
+-- Grants (a JSON list of their ids) that one token stands for.
+CREATE TABLE package (package_id TEXT PRIMARY KEY, client_id TEXT NOT NULL, grants TEXT NOT NULL) WITHOUT ROWID;
+-- All tokens that descend from one approval: revoked together.
+CREATE TABLE family (family_id TEXT PRIMARY KEY, client_id TEXT NOT NULL, grant_id TEXT, package_id TEXT,
+  resource TEXT, revoked_ms INTEGER) WITHOUT ROWID;
+-- Only a refresh token's SHA-256 is kept; a used one stays, so that its second use is noticed.
+CREATE TABLE refresh (hash TEXT PRIMARY KEY, family_id TEXT NOT NULL, used_ms INTEGER) WITHOUT ROWID;
 ";
 
 /// A configured source.
@@ -181,8 +195,12 @@ impl Store {
         }
         let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if found == 0 {
+        if found == 1 {
+            tx.execute_batch(TABLES_2)?;
+            tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        } else if found == 0 {
             tx.execute_batch(TABLES)?;
+            tx.execute_batch(TABLES_2)?;
             tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             tx.execute("INSERT INTO meta VALUES ('catalog', 0), ('seq', 0)", [])?;
             if let Some(seed) = life {

@@ -97,7 +97,7 @@ export class Machine {
     const page = await new Promise((resolve, reject) => {
       child.stderr.on("data", (chunk) => {
         heard += chunk;
-        const found = /(https?:\S+\/consent\?\S+)\s/.exec(heard);
+        const found = /(https?:\S+\/(?:consent\?|consent\/device\?|oauth\/authorize\?)\S+)\s/.exec(heard);
         if (found) resolve(found[1]);
       });
       child.once("exit", (code) => reject(new Failed(`connect ended with ${code} and without a page: ${heard}`)));

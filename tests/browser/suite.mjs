@@ -259,6 +259,118 @@ async function asks_for_training_apart() {
   });
 }
 
+// --- Other ways to the page -------------------------------------------------------------------------
+
+const goOn = (page) => page.getByRole("button", { name: "Continue" }).click();
+const source = (page, name) => page.getByRole("checkbox", { name });
+
+/** Authorization code: the owner picks one source, decides, and the browser comes back to the program. */
+async function picks_a_source_and_comes_back() {
+  const home = machine.home();
+  const waiting = await machine.connect(home, "--flow", "authorization-code");
+  await on(waiting.page, {}, async (page) => {
+    await page.getByRole("heading", { name: "Which accounts may it read?" }).waitFor();
+    equal((await ticks(page)).filter(([, , ticked]) => ticked), [], "accounts that are ticked beforehand");
+    await shoot(page, "picker");
+    await goOn(page);
+    must((await page.getByRole("alert").innerText()).includes("Tick at least one account"), "nothing was picked");
+    await source(page, /^Music/).check();
+    await goOn(page);
+    await page.getByRole("button", { name: "Other accounts" }).click();
+    await source(page, /^Fjord Bank/).check();
+    await goOn(page);
+    equal(await page.locator("fieldset.source").count(), 1, "accounts on the second page");
+    await account(page, "Fjord Bank").getByRole("checkbox", { name: "statements", exact: true }).uncheck();
+    await shoot(page, "picked", { fullPage: true });
+    await approve(page);
+    await showsHeading(page, "Back to the terminal");
+    must(page.url().startsWith("http://127.0.0.1:"), `it ended at ${page.url()}`);
+    await shoot(page, "back");
+  });
+  const said = await connected(waiting);
+  must(!said.includes("package"), `one source is a package: ${said}`);
+  equal(await streamsOf(home), ["bank/accounts", "bank/merchants", "bank/transactions"], "streams that a tool sees");
+}
+
+/** Several sources are a package: stored, and said to be of no use to `mcp serve`. */
+async function picks_a_package() {
+  const home = machine.home();
+  const waiting = await machine.connect(home, "--flow", "authorization-code");
+  await on(waiting.page, { viewport: PHONE }, async (page) => {
+    await source(page, /^Fjord Bank/).check();
+    await source(page, /^Music/).check();
+    await noSidewaysScroll(page, "the picker");
+    await goOn(page);
+    await approve(page);
+    await showsHeading(page, "Back to the terminal");
+  });
+  const said = await connected(waiting);
+  must(said.includes("with a package of grants") && said.includes("does not read it"), `connect says ${said}`);
+  const ran = await machine.run(home, "mcp", "call", "schema");
+  equal(ran.code, 77, `a tool call (${ran.stderr}) ends with`);
+
+  const denied = await machine.connect(machine.home(), "--flow", "authorization-code");
+  await on(denied.page, {}, async (page) => {
+    await deny(page);
+    await showsHeading(page, "The request was denied");
+    await shoot(page, "back-denied");
+  });
+  equal((await denied.end).code, 77, "connect ended with");
+}
+
+/** Device code: it comes with the address and is compared, or is typed by hand. */
+async function compares_a_device_code() {
+  const home = machine.home();
+  const waiting = await machine.connect(home, "--flow", "device-code", "--source", BANK);
+  const code = new URL(waiting.page).searchParams.get("user_code");
+  await on(waiting.page, {}, async (page) => {
+    await showsHeading(page, "Connect a device");
+    equal(await page.getByLabel("Code on your device").inputValue(), code, "the code");
+    await shoot(page, "device");
+    await page.goto(waiting.page.split("?")[0]);
+    await page.getByLabel("Code on your device").fill("BBBB-BBBB");
+    await page.keyboard.press("Enter");
+    must((await page.getByRole("alert").innerText()).includes("No device waits"), "a made-up code leads somewhere");
+    await shoot(page, "device-wrong");
+    await page.getByLabel("Code on your device").fill(code.toLowerCase().replace("-", " "));
+    await goOn(page);
+    must((await page.locator(".code").innerText()).includes(code), "the page does not show the code");
+    await shoot(page, "device-consent");
+    await approve(page);
+    await showsHeading(page, "Access approved");
+  });
+  await connected(waiting);
+  equal((await records(home, { stream: "transactions", limit: 3 })).length, 3, "records");
+}
+
+/** The pages of these ways for everybody: axe-core, and every window. */
+async function other_ways_are_for_everybody() {
+  const picker = await machine.connect(machine.home(), "--flow", "authorization-code");
+  const device = await machine.connect(machine.home(), "--flow", "device-code", "--source", BANK);
+  let checked = 0;
+  for (const colorScheme of ["light", "dark"]) {
+    for (const viewport of [WIDE, PHONE, { width: 320, height: 640 }]) {
+      for (const url of [picker.page, device.page]) {
+        await on(url, { bypassCSP: true, javaScriptEnabled: true, colorScheme, viewport }, async (page) => {
+          await page.evaluate(axeSource);
+          const { violations, passes } = await page.evaluate(() =>
+            window.axe.run(document, { rules: { "target-size": { enabled: true } } }),
+          );
+          must(passes.length > 10, `axe checked ${passes.length} rules only`);
+          must(violations.length === 0, violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`).join("; "));
+          await noSidewaysScroll(page, `${url} at ${viewport.width} px`);
+          await page.evaluate(() => (document.documentElement.style.fontSize = "200%"));
+          await noSidewaysScroll(page, `${url} at ${viewport.width} px, large letters`);
+          checked += 1;
+        });
+      }
+    }
+  }
+  equal(checked, 12, "pages checked");
+  picker.stop();
+  device.stop();
+}
+
 // --- Who decides -----------------------------------------------------------------------------------
 
 /** Another window, another tab, the back button: a request is decided once. */
@@ -708,6 +820,10 @@ const CHECKS = [
   narrows,
   picks_one_of_two_accounts,
   asks_for_training_apart,
+  picks_a_source_and_comes_back,
+  picks_a_package,
+  compares_a_device_code,
+  other_ways_are_for_everybody,
   is_decided_once,
   expires,
   knows_no_made_up_request,

@@ -1,6 +1,7 @@
 //! `pdpp connect` through the real binary, against a made-up provider (R8.1, R1.1, R8.4).
 
-mod provider;
+mod flows;
+pub mod provider;
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -384,7 +385,7 @@ fn each_check_of_discovery_has_its_own_message() {
                 server.as_object_mut().unwrap().remove("agent_connect_endpoint");
             }),
             "no_way_to_a_grant",
-            "no agent_connect_endpoint",
+            "no way to a grant",
         ),
     ];
     for (switches, code, part) in cases {

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 pub const TOKEN: &str = "canary-token-5d1f";
 pub const REFRESH: &str = "canary-refresh-77aa";
 pub const POLLING_CODE: &str = "canary-poll-09c2";
+pub const CODE: &str = "canary-code-41be";
+pub const DEVICE_CODE: &str = "canary-device-c77d";
 
 /// An edit of a JSON body.
 pub type Edit = fn(&mut Value, &Urls);
@@ -46,6 +48,42 @@ pub struct Switches {
     pub core_only: bool,
     /// The grant's id.
     pub grant_id: &'static str,
+    /// Edits the device authorization's answer.
+    pub device: Edit,
+    /// Edits the parameters that a browser is sent back with.
+    pub back: fn(&mut Vec<(&'static str, String)>, &Urls),
+    /// What a pushed request or a device authorization is refused with.
+    pub refuses_details: Option<fn() -> Value>,
+}
+
+/// Advertises the authorization code flow, and nothing before it.
+pub fn with_code(server: &mut Value, urls: &Urls) {
+    with_device(server, urls);
+    let server = server.as_object_mut().unwrap();
+    server.remove("device_authorization_endpoint");
+    let issuer = &urls.issuer;
+    server.insert("authorization_endpoint".to_owned(), json!(format!("{issuer}/authorize")));
+    server.insert("code_challenge_methods_supported".to_owned(), json!(["S256"]));
+    server.insert("authorization_response_iss_parameter_supported".to_owned(), json!(true));
+    server
+        .insert("authorization_details_types_supported".to_owned(), json!(["https://pdpp.dev/data-access"]));
+}
+
+/// Advertises the device code flow, and nothing before it.
+pub fn with_device(server: &mut Value, urls: &Urls) {
+    with_all(server, urls);
+    let server = server.as_object_mut().unwrap();
+    server.remove("agent_connect_endpoint");
+    server.remove("pushed_authorization_request_endpoint");
+    server.remove("authorization_endpoint");
+}
+
+/// Advertises every way.
+pub fn with_all(server: &mut Value, urls: &Urls) {
+    let issuer = &urls.issuer;
+    server["authorization_endpoint"] = json!(format!("{issuer}/authorize"));
+    server["code_challenge_methods_supported"] = json!(["S256"]);
+    server["device_authorization_endpoint"] = json!(format!("{issuer}/device"));
 }
 
 /// Another answer altogether.
@@ -106,6 +144,9 @@ impl Default for Switches {
             knows_clients: true,
             core_only: false,
             grant_id: "grt_made_up_1",
+            device: no_edit,
+            back: |_, _| (),
+            refuses_details: None,
         }
     }
 }
@@ -170,12 +211,21 @@ impl Provider {
     }
 }
 
+#[allow(clippy::too_many_lines, reason = "a path an arm")]
 async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let at = Instant::now();
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
     let path = parts.uri.path_and_query().unwrap().as_str().to_owned();
-    let body: Value = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() };
+    let is_form = text_header(&parts.headers, "content-type").is_some_and(|kind| kind.contains("urlencoded"));
+    let body: Value = match is_form {
+        true => url::form_urlencoded::parse(&body)
+            .map(|(name, value)| (name.into_owned(), Value::String(value.into_owned())))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        false if body.is_empty() => Value::Null,
+        false => serde_json::from_slice(&body).unwrap(),
+    };
     shared.seen.lock().unwrap().push(Seen {
         at,
         path: path.clone(),
@@ -225,6 +275,22 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
             *clients += 1;
             reply(201, &json!({"client_id": format!("cli_{clients}"), "client_name": body["client_name"]}))
         }
+        "/par" | "/device" if known && switches.refuses_details.is_some() => {
+            reply(400, &switches.refuses_details.unwrap()())
+        }
+        "/device" if known => {
+            let begun = json!({
+                "device_code": DEVICE_CODE,
+                "user_code": "WDJB-MJHT",
+                "verification_uri": format!("{issuer}/activate"),
+                "verification_uri_complete": format!("{issuer}/activate?user_code=WDJB-MJHT"),
+                "interval": 1,
+                "expires_in": 60,
+            });
+            reply(200, &edited(begun, switches.device))
+        }
+        path if path.starts_with("/authorize?") => send_back(path, &switches, urls),
+        "/token" => token(&body, known, &shared, &switches),
         "/par" if known => reply(201, &json!({"request_uri": "urn:made-up:1", "expires_in": 300})),
         "/agent-connect" if switches.par_only && body["request_uri"].is_null() => {
             refuse(400, "invalid_request", "request_uri is required for this provider")
@@ -241,7 +307,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
             });
             reply(201, &edited(attempt, switches.attempt))
         }
-        "/par" | "/agent-connect" => {
+        "/par" | "/agent-connect" | "/device" => {
             let message = format!("Unknown client_id: {}", body["client_id"].as_str().unwrap_or("none"));
             refuse(400, "invalid_client", &message)
         }
@@ -255,6 +321,62 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         path if path.starts_with(&v1) => read(&path[v1.len()..], &parts.headers, &switches, urls),
         _ => refuse(404, "not_found", "There is nothing here"),
     }
+}
+
+fn query(path: &str) -> std::collections::BTreeMap<String, String> {
+    let (_, query) = path.split_once('?').unwrap_or_default();
+    url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
+/// The token endpoint.
+fn token(body: &Value, known: bool, shared: &Shared, switches: &Switches) -> Response {
+    if !known {
+        return flat(401, "invalid_client");
+    }
+    if body["device_code"] == DEVICE_CODE {
+        return device_poll(shared, switches);
+    }
+    if body["code"] != CODE {
+        return flat(400, "invalid_grant");
+    }
+    let seen = shared.seen.lock().unwrap().clone();
+    let begun = seen.iter().rev().find(|seen| seen.path.starts_with("/authorize?")).unwrap();
+    let asked = query(&begun.path);
+    let verifier = body["code_verifier"].as_str().unwrap_or_default();
+    let digest = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
+    let challenge = base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, digest);
+    if challenge != asked["code_challenge"] || body["redirect_uri"] != json!(asked["redirect_uri"]) {
+        return flat(400, "invalid_grant");
+    }
+    poll(Poll::Approved, switches, &shared.urls)
+}
+
+/// The owner approved at once: the browser goes back.
+fn send_back(path: &str, switches: &Switches, urls: &Urls) -> Response {
+    let asked = query(path);
+    let mut back =
+        vec![("code", CODE.to_owned()), ("state", asked["state"].clone()), ("iss", urls.issuer.clone())];
+    (switches.back)(&mut back, urls);
+    let mut to = url::Url::parse(&asked["redirect_uri"]).unwrap();
+    to.query_pairs_mut().extend_pairs(back);
+    (StatusCode::SEE_OTHER, [(header::LOCATION, to.as_str())]).into_response()
+}
+
+fn device_poll(shared: &Shared, switches: &Switches) -> Response {
+    let mut polls = shared.polls.lock().unwrap();
+    let turn = switches.polls.get(*polls).or(switches.polls.last()).copied().unwrap_or(Poll::Approved);
+    *polls += 1;
+    match turn {
+        Poll::Pending => flat(400, "authorization_pending"),
+        Poll::Denied => flat(400, "access_denied"),
+        Poll::Unknown => flat(400, "invalid_grant"),
+        turn => poll(turn, switches, &shared.urls),
+    }
+}
+
+/// A refusal as RFC 6749 §5.2 has it.
+fn flat(status: u16, code: &str) -> Response {
+    reply(status, &json!({"error": code, "error_description": format!("Made up: {code}")}))
 }
 
 fn poll(turn: Poll, switches: &Switches, urls: &Urls) -> Response {

@@ -61,9 +61,8 @@ fn answer(id: u64, result: &Value) -> Value {
 fn legacy(tools: &[Value]) -> Vec<Value> {
     let info = json!({"name": "other\u{1b}[31m", "version": "1"});
     let mut answers = vec![
-        json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "Method not found"}}),
         answer(
-            2,
+            1,
             &json!({"protocolVersion": "2025-06-18", "serverInfo": info, "instructions": "Do\u{202e} this"}),
         ),
         // Read for `notifications/initialized`.
@@ -74,7 +73,7 @@ fn legacy(tools: &[Value]) -> Vec<Value> {
         if page + 1 < tools.len() {
             result["nextCursor"] = json!(format!("page {page}"));
         }
-        answers.push(answer(3 + page as u64, &result));
+        answers.push(answer(2 + page as u64, &result));
     }
     answers
 }
@@ -110,11 +109,13 @@ fn a_server_of_the_era_without_initialize_is_asked_in_its_own_way() {
     let env = TestEnv::new();
     let found = json!({"supportedVersions": ["2026-07-28"], "instructions": "Modern"});
     let listed = json!({"tools": [{"name": "only"}], "resultType": "complete"});
-    // The second request has to name its era, or this server says nothing.
+    let refused =
+        json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "Method not found"}});
+    // The last request has to name its era, or this server says nothing.
     let script = format!(
-        "read -r line; printf '%s\\n' '{}'; read -r line; case \"$line\" in *2026-07-28*) printf '%s\\n' '{}';; esac; cat >/dev/null",
-        answer(1, &found),
-        answer(2, &listed)
+        "read -r line; printf '%s\\n' '{refused}'; read -r line; printf '%s\\n' '{}'; read -r line; case \"$line\" in *2026-07-28*) printf '%s\\n' '{}';; esac; cat >/dev/null",
+        answer(2, &found),
+        answer(3, &listed)
     );
     let ran = env.run(&["mcp", "inspect", "--json", "--", "/bin/sh", "-c", &script]);
     let said = json_of(&ran.stdout);
@@ -123,21 +124,47 @@ fn a_server_of_the_era_without_initialize_is_asked_in_its_own_way() {
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_dies_of_discovery_is_started_again_for_initialize() {
+fn a_server_that_would_die_of_discovery_is_asked_in_its_way_and_started_once() {
     let env = TestEnv::new();
-    let mut answers = legacy(&[json!({"name": "old"})]);
-    answers.remove(0);
-    // The first line decides: anything but `initialize` ends it. Ids count from 1 again in the new process.
-    let renumbered: Vec<_> = answers
-        .iter()
-        .map(|answer| answer.to_string().replace("\"id\":2", "\"id\":1").replace("\"id\":3", "\"id\":2"))
-        .collect();
-    let script = format!(
-        "read -r line; case \"$line\" in *initialize*) ;; *) exit 1;; esac\nprintf '%s\\n' '{}'\nread -r line\nread -r line\nprintf '%s\\n' '{}'\ncat >/dev/null\n",
-        renumbered[0], renumbered[2]
-    );
+    let answers = server(&legacy(&[json!({"name": "old"})]), "");
+    let starts = env.home().join("starts");
+    let start = format!("echo x >>{}", starts.display());
+    // The first line decides: anything but `initialize` ends it.
+    let first = answers.strip_prefix("read -r line\n").unwrap();
+    let script =
+        format!("{start}\nread -r line; case \"$line\" in *initialize*) ;; *) exit 1;; esac\n{first}");
     let ran = env.run(&["mcp", "inspect", "--json", "--", "/bin/sh", "-c", &script]);
     assert_eq!(json_of(&ran.stdout)["tools"][0]["name"], "old", "{}", ran.stderr);
+    // Nor is a command that is no server run a second time.
+    env.run(&["mcp", "inspect", "--", "/bin/sh", "-c", &start]);
+    assert_eq!(std::fs::read_to_string(starts).unwrap(), "x\nx\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_failure_is_json_where_that_was_asked_for_and_its_advice_can_be_typed() {
+    let env = TestEnv::new();
+    let ran = env.run(&["mcp", "inspect", "--json", "--", "/bin/sh", "-c", "exit 3; echo $x"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), ""));
+    let error = &json_of(&ran.stdout)["error"];
+    assert_eq!(error["code"], "server_ended");
+    let next = error["next"].as_str().unwrap();
+    assert!(next.ends_with("/bin/sh -c 'exit 3; echo $x'"), "{next}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_leaves_its_process_group_is_stopped_too() {
+    let env = TestEnv::new();
+    let pid = env.home().join("pid");
+    let script = format!(
+        "setsid sh -c 'echo $$ >{0}.new; mv {0}.new {0}; exec sleep 1000' >/dev/null 2>&1 & until test -e {0}; do :; done; exit 1",
+        pid.display()
+    );
+    let ran = env.run(&["mcp", "inspect", "--", "/bin/sh", "-c", &script]);
+    assert!(ran.stderr.contains("code: server_"), "{}", ran.stderr);
+    let pid = rustix::process::Pid::from_raw(std::fs::read_to_string(pid).unwrap().trim().parse().unwrap());
+    assert!(is_gone(pid.unwrap()), "{pid:?} survived");
 }
 
 #[cfg(unix)]
@@ -148,11 +175,10 @@ fn what_is_no_server_fails_with_its_own_words_and_in_time() {
     let long = "yes x | tr -d '\\n'";
     let loops = server(
         &[
-            json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "no"}}),
-            answer(2, &json!({"protocolVersion": "2025-06-18"})),
+            answer(1, &json!({"protocolVersion": "2025-06-18"})),
             json!({}),
+            answer(2, &json!({"tools": [], "nextCursor": "same"})),
             answer(3, &json!({"tools": [], "nextCursor": "same"})),
-            answer(4, &json!({"tools": [], "nextCursor": "same"})),
         ],
         "",
     );
@@ -176,7 +202,7 @@ fn what_is_no_server_fails_with_its_own_words_and_in_time() {
 #[cfg(unix)]
 #[test]
 fn a_silent_server_is_given_up_after_ten_seconds_with_all_its_children() {
-    use rustix::process::{Pid, test_kill_process};
+    use rustix::process::Pid;
     let env = TestEnv::new();
     let pids = env.home().join("pids");
     let script = format!("sleep 1000 & echo $$ $! >{}; wait", pids.display());
@@ -186,13 +212,17 @@ fn a_silent_server_is_given_up_after_ten_seconds_with_all_its_children() {
     assert!(ran.stderr.contains("code: server_timeout"), "{}", ran.stderr);
     let pids = std::fs::read_to_string(pids).unwrap();
     for pid in pids.split_whitespace().map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()) {
-        // A killed process is there until its parent has seen it.
-        let gone = (0..500).any(|_| {
-            std::thread::sleep(Duration::from_millis(10));
-            test_kill_process(pid).is_err() || is_zombie(pid)
-        });
-        assert!(gone, "{pid:?} survived");
+        assert!(is_gone(pid), "{pid:?} survived");
     }
+}
+
+/// A killed process is there until its parent has seen it.
+#[cfg(unix)]
+fn is_gone(pid: rustix::process::Pid) -> bool {
+    (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        rustix::process::test_kill_process(pid).is_err() || is_zombie(pid)
+    })
 }
 
 #[cfg(unix)]

@@ -6,7 +6,7 @@ mod classify;
 mod compare;
 mod connect;
 mod reads;
-mod session;
+pub mod session;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

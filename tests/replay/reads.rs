@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use pdpp::cache::Cache;
-use pdpp::cache::credential::{Credential, CredentialId, GrantId, Secrets, TokenKind};
+use pdpp::cache::credential::{Credential, CredentialId, GrantId, Renewal, Secrets, TokenKind};
 use pdpp::cache::secret::AccessToken;
+use pdpp::cache::store::StoreKind;
 use serde_json::{Map, Value, json};
 
 use super::classify::{Call, Class, classify};
@@ -53,7 +54,8 @@ pub fn connect(env: &TestEnv, provider: &Provider, placeholder: &str) {
     let url = provider.url();
     let credential = Credential {
         id: CredentialId::random().unwrap(),
-        store: cache.store_kind(),
+        store: StoreKind::File,
+        parts: 1,
         provider: url.parse().unwrap(),
         grant_id: GrantId::try_from(format!("grant-of-{placeholder}")).unwrap(),
         query_base: format!("{url}/v1").parse().unwrap(),
@@ -67,6 +69,8 @@ pub fn connect(env: &TestEnv, provider: &Provider, placeholder: &str) {
         grant_expires_at: None,
         token_expires_at: None,
         refreshable: false,
+        renewal: Renewal::default(),
+        asked: None,
     };
     let secrets =
         Secrets { access_token: AccessToken::new(token(placeholder)).unwrap(), refresh_token: None };

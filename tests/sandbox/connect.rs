@@ -7,7 +7,7 @@ use super::{Answer, BASE, ask, get, post, shared};
 
 const AGENT: [(&str, &str); 1] = [("content-type", "application/x-www-form-urlencoded")];
 
-fn register(app: &App, name: &str) -> String {
+pub fn register(app: &App, name: &str) -> String {
     let answer =
         post(app, "/oauth/register", &json!({ "client_name": name, "token_endpoint_auth_method": "none" }));
     assert_eq!(answer.status, 201, "{}", answer.text());
@@ -67,6 +67,15 @@ impl Page {
         Self { target, html, cookie, csrf }
     }
 
+    /// By way of the page for a device's code.
+    pub fn of_user_code(app: &App, user_code: &str) -> Self {
+        let typed = Self::open(app, &format!("{BASE}/consent/device"));
+        let form = [("user_code".to_owned(), user_code.to_owned())];
+        let sent = typed.send(app, "device", &form);
+        assert_eq!(sent.status, 303, "{}", sent.text());
+        Self::open(app, sent.header("location").unwrap())
+    }
+
     /// The form as it is preselected.
     pub fn fields(&self) -> Vec<(String, String)> {
         let mut fields = Vec::new();
@@ -95,9 +104,12 @@ impl Page {
         ask(app, "POST", &format!("/consent/{action}"), &headers, form.finish().as_bytes())
     }
 
-    fn request_uri(&self) -> String {
-        let query = self.target.split_once('?').unwrap().1;
-        url::form_urlencoded::parse(query.as_bytes()).next().unwrap().1.into_owned()
+    pub fn request_uri(&self) -> String {
+        let query = self.target.split_once('?').map_or("", |(_, query)| query);
+        url::form_urlencoded::parse(query.as_bytes())
+            .next()
+            .map(|(_, uri)| uri.into_owned())
+            .unwrap_or_default()
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use pdpp::sandbox::oauth::tokens;
 use pdpp::sandbox::{App, Config};
 use serde_json::{Value, json};
 
@@ -300,6 +301,9 @@ impl<'a> Replay<'a> {
         let mut over = grant(one.clone());
         over.expires_at = Some("2026-01-01T00:00:00Z".to_owned());
         let gone = app.issue(grant(one.clone())).unwrap();
+        let two_grants = vec![grant(one.clone()), grant(music.clone())];
+        let package = tokens::keep(app, "pdpp_cli", two_grants).unwrap();
+        let package = tokens::begin_family(app, &package, None).unwrap().access_token;
         let target = format!("/grants/{}/revoke", gone.grant.grant_id);
         ask(app, "POST", &target, &[("authorization", &format!("Bearer {}", gone.token))], b"{}");
         let tokens = BTreeMap::from([
@@ -310,6 +314,7 @@ impl<'a> Replay<'a> {
             ("<SINGLE_USE_SPOTIFY>", token(app, music)),
             ("<EXPIRED>", app.issue(over).unwrap().token),
             ("<REVOKED>", gone.token),
+            ("<MCP_PACKAGE>", package),
             // What the reference lets only an owner do, a client with everything may do here.
             ("<OWNER>", everything(app)),
         ]);
@@ -321,6 +326,9 @@ impl<'a> Replay<'a> {
     fn answer(&mut self, name: &str, recorded: &Value) -> Option<Answer> {
         if let Some(step) = name.strip_prefix("connect-flow/").or(name.strip_prefix("par-agent-connect/")) {
             return self.step(step, recorded);
+        }
+        if let Some(step) = name.strip_prefix("device-code-grant-scoped/") {
+            return self.device_step(step, recorded);
         }
         let request = &recorded["request"];
         request["path"].as_str()?;
@@ -432,6 +440,64 @@ impl<'a> Replay<'a> {
         }
         let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(params).finish();
         format!("{path}?{query}")
+    }
+
+    /// A step of the device flow, in their order; the owner's go through the page.
+    fn device_step(&mut self, step: &str, recorded: &Value) -> Option<Answer> {
+        let app = self.app;
+        let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+        let client = self.flow.get("client").map(|at| text(at, "client_id")).unwrap_or_default();
+        let begun = self.flow.get("device").cloned().unwrap_or_default();
+        // The recorded form, with what is ours in it.
+        let recorded_form = recorded["request"]["body"].as_str().unwrap_or_default();
+        let mut form: Vec<(String, String)> =
+            url::form_urlencoded::parse(recorded_form.as_bytes()).into_owned().collect();
+        for (name, value) in &mut form {
+            match name.as_str() {
+                "client_id" => client.clone_into(value),
+                "device_code" => *value = text(&begun, "device_code"),
+                "resource" => *value = format!("{BASE}/mcp"),
+                "authorization_details" => {
+                    *value = value.replace(
+                        "registry.pdpp.dev/connectors/slack",
+                        "sandbox.pdpp.example/connectors/chat",
+                    );
+                }
+                _ => {}
+            }
+        }
+        let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let kind = [("content-type", "application/x-www-form-urlencoded")];
+        let send = |target: &str| ask(app, "POST", target, &kind, form.as_bytes());
+        match step {
+            "01_register_201" => {
+                let answer = post(app, "/oauth/register", &recorded["request"]["body"]);
+                self.flow.insert("client", answer.json());
+                Some(answer)
+            }
+            "02_device_authorization_200" => {
+                let answer = send("/oauth/device_authorization");
+                self.flow.insert("device", answer.json());
+                Some(answer)
+            }
+            "03_token_pending_400" | "04_token_too_fast_400" => Some(send("/oauth/token")),
+            "05_verification_uri_complete_200" => {
+                let target = text(&begun, "verification_uri_complete");
+                Some(ask(app, "GET", target.strip_prefix(BASE)?, &[], b""))
+            }
+            "08_token_200" => {
+                let page = Page::of_user_code(app, &text(&begun, "user_code"));
+                assert_eq!(page.send(app, "approve", &page.fields()).status, 303);
+                let answer = send("/oauth/token");
+                self.flow.insert("approved", answer.json());
+                Some(answer)
+            }
+            "09_schema_200" => {
+                let token = text(&self.flow["approved"], "access_token");
+                Some(get(app, &token, "/v1/schema?view=compact&stream=messages"))
+            }
+            _ => None,
+        }
     }
 
     /// A step of one of the two flows, in their order; the owner's steps go through the page.

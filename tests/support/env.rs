@@ -6,13 +6,19 @@ use std::process::{Command, Output};
 /// A HOME of its own; gone when dropped.
 pub struct TestEnv {
     root: tempfile::TempDir,
+    more: Vec<(&'static str, Option<String>)>,
 }
 
 impl TestEnv {
     pub fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("home")).unwrap();
-        Self { root }
+        Self { root, more: Vec::new() }
+    }
+
+    /// Sets a variable for every `pdpp` from now on, or takes it away.
+    pub fn set(&mut self, name: &'static str, value: Option<String>) {
+        self.more.push((name, value));
     }
 
     pub fn home(&self) -> PathBuf {
@@ -35,8 +41,19 @@ impl TestEnv {
             .env("COLUMNS", "100")
             .env("LANG", "C.UTF-8")
             .env("NO_COLOR", "1")
+            // Not the keyring of whoever runs the tests: without this the usual socket would be found.
+            .env(
+                "DBUS_SESSION_BUS_ADDRESS",
+                format!("unix:path={}", self.root.path().join("no-bus").display()),
+            )
             .current_dir(self.root.path())
             .stdin(std::process::Stdio::null());
+        for (name, value) in &self.more {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
         command
     }
 

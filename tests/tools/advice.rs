@@ -293,5 +293,5 @@ async fn r3_32_a_search_without_hits_says_what_may_be_wrong() {
     let fake = fake(|_| (200, list(vec![], None))).await;
     let answer = fake.call("search", json!({"q": "invoice plumber"})).await;
     assert!(answer.text.contains("try fewer, or one at a time"), "{}", answer.text);
-    assert_eq!(structured(&answer)["hint"].as_str().map(|hint| hint.contains("try fewer")), Some(true));
+    assert_eq!(structured(&answer)["note"].as_str().map(|note| note.contains("try fewer")), Some(true));
 }

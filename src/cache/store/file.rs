@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroize};
 
-use super::{SecretStore, StoreError};
-use crate::cache::credential::CredentialId;
+use super::{Place, SecretStore, StoreError};
 use crate::fs::PrivateDir;
 
 /// The file store of a cache directory.
@@ -23,11 +22,42 @@ impl FileStore {
     pub fn new(cache: &Path) -> Self {
         Self { dir: cache.join("secrets") }
     }
+
+    /// Whether a secret could be written now.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        Ok(PrivateDir::create(&self.dir)?.check_room(4096)?)
+    }
+
+    /// Removes what a process left behind that died while it wrote. For whoever may write.
+    pub fn remove_temporary(&self) {
+        if let Ok(dir) = PrivateDir::open(&self.dir) {
+            dir.remove_temporary();
+        }
+    }
+
+    /// Deletes every secret, named by the index or not.
+    ///
+    /// # Errors
+    /// If one could not be deleted; the others are gone all the same.
+    pub fn delete_all(&self) -> Result<(), StoreError> {
+        match PrivateDir::open(&self.dir) {
+            Ok(dir) => Ok(dir.remove_all()?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 impl SecretStore for FileStore {
-    fn get(&self, id: &CredentialId) -> Result<Option<SecretString>, StoreError> {
-        match PrivateDir::open(&self.dir).and_then(|dir| dir.read(id.as_str(), Self::MAX)) {
+    fn parts(&self, _secret: &SecretString) -> u16 {
+        1
+    }
+
+    fn get(&self, place: &Place) -> Result<Option<SecretString>, StoreError> {
+        match PrivateDir::open(&self.dir).and_then(|dir| dir.read(place.id.as_str(), Self::MAX)) {
             Ok(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => Ok(Some(SecretString::from(text))),
                 Err(error) => {
@@ -40,14 +70,14 @@ impl SecretStore for FileStore {
         }
     }
 
-    fn put(&self, id: &CredentialId, secret: &SecretString) -> Result<(), StoreError> {
+    fn put(&self, place: &Place, secret: &SecretString) -> Result<(), StoreError> {
         let dir = PrivateDir::create(&self.dir)?;
-        Ok(dir.write(id.as_str(), secret.expose_secret().as_bytes())?)
+        Ok(dir.write(place.id.as_str(), secret.expose_secret().as_bytes())?)
     }
 
-    fn delete(&self, id: &CredentialId) -> Result<(), StoreError> {
+    fn delete(&self, place: &Place) -> Result<(), StoreError> {
         match PrivateDir::open(&self.dir) {
-            Ok(dir) => Ok(dir.remove(id.as_str())?),
+            Ok(dir) => Ok(dir.remove(place.id.as_str())?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -58,9 +88,11 @@ impl SecretStore for FileStore {
 #[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
 mod tests {
     use super::*;
+    use crate::cache::credential::CredentialId;
+    use crate::cache::store::StoreKind;
 
-    fn id() -> CredentialId {
-        CredentialId::random().unwrap()
+    fn id() -> Place {
+        Place { id: CredentialId::random().unwrap(), store: StoreKind::File, parts: 1 }
     }
 
     #[test]
@@ -86,7 +118,7 @@ mod tests {
         let store = FileStore::new(&root.path().join("cache"));
         let one = id();
         store.put(&one, &SecretString::from("a")).unwrap();
-        let path = root.path().join("cache/secrets").join(one.as_str());
+        let path = root.path().join("cache/secrets").join(one.id.as_str());
         std::fs::remove_file(&path).unwrap();
         let elsewhere = root.path().join("elsewhere");
         std::fs::write(&elsewhere, "precious").unwrap();

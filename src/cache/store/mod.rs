@@ -1,39 +1,88 @@
 //! Where secrets live.
 
+pub mod choice;
 pub mod file;
+pub mod keyring;
+
+use std::fmt;
 
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::credential::CredentialId;
+use crate::error::{Error, Kind};
 
-/// A place for secrets, by credential id. Calls may block.
+/// A place for secrets. Calls block: a file for as long as the disk takes, a keyring for at most
+/// [`keyring::BOUND`].
 pub trait SecretStore: Send + Sync {
-    /// The secret, or `None` if there is none.
+    /// How many entries `secret` takes here.
+    fn parts(&self, secret: &SecretString) -> u16;
+
+    /// The secret at `place`, or `None` if it, or a part of it, is not there.
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn get(&self, id: &CredentialId) -> Result<Option<SecretString>, StoreError>;
+    fn get(&self, place: &Place) -> Result<Option<SecretString>, StoreError>;
 
-    /// Keeps the secret, whole or not at all.
+    /// Keeps the secret at `place`, which has as many parts as [`SecretStore::parts`] says. Only what the
+    /// index then names is ever read, so one of which half was kept is one that was not kept.
     ///
     /// # Errors
     /// If the store cannot be written.
-    fn put(&self, id: &CredentialId, secret: &SecretString) -> Result<(), StoreError>;
+    fn put(&self, place: &Place, secret: &SecretString) -> Result<(), StoreError>;
 
     /// Deletes the secret; it is no error if there was none.
     ///
     /// # Errors
     /// If the store cannot be written.
-    fn delete(&self, id: &CredentialId) -> Result<(), StoreError>;
+    fn delete(&self, place: &Place) -> Result<(), StoreError>;
 }
 
 /// Which store a secret is in, as the index writes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreKind {
-    /// A private file in the cache directory.
+    /// The keyring of the user's session
+    Keyring,
+    /// A private file in the cache directory
     File,
+}
+
+impl StoreKind {
+    /// Its name, as the index and the command line write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Keyring => "keyring",
+            Self::File => "file",
+        }
+    }
+}
+
+impl fmt::Display for StoreKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Where one secret is: enough to read or delete it, nothing of what it says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Its name in the store.
+    pub id: CredentialId,
+    /// Which store.
+    pub store: StoreKind,
+    /// How many entries it takes there, 1 or more.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub parts: u16,
+}
+
+pub(super) const fn one() -> u16 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+pub(super) const fn is_one(parts: &u16) -> bool {
+    *parts == 1
 }
 
 /// Why a store could not be used.
@@ -45,4 +94,56 @@ pub enum StoreError {
     /// The stored bytes are not text.
     #[error("the stored secret is not text")]
     NotText,
+    /// There is no keyring in this session, or none that works.
+    #[error("there is no usable keyring here: {0}")]
+    KeyringAbsent(String),
+    /// It is there, and did not let us in.
+    #[error("the keyring is locked: {0}")]
+    KeyringLocked(String),
+    /// It did not answer in time.
+    #[error("the keyring did not answer within {} s", keyring::BOUND.as_secs())]
+    KeyringSilent,
+}
+
+impl StoreError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Disk(_) | Self::NotText => "secret_store_failed",
+            Self::KeyringAbsent(_) => "keyring_absent",
+            Self::KeyringLocked(_) => "keyring_locked",
+            Self::KeyringSilent => "keyring_silent",
+        }
+    }
+
+    /// For a person. `next` is what to type where the keyring stays out of reach.
+    pub(super) fn told(self, disk_hint: String, instead: &str) -> Error {
+        let (kind, message, hint) = match &self {
+            Self::Disk(_) | Self::NotText => {
+                (Kind::Failed, "The secret store could not be used".to_owned(), disk_hint)
+            }
+            Self::KeyringAbsent(_) => (
+                Kind::Failed,
+                "The keyring of this session could not be used".to_owned(),
+                format!("Run it in the session that has the keyring, or keep tokens in a file: {instead}"),
+            ),
+            Self::KeyringLocked(_) => (
+                Kind::Failed,
+                "The keyring let nobody in".to_owned(),
+                format!("Unlock the keyring and try again, or keep tokens in a file: {instead}"),
+            ),
+            Self::KeyringSilent => (
+                Kind::Failed,
+                format!("The keyring did not answer within {} s", keyring::BOUND.as_secs()),
+                format!(
+                    "If it asks for your password, unlock it and try again; or keep tokens in a file: {instead}"
+                ),
+            ),
+        };
+        let told = Error::new(kind, self.code(), message).hint(hint);
+        match self {
+            Self::KeyringSilent => told,
+            cause => told.because(cause),
+        }
+    }
 }

@@ -46,8 +46,12 @@ struct Surface {
 /// Shows the surface.
 ///
 /// # Errors
-/// Whatever kept another server from being inspected.
+/// Whatever kept another server from being inspected; with `--json` printed instead.
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
+    crate::cmd::told(args.json, ui, || inspect(args, ui))
+}
+
+fn inspect(args: &Args, ui: &Ui) -> Result<u8> {
     let inspected = match ServerCommand::from_words(&args.command) {
         None => own()?,
         Some(command) => stdio::block_on(other(&command))??,

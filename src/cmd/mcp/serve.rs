@@ -1,11 +1,14 @@
 //! `pdpp mcp serve`: MCP on stdin and stdout.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::which::Which;
+use crate::access_log::{AccessLog, Writer};
 use crate::cmd::Global;
 use crate::error::Result;
-use crate::mcp::stdio;
+use crate::mcp::access::Recorded;
+use crate::mcp::{ReadSurface, stdio};
 use crate::ui::Ui;
 
 /// Offer the granted data to an MCP host, on stdin and stdout
@@ -14,7 +17,14 @@ use crate::ui::Ui;
 pub struct Args {
     #[command(flatten)]
     pub which: Which,
+
+    /// Keep no note of the calls (see `pdpp log`)
+    #[arg(long)]
+    pub no_access_log: bool,
 }
+
+/// How long the last lines of the access log may take when serving is over.
+const LAST_LINES: Duration = Duration::from_millis(150);
 
 const AFTER_HELP: &str = "\
 An MCP host starts this by itself; in a terminal it waits for JSON-RPC messages.
@@ -23,11 +33,21 @@ Ends with 78 if nothing is connected, 77 if an owner's credential is within reac
 /// Serves until there is nobody to serve.
 ///
 /// # Errors
-/// `no_runtime`, `no_thread`; everything else is told to the client first.
+/// `runtime_failed`, `no_thread`; everything else is told to the client first.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     // Arguments and the index: nothing slower may happen before `initialize` is answered.
     match args.which.core(global) {
-        Ok(core) => stdio::block_on(stdio::serve_stdio(Arc::new(core)))?.map(|_| 0),
+        Ok(core) if args.no_access_log => serve(Arc::new(core)),
+        Ok(core) => {
+            let log = Arc::new(Writer::new(AccessLog::new(global.cache()?.dir())));
+            let served = serve(Arc::new(Recorded::new(core, Arc::clone(&log) as _)));
+            log.close(LAST_LINES);
+            served
+        }
         Err(error) => stdio::block_on(stdio::serve_refusal(&error, ui))?,
     }
+}
+
+fn serve(surface: Arc<dyn ReadSurface>) -> Result<u8> {
+    stdio::block_on(stdio::serve_stdio(surface))?.map(|_| 0)
 }

@@ -49,28 +49,28 @@ impl Which {
             .max_result_bytes
             .and_then(|bytes| usize::try_from(bytes).ok())
             .map_or_else(Bounds::default, |bytes| Bounds { text: bytes, structured: bytes });
-        Ok(Core::new(source(cache, credential)?, bounds))
+        Ok(Core::new(source(cache, credential, global.http(Limits::default())?)?, bounds))
     }
 }
 
 /// The grant of `credential`, read with the bearer that the cache has for it at the time of each call.
-fn source(cache: Cache, credential: Credential) -> Result<Source> {
-    let http = Http::new(Limits::default());
+fn source(cache: Cache, credential: Credential, http: Http) -> Result<Source> {
     let rs =
         ResourceServer::new(http, &credential.provider, credential.query_base.clone()).map_err(|error| {
             Error::new(
                 Kind::Refused,
-                "foreign_query_base",
+                "query_base_foreign",
                 "The credential cache names another server than the provider",
             )
             .because(error)
             .hint(format!("pdpp connect {}", credential.provider))
         })?;
     let provider = credential.provider.clone();
+    let end = credential.expires_at();
     let grant_id = Some(credential.grant_id.as_str().to_owned());
     let bearer: BearerSource = Arc::new(move || {
         let (cache, credential) = (cache.clone(), credential.clone());
         async move { cache.bearer(&credential).await }.boxed()
     });
-    Ok(Source::new(provider, grant_id, rs, bearer))
+    Ok(Source::new(provider, grant_id, rs, bearer).ending(end))
 }

@@ -62,7 +62,19 @@ async fn compact_body(
 ) -> Result<Map<String, Value>, ToolError> {
     let mut body = grant_schema::compact(core.source(), stream, connection).await?;
     envelope::prepare(&mut body);
+    warn_of_end(core, &mut body);
     Ok(body)
+}
+
+/// Adds to the warnings of the envelope that the grant ends soon: both views show those.
+fn warn_of_end(core: &Core, body: &mut Map<String, Value>) {
+    let Some(warning) = core.source().end_warning(jiff::Timestamp::now()) else { return };
+    let meta = body.entry("meta").or_insert_with(|| json!({}));
+    let Some(meta) = meta.as_object_mut() else { return };
+    match meta.entry("warnings").or_insert_with(|| json!([])) {
+        Value::Array(warnings) => warnings.insert(0, warning),
+        other => *other = json!([warning]),
+    }
 }
 
 async fn index(core: &Core, connection: Option<&str>) -> Result<ToolAnswer, ToolError> {
@@ -178,7 +190,7 @@ async fn scoped(
         return Err(not_granted(core, arguments, stream, connection).await);
     }
     let (text, body, next) = describe(arguments, body, shown, core.bounds())?;
-    Ok(answer(text, body, next))
+    Ok(with_legend(answer(text, body, next)))
 }
 
 /// How many fields were shown already.
@@ -214,6 +226,7 @@ fn describe(
     shown: usize,
     bounds: Bounds,
 ) -> Result<(String, Map<String, Value>, Option<Call>), ToolError> {
+    let bounds = Bounds { structured: bounds.structured.saturating_sub(json_len(&LEGEND) + 14), ..bounds };
     let rows = Row::all(&body);
     bound_envelope(&mut body);
     let mut meta = String::new();
@@ -466,6 +479,7 @@ async fn full(
         .with_some("connection_id", connection);
     let mut body = core.source().get(&read).await?.body;
     envelope::prepare(&mut body);
+    warn_of_end(core, &mut body);
     // The same rows twice would be twice the context (R3.8).
     if body.contains_key("connectors") {
         body.remove("streams");
@@ -502,7 +516,7 @@ async fn full(
         return Err(not_granted(core, arguments, stream, connection).await);
     }
     let (text, body, next) = describe(arguments, compacted, shown, room)?;
-    Ok(answer(format!("{note}\n{text}"), body, next))
+    Ok(with_legend(answer(format!("{note}\n{text}"), body, next)))
 }
 
 /// Takes out capabilities that are declared and usable by nobody, and what is empty then.
@@ -528,6 +542,14 @@ fn answer(text: String, body: Map<String, Value>, next: Option<Call>) -> ToolAns
         structured.insert("next".into(), next.to_json());
     }
     ToolAnswer { text, structured: Some(structured), is_error: false, meta: None }
+}
+
+/// Flags say little to a reader of the structured view without what they mean.
+fn with_legend(mut answer: ToolAnswer) -> ToolAnswer {
+    if let Some(structured) = answer.structured.as_mut().filter(|_| answer.text.contains(LEGEND.trim_end())) {
+        structured.insert("legend".into(), json!(LEGEND.trim_end()));
+    }
+    answer
 }
 
 /// One stream of one connector.

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::{
-    CursorLens, advice, bad_name, counted, is_missing, json_len, max_cursor, meta_lines, next_page, text_of,
+    CursorLens, NOTE_BYTES, advice, bad_name, counted, fitted_note, is_missing, json_len, max_cursor,
+    meta_lines, next_page, text_of,
 };
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
@@ -94,9 +95,9 @@ impl Shape for HitShape<'_> {
         let tail = tail(&hits, self.arguments, body, None);
         let fit = |cursor: usize| {
             let next = if cursor == 0 { 0 } else { cursors.call + cursor };
-            let beside = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + 100;
+            let beside = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + NOTE_BYTES + 100;
             let mut room = self.bounds.structured.saturating_sub(beside);
-            let mut text_room = self.bounds.text.saturating_sub(tail.len() + next + 20);
+            let mut text_room = self.bounds.text.saturating_sub(tail.len() + next + NOTE_BYTES + 20);
             let hits = sizes.iter().take_while(|(size, text)| {
                 let fits = *size <= room && *text <= text_room;
                 room = room.saturating_sub(*size);
@@ -117,8 +118,12 @@ impl Shape for HitShape<'_> {
 fn render(source: &Source, arguments: &Arguments, page: Page, bounds: Bounds) -> ToolAnswer {
     let hits = page.rows.iter().map(|row| Hit::of(source, row, bounds)).collect::<Vec<_>>();
     let next = next_page(arguments, page.next.as_deref());
+    let note = fitted_note(arguments, &page);
     let ladder = hits.iter().filter_map(Hit::to_ladder).collect::<Vec<_>>();
     let mut text = hits.iter().enumerate().map(|(n, hit)| hit.to_text(n + 1)).collect::<String>();
+    if let Some(note) = &note {
+        let _ = writeln!(text, "{note}");
+    }
     text.push_str(&tail(&hits, arguments, &page.body, next.as_ref()));
     text.truncate(text.trim_end().len());
     let hint = nothing_found(hits.len(), arguments);
@@ -126,8 +131,8 @@ fn render(source: &Source, arguments: &Arguments, page: Page, bounds: Bounds) ->
     let mut structured = Map::new();
     structured.insert("results".into(), results.into());
     structured.insert("data".into(), Value::Object(page.body));
-    if let Some(hint) = hint {
-        structured.insert("hint".into(), json!(hint));
+    if let Some(note) = note.or_else(|| hint.map(str::to_owned)) {
+        structured.insert("note".into(), json!(note));
     }
     if let Some(next) = next {
         structured.insert("next".into(), next.to_json());

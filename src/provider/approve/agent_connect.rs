@@ -9,7 +9,8 @@ use url::Url;
 use super::oauth_error::OAuthError;
 use super::token::TokenResponse;
 use super::wait::{Pace, Polled, wait};
-use super::{ApproveError, CLIENT_NAME, Client, SourceRequest, par};
+use super::wanted::Wanted;
+use super::{ApproveError, CLIENT_NAME, Choice, Client, par};
 use crate::provider::discovery::{Discovery, on_issuers_origin};
 use crate::provider::http::{Answer, Http, HttpError};
 
@@ -24,7 +25,7 @@ pub struct Attempt {
     polling_code: SecretString,
 }
 
-/// Begins an attempt: for `source` if one is named, else for whatever the provider has.
+/// Begins an attempt: for `wanted`, which is pushed first, else for whatever the provider has.
 ///
 /// # Errors
 /// [`ApproveError`]; [`ApproveError::SourceRequired`] if the provider has several sources and none is named.
@@ -32,15 +33,15 @@ pub async fn begin(
     http: &Http,
     discovery: &Discovery,
     client: &Client,
-    source: Option<&SourceRequest>,
+    wanted: Option<&Wanted>,
 ) -> Result<Attempt, ApproveError> {
     let server = &discovery.authorization_server;
     let endpoint = server.agent_connect_endpoint.clone().ok_or(ApproveError::NoWay)?;
-    let request_uri = match source {
-        Some(source) => {
+    let request_uri = match wanted {
+        Some(wanted) => {
             let par_endpoint = server.par_endpoint.clone().ok_or(ApproveError::SourceUnsupported)?;
             let client_id = client.id().ok_or(ApproveError::ClientRequired)?;
-            Some(par::push(http, par_endpoint, client_id, source).await?)
+            Some(par::push(http, par_endpoint, client_id, &discovery.resource, wanted).await?)
         }
         None => None,
     };
@@ -61,7 +62,7 @@ pub async fn begin(
         let error = OAuthError::of(&answer);
         // The one sign of a provider with several sources: it wants a pushed request, which we did not send.
         if request_uri.is_none() && error.status == 400 && error.says("request_uri") {
-            return Err(ApproveError::SourceRequired);
+            return Err(ApproveError::SourceRequired { choices: Choice::of(&answer) });
         }
         return Err(ApproveError::refused(error));
     }
@@ -79,7 +80,7 @@ pub async fn begin(
 }
 
 /// A number of seconds; a negative or absurd one is none.
-fn seconds(begun: &Map<String, Value>, name: &str) -> Option<Duration> {
+pub(super) fn seconds(begun: &Map<String, Value>, name: &str) -> Option<Duration> {
     begun.get(name)?.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
 }
 
@@ -99,16 +100,18 @@ impl Attempt {
 }
 
 /// An approved poll can be repeated, so an answer that got lost is asked for again.
-fn unanswered(error: HttpError) -> Result<Polled<TokenResponse>, ApproveError> {
+pub(super) fn unanswered(error: HttpError) -> Result<Polled<TokenResponse>, ApproveError> {
     match error {
-        HttpError::Unreachable { .. } | HttpError::TimedOut { .. } | HttpError::Broken { .. } => {
-            Ok(Polled::Unheard(error))
-        }
+        HttpError::Unreachable { .. }
+        | HttpError::UnknownHost { .. }
+        | HttpError::Proxy { .. }
+        | HttpError::TimedOut { .. }
+        | HttpError::Broken { .. } => Ok(Polled::Unheard(error)),
         error => Err(error.into()),
     }
 }
 
-fn polled(answer: &Answer) -> Result<Polled<TokenResponse>, ApproveError> {
+pub(super) fn polled(answer: &Answer) -> Result<Polled<TokenResponse>, ApproveError> {
     let error = OAuthError::of(answer);
     match (error.code.as_deref(), answer.status) {
         (Some("slow_down"), _) | (_, 429) => Ok(Polled::SlowDown),

@@ -3,31 +3,80 @@
 //! One file a way. Each begins an [`Attempt`], whose URL the owner opens and which is then waited for.
 
 pub mod agent_connect;
+pub mod authorization_code;
+pub mod device_code;
+pub mod form;
+pub mod loopback;
 pub mod oauth_error;
 pub mod par;
 pub mod proof;
+pub mod refresh;
+pub mod revoke;
 pub mod token;
 pub mod wait;
+pub mod wanted;
+pub mod way;
+
+use std::time::Duration;
+
+use serde_json::Value;
+use url::Url;
 
 use super::discovery::{Discovery, DiscoveryError, http_hint};
-use super::http::{Http, HttpError};
+use super::http::{Answer, Http, HttpError};
 use super::register::{RegisterError, Registration, register};
 use super::url::ProviderUrl;
 use crate::error::{Error, Kind};
-use agent_connect::Attempt;
+use crate::text;
 use oauth_error::OAuthError;
-use token::TokenError;
+use token::{TokenError, TokenResponse};
+use wanted::Wanted;
+use way::Way;
 
 /// What this program is called at a provider, in registrations and on the approval page.
 pub const CLIENT_NAME: &str = "PDPP CLI";
 
-/// One source to ask for, where a provider has several.
+/// Something that a provider offers to choose from, where it refuses to choose itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceRequest {
-    /// The source's URI, as the provider lists it.
+pub struct Choice {
+    /// What to name it by: a source's URI, or an instance's id. At most 500 bytes.
     pub id: String,
-    /// Which configured instances of it; none means the provider may take the only one.
-    pub instance_ids: Vec<String>,
+    /// What to call it, at most 200 bytes.
+    pub label: Option<String>,
+}
+
+impl Choice {
+    /// Choices kept at most.
+    const MAX: usize = 50;
+
+    /// The choices that a refusal names, if it names any.
+    fn of(answer: &Answer) -> Vec<Self> {
+        let body = answer.object().unwrap_or_default();
+        let places = [body.get("error").and_then(Value::as_object), Some(&body)];
+        let lists = ["available_sources", "available_connections", "available_instances"];
+        let found = places
+            .into_iter()
+            .flatten()
+            .find_map(|place| lists.iter().find_map(|name| place.get(*name)?.as_array()));
+        let one = |choice: &Value| {
+            let text = |pointer: &str| choice.pointer(pointer).and_then(Value::as_str);
+            let ids = ["/source/id", "/id", "/connection_id", "/instance_id"];
+            let labels = ["/display_name", "/name", "/label"];
+            let id = ids.iter().find_map(|id| text(id)).or(choice.as_str())?;
+            let id = (1..=500).contains(&id.len()).then(|| id.to_owned())?;
+            let label = labels.iter().find_map(|label| text(label));
+            Some(Self { id, label: label.map(|label| text::prefix(label, 200).to_owned()) })
+        };
+        found.into_iter().flatten().filter_map(one).take(Self::MAX).collect()
+    }
+
+    /// For a list.
+    pub fn told(&self) -> String {
+        match &self.label {
+            Some(label) => format!("{} ({})", text::one_line(&self.id), text::one_line(label)),
+            None => text::one_line(&self.id).into_owned(),
+        }
+    }
 }
 
 /// A client id in use, and where it came from.
@@ -64,12 +113,33 @@ pub enum ApproveError {
     Register(#[from] RegisterError),
     /// The authorization server offers no way that this version knows.
     #[error(
-        "the authorization server has no agent_connect_endpoint, the only way to a grant that this version knows"
+        "the authorization server has no agent_connect_endpoint, no authorization_endpoint with PKCE S256 and no \
+         device_authorization_endpoint: no way to a grant that this version knows"
     )]
     NoWay,
+    /// The way that was asked for is not offered.
+    #[error("the authorization server does not offer {asked}; it offers {}", way::list(offered))]
+    WayNotOffered {
+        /// What was asked for.
+        asked: Way,
+        /// What there is.
+        offered: Vec<Way>,
+    },
+    /// The way that was asked for cannot carry what is wanted.
+    #[error("{0} cannot say which streams, fields, times or purpose are asked for")]
+    NarrowingUnsupported(Way),
     /// The provider fronts several sources and was not told which.
     #[error("the provider has several sources, and has to be told which one to ask for")]
-    SourceRequired,
+    SourceRequired {
+        /// Those that it named.
+        choices: Vec<Choice>,
+    },
+    /// The source is configured more than once, and it was not said which one is meant.
+    #[error("the source is configured more than once, and the provider has to be told which one to ask for")]
+    InstanceRequired {
+        /// Those that it named.
+        choices: Vec<Choice>,
+    },
     /// A source was named, and the authorization server takes no such request.
     #[error(
         "the authorization server takes no request for one source: it has no pushed_authorization_request_endpoint"
@@ -105,6 +175,23 @@ pub enum ApproveError {
     /// Waiting was refused for another reason.
     #[error("the authorization server stopped the request: {0}")]
     PollRefused(OAuthError),
+    /// No port of this machine to come back to.
+    #[error("no port on 127.0.0.1 could be opened for the browser to come back to: {0}")]
+    Loopback(std::io::Error),
+    /// An answer with another state than the one that was sent.
+    #[error("the answer that came back belongs to another request: its `state` is not the one that was sent")]
+    StateMismatch,
+    /// RFC 9207: an answer of somebody else.
+    #[error("the answer that came back is of {found}, and {asked} was asked")]
+    OtherIssuer {
+        /// Who was asked.
+        asked: String,
+        /// `iss`.
+        found: String,
+    },
+    /// This machine gave no random bytes.
+    #[error("this machine gave no random bytes")]
+    NoRandomness,
     /// An approval without a usable token.
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -120,13 +207,35 @@ impl ApproveError {
         if error.is_unknown_client() { Self::UnknownClient(error) } else { Self::RequestRefused(error) }
     }
 
+    /// A refusal of a request that carried the details of `wanted`.
+    fn of_details(answer: &Answer, wanted: &Wanted) -> Self {
+        let error = OAuthError::of(answer);
+        if error.is_unknown_client() || !(400..500).contains(&error.status) {
+            return Self::refused(error);
+        }
+        // A provider of several sources does not know itself as one.
+        let of_source = error.says("source") && !error.says("stream");
+        if wanted.source.is_none() && (of_source || error.says("authorization_details is required")) {
+            return Self::SourceRequired { choices: Choice::of(answer) };
+        }
+        let without_instance = wanted.source.as_ref().is_some_and(|source| source.instance_ids.is_empty());
+        let of_instance = error.is("ambiguous_connection") || error.says("instance_ids");
+        if without_instance && of_instance && !error.says("unknown") {
+            return Self::InstanceRequired { choices: Choice::of(answer) };
+        }
+        Self::RequestRefused(error)
+    }
+
     /// The stable code; OAuth's own (RFC 6749, RFC 8628) where there is one.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Http(error) | Self::Register(RegisterError::Http(error)) => error.code(),
             Self::Register(_) => "registration_failed",
             Self::NoWay => "no_way_to_a_grant",
-            Self::SourceRequired => "source_required",
+            Self::WayNotOffered { .. } => "flow_not_offered",
+            Self::NarrowingUnsupported(_) => "narrowing_unsupported",
+            Self::SourceRequired { .. } => "source_required",
+            Self::InstanceRequired { .. } => "instance_required",
             Self::SourceUnsupported => "source_unsupported",
             Self::ClientRequired => "registration_unsupported",
             Self::UnknownClient(_) => "invalid_client",
@@ -137,19 +246,30 @@ impl ApproveError {
             Self::Expired { .. } => "expired_token",
             Self::InvalidGrant(_) => "invalid_grant",
             Self::PollRefused(_) => "approval_failed",
+            Self::Loopback(_) => "loopback_failed",
+            Self::StateMismatch => "state_mismatch",
+            Self::OtherIssuer { .. } => "answer_issuer_mismatch",
+            Self::NoRandomness => "no_randomness",
             Self::Token(error) => error.code(),
         }
     }
 
     const fn kind(&self) -> Kind {
         match self {
-            Self::SourceRequired | Self::SourceUnsupported => Kind::Usage,
+            Self::SourceRequired { .. }
+            | Self::InstanceRequired { .. }
+            | Self::SourceUnsupported
+            | Self::WayNotOffered { .. }
+            | Self::NarrowingUnsupported(_) => Kind::Usage,
+            Self::Loopback(_) | Self::NoRandomness => Kind::Failed,
             Self::UnknownClient(_)
             | Self::RequestRefused(_)
             | Self::Denied
             | Self::Expired { .. }
             | Self::InvalidGrant(_)
             | Self::PollRefused(_)
+            | Self::StateMismatch
+            | Self::OtherIssuer { .. }
             | Self::Register(RegisterError::Refused(_)) => Kind::Refused,
             Self::Token(error) => error.kind(),
             _ => Kind::Unavailable,
@@ -161,17 +281,48 @@ impl ApproveError {
         let message = match &self {
             Self::Denied => format!("{provider}: the request was denied"),
             Self::Expired { .. } => format!("{provider}: the request expired before it was approved"),
-            Self::SourceRequired => format!(
+            Self::SourceRequired { choices } if choices.is_empty() => format!(
                 "{provider} has several sources, and one must be named. The provider's own pages show each \
                  source's URI, such as https://registry.pdpp.dev/connectors/slack; for one that is configured \
                  more than once, name the instances too (--instance <ID>)"
+            ),
+            Self::SourceRequired { choices } => {
+                format!("{provider} has several sources, and one must be named:{}", listed(choices))
+            }
+            Self::InstanceRequired { choices } => format!(
+                "{provider}: the source is configured more than once, and it must be said which one is meant{}",
+                if choices.is_empty() {
+                    ". The provider's own pages show each one's id".to_owned()
+                } else {
+                    format!(":{}", listed(choices))
+                }
             ),
             _ => format!("{provider} gave no grant"),
         };
         let hint = match &self {
             Self::Http(error) | Self::Register(RegisterError::Http(error)) => http_hint(error),
-            Self::SourceRequired => format!("pdpp connect {provider} --source <URI>"),
+            Self::SourceRequired { .. } => format!(
+                "pdpp connect {provider} --source <URI>, or pick on the provider's page, where it has one: \
+                 pdpp connect {provider} --flow authorization-code"
+            ),
+            Self::InstanceRequired { .. } => {
+                format!("pdpp connect {provider} --source <URI> --instance <ID>")
+            }
             Self::SourceUnsupported => format!("Leave --source out: pdpp connect {provider}"),
+            Self::WayNotOffered { offered, .. } if !offered.is_empty() => {
+                format!("Leave --flow out, or name one of: {}", way::list(offered))
+            }
+            Self::WayNotOffered { .. } => "Ask the provider whether it serves agents".to_owned(),
+            Self::NarrowingUnsupported(_) => {
+                "Narrow it on the provider's page instead, or leave --flow out".to_owned()
+            }
+            Self::StateMismatch | Self::OtherIssuer { .. } => format!(
+                "Nothing is stored. If you do not know how that came about, tell the provider; to ask again: \
+                 pdpp connect {provider}"
+            ),
+            Self::Loopback(_) | Self::NoRandomness => {
+                format!("Try another way: pdpp connect {provider} --flow device-code")
+            }
             Self::RequestRefused(_) => {
                 "Check --source and --instance against what the provider lists".to_owned()
             }
@@ -191,8 +342,76 @@ impl ApproveError {
         let told = Error::new(self.kind(), self.code(), message).hint(hint);
         match self {
             // The message says it all.
-            Self::SourceRequired | Self::Denied | Self::Expired { last: None } => told,
+            Self::SourceRequired { .. }
+            | Self::InstanceRequired { .. }
+            | Self::Denied
+            | Self::Expired { last: None } => told,
             cause => told.because(cause),
+        }
+    }
+}
+
+fn listed(choices: &[Choice]) -> String {
+    choices.iter().fold(String::new(), |list, choice| list + "\n  " + &choice.told())
+}
+
+/// What `resource` (RFC 8707) carries where a token is asked for at the authorization server's own
+/// endpoints: the provider's `/mcp`, for which client tokens are good as well as for `/v1`.
+pub fn mcp_resource(discovery: &Discovery) -> String {
+    format!("{}/mcp", discovery.resource.trim_end_matches('/'))
+}
+
+/// A request that waits for its owner, in one of the ways.
+#[derive(Debug)]
+pub enum Attempt {
+    /// agent-connect, native or after a pushed request.
+    AgentConnect(agent_connect::Attempt),
+    /// The browser comes back with a code.
+    AuthorizationCode(Box<authorization_code::Attempt>),
+    /// A device code.
+    DeviceCode(device_code::Attempt),
+}
+
+impl Attempt {
+    /// What the owner opens; on the issuer's origin.
+    pub const fn url(&self) -> &Url {
+        match self {
+            Self::AgentConnect(attempt) => &attempt.approval_url,
+            Self::AuthorizationCode(attempt) => &attempt.url,
+            Self::DeviceCode(attempt) => &attempt.url,
+        }
+    }
+
+    /// How long the owner has.
+    pub const fn expires_in(&self) -> Duration {
+        match self {
+            Self::AgentConnect(attempt) => attempt.pace.expires_in,
+            Self::AuthorizationCode(attempt) => attempt.expires_in,
+            Self::DeviceCode(attempt) => attempt.pace.expires_in,
+        }
+    }
+
+    /// Gives the owner `patience` at most.
+    #[must_use]
+    pub fn within(mut self, patience: Option<Duration>) -> Self {
+        let expires_in = match &mut self {
+            Self::AgentConnect(attempt) => &mut attempt.pace.expires_in,
+            Self::AuthorizationCode(attempt) => &mut attempt.expires_in,
+            Self::DeviceCode(attempt) => &mut attempt.pace.expires_in,
+        };
+        *expires_in = patience.map_or(*expires_in, |patience| patience.min(*expires_in));
+        self
+    }
+
+    /// Waits until the owner has decided, or the time is over. Dropping the future stops it.
+    ///
+    /// # Errors
+    /// [`ApproveError`].
+    pub async fn wait(&self, http: &Http) -> Result<TokenResponse, ApproveError> {
+        match self {
+            Self::AgentConnect(attempt) => attempt.wait(http).await,
+            Self::AuthorizationCode(attempt) => attempt.wait(http).await,
+            Self::DeviceCode(attempt) => attempt.wait(http).await,
         }
     }
 }
@@ -206,26 +425,49 @@ pub async fn begin(
     http: &Http,
     discovery: &Discovery,
     remembered: Option<String>,
-    source: Option<&SourceRequest>,
+    wanted: &Wanted,
+    way: Way,
 ) -> Result<(Attempt, Client), ApproveError> {
     let registration = Registration::offered_by(&discovery.authorization_server);
     let client = match (remembered, &registration) {
         (Some(id), _) => Client::Remembered(id),
         (None, registration) => become_client(http, registration).await?,
     };
-    match agent_connect::begin(http, discovery, &client, source).await {
+    match begin_as(http, discovery, &client, wanted, way).await {
         Err(ApproveError::UnknownClient(_)) if matches!(client, Client::Remembered(_)) => {
             let client = become_client(http, &registration).await?;
-            let attempt = agent_connect::begin(http, discovery, &client, source).await?;
+            let attempt = begin_as(http, discovery, &client, wanted, way).await?;
             Ok((attempt, client))
         }
         attempt => Ok((attempt?, client)),
     }
 }
 
+async fn begin_as(
+    http: &Http,
+    discovery: &Discovery,
+    client: &Client,
+    wanted: &Wanted,
+    way: Way,
+) -> Result<Attempt, ApproveError> {
+    Ok(match way {
+        Way::AgentConnect => {
+            Attempt::AgentConnect(agent_connect::begin(http, discovery, client, None).await?)
+        }
+        Way::Par => Attempt::AgentConnect(agent_connect::begin(http, discovery, client, Some(wanted)).await?),
+        Way::AuthorizationCode => {
+            let attempt = authorization_code::begin(http, discovery, client, wanted).await?;
+            Attempt::AuthorizationCode(Box::new(attempt))
+        }
+        Way::DeviceCode => Attempt::DeviceCode(device_code::begin(http, discovery, client, wanted).await?),
+    })
+}
+
 async fn become_client(http: &Http, registration: &Registration) -> Result<Client, RegisterError> {
     Ok(match registration {
-        Registration::Dynamic(endpoint) => Client::Registered(register(http, endpoint.clone()).await?),
+        Registration::Dynamic { endpoint, with_redirect } => {
+            Client::Registered(register(http, endpoint.clone(), *with_redirect).await?)
+        }
         Registration::PreRegistered(id) => Client::PreRegistered(id.clone()),
         Registration::None => Client::Anonymous,
     })

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
-use crate::cache::credential::{GrantId, TokenKind};
+use crate::cache::credential::{GrantId, GrantedSource, TokenKind};
 use crate::cache::secret::{AccessToken, NotABearer};
 use crate::error::Kind;
 use crate::text;
@@ -20,7 +20,11 @@ pub struct TokenResponse {
     pub kind: Option<TokenKind>,
     /// `grant_id`, or `grant.grant_id`.
     pub grant_id: Option<GrantId>,
-    /// `grant.expires_at`.
+    /// `grant_package_id`.
+    pub package_id: Option<GrantId>,
+    /// What the grants of a package are about, where the answer says so (`grants[]`): the first hundred.
+    pub package_sources: Vec<GrantedSource>,
+    /// `grant.expires_at`, or the first end of a package's grants.
     pub grant_expires_at: Option<Timestamp>,
     /// The first of the top-level `expires_at` and `expires_in`.
     pub token_expires_at: Option<Timestamp>,
@@ -90,10 +94,20 @@ impl TokenResponse {
         let short = |map: &Map<String, Value>, name: &str, max| {
             text(map, name).map(|found| text::prefix(found, max).to_owned())
         };
-        let grant_id = match text(body, "grant_id").or_else(|| text(grant, "grant_id")) {
-            Some(id) => Some(GrantId::try_from(id.to_owned()).map_err(|_| TokenError::BadGrantId)?),
-            None => None,
+        let id = |id: Option<&str>| {
+            id.map(|id| GrantId::try_from(id.to_owned()).map_err(|_| TokenError::BadGrantId)).transpose()
         };
+        let grant_id = id(text(body, "grant_id").or_else(|| text(grant, "grant_id")))?;
+        let grants: Vec<&Map<String, Value>> = body
+            .get("grants")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object)
+            .take(MAX_GRANTS)
+            .collect();
+        let ends_of_grants =
+            grants.iter().map(|grant| time(grant, "expires_at")).collect::<Result<Vec<_>, _>>()?;
         let kind = match text(body, "pdpp_token_kind").or_else(|| text(body, "token_kind")) {
             Some(name) => Some(TokenKind::named(name).ok_or(TokenError::UnknownKind)?),
             None => body.get("grant_package_id").filter(|id| !id.is_null()).map(|_| TokenKind::McpPackage),
@@ -104,12 +118,34 @@ impl TokenResponse {
             refresh_token: text(body, "refresh_token").map(SecretString::from),
             kind,
             grant_id,
-            grant_expires_at: time(grant, "expires_at")?,
+            package_id: id(text(body, "grant_package_id"))?,
+            package_sources: grants.iter().map(|grant| source_of(grant)).collect(),
+            grant_expires_at: time(grant, "expires_at")?.or(ends_of_grants.into_iter().flatten().min()),
             token_expires_at: ends.into_iter().flatten().min(),
             issued_at: time(grant, "issued_at")?,
             access_mode: short(grant, "access_mode", 100),
             source: (short(source, "id", 500), short(source, "kind", 500)),
         })
+    }
+}
+
+/// Grants of a package that are looked at: the index stays small.
+const MAX_GRANTS: usize = 100;
+
+/// What a grant is about, in short.
+fn source_of(grant: &Map<String, Value>) -> GrantedSource {
+    let short = |value: Option<&Value>| {
+        value.and_then(Value::as_str).map(|found| text::prefix(found, 200).to_owned())
+    };
+    let source = grant.get("source");
+    let streams = grant.get("streams").and_then(Value::as_array);
+    let names = streams.into_iter().flatten().filter_map(|stream| short(stream.get("name")));
+    GrantedSource {
+        id: short(source.and_then(|source| source.get("id"))),
+        kind: short(source.and_then(|source| source.get("kind"))),
+        streams: names.take(GrantedSource::MAX_STREAMS).collect(),
+        stream_count: streams.map_or(0, Vec::len),
+        ..GrantedSource::default()
     }
 }
 
@@ -201,6 +237,24 @@ mod tests {
         assert_eq!(kind(json!({"access_token": "t", "token_kind": "root"})), Err(TokenError::UnknownKind));
         // Never guessed from the token itself.
         assert_eq!(kind(json!({"access_token": "owner_tok_1"})), Ok(None));
+    }
+
+    #[test]
+    fn a_package_says_what_is_in_it() {
+        let found = read(&json!({
+            "access_token": "t", "grant_package_id": "pkg_1", "expires_in": 600, "refresh_token": "r",
+            "grants": [
+                {"source": {"id": "https://s.example/mail"}, "streams": [{"name": "a"}, {"name": "b"}],
+                 "expires_at": "1970-01-03T00:00:00Z"},
+                {"source": {"id": "https://s.example/bank"}, "expires_at": "1970-01-02T00:00:00Z"},
+                7,
+            ],
+        }))
+        .unwrap();
+        assert_eq!(found.package_id.unwrap().as_str(), "pkg_1");
+        assert_eq!(found.grant_expires_at, Some(at(86_400)), "the first end of them");
+        assert_eq!(found.package_sources.len(), 2);
+        assert_eq!(found.package_sources[0].streams, ["a", "b"]);
     }
 
     #[test]

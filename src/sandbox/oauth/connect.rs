@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::flows::{EXPIRES_IN, INTERVAL, Poll, URI_PREFIX};
+use super::flows::{EXPIRES_IN, INTERVAL, Pending, Poll, URI_PREFIX, Way};
 use super::{clients, consent, wish};
 use crate::sandbox::App;
 use crate::sandbox::wire::{ApiError, Reply, Request};
@@ -18,10 +18,9 @@ pub fn pushed_request(app: &App, request: &Request) -> Result<Reply, ApiError> {
         .get("client_id")
         .and_then(Value::as_str)
         .ok_or_else(|| ApiError::invalid("client_id is required").param("client_id"))?;
-    let (name, wish) = app.store.read(|db, catalog| {
-        Ok::<_, ApiError>((clients::name_of(db, client_id)?, wish::read(catalog, &request.base, &body)?))
-    })?;
-    let id = app.flows.add(client_id.to_owned(), name, wish)?;
+    let client = clients::find(app, client_id)?;
+    let wish = app.store.read(|_, catalog| wish::read(catalog, &request.base, &body))?;
+    let id = app.flows.add(Pending::new(client, wish, Way::AgentConnect))?;
     Ok(Reply::json(
         StatusCode::CREATED,
         &json!({
@@ -52,7 +51,9 @@ pub fn begin(app: &App, request: &Request) -> Result<Reply, ApiError> {
         Some(uri) => {
             let id = uri.strip_prefix(URI_PREFIX).unwrap_or_default();
             let known = app.flows.get(id).filter(|pending| {
-                !pending.is_expired() && text("client_id").is_none_or(|client| client == pending.client_id)
+                !pending.is_expired()
+                    && matches!(pending.way, Way::AgentConnect)
+                    && text("client_id").is_none_or(|client| client == pending.client.id)
             });
             if known.is_none() {
                 return Err(ApiError::invalid("Unknown request_uri").param("request_uri"));
@@ -96,10 +97,9 @@ fn whole_provider(app: &App, request: &Request, body: &Map<String, Value>) -> Re
         metadata.insert("client_name".to_owned(), name.into());
         clients::add(app, &metadata)?
     };
-    let (name, wish) = app.store.read(|db, catalog| {
-        Ok::<_, ApiError>((clients::name_of(db, &client_id)?, wish::everything(catalog, &request.base)))
-    })?;
-    app.flows.add(client_id, name, wish)
+    let client = clients::find(app, &client_id)?;
+    let wish = app.store.read(|_, catalog| Ok::<_, ApiError>(wish::everything(catalog, &request.base)))?;
+    app.flows.add(Pending::new(client, wish, Way::AgentConnect))
 }
 
 /// `POST /agent-connect/{attempt}/token`
@@ -141,6 +141,17 @@ pub fn poll(app: &App, request: &Request, attempt: &str) -> Result<Reply, ApiErr
             "Unknown agent-connect polling handle",
         )),
     }
+}
+
+/// `authorization_details` out of a form or a query, as a body has them.
+///
+/// # Errors
+/// `invalid_request` for what is no JSON.
+pub fn with_details(details: &str) -> Result<Map<String, Value>, ApiError> {
+    let name = "authorization_details";
+    let details: Value = serde_json::from_str(details)
+        .map_err(|_| ApiError::invalid(format!("{name} has to be JSON")).param(name))?;
+    Ok(Map::from_iter([(name.to_owned(), details)]))
 }
 
 /// A body in JSON, or in RFC 9126's form encoding with JSON in `authorization_details`.

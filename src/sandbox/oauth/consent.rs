@@ -9,9 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::http::StatusCode;
 use ring::hmac;
 
-use super::flows::{Decision, Pending, URI_PREFIX};
+use super::authorize::{self, see_other};
+use super::flows::{Code, Decision, Outcome, Pending, URI_PREFIX, Way};
 use super::tokens::{self, Selection};
 use super::wish::{AI_TRAINING, Choice, Wish};
+use crate::sandbox::grant::Grant;
 use crate::sandbox::html::Html;
 use crate::sandbox::store::{Catalog, random_id};
 use crate::sandbox::wire::{ApiError, Reply, Request};
@@ -28,6 +30,10 @@ const ENDS: [(&str, &str, i64); 5] = [
     ("365d", "1 year", 365 * DAY_MS),
 ];
 const USUAL_END: &str = "30d";
+/// The end that the app asked for itself.
+const ASKED_END: &str = "asked";
+/// What the token of the form for a device's code is bound to, instead of a request.
+pub const CODE_FORM: &str = "device";
 
 /// Where the owner decides about a request.
 pub fn page_url(base: &str, pending: &str) -> String {
@@ -46,23 +52,35 @@ pub fn show(app: &App, request: &Request) -> Result<Reply, ApiError> {
     if let Some(ended) = ended(&pending) {
         return Ok(ended);
     }
-    let cookie = match cookie(request) {
-        Some(cookie) => cookie,
-        None => random_id("")?,
-    };
+    let (cookie, set) = cookie_or_new(request)?;
+    let csrf = csrf(app, &cookie, &id);
     let page = app.store.read(|db, catalog| {
         let counts = tokens::record_counts(db)?;
-        Ok::<_, ApiError>(form(&Form {
-            pending: &pending,
-            id: &id,
-            csrf: csrf(app, &cookie, &id),
-            catalog,
-            counts: &counts,
-            turned_back: None,
-        }))
+        let form_of = Form { pending: &pending, id: &id, csrf, catalog, counts: &counts, turned_back: None };
+        Ok::<_, ApiError>(if pending.is_unpicked() { picker(&form_of) } else { form(&form_of) })
     })?;
-    let set = format!("{COOKIE}={cookie}; Path=/consent; HttpOnly; SameSite=Strict");
-    Ok(page_reply(StatusCode::OK, page).with("set-cookie", set))
+    Ok(form_reply(StatusCode::OK, page, &pending).with("set-cookie", set))
+}
+
+/// `POST /consent/sources`: the sources that the owner picked, or none to pick again.
+///
+/// # Errors
+/// Where the database fails.
+pub fn pick(app: &App, request: &Request) -> Result<Reply, ApiError> {
+    let posted = request.form();
+    let (id, pending) = match checked(app, request, &posted) {
+        Ok(found) => found,
+        Err(refused) => return Ok(*refused),
+    };
+    let picked: BTreeSet<&str> =
+        posted.iter().filter(|(name, _)| name == "source").map(|(_, value)| value.as_str()).collect();
+    let again = posted.iter().any(|(name, _)| name == "again");
+    if picked.is_empty() && !again && pending.is_unpicked() {
+        let problem = TurnedBack { problem: "Tick at least one account, or deny", posted: &posted };
+        return self::again(app, request, &id, &pending, &problem);
+    }
+    app.flows.pick(&id, |choice| picked.contains(choice.connection.as_str()));
+    Ok(see(&request.base, &id))
 }
 
 /// `POST /consent/approve`
@@ -83,10 +101,10 @@ pub fn approve(app: &App, request: &Request) -> Result<Reply, ApiError> {
                 "Training an AI model needs your explicit agreement: tick its box, or deny",
             ));
         }
-        app.store.read(|_, catalog| tokens::resolve(catalog, &pending.client_id, &pending.wish, &selection))
+        grants(app, &pending, &selection)
     });
-    let grant = match made {
-        Ok(grant) => grant,
+    let grants = match made {
+        Ok(grants) => grants,
         Err(error) if error.status == StatusCode::BAD_REQUEST => {
             return again(
                 app,
@@ -98,12 +116,54 @@ pub fn approve(app: &App, request: &Request) -> Result<Reply, ApiError> {
         }
         Err(error) => return Err(error),
     };
-    let decided = app.flows.decide(&id, |_| Ok(Decision::Approved(Box::new(tokens::issue(app, grant)?))));
-    match decided {
+    match decide(app, &request.base, &id, grants) {
         Err(error) if error.status != StatusCode::BAD_REQUEST => Err(error),
         // Decided meanwhile: its page says how.
-        _ => Ok(see(&request.base, &id)),
+        Err(_) => Ok(see(&request.base, &id)),
+        Ok(outcome) => Ok(match outcome {
+            Outcome::Redirect(back) => see_other(&back),
+            Outcome::Token(_) | Outcome::Granted(_) => see(&request.base, &id),
+        }),
     }
+}
+
+/// The grants that an approval makes: one for what was asked for, one a source where sources were picked.
+fn grants(app: &App, pending: &Pending, selection: &Selection) -> Result<Vec<Grant>, ApiError> {
+    let (client, wish) = (&pending.client.id, &pending.wish);
+    app.store.read(|_, catalog| match &pending.offer {
+        Some(_) => tokens::resolve_each(catalog, client, wish, selection),
+        None => tokens::resolve(catalog, client, wish, selection).map(|grant| vec![grant]),
+    })
+}
+
+/// Approves an open request, in the way that its program waits for.
+fn decide(app: &App, base: &str, id: &str, grants: Vec<Grant>) -> Result<Outcome, ApiError> {
+    let mut made = None;
+    let mut issued = None;
+    app.flows.decide(id, |pending| {
+        let client = pending.client.id.as_str();
+        let outcome = match (&pending.way, grants) {
+            (Way::Redirect(redirect), grants) => {
+                let code = format!("{}{}", random_id("pdpp_ac_")?, random_id("")?);
+                let back = authorize::with(redirect, base, &[("code", &code)]);
+                let granted = tokens::keep(app, client, grants)?;
+                issued = Some((code, Code::new(granted, redirect.as_ref().clone())));
+                Outcome::Redirect(back)
+            }
+            (Way::Device { .. }, grants) => Outcome::Granted(Box::new(tokens::keep(app, client, grants)?)),
+            (Way::AgentConnect, mut grants) => {
+                let grant = grants.pop().ok_or_else(|| ApiError::invalid("Nothing is ticked"))?;
+                Outcome::Token(Box::new(tokens::issue(app, grant)?))
+            }
+        };
+        made = Some(outcome.clone());
+        Ok(Decision::Approved(outcome))
+    })?;
+    // Known before anybody is told of it.
+    if let Some((code, issued)) = issued {
+        app.flows.add_code(&code, issued);
+    }
+    made.ok_or_else(|| ApiError::invalid("This request is not open any more"))
 }
 
 /// `POST /consent/deny`
@@ -112,20 +172,28 @@ pub fn approve(app: &App, request: &Request) -> Result<Reply, ApiError> {
 /// None beyond pages that say so.
 pub fn deny(app: &App, request: &Request) -> Result<Reply, ApiError> {
     let posted = request.form();
-    let id = match checked(app, request, &posted) {
-        Ok((id, _)) => id,
+    let (id, pending) = match checked(app, request, &posted) {
+        Ok(found) => found,
         Err(refused) => return Ok(*refused),
     };
-    // Decided meanwhile: its page says how.
-    let _ = app.flows.decide(&id, |_| Ok(Decision::Denied));
-    Ok(see(&request.base, &id))
+    let denied = app.flows.decide(&id, |_| Ok(Decision::Denied));
+    Ok(match &pending.way {
+        Way::Redirect(redirect) if denied.is_ok() => {
+            let said = [("error", "access_denied"), ("error_description", "The owner denied the request")];
+            see_other(&authorize::with(redirect, &request.base, &said))
+        }
+        // Decided meanwhile: its page says how.
+        _ => see(&request.base, &id),
+    })
 }
 
 /// Approves a request as it is preselected, without asking: for tests, and said at the start.
 ///
 /// # Errors
 /// Where the database fails.
-pub fn approve_unasked(app: &App, _base: &str, id: &str) -> Result<(), ApiError> {
+pub fn approve_unasked(app: &App, base: &str, id: &str) -> Result<(), ApiError> {
+    // Where sources are picked first, all of them are.
+    app.flows.pick(id, |_| true);
     let Some(pending) = app.flows.get(id) else { return Ok(()) };
     if !matches!(pending.decision, Decision::Open) || pending.wish.purpose_code == AI_TRAINING {
         return Ok(());
@@ -143,17 +211,26 @@ pub fn approve_unasked(app: &App, _base: &str, id: &str) -> Result<(), ApiError>
         })
         .map(|(number, choice)| (number, choice.fields.iter().cloned().collect()))
         .collect();
-    let selection = Selection { kept, since: None, expires_ms: Some(time::now_ms() + 30 * DAY_MS) };
-    let grant = app
-        .store
-        .read(|_, catalog| tokens::resolve(catalog, &pending.client_id, &pending.wish, &selection))?;
-    app.flows.decide(id, |_| Ok(Decision::Approved(Box::new(tokens::issue(app, grant)?))))
+    let expires_ms = pending.wish.expires_ms.unwrap_or_else(|| time::now_ms() + 30 * DAY_MS);
+    let selection = Selection { kept, since: None, expires_ms: Some(expires_ms) };
+    let grants = grants(app, &pending, &selection)?;
+    decide(app, base, id, grants).map(|_| ())
 }
 
 fn pending(app: &App, params: &[(String, String)]) -> Option<(String, Pending)> {
     let (_, uri) = params.iter().find(|(name, _)| name == "request_uri")?;
     let id = uri.strip_prefix(URI_PREFIX)?;
     Some((id.to_owned(), app.flows.get(id)?))
+}
+
+/// The browser's cookie, a new one if need be; and the header that sets it.
+fn cookie_or_new(request: &Request) -> Result<(String, String), ApiError> {
+    let cookie = match cookie(request) {
+        Some(cookie) => cookie,
+        None => random_id("")?,
+    };
+    let set = format!("{COOKIE}={cookie}; Path=/consent; HttpOnly; SameSite=Strict");
+    Ok((cookie, set))
 }
 
 fn cookie(request: &Request) -> Option<String> {
@@ -168,6 +245,36 @@ fn csrf(app: &App, cookie: &str, id: &str) -> String {
     crate::sandbox::seed::sha256_hex(tag.as_ref())
 }
 
+/// Whether a form came from a page of ours about `subject`, in the browser that was shown it.
+pub fn is_own_form(app: &App, request: &Request, posted: &[(String, String)], subject: &str) -> bool {
+    let sent = posted.iter().find(|(name, _)| name == "csrf").map(|(_, value)| value.as_str());
+    let expected = cookie(request).map(|cookie| csrf(app, &cookie, subject));
+    let foreign = request.header("origin").is_some_and(|origin| origin != request.base)
+        || request.header("sec-fetch-site").is_some_and(|site| site != "same-origin");
+    !foreign && expected.is_some() && sent == expected.as_deref()
+}
+
+/// What a form of another site is answered with.
+pub fn foreign_page() -> Reply {
+    let page = message(
+        "This form is not from here",
+        "The decision did not come from the page of this request, so nothing was decided. Open the address that \
+         the app showed you again, and decide there.",
+    );
+    page_reply(StatusCode::FORBIDDEN, page)
+}
+
+/// What a browser is shown whose app asked for something that cannot be shown to its owner.
+pub fn refused_page(why: &str) -> Reply {
+    let mut main = Html::new();
+    main.markup("<h1>This app cannot ask</h1>\n<p>The app that sent you here made a mistake: ")
+        .text(why)
+        .markup(
+            ". Nothing was decided, and nothing was sent to it. Go back to the app and start again.</p>\n",
+        );
+    page_reply(StatusCode::BAD_REQUEST, shell("This app cannot ask", &main))
+}
+
 /// The open request that a form is about, if the form is ours.
 fn checked(
     app: &App,
@@ -175,17 +282,8 @@ fn checked(
     posted: &[(String, String)],
 ) -> Result<(String, Pending), Box<Reply>> {
     let Some((id, pending)) = pending(app, posted) else { return Err(Box::new(unknown())) };
-    let sent = posted.iter().find(|(name, _)| name == "csrf").map(|(_, value)| value.as_str());
-    let expected = cookie(request).map(|cookie| csrf(app, &cookie, &id));
-    let foreign = request.header("origin").is_some_and(|origin| origin != request.base)
-        || request.header("sec-fetch-site").is_some_and(|site| site != "same-origin");
-    if foreign || expected.is_none() || sent != expected.as_deref() {
-        let page = message(
-            "This form is not from here",
-            "The decision did not come from the page of this request, so nothing was decided. Open the address that \
-             the app showed you again, and decide there.",
-        );
-        return Err(Box::new(page_reply(StatusCode::FORBIDDEN, page)));
+    if !is_own_form(app, request, posted, &id) {
+        return Err(Box::new(foreign_page()));
     }
     match already(&pending).or_else(|| ended(&pending)) {
         Some(page) => Err(Box::new(page)),
@@ -244,6 +342,9 @@ fn selection(wish: &Wish, posted: &[(String, String)]) -> Result<Selection, ApiE
         ),
     };
     let end = values("expires").next().unwrap_or(USUAL_END);
+    if let (ASKED_END, Some(asked)) = (end, wish.expires_ms) {
+        return Ok(Selection { kept, since, expires_ms: Some(asked) });
+    }
     let (.., lasts) = ENDS
         .iter()
         .find(|(value, ..)| *value == end)
@@ -296,25 +397,48 @@ fn again(
     let page = app.store.read(|db, catalog| {
         let counts = tokens::record_counts(db)?;
         let csrf = csrf(app, &cookie, id);
-        Ok::<_, ApiError>(form(&Form {
-            pending,
-            id,
-            csrf,
-            catalog,
-            counts: &counts,
-            turned_back: Some(turned_back),
-        }))
+        let turned_back = Some(turned_back);
+        let form_of = Form { pending, id, csrf, catalog, counts: &counts, turned_back };
+        Ok::<_, ApiError>(if pending.is_unpicked() { picker(&form_of) } else { form(&form_of) })
     })?;
-    Ok(page_reply(StatusCode::BAD_REQUEST, page))
+    Ok(form_reply(StatusCode::BAD_REQUEST, page, pending))
+}
+
+/// A page with the form of a request. What it is sent to may answer with the way back to the app, and a
+/// browser counts that as where the form goes.
+fn form_reply(status: StatusCode, page: Html, pending: &Pending) -> Reply {
+    let back = match &pending.way {
+        Way::Redirect(redirect) => back_to(&redirect.uri),
+        _ => None,
+    };
+    page_with(status, page, back.as_deref())
+}
+
+/// Where a browser goes back to, as a policy names it: an origin, or an app's own scheme.
+fn back_to(uri: &str) -> Option<String> {
+    let url = url::Url::parse(uri).ok()?;
+    let origin = url.origin();
+    Some(if origin.is_tuple() { origin.ascii_serialization() } else { format!("{}:", url.scheme()) })
 }
 
 /// A page, with the headers of every page.
 fn page_reply(status: StatusCode, page: Html) -> Reply {
+    page_with(status, page, None)
+}
+
+fn page_with(status: StatusCode, page: Html, form_action: Option<&str>) -> Reply {
+    let mut form_actions = "'self'".to_owned();
+    if let Some(more) = form_action {
+        form_actions.push(' ');
+        form_actions.push_str(more);
+    }
     Reply { status, headers: Vec::new(), body: page.into_bytes() }
         .with("content-type", "text/html; charset=utf-8")
         .with(
             "content-security-policy",
-            "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+            format!(
+                "default-src 'none'; style-src 'self'; form-action {form_actions}; frame-ancestors 'none'; base-uri 'none'"
+            ),
         )
         .with("x-frame-options", "DENY")
         .with("x-content-type-options", "nosniff")
@@ -386,25 +510,12 @@ impl Form<'_> {
 
 fn form(form: &Form<'_>) -> Html {
     let (pending, wish) = (form.pending, &form.pending.wish);
-    let name = pending.client_name.as_str();
+    let name = pending.client.name.as_str();
     let mut main = Html::new();
-    main.markup("<h1><q>").text(name).markup("</q> asks to read your data</h1>\n");
-    if let Some(back) = form.turned_back {
-        main.markup("<p class=\"problem\" role=\"alert\"><strong>Not approved yet.</strong> ")
-            .text(back.problem)
-            .markup(".</p>\n");
-    }
-    main.markup("<p class=\"unverified\"><strong>Unverified app.</strong> It gave itself this name; nobody checked who it is. Its id here: <code>")
-        .text(&pending.client_id)
-        .markup("</code></p>\n");
+    who_asks(&mut main, form);
     purpose(&mut main, name, wish);
-    main.markup(
-        "<form method=\"post\" action=\"/consent/approve\">\n<input type=\"hidden\" name=\"request_uri\"",
-    )
-    .attribute("value", &format!("{URI_PREFIX}{}", form.id))
-    .markup(">\n<input type=\"hidden\" name=\"csrf\"")
-    .attribute("value", &form.csrf)
-    .markup(">\n");
+    main.markup("<form method=\"post\" action=\"/consent/approve\">\n");
+    hidden(&mut main, form);
     limits(&mut main, form);
     main.markup(
         "<section aria-labelledby=\"what\">\n<h2 id=\"what\">What it could read</h2>\n<p>It asks for ",
@@ -430,10 +541,155 @@ fn form(form: &Form<'_>) -> Html {
     }
     main.markup(
         "<div class=\"actions\">\n<button type=\"submit\" class=\"approve\">Approve</button>\n\
+         <button type=\"submit\" class=\"deny\" formaction=\"/consent/deny\" formnovalidate>Deny</button>\n",
+    );
+    if pending.offer.is_some() {
+        main.markup(
+            "<button type=\"submit\" class=\"deny\" name=\"again\" value=\"yes\" formaction=\"/consent/sources\" formnovalidate>\
+             Other accounts</button>\n",
+        );
+    }
+    main.markup("</div>\n</form>\n");
+    let not_yet = if form.turned_back.is_some() { "Not approved yet: " } else { "" };
+    shell(&format!("{not_yet}{name} asks to read your data"), &main)
+}
+
+/// Who asks, as far as that is known, and where the answer goes.
+fn who_asks(main: &mut Html, form: &Form<'_>) {
+    let client = &form.pending.client;
+    main.markup("<h1><q>").text(&client.name).markup("</q> asks to read your data</h1>\n");
+    if let Some(back) = form.turned_back {
+        main.markup("<p class=\"problem\" role=\"alert\"><strong>Not approved yet.</strong> ")
+            .text(back.problem)
+            .markup(".</p>\n");
+    }
+    match &client.domain {
+        // Control of a domain, and no more than that (draft §6).
+        Some(domain) => main
+            .markup("<p class=\"unverified\"><strong>Verified domain: <span>")
+            .text(domain)
+            .markup("</span>.</strong> Whoever runs that site published this app’s name; nobody checked more. Its id here: <code>"),
+        None => main.markup(
+            "<p class=\"unverified\"><strong>Unverified app.</strong> It gave itself this name; nobody checked who it is. Its id here: <code>",
+        ),
+    };
+    main.text(&client.id).markup("</code></p>\n");
+    match &form.pending.way {
+        Way::AgentConnect => {}
+        Way::Device { user_code } => {
+            main.markup("<p class=\"code\">The device that asks has to show this code: <strong>")
+                .text(user_code)
+                .markup("</strong>. If it shows another one, or you have started nothing, deny.</p>\n");
+        }
+        Way::Redirect(redirect) => {
+            let place = url::Url::parse(&redirect.uri).ok().and_then(|url| match url.scheme() {
+                "http" => Some("the app on this computer".to_owned()),
+                _ => url.host_str().map(str::to_owned),
+            });
+            main.markup("<p class=\"said\">When you have decided, your browser goes back to ")
+                .text(place.as_deref().unwrap_or("the app"))
+                .markup(".</p>\n");
+        }
+    }
+}
+
+/// What every form of a request holds.
+fn hidden(main: &mut Html, form: &Form<'_>) {
+    main.markup("<input type=\"hidden\" name=\"request_uri\"")
+        .attribute("value", &format!("{URI_PREFIX}{}", form.id))
+        .markup(">\n<input type=\"hidden\" name=\"csrf\"")
+        .attribute("value", &form.csrf)
+        .markup(">\n");
+}
+
+/// The page on which the owner picks sources, before it is said what could be read of them.
+fn picker(form: &Form<'_>) -> Html {
+    let mut main = Html::new();
+    who_asks(&mut main, form);
+    main.markup("<form method=\"post\" action=\"/consent/sources\">\n");
+    hidden(&mut main, form);
+    main.markup(
+        "<section aria-labelledby=\"sources\">\n<h2 id=\"sources\">Which accounts may it read?</h2>\n\
+         <p>Nothing is ticked beforehand. On the next page you see what it could read of them, and can narrow that. \
+         Accounts of different kinds become a package: a grant for each kind.</p>\n<ul class=\"picker\">\n",
+    );
+    let none = Vec::new();
+    let offered = form.pending.offer.as_ref().map_or(&none, |offer| &offer.choices);
+    for connection in &form.catalog.connections {
+        let streams = offered.iter().filter(|choice| choice.connection == connection.id).count();
+        if streams == 0 {
+            continue;
+        }
+        let records: u64 = offered
+            .iter()
+            .filter(|choice| choice.connection == connection.id)
+            .filter_map(|choice| {
+                form.counts.get(&format!("{}/{}", choice.connection, choice.stream))?.as_u64()
+            })
+            .sum();
+        main.markup("<li><label class=\"whole\"><input type=\"checkbox\" name=\"source\"")
+            .attribute("value", &connection.id)
+            .markup(tick(form.is_ticked("source", &connection.id, false)))
+            .markup("> ")
+            .text(&connection.display_name);
+        if let Some(connector) = form.catalog.connector(&connection.connector) {
+            main.markup(" <span class=\"kind\">").text(&connector.name).markup("</span>");
+        }
+        main.markup("</label> <span class=\"count\">")
+            .text(&counted(streams, "stream", "streams"))
+            .markup(", ")
+            .text(&thousands(records))
+            .markup(" records</span></li>\n");
+    }
+    main.markup(
+        "</ul>\n</section>\n<div class=\"actions\">\n<button type=\"submit\" class=\"approve\">Continue</button>\n\
          <button type=\"submit\" class=\"deny\" formaction=\"/consent/deny\" formnovalidate>Deny</button>\n</div>\n</form>\n",
     );
     let not_yet = if form.turned_back.is_some() { "Not approved yet: " } else { "" };
-    shell(&format!("{not_yet}{name} asks to read your data"), &main)
+    shell(&format!("{not_yet}{} asks to read your data", form.pending.client.name), &main)
+}
+
+/// The page on which the code of a device is typed, or compared where the address brought it.
+///
+/// # Errors
+/// Without randomness.
+pub fn code_page(
+    app: &App,
+    request: &Request,
+    status: StatusCode,
+    code: &str,
+    problem: Option<&str>,
+) -> Result<Reply, ApiError> {
+    let (cookie, set) = cookie_or_new(request)?;
+    let code: String = code.chars().take(40).collect();
+    let mut main = Html::new();
+    main.markup("<h1>Connect a device</h1>\n");
+    if let Some(problem) = problem {
+        main.markup("<p class=\"problem\" role=\"alert\"><strong>That did not work.</strong> ")
+            .text(problem)
+            .markup(".</p>\n");
+    }
+    main.markup(if code.is_empty() || problem.is_some() {
+        "<p>A program without a browser of its own shows you a code. Type it here; on the next page you see who asks \
+         for what, and decide.</p>\n"
+    } else {
+        "<p>Compare this code with the one on your device. Go on only if they are the same, and if you started this \
+         yourself: whoever sent you this address could be asking for themselves.</p>\n"
+    });
+    main.markup("<form method=\"post\" action=\"/consent/device\">\n<input type=\"hidden\" name=\"csrf\"")
+        .attribute("value", &csrf(app, &cookie, CODE_FORM))
+        .markup(
+            ">\n<p class=\"usercode\"><label for=\"user_code\">Code on your device</label>\n\
+             <input type=\"text\" id=\"user_code\" name=\"user_code\" required maxlength=\"40\" autocomplete=\"off\" \
+             autocapitalize=\"characters\" spellcheck=\"false\"",
+        )
+        .attribute("value", &code)
+        .markup(
+            "></p>\n<div class=\"actions\">\n<button type=\"submit\" class=\"approve\">Continue</button>\n</div>\n</form>\n",
+        );
+    let not_yet = if problem.is_some() { "Not found: " } else { "" };
+    let page = shell(&format!("{not_yet}Connect a device"), &main);
+    Ok(page_reply(status, page).with("set-cookie", set))
 }
 
 const fn tick(is_ticked: bool) -> &'static str {
@@ -567,7 +823,21 @@ fn limits(main: &mut Html, form: &Form<'_>) {
          <p><label for=\"expires\">The access ends after</label>\
          <select id=\"expires\" name=\"expires\" aria-describedby=\"expires-hint\">",
     );
-    let usual = form.value("expires", if form.pending.wish.single_use { "1d" } else { USUAL_END });
+    let asked = form.pending.wish.expires_ms;
+    let at_first = match (asked, form.pending.wish.single_use) {
+        (Some(_), _) => ASKED_END,
+        (None, true) => "1d",
+        (None, false) => USUAL_END,
+    };
+    let usual = form.value("expires", at_first);
+    if let Some(asked) = asked {
+        let until = time::format_ms(asked);
+        main.markup("<option")
+            .attribute("value", ASKED_END)
+            .markup(if usual == ASKED_END { " selected>" } else { ">" })
+            .text(&format!("as the app asks: {} {} UTC", &until[..10], &until[11..16]))
+            .markup("</option>");
+    }
     for (value, label, _) in ENDS {
         main.markup("<option")
             .attribute("value", value)

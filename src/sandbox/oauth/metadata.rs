@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::clients::PRE_REGISTERED;
+use super::token_endpoint::DEVICE_GRANT;
 use crate::sandbox::App;
 use crate::sandbox::rs::params::{DEFAULT_LIMIT, MAX_LIMIT};
 use crate::sandbox::wire::Request;
@@ -97,13 +98,27 @@ pub fn authorization_server(request: &Request) -> Value {
         "pushed_authorization_request_endpoint": format!("{base}/oauth/par"),
         "introspection_endpoint": format!("{base}/introspect"),
         "introspection_endpoint_auth_methods_supported": ["client_secret_basic"],
-        // There is no authorization and no token endpoint: both lists are required, and empty.
-        "response_types_supported": [],
-        "grant_types_supported": [],
+        "authorization_endpoint": format!("{base}/oauth/authorize"),
+        "token_endpoint": format!("{base}/oauth/token"),
+        "device_authorization_endpoint": format!("{base}/oauth/device_authorization"),
+        "response_types_supported": ["code"],
+        "grant_types_supported": ["authorization_code", "refresh_token", DEVICE_GRANT],
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": true,
         "token_endpoint_auth_methods_supported": ["none"],
-        "pdpp_registration_modes_supported": ["dynamic", "pre_registered_public"],
+        "client_id_metadata_document_supported": true,
+        "pdpp_registration_modes_supported":
+            ["dynamic", "pre_registered_public", "client_id_metadata_document"],
+        "pdpp_device_authorization_profiles_supported": [{
+            "profile": "grant_scoped_mcp",
+            "pdpp_token_kind": "client",
+            "normal_mcp_setup": true,
+            "authorization_details_type": DETAILS_TYPE,
+            "required_parameters": ["client_id", "resource", "authorization_details"],
+        }],
+        "authorization_details_types_supported": [DETAILS_TYPE],
         "pdpp_pre_registered_public_clients": clients,
         "pdpp_authorization_details_types_supported": [DETAILS_TYPE],
-        "pdpp_provider_connect_capabilities": ["third_party_client_connect"],
+        "pdpp_provider_connect_capabilities": ["cli_device_connect", "third_party_client_connect"],
     })
 }

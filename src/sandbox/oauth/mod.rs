@@ -1,10 +1,14 @@
 //! The authorization server: metadata, registration, requests, the owner's decision, tokens.
 
+pub mod authorize;
+pub mod client_document;
 pub mod clients;
 pub mod connect;
 pub mod consent;
+pub mod device;
 pub mod flows;
 pub mod metadata;
+pub mod token_endpoint;
 pub mod tokens;
 pub mod wish;
 
@@ -47,6 +51,18 @@ pub fn answer(app: &App, request: &Request, path: &[&str]) -> Result<Option<Repl
             post()?;
             connect::pushed_request(app, request)?
         }
+        ["oauth", "authorize"] => {
+            get()?;
+            authorize::answer(app, request)?
+        }
+        ["oauth", "token"] => {
+            post()?;
+            token_endpoint::answer(app, request)
+        }
+        ["oauth", "device_authorization"] => {
+            post()?;
+            device::authorize(app, request)
+        }
         ["agent-connect"] => {
             post()?;
             connect::begin(app, request)?
@@ -62,6 +78,15 @@ pub fn answer(app: &App, request: &Request, path: &[&str]) -> Result<Option<Repl
         ["consent.css"] => {
             get()?;
             consent::stylesheet()
+        }
+        ["consent", "device"] if request.method == Method::POST => device::enter(app, request)?,
+        ["consent", "device"] => {
+            get()?;
+            device::page(app, request)?
+        }
+        ["consent", "sources"] => {
+            post()?;
+            consent::pick(app, request)?
         }
         ["consent", "approve"] => {
             post()?;

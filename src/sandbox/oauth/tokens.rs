@@ -101,51 +101,363 @@ pub fn resolve(
     })
 }
 
-/// Keeps a grant and issues its one token.
+/// Makes the grants that `wish` narrowed by `selection` is, one a source.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn resolve_each(
+    catalog: &Catalog,
+    client_id: &str,
+    wish: &Wish,
+    selection: &Selection,
+) -> Result<Vec<Grant>, ApiError> {
+    let connector_of = |number: usize| wish.choices.get(number).map(|choice| choice.connector.as_str());
+    let mut grants = Vec::new();
+    for connector in &catalog.connectors {
+        let mut kept = selection.kept.clone();
+        kept.retain(|(number, _)| connector_of(*number) == Some(connector.key.as_str()));
+        if kept.is_empty() {
+            continue;
+        }
+        let source = Source { kind: "connector".to_owned(), id: connector.id.clone() };
+        let part = Wish { source, ..wish.clone() };
+        grants.push(resolve(catalog, client_id, &part, &Selection { kept, ..selection.clone() })?);
+    }
+    if grants.is_empty() {
+        return Err(ApiError::invalid("Nothing is ticked: approve at least one stream, or deny"));
+    }
+    Ok(grants)
+}
+
+/// What an owner approved at once: one grant, or a package of several.
+#[derive(Debug, Clone)]
+pub struct Granted {
+    /// Whose.
+    pub client_id: String,
+    /// At least one.
+    pub grants: Vec<Grant>,
+    /// For more than one: what holds them together.
+    pub package_id: Option<String>,
+}
+
+/// How long an access token of a family is good for, in seconds: a package's shorter, since it opens more.
+const CLIENT_TOKEN_SECONDS: i64 = 3_600;
+const PACKAGE_TOKEN_SECONDS: i64 = 600;
+
+/// A new access token: 256 bits; the prefix is for people and secret scanners, no server reads it.
+fn new_token(prefix: &str) -> Result<String, ApiError> {
+    Ok(format!("{}{}", random_id(prefix)?, random_id("")?))
+}
+
+fn insert_grant(tx: &Sqlite, grant: &Grant) -> Result<(), ApiError> {
+    let body = serde_json::to_string(grant).map_err(|_| ApiError::invalid("The grant does not write"))?;
+    let expires_ms = grant.expires_at.as_deref().and_then(time::parse_ms);
+    tx.execute(
+        "INSERT INTO grants (grant_id, body, expires_ms) VALUES (?1, ?2, ?3)",
+        params![grant.grant_id, body, expires_ms],
+    )?;
+    Ok(())
+}
+
+fn insert_client_token(tx: &Sqlite, token: &str, grant_id: &str) -> Result<(), ApiError> {
+    tx.execute(
+        "INSERT INTO token (hash, kind, grant_id) VALUES (?1, 'client', ?2)",
+        params![hash(token), grant_id],
+    )?;
+    Ok(())
+}
+
+/// Keeps a grant and issues its one token, which lasts as long as it.
 ///
 /// # Errors
 /// Where the database fails.
 pub fn issue(app: &App, grant: Grant) -> Result<Approved, ApiError> {
-    // 256 bits; the prefix is for people and secret scanners, no server reads it.
-    let token = format!("{}{}", random_id("pdpp_ct_")?, random_id("")?);
-    let body = serde_json::to_string(&grant).map_err(|_| ApiError::invalid("The grant does not write"))?;
-    let expires_ms = grant.expires_at.as_deref().and_then(time::parse_ms);
+    let token = new_token("pdpp_ct_")?;
     app.store.write(|tx, _| {
-        tx.execute(
-            "INSERT INTO grants (grant_id, body, expires_ms) VALUES (?1, ?2, ?3)",
-            params![grant.grant_id, body, expires_ms],
-        )?;
-        tx.execute(
-            "INSERT INTO token (hash, kind, grant_id) VALUES (?1, 'client', ?2)",
-            params![hash(&token), grant.grant_id],
-        )?;
-        Ok::<_, ApiError>(())
+        insert_grant(tx, &grant)?;
+        insert_client_token(tx, &token, &grant.grant_id)
     })?;
     Ok(Approved { grant, token })
+}
+
+/// Keeps what was approved; its tokens come later.
+///
+/// # Errors
+/// Where the database fails.
+pub fn keep(app: &App, client_id: &str, grants: Vec<Grant>) -> Result<Granted, ApiError> {
+    let package_id = if grants.len() > 1 { Some(random_id("pkg_")?) } else { None };
+    let ids: Vec<&str> = grants.iter().map(|grant| grant.grant_id.as_str()).collect();
+    app.store.write(|tx, _| {
+        for grant in &grants {
+            insert_grant(tx, grant)?;
+        }
+        if let Some(package_id) = &package_id {
+            tx.execute(
+                "INSERT INTO package (package_id, client_id, grants) VALUES (?1, ?2, ?3)",
+                params![package_id, client_id, json!(ids).to_string()],
+            )?;
+        }
+        Ok::<_, ApiError>(())
+    })?;
+    Ok(Granted { client_id: client_id.to_owned(), grants, package_id })
+}
+
+/// Issues the one token of a grant that was kept, which lasts as long as it: for a device.
+///
+/// # Errors
+/// Where the database fails.
+pub fn issue_kept(app: &App, grant: &Grant) -> Result<String, ApiError> {
+    let token = new_token("pdpp_ct_")?;
+    app.store.write(|tx, _| insert_client_token(tx, &token, &grant.grant_id))?;
+    Ok(token)
+}
+
+/// What a family gives: an access token for a while, and what gets the next one.
+#[derive(Debug)]
+pub struct Issued {
+    /// The family.
+    pub family_id: String,
+    /// The access token.
+    pub access_token: String,
+    /// Its life, in seconds.
+    pub expires_in: i64,
+    /// Good once. None for a grant that is for one reading only.
+    pub refresh_token: Option<String>,
+}
+
+/// What a family is about, and for whom.
+#[derive(Debug, Clone)]
+struct Family {
+    id: String,
+    client_id: String,
+    grant_id: Option<String>,
+    package_id: Option<String>,
+    resource: Option<String>,
+}
+
+/// Begins a family for what was approved.
+///
+/// # Errors
+/// Where the database fails.
+pub fn begin_family(app: &App, granted: &Granted, resource: Option<&str>) -> Result<Issued, ApiError> {
+    let grant_id = granted.grants.first().filter(|_| granted.package_id.is_none());
+    let family = Family {
+        id: random_id("fam_")?,
+        client_id: granted.client_id.clone(),
+        grant_id: grant_id.map(|grant| grant.grant_id.clone()),
+        package_id: granted.package_id.clone(),
+        resource: resource.map(str::to_owned),
+    };
+    // A grant for one reading is used up by its first token (draft §7).
+    let lasts = granted.grants.iter().all(|grant| grant.access_mode == "continuous");
+    app.store.write(|tx, _| {
+        tx.execute(
+            "INSERT INTO family (family_id, client_id, grant_id, package_id, resource) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![family.id, family.client_id, family.grant_id, family.package_id, family.resource],
+        )?;
+        issue_of(tx, &family, lasts)
+    })
+}
+
+fn issue_of(tx: &Sqlite, family: &Family, with_refresh: bool) -> Result<Issued, ApiError> {
+    let (kind, prefix, seconds) = match &family.package_id {
+        Some(_) => ("mcp_package", "pdpp_pt_", PACKAGE_TOKEN_SECONDS),
+        None => ("client", "pdpp_ct_", CLIENT_TOKEN_SECONDS),
+    };
+    let access_token = new_token(prefix)?;
+    tx.execute(
+        "INSERT INTO token (hash, kind, grant_id, package_id, family_id, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            hash(&access_token),
+            kind,
+            family.grant_id,
+            family.package_id,
+            family.id,
+            time::now_ms() + seconds * 1000
+        ],
+    )?;
+    let refresh_token = if with_refresh { Some(new_token("pdpp_rt_")?) } else { None };
+    if let Some(token) = &refresh_token {
+        tx.execute("INSERT INTO refresh (hash, family_id) VALUES (?1, ?2)", params![hash(token), family.id])?;
+    }
+    Ok(Issued { family_id: family.id.clone(), access_token, expires_in: seconds, refresh_token })
+}
+
+/// Ends a family: none of its tokens is good for anything any more.
+///
+/// # Errors
+/// Where the database fails.
+pub fn revoke_family(app: &App, family_id: &str) -> Result<(), ApiError> {
+    app.store.write(|tx, _| end_family(tx, family_id).map(|_| ()).map_err(ApiError::from))
+}
+
+fn end_family(tx: &Sqlite, family_id: &str) -> rusqlite::Result<usize> {
+    tx.execute(
+        "UPDATE family SET revoked_ms = ?2 WHERE family_id = ?1 AND revoked_ms IS NULL",
+        params![family_id, time::now_ms()],
+    )
+}
+
+/// What became of a refresh token that is presented.
+#[derive(Debug)]
+pub enum Refreshed {
+    /// Its successors, and what they stand for.
+    Issued(Issued, Granted),
+    /// Not known, not this client's, or what it stood for is over.
+    Unknown,
+    /// It was used before: whoever has it now, somebody else had it too. The family is over.
+    Reused,
+    /// For another resource than the one that was asked for.
+    OtherResource,
+}
+
+/// Trades a refresh token for its successors, once.
+///
+/// # Errors
+/// Where the database fails.
+pub fn refresh(
+    app: &App,
+    token: &str,
+    client_id: &str,
+    resource: Option<&str>,
+) -> Result<Refreshed, ApiError> {
+    app.store.write(|tx, _| {
+        let found = tx
+            .query_row(
+                "SELECT f.family_id, f.client_id, f.grant_id, f.package_id, f.resource, f.revoked_ms, r.used_ms
+                 FROM refresh r JOIN family f ON f.family_id = r.family_id WHERE r.hash = ?1",
+                [hash(token)],
+                |row| {
+                    let family = Family {
+                        id: row.get(0)?,
+                        client_id: row.get(1)?,
+                        grant_id: row.get(2)?,
+                        package_id: row.get(3)?,
+                        resource: row.get(4)?,
+                    };
+                    Ok((family, row.get::<_, Option<i64>>(5)?, row.get::<_, Option<i64>>(6)?))
+                },
+            )
+            .optional()?;
+        let Some((family, revoked_ms, used_ms)) = found.filter(|(family, ..)| family.client_id == client_id)
+        else {
+            return Ok(Refreshed::Unknown);
+        };
+        if used_ms.is_some() {
+            end_family(tx, &family.id)?;
+            return Ok(Refreshed::Reused);
+        }
+        if revoked_ms.is_some() {
+            return Ok(Refreshed::Unknown);
+        }
+        if resource.is_some_and(|resource| Some(resource) != family.resource.as_deref()) {
+            return Ok(Refreshed::OtherResource);
+        }
+        let grants = grants_of(tx, family.grant_id.as_deref(), family.package_id.as_deref())?;
+        let live: Vec<Grant> = grants.into_iter().filter_map(KeptGrant::live).collect();
+        if live.is_empty() {
+            return Ok(Refreshed::Unknown);
+        }
+        let now = time::now_ms();
+        tx.execute("UPDATE refresh SET used_ms = ?2 WHERE hash = ?1", params![hash(token), now])?;
+        let issued = issue_of(tx, &family, true)?;
+        let granted = Granted { client_id: family.client_id, grants: live, package_id: family.package_id };
+        Ok(Refreshed::Issued(issued, granted))
+    })
+}
+
+/// A grant as the store knows it.
+#[derive(Debug)]
+struct KeptGrant {
+    grant: Grant,
+    is_revoked: bool,
+}
+
+impl KeptGrant {
+    fn live(self) -> Option<Grant> {
+        (!self.is_revoked && !self.grant.is_expired(time::now_ms())).then_some(self.grant)
+    }
+}
+
+/// A grant, or those of a package. One that does not read grants nothing.
+fn grants_of(
+    db: &Sqlite,
+    grant_id: Option<&str>,
+    package_id: Option<&str>,
+) -> rusqlite::Result<Vec<KeptGrant>> {
+    let mut ids: Vec<String> = grant_id.map(str::to_owned).into_iter().collect();
+    if let Some(package_id) = package_id {
+        let list: Option<String> = db
+            .query_row("SELECT grants FROM package WHERE package_id = ?1", [package_id], |row| row.get(0))
+            .optional()?;
+        ids = list.and_then(|list| serde_json::from_str(&list).ok()).unwrap_or_default();
+    }
+    let mut grants = Vec::new();
+    for id in ids {
+        let found: Option<(String, Option<i64>)> = db
+            .prepare_cached("SELECT body, revoked_ms FROM grants WHERE grant_id = ?1")?
+            .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        if let Some((body, revoked_ms)) = found
+            && let Ok(grant) = serde_json::from_str(&body)
+        {
+            grants.push(KeptGrant { grant, is_revoked: revoked_ms.is_some() });
+        }
+    }
+    Ok(grants)
 }
 
 /// A token as the store knows it.
 enum Known {
     Owner,
-    Client { grant: Box<Grant>, revoked: bool },
+    Client { kept: Box<KeptGrant>, expires_ms: Option<i64> },
+    Package { package_id: String, client_id: String, grants: Vec<Grant>, expires_ms: Option<i64> },
 }
 
+/// What a token stands for; `None` for one that is not known or not good any more by itself.
 fn look_up(app: &App, token: &str) -> Result<Option<Known>, ApiError> {
     if hash(token) == app.owner_token_hash {
         return Ok(Some(Known::Owner));
     }
     app.store.read(|db, _| {
-        let found: Option<(String, Option<i64>)> = db
+        type Found = (Option<String>, Option<String>, Option<i64>, Option<i64>, Option<String>);
+        let found: Option<Found> = db
             .prepare_cached(
-                "SELECT g.body, g.revoked_ms FROM token t JOIN grants g ON g.grant_id = t.grant_id
-                 WHERE t.hash = ?1 AND t.kind = 'client'",
+                "SELECT t.grant_id, t.package_id, t.expires_ms, f.revoked_ms, p.client_id FROM token t
+                 LEFT JOIN family f ON f.family_id = t.family_id
+                 LEFT JOIN package p ON p.package_id = t.package_id WHERE t.hash = ?1",
             )?
-            .query_row([hash(token)], |row| Ok((row.get(0)?, row.get(1)?)))
+            .query_row([hash(token)], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+            })
             .optional()?;
-        let Some((body, revoked_ms)) = found else { return Ok(None) };
-        // A grant that does not read grants nothing.
-        let grant = serde_json::from_str(&body).ok();
-        Ok(grant.map(|grant| Known::Client { grant: Box::new(grant), revoked: revoked_ms.is_some() }))
+        let Some((grant_id, package_id, expires_ms, revoked_ms, client_id)) = found else { return Ok(None) };
+        if revoked_ms.is_some() || expires_ms.is_some_and(|end| end <= time::now_ms()) {
+            return Ok(None);
+        }
+        let mut grants = grants_of(db, grant_id.as_deref(), package_id.as_deref())?;
+        Ok(match package_id {
+            Some(package_id) => Some(Known::Package {
+                package_id,
+                client_id: client_id.unwrap_or_default(),
+                grants: grants.into_iter().filter_map(KeptGrant::live).collect(),
+                expires_ms,
+            }),
+            None => grants.pop().map(|kept| Known::Client { kept: Box::new(kept), expires_ms }),
+        })
+    })
+}
+
+/// The live grants that a bearer of the provider's `/mcp` stands for: one of a client's token, several
+/// of a package's. None for an owner's, or one that is over.
+///
+/// # Errors
+/// Where the database fails.
+pub fn grants_for_mcp(app: &App, token: &str) -> Result<Option<Vec<Grant>>, ApiError> {
+    Ok(match look_up(app, token)? {
+        Some(Known::Client { kept, .. }) => kept.live().map(|grant| vec![grant]),
+        Some(Known::Package { grants, .. }) if !grants.is_empty() => Some(grants),
+        _ => None,
     })
 }
 
@@ -157,7 +469,8 @@ fn bearer(request: &Request) -> Option<&str> {
 /// The grant that a request comes with.
 ///
 /// # Errors
-/// 401 without a token or with an unknown one; 403 `grant_revoked`, `grant_expired`, and for an owner's.
+/// 401 without a token or with an unknown one; 403 `grant_revoked`, `grant_expired`, and for an owner's;
+/// 404 for a package's.
 pub fn authorize(app: &App, request: &Request) -> Result<Grant, ApiError> {
     let token =
         bearer(request).ok_or_else(|| ApiError::challenge("authentication_error", "Missing Bearer token"))?;
@@ -168,13 +481,15 @@ pub fn authorize(app: &App, request: &Request) -> Result<Grant, ApiError> {
             "owner_token_not_accepted",
             "Owner tokens are not accepted here; ask the owner for a grant with `pdpp connect`",
         )),
-        Some(Known::Client { revoked: true, .. }) => {
+        // As the reference has it: a package is for /mcp, and here it is as if nothing were there.
+        Some(Known::Package { .. }) => Err(ApiError::not_found("Unknown source: unknown")),
+        Some(Known::Client { kept, .. }) if kept.is_revoked => {
             Err(ApiError::new(StatusCode::FORBIDDEN, "grant_revoked", "Grant has been revoked"))
         }
-        Some(Known::Client { grant, .. }) if grant.is_expired(time::now_ms()) => {
+        Some(Known::Client { kept, .. }) if kept.grant.is_expired(time::now_ms()) => {
             Err(ApiError::new(StatusCode::FORBIDDEN, "grant_expired", "Grant has expired"))
         }
-        Some(Known::Client { grant, .. }) => Ok(*grant),
+        Some(Known::Client { kept, .. }) => Ok(kept.grant),
     }
 }
 
@@ -188,7 +503,8 @@ pub fn revoke(app: &App, request: &Request, grant_id: &str) -> Result<Reply, Api
     let own = match look_up(app, token)? {
         None => return Err(ApiError::challenge("context.active_false", "The token is not active")),
         Some(Known::Owner) => false,
-        Some(Known::Client { grant, .. }) => grant.grant_id == grant_id,
+        Some(Known::Client { kept, .. }) => kept.grant.grant_id == grant_id,
+        Some(Known::Package { grants, .. }) => grants.iter().any(|grant| grant.grant_id == grant_id),
     };
     if !own {
         return Err(ApiError::new(
@@ -232,7 +548,25 @@ pub fn introspect(app: &App, request: &Request) -> Result<Reply, ApiError> {
             "subject_id": SUBJECT,
             "iss": request.base,
         }),
-        Some(Known::Client { grant, revoked: false }) if !grant.is_expired(time::now_ms()) => {
+        Some(Known::Package { package_id, client_id, grants, expires_ms }) if !grants.is_empty() => {
+            let mut answer = json!({
+                "active": true,
+                "pdpp_token_kind": "mcp_package",
+                "subject_id": SUBJECT,
+                "client_id": client_id,
+                "grant_package_id": package_id,
+                "aud": format!("{}/mcp", request.base),
+                "iss": request.base,
+            });
+            if let Some(expires) = expires_ms {
+                answer["exp"] = (expires / 1000).into();
+            }
+            answer
+        }
+        Some(Known::Client { kept, expires_ms })
+            if !kept.is_revoked && !kept.grant.is_expired(time::now_ms()) =>
+        {
+            let grant = kept.grant;
             let mut details = json!({
                 "type": super::metadata::DETAILS_TYPE,
                 "source": grant.source,
@@ -252,7 +586,8 @@ pub fn introspect(app: &App, request: &Request) -> Result<Reply, ApiError> {
                 "iss": request.base,
                 "authorization_details": [details],
             });
-            if let Some(expires) = grant.expires_at.as_deref().and_then(time::parse_ms) {
+            let of_grant = grant.expires_at.as_deref().and_then(time::parse_ms);
+            if let Some(expires) = expires_ms.into_iter().chain(of_grant).min() {
                 answer["exp"] = (expires / 1000).into();
             }
             answer

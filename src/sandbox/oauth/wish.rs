@@ -1,13 +1,14 @@
 //! What a client asks for, resolved to what there is: the choices that the owner is shown.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::metadata::DETAILS_TYPE;
 use crate::sandbox::grant::Source;
-use crate::sandbox::manifest::Stream;
+use crate::sandbox::manifest::{Connector, Stream};
 use crate::sandbox::store::Catalog;
 use crate::sandbox::time;
 use crate::sandbox::wire::ApiError;
@@ -25,6 +26,8 @@ pub struct Wish {
     pub single_use: bool,
     /// What the client says beside, in its words.
     pub commitments: Vec<String>,
+    /// When the client says it has no more use for it, in milliseconds: a suggestion to the owner.
+    pub expires_ms: Option<i64>,
     /// What can be granted.
     pub choices: Vec<Choice>,
 }
@@ -71,6 +74,8 @@ struct Details {
     purpose_description: Option<String>,
     #[serde(default)]
     access_mode: Option<String>,
+    #[serde(default)]
+    expires_at: Option<String>,
     streams: Vec<AskedStream>,
     #[serde(default)]
     client_claims: Option<Claims>,
@@ -136,6 +141,7 @@ pub fn everything(catalog: &Catalog, base: &str) -> Wish {
         purpose_description: None,
         single_use: false,
         commitments: Vec::new(),
+        expires_ms: None,
         choices,
     }
 }
@@ -173,76 +179,102 @@ pub fn read(catalog: &Catalog, base: &str, body: &Map<String, Value>) -> Result<
         return Err(ApiError::invalid("purpose_description or client_claims are too long to be read"));
     }
 
-    let source = details.source;
-    if source.id == base && source.kind.as_deref().is_none_or(|kind| kind == "provider_native") {
-        let mut wish = everything(catalog, base);
-        if details.streams.len() != 1 || details.streams.iter().any(|stream| stream.name != "*") {
-            return Err(ApiError::invalid("A request for the whole provider asks for the stream * only"));
+    let expires_ms = match details.expires_at.as_deref() {
+        None => None,
+        Some(text) => {
+            Some(time::parse_ms(text).filter(|end| *end > time::now_ms()).ok_or_else(|| {
+                ApiError::invalid("expires_at has to be a time to come").param("expires_at")
+            })?)
         }
-        wish.purpose_code = purpose_code;
-        wish.purpose_description = details.purpose_description;
-        wish.commitments = commitments;
-        wish.single_use = single_use;
-        return Ok(wish);
+    };
+
+    let asked_source = details.source;
+    let is_whole = asked_source.id == base;
+    let expected = if is_whole { "provider_native" } else { "connector" };
+    if asked_source.kind.as_deref().is_some_and(|kind| kind != expected) {
+        let said = format!("This source is of kind {expected}");
+        return Err(ApiError::invalid(said).param("source"));
     }
-    let connector = catalog
-        .connectors
-        .iter()
-        .find(|connector| connector.id == source.id)
-        .ok_or_else(|| ApiError::invalid(format!("Unknown source: {}", source.id)).param("source"))?;
-    if source.kind.as_deref().is_some_and(|kind| kind != "connector") {
-        return Err(ApiError::invalid("This source is of kind connector").param("source"));
+    let connectors: Vec<_> =
+        catalog.connectors.iter().filter(|connector| is_whole || connector.id == asked_source.id).collect();
+    if connectors.is_empty() {
+        return Err(ApiError::invalid(format!("Unknown source: {}", asked_source.id)).param("source"));
     }
     if details.streams.is_empty() || details.streams.len() > MAX_STREAMS {
         return Err(ApiError::invalid("streams has to name at least one stream").param("streams"));
     }
-    let mut names = BTreeSet::new();
-    let mut choices = Vec::new();
-    let wildcard = details.streams.iter().any(|stream| stream.name == "*");
-    for asked in &details.streams {
-        if !names.insert(asked.name.as_str()) || (wildcard && details.streams.len() > 1) {
-            return Err(
-                ApiError::invalid("Stream names have to be unique, and * stands alone").param("streams")
-            );
-        }
-        let streams: Vec<&Stream> = connector
-            .streams
-            .iter()
-            .map(AsRef::as_ref)
-            .filter(|stream| wildcard || stream.name == asked.name)
-            .collect();
-        if streams.is_empty() {
-            return Err(ApiError::invalid(format!("Unknown stream: {}", asked.name)).param("streams"));
-        }
-        let connections: Vec<&str> =
-            catalog.connections_of(&connector.key).map(|connection| connection.id.as_str()).collect();
-        if let Some(unknown) =
-            asked.instance_ids.iter().flatten().find(|id| !connections.contains(&id.as_str()))
-        {
-            return Err(ApiError::invalid(format!("Unknown instance: {unknown}")).param("instance_ids"));
-        }
-        for connection in connections.iter().copied() {
-            if asked.instance_ids.as_ref().is_some_and(|ids| !ids.iter().any(|id| id == connection)) {
-                continue;
-            }
-            for stream in &streams {
-                let mut choice = resolve(stream, asked)?;
-                choice.connector.clone_from(&connector.key);
-                connection.clone_into(&mut choice.connection);
-                // Leaving the instances out never asks for all of them: of several, the owner picks.
-                choice.preselected = asked.instance_ids.is_some() || connections.len() == 1;
-                choices.push(choice);
-            }
-        }
-    }
+    let choices = choices(catalog, &connectors, &details.streams, is_whole)?;
+    let source = match connectors.as_slice() {
+        [connector] if !is_whole => Source { kind: "connector".to_owned(), id: connector.id.clone() },
+        _ => Source { kind: "provider_native".to_owned(), id: base.to_owned() },
+    };
     Ok(Wish {
-        source: Source { kind: "connector".to_owned(), id: connector.id.clone() },
+        source,
         purpose_code,
         purpose_description: details.purpose_description,
         single_use,
         commitments,
+        expires_ms,
         choices,
     })
+}
+
+/// Every stream of every connection that is asked for.
+fn choices(
+    catalog: &Catalog,
+    connectors: &[&Arc<Connector>],
+    asked_streams: &[AskedStream],
+    is_whole: bool,
+) -> Result<Vec<Choice>, ApiError> {
+    let mut names = BTreeSet::new();
+    let mut choices = Vec::new();
+    let wildcard = asked_streams.iter().any(|stream| stream.name == "*");
+    for asked in asked_streams {
+        if !names.insert(asked.name.as_str()) || (wildcard && asked_streams.len() > 1) {
+            return Err(
+                ApiError::invalid("Stream names have to be unique, and * stands alone").param("streams")
+            );
+        }
+        let before = choices.len();
+        let instances = asked.instance_ids.as_deref();
+        let is_wanted = |id: &str| instances.is_none_or(|ids| ids.iter().any(|wanted| wanted == id));
+        if let Some(unknown) = instances.into_iter().flatten().find(|id| {
+            !catalog.connections.iter().any(|known| {
+                known.id == **id && connectors.iter().any(|connector| connector.key == known.connector)
+            })
+        }) {
+            return Err(ApiError::invalid(format!("Unknown instance: {unknown}")).param("instance_ids"));
+        }
+        let mut is_known = false;
+        for connector in connectors {
+            let streams: Vec<&Stream> = connector
+                .streams
+                .iter()
+                .map(AsRef::as_ref)
+                .filter(|stream| wildcard || stream.name == asked.name)
+                .collect();
+            is_known |= !streams.is_empty();
+            let several = catalog.connections_of(&connector.key).count() > 1;
+            for connection in catalog.connections_of(&connector.key).filter(|known| is_wanted(&known.id)) {
+                for stream in &streams {
+                    let mut choice = resolve(stream, asked)?;
+                    choice.connector.clone_from(&connector.key);
+                    choice.connection.clone_from(&connection.id);
+                    // Leaving the instances out never asks for all of them: of several, the owner picks.
+                    // A provider as a whole is all of them.
+                    choice.preselected = is_whole || instances.is_some() || !several;
+                    choices.push(choice);
+                }
+            }
+        }
+        if !is_known {
+            return Err(ApiError::invalid(format!("Unknown stream: {}", asked.name)).param("streams"));
+        }
+        if choices.len() - before > MAX_STREAMS {
+            return Err(ApiError::invalid("Too many streams are asked for").param("streams"));
+        }
+    }
+    Ok(choices)
 }
 
 fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {

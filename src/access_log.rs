@@ -1,0 +1,437 @@
+//! What agents read through this machine, for its owner: who asked which tool for which streams of which
+//! grant, how many rows and bytes came back. Never what was asked for or answered, and no token.
+//!
+//! ```text
+//! <cache dir>/access.jsonl      JSON Lines, one call a line, the newest last
+//! <cache dir>/access.1.jsonl    the same, older: at most two files of about 1 MiB
+//! <cache dir>/access-log.off    its presence turns the log off, for running servers too
+//! ```
+//!
+//! A thread of its own writes, so that no call waits for a disk; it starts with the first call. One line is
+//! one `O_APPEND` write, so that several servers share the file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::fs::PrivateDir;
+use crate::mcp::access::{Access, AccessSink};
+use crate::text;
+
+/// The log in a cache directory.
+#[derive(Debug, Clone)]
+pub struct AccessLog {
+    dir: PathBuf,
+    max_bytes: u64,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// When the call ended.
+    pub time: Timestamp,
+    /// The program that asked, as it calls itself.
+    #[serde(default)]
+    pub host: Option<Host>,
+    /// The tool, or `resources/read`.
+    pub tool: String,
+    /// The grants that were read.
+    #[serde(default)]
+    pub grants: Vec<Grant>,
+    /// The streams that were read.
+    #[serde(default)]
+    pub streams: Vec<String>,
+    /// Records, hits or groups in the answer.
+    #[serde(default)]
+    pub rows: u64,
+    /// Size of the answer, both views.
+    #[serde(default)]
+    pub bytes: u64,
+    /// `ok`, `cancelled`, or the error's code.
+    #[serde(default)]
+    pub outcome: String,
+    /// How long it took, in milliseconds.
+    #[serde(default)]
+    pub ms: u64,
+}
+
+/// A program that asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    #[serde(default)]
+    pub version: String,
+}
+
+/// A grant that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The provider's URL.
+    pub provider: String,
+    /// The grant's id.
+    #[serde(default)]
+    pub grant_id: Option<String>,
+}
+
+/// What was found in the log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Entries {
+    /// Oldest first.
+    pub entries: Vec<Entry>,
+    /// Lines that are none of ours: a disk was full, or somebody wrote into it.
+    pub damaged: usize,
+}
+
+impl Entry {
+    fn of(access: Access, time: Timestamp) -> Self {
+        let short = |text: &str, max| text::one_line(text::prefix(text, max)).into_owned();
+        Self {
+            time,
+            host: access
+                .caller
+                .map(|caller| Host { name: short(&caller.name, 100), version: short(&caller.version, 50) }),
+            tool: short(&access.tool, 50),
+            grants: access
+                .grants
+                .into_iter()
+                .map(|(provider, grant_id)| Grant {
+                    provider: short(&provider, 500),
+                    grant_id: grant_id.map(|id| short(&id, 512)),
+                })
+                .collect(),
+            streams: access.streams.iter().map(|stream| short(stream, 100)).collect(),
+            rows: access.rows as u64,
+            bytes: access.bytes as u64,
+            outcome: short(&access.outcome, 60),
+            ms: u64::try_from(access.took.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    fn to_line(&self) -> Vec<u8> {
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+}
+
+impl AccessLog {
+    const FILE: &str = "access.jsonl";
+    const OLDER: &str = "access.1.jsonl";
+    const LOCK: &str = "access.lock";
+    const OFF: &str = "access-log.off";
+    /// Size at which the file becomes the older one, in bytes.
+    const MAX_BYTES: u64 = 1 << 20;
+
+    /// The log of the cache in `dir`. Touches nothing.
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), max_bytes: Self::MAX_BYTES }
+    }
+
+    /// Where the newest lines are.
+    pub fn path(&self) -> PathBuf {
+        self.dir.join(Self::FILE)
+    }
+
+    /// Whether calls are noted. A switch that cannot be read counts as off.
+    pub fn is_on(&self) -> bool {
+        let switch = PrivateDir::open(&self.dir).and_then(|dir| dir.size(Self::OFF));
+        switch.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Turns it on or off, for servers that run too.
+    ///
+    /// # Errors
+    /// `access_log_failed`.
+    pub fn turn(&self, on: bool) -> Result<()> {
+        let switch = || {
+            if on {
+                match PrivateDir::open(&self.dir) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                    dir => dir?.remove(Self::OFF),
+                }
+            } else {
+                PrivateDir::create(&self.dir)?.write(Self::OFF, b"pdpp log --on\n")
+            }
+        };
+        switch().map_err(|error| self.failed(error))
+    }
+
+    /// The calls since then, or all that are kept.
+    ///
+    /// # Errors
+    /// `access_log_failed`.
+    pub fn entries(&self, since: Option<Timestamp>) -> Result<Entries> {
+        let mut found = Entries::default();
+        let dir = match PrivateDir::open(&self.dir) {
+            Ok(dir) => dir,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+            Err(error) => return Err(self.failed(error)),
+        };
+        for name in [Self::OLDER, Self::FILE] {
+            // Some lines may come after the size was looked at.
+            let bytes = match dir.read(name, self.max_bytes * 4) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(self.failed(error)),
+            };
+            for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                match serde_json::from_slice::<Entry>(line) {
+                    Ok(entry) if since.is_none_or(|since| entry.time >= since) => found.entries.push(entry),
+                    Ok(_) => {}
+                    Err(_) => found.damaged += 1,
+                }
+            }
+        }
+        // Two servers' lines are in the order of their writes.
+        found.entries.sort_by_key(|entry| entry.time);
+        Ok(found)
+    }
+
+    fn append(&self, lines: &[u8]) -> io::Result<()> {
+        let dir = PrivateDir::open(&self.dir)?;
+        if dir.append(Self::FILE, lines)? < self.max_bytes {
+            return Ok(());
+        }
+        let _lock = dir.lock(Self::LOCK)?;
+        // Another server may have done it meanwhile.
+        match dir.size(Self::FILE) {
+            Ok(size) if size >= self.max_bytes => dir.rename(Self::FILE, Self::OLDER),
+            _ => Ok(()),
+        }
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        Error::failed("access_log_failed", format!("The access log in {} cannot be used", self.dir.display()))
+            .because(error)
+            .hint("Give that directory back to your user; `pdpp mcp serve --no-access-log` does without the log")
+    }
+}
+
+/// Writes the log from a thread of its own.
+#[derive(Debug)]
+pub struct Writer {
+    log: AccessLog,
+    thread: Mutex<Thread>,
+}
+
+#[derive(Debug)]
+enum Thread {
+    NotStarted,
+    Runs {
+        lines: SyncSender<Vec<u8>>,
+        /// Hung up by the thread when it has written everything.
+        end: Receiver<()>,
+    },
+    Ended,
+}
+
+impl Writer {
+    /// Lines that may wait; further ones are dropped rather than waited for.
+    const MAX_WAITING: usize = 1024;
+
+    /// A writer of `log`. Starts nothing and touches nothing before the first call.
+    pub const fn new(log: AccessLog) -> Self {
+        Self { log, thread: Mutex::new(Thread::NotStarted) }
+    }
+
+    /// Ends it: waits until what was recorded is written, at most `limit`.
+    pub fn close(&self, limit: Duration) {
+        let thread = std::mem::replace(
+            &mut *self.thread.lock().unwrap_or_else(PoisonError::into_inner),
+            Thread::Ended,
+        );
+        if let Thread::Runs { lines, end } = thread {
+            drop(lines);
+            if end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                tracing::warn!("the last lines of the access log could not be written in time");
+            }
+        }
+    }
+
+    fn start(log: AccessLog) -> Thread {
+        let (lines, waiting) = sync_channel(Self::MAX_WAITING);
+        let (hung_up, end) = sync_channel(0);
+        let run = move || {
+            write(&log, &waiting);
+            drop(hung_up);
+        };
+        match std::thread::Builder::new().name("access-log".to_owned()).stack_size(128 << 10).spawn(run) {
+            Ok(_) => Thread::Runs { lines, end },
+            Err(error) => {
+                tracing::warn!(%error, "no thread for the access log");
+                Thread::Ended
+            }
+        }
+    }
+}
+
+impl AccessSink for Writer {
+    fn record(&self, access: Access) {
+        let line = Entry::of(access, Timestamp::now()).to_line();
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*thread, Thread::NotStarted) {
+            *thread = Self::start(self.log.clone());
+        }
+        if let Thread::Runs { lines, .. } = &*thread
+            && let Err(TrySendError::Full(_)) = lines.try_send(line)
+        {
+            tracing::warn!("a line of the access log was dropped: the disk is too slow");
+        }
+    }
+}
+
+fn write(log: &AccessLog, waiting: &Receiver<Vec<u8>>) {
+    let mut has_failed = false;
+    while let Ok(mut batch) = waiting.recv() {
+        while batch.len() < 64 << 10
+            && let Ok(next) = waiting.try_recv()
+        {
+            batch.extend_from_slice(&next);
+        }
+        if !log.is_on() {
+            continue;
+        }
+        if let Err(error) = log.append(&batch)
+            && !std::mem::replace(&mut has_failed, true)
+        {
+            tracing::warn!(%error, "the access log cannot be written");
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
+mod tests {
+    use super::*;
+    use crate::mcp::access::Caller;
+
+    fn access(tool: &str) -> Access {
+        Access {
+            caller: Some(Caller { name: "Host\u{1b}[31m".to_owned(), version: "1".repeat(300) }),
+            tool: tool.to_owned(),
+            grants: vec![("https://a.example".to_owned(), Some("g1".to_owned()))],
+            streams: vec!["mail\u{202e}\n".to_owned(), "x".repeat(1000)],
+            rows: 2,
+            bytes: 300,
+            outcome: "ok".to_owned(),
+            took: Duration::from_millis(12),
+        }
+    }
+
+    fn log() -> (tempfile::TempDir, AccessLog) {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("cache");
+        PrivateDir::create(&dir).unwrap();
+        (root, AccessLog::new(&dir))
+    }
+
+    fn record(log: &AccessLog, count: usize) {
+        let writer = Writer::new(log.clone());
+        (0..count).for_each(|n| writer.record(access(&format!("tool{n}"))));
+        writer.close(Duration::from_secs(10));
+    }
+
+    #[test]
+    fn what_is_recorded_is_read_back_escaped_and_bounded() {
+        let (_root, log) = log();
+        assert_eq!(log.entries(None).unwrap(), Entries::default());
+        let start = Timestamp::now();
+        record(&log, 3);
+        let found = log.entries(None).unwrap();
+        assert_eq!((found.entries.len(), found.damaged), (3, 0));
+        let first = &found.entries[0];
+        assert_eq!((first.tool.as_str(), first.rows, first.bytes, first.ms), ("tool0", 2, 300, 12));
+        let host = first.host.as_ref().unwrap();
+        assert_eq!((host.name.as_str(), host.version.len()), ("Host\\u{1b}[31m", 50));
+        assert_eq!((first.streams[0].as_str(), first.streams[1].len()), ("mail\\u{202e}\\n", 100));
+        assert_eq!(log.entries(Some(start)).unwrap().entries.len(), 3);
+        assert!(log.entries(Some(Timestamp::now() + Duration::from_mins(1))).unwrap().entries.is_empty());
+        let raw = std::fs::read_to_string(log.path()).unwrap();
+        assert!(raw.lines().count() == 3 && !raw.contains(['\u{1b}', '\u{202e}']));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn it_is_private_and_follows_no_link() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let (root, log) = log();
+        record(&log, 1);
+        let mode = std::fs::metadata(log.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        std::fs::remove_file(log.path()).unwrap();
+        let elsewhere = root.path().join("elsewhere");
+        std::fs::write(&elsewhere, "precious").unwrap();
+        symlink(&elsewhere, log.path()).unwrap();
+        record(&log, 1);
+        assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "precious");
+        assert_eq!(log.entries(None).unwrap_err().code(), "access_log_failed");
+    }
+
+    #[test]
+    fn it_is_two_files_of_bounded_size() {
+        let (_root, mut log) = log();
+        log.max_bytes = 4000;
+        (0..20).for_each(|_| record(&log, 3));
+        let size = |name: &str| std::fs::metadata(log.dir.join(name)).map_or(0, |found| found.len());
+        let (newer, older) = (size("access.jsonl"), size("access.1.jsonl"));
+        assert!(newer < 4000 && (4000..6000).contains(&older), "{newer} {older}");
+        assert_eq!(log.entries(None).unwrap().damaged, 0);
+        assert!(std::fs::read_dir(&log.dir).unwrap().count() <= 3);
+    }
+
+    #[test]
+    fn many_writers_lose_and_mix_nothing() {
+        let (_root, log) = log();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| record(&log, 100));
+            }
+        });
+        let found = log.entries(None).unwrap();
+        assert_eq!((found.entries.len(), found.damaged), (800, 0));
+    }
+
+    #[test]
+    fn the_switch_counts_at_once_and_stays() {
+        let (_root, log) = log();
+        assert!(log.is_on());
+        let writer = Writer::new(log.clone());
+        log.turn(false).unwrap();
+        writer.record(access("unseen"));
+        writer.close(Duration::from_secs(10));
+        assert!(!AccessLog::new(&log.dir).is_on());
+        assert_eq!(log.entries(None).unwrap().entries, []);
+        log.turn(true).unwrap();
+        log.turn(true).unwrap();
+        record(&log, 1);
+        assert_eq!(log.entries(None).unwrap().entries.len(), 1);
+    }
+
+    #[test]
+    fn a_damaged_line_costs_only_itself() {
+        let (_root, log) = log();
+        record(&log, 1);
+        PrivateDir::open(&log.dir).unwrap().append("access.jsonl", b"{\"time\":\"20\n\xff\n").unwrap();
+        record(&log, 1);
+        let found = log.entries(None).unwrap();
+        assert_eq!((found.entries.len(), found.damaged), (2, 2));
+    }
+
+    #[test]
+    fn a_cache_that_is_gone_is_not_made_again_and_fails_nothing() {
+        let (root, log) = log();
+        std::fs::remove_dir_all(&log.dir).unwrap();
+        record(&log, 1);
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+        log.turn(true).unwrap();
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,442 @@
+//! Bearers, renewed before they end: lock, reread, refresh, persist, publish.
+//!
+//! A refresh token is good for one time. So one process at a time renews a credential, under a lock of its
+//! own; it reads the index again first, for another may have renewed it; it writes down that it has begun
+//! before it sends, and the new token before it uses it. What was begun and not finished is known to be
+//! lost: the token is not sent a second time, which would revoke its whole family.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+
+use super::credential::{Credential, Renewal, RenewalOver, Secrets, TokenKind};
+use super::secret::AccessToken;
+use super::store::StoreKind;
+use super::{Cache, new_credential_id, unwritable};
+use crate::error::{Error, Kind, Result};
+use crate::fs::{DirLock, PrivateDir};
+use crate::provider::approve::refresh::{RefreshError, RefreshRequest, refresh, token_endpoint};
+use crate::provider::approve::token::TokenResponse;
+use crate::provider::discovery::http_hint;
+use crate::provider::http::Limits;
+
+/// Bounds of one exchange with a token endpoint, and of discovering it again.
+pub const LIMITS: Limits =
+    Limits { connect: Duration::from_secs(4), total: Duration::from_secs(10), body: 256 << 10 };
+
+/// Longest wait for another process that renews the same credential: as long as its own bounds add up to.
+const MOST_WAIT: Duration = Duration::from_secs(35);
+
+/// How often the lock is tried: files' locks cannot be waited for with a bound.
+const TRY_AGAIN: Duration = Duration::from_millis(10);
+
+impl Cache {
+    /// The bearer of `credential`'s grant as it is now: whatever another process stored for the grant since
+    /// `credential` was read, and a new one if it is about to end. Ask late, for each call and not at start:
+    /// a keyring may be slow, a refresh goes over the network. Dropping the future loses nothing: a refresh
+    /// that has begun goes on.
+    ///
+    /// # Errors
+    /// - `disconnected`, `secret_missing`, `secret_damaged`, `grant_expired` (78): connect again.
+    /// - `refresh_lost`, `refresh_refused`, `token_response_invalid`: the refresh token is of no use any
+    ///   more; connect again.
+    /// - `refresh_failed`, `refresh_busy`, and those of the network: try again later.
+    /// - `keyring_absent`, `keyring_locked`, `keyring_silent`, `secret_store_failed`, and those of the index.
+    pub async fn bearer(&self, credential: &Credential) -> Result<AccessToken> {
+        self.usable(credential, None).await
+    }
+
+    /// A bearer of `credential`'s grant in the place of `dead`, of which the resource server says that it is
+    /// no (longer a) token: the one that another process has stored since, or a new one, where one can be
+    /// had. For one try: if that one is refused too, the grant is gone.
+    ///
+    /// # Errors
+    /// As [`Cache::bearer`]; `token_dead` if no other token can be had.
+    pub async fn bearer_instead_of(
+        &self,
+        credential: &Credential,
+        dead: &AccessToken,
+    ) -> Result<AccessToken> {
+        self.usable(credential, Some(dead)).await
+    }
+
+    async fn usable(&self, credential: &Credential, dead: Option<&AccessToken>) -> Result<AccessToken> {
+        let (current, secrets) = self.read_current(credential).await?;
+        let now = Timestamp::now();
+        let is_dead = dead.is_some_and(|dead| dead.expose_bearer() == secrets.access_token.expose_bearer());
+        if !is_dead && !(current.refreshable && current.is_due(now)) {
+            return Ok(secrets.access_token);
+        }
+        let is_good = !is_dead && current.token_expires_at.is_none_or(|end| end > now);
+        match self.refusal(&current, now) {
+            None => {}
+            Some(_) if is_good => return Ok(secrets.access_token),
+            Some(refusal) => return Err(refusal),
+        }
+        // Of its own, so that a caller who gives up cannot lose the token that is on its way.
+        let (cache, known) = (self.clone(), secrets.access_token.clone());
+        let renewed = tokio::spawn(async move { cache.renew(&current, &known).await });
+        match renewed.await {
+            Ok(Ok(token)) => Ok(token),
+            Ok(Err(error)) if is_good => {
+                tracing::warn!(code = error.code(), "a token could not be renewed before its end");
+                Ok(secrets.access_token)
+            }
+            Ok(Err(error)) => Err(error),
+            Err(error) => Err(Error::failed("refresh_failed", "The refresh was aborted").because(error)),
+        }
+    }
+
+    /// Why no new token can be had for `current`, known without asking anybody.
+    fn refusal(&self, current: &Credential, now: Timestamp) -> Option<Error> {
+        let provider = &current.provider;
+        let error = |code, message: String| {
+            Some(Error::new(Kind::NotConnected, code, message).hint(format!("pdpp connect {provider}")))
+        };
+        if let Some(end) = current.grant_expires_at.filter(|end| *end <= now) {
+            return error("grant_expired", format!("The grant for {provider} ended {end}"));
+        }
+        match current.renewal.over {
+            Some(RenewalOver::Lost) => error(
+                "refresh_lost",
+                format!(
+                    "The answer to an earlier refresh for {provider} was lost, and with it the next token"
+                ),
+            ),
+            Some(RenewalOver::Refused) => {
+                error("refresh_refused", format!("{provider} gives no more tokens for this grant"))
+            }
+            None if !current.refreshable => {
+                error("token_dead", format!("{provider} no longer accepts this token, and gives no new one"))
+            }
+            None => None,
+        }
+    }
+
+    /// The credential of the same grant as the index names it now, and its secrets.
+    async fn read_current(&self, credential: &Credential) -> Result<(Credential, Secrets)> {
+        // Between index and secret another process may put a new credential in the old one's place.
+        for _ in 0..3 {
+            let Some(current) = self.current(credential)? else {
+                return Err(Error::new(
+                    Kind::NotConnected,
+                    "disconnected",
+                    format!("The grant for {} is no longer on this machine", credential.provider),
+                )
+                .hint(format!("pdpp connect {}", credential.provider)));
+            };
+            if let Some(secrets) = self.read_secrets_aside(&current).await? {
+                return Ok((current, secrets));
+            }
+            if self.current(credential)?.is_some_and(|now| now.id == current.id) {
+                break;
+            }
+        }
+        Err(Error::new(
+            Kind::NotConnected,
+            "secret_missing",
+            format!("The token for {} is no longer on this machine", credential.provider),
+        )
+        .hint(format!("pdpp connect {}", credential.provider)))
+    }
+
+    /// As `read_secrets`; a keyring is waited for without holding up anything else.
+    async fn read_secrets_aside(&self, credential: &Credential) -> Result<Option<Secrets>> {
+        match credential.store {
+            StoreKind::File => self.read_secrets(credential),
+            StoreKind::Keyring => {
+                let (cache, credential) = (self.clone(), credential.clone());
+                aside(move || cache.read_secrets(&credential)).await?
+            }
+        }
+    }
+
+    /// Gets the next token, unless another process has: `known` is what this one saw.
+    async fn renew(&self, credential: &Credential, known: &AccessToken) -> Result<AccessToken> {
+        let _lock = self.renewal_lock(credential).await?;
+        let (current, secrets) = self.read_current(credential).await?;
+        let now = Timestamp::now();
+        let is_new = secrets.access_token.expose_bearer() != known.expose_bearer();
+        if is_new && !(current.refreshable && current.is_due(now)) {
+            return Ok(secrets.access_token);
+        }
+        if let Some(refusal) = self.refusal(&current, now) {
+            return Err(refusal);
+        }
+        let refresh_token = secrets.refresh_token.clone().ok_or_else(|| token_gone(&current))?;
+        // Whoever began holds no lock any more: it died, or could not store what it got.
+        if current.renewal.begun.is_some() {
+            self.note(&current, |renewal| {
+                renewal.begun = None;
+                renewal.over = Some(RenewalOver::Lost);
+            })?;
+            return Err(lost(&current, None));
+        }
+        let endpoint = self.endpoint_of(&current).await?;
+        self.begin(&current, &secrets, now).await?;
+        let answer = self.ask(&current, endpoint, &refresh_token).await;
+        let (cache, current) = (self.clone(), current.clone());
+        aside(move || cache.finish(&current, answer, refresh_token)).await?
+    }
+
+    async fn endpoint_of(&self, current: &Credential) -> Result<url::Url> {
+        let known = current.renewal.token_endpoint.as_deref();
+        token_endpoint(&self.http, &current.provider, &current.issuer, known)
+            .await
+            .map_err(|error| {
+                Error::new(
+                    Kind::Unavailable,
+                    error.code(),
+                    format!("The token for {} could not be renewed", current.provider),
+                )
+                .because(error)
+                .hint(format!("Try again later; if it stays so: pdpp connect {}", current.provider))
+            })?
+            .ok_or_else(|| {
+                Error::new(
+                    Kind::Refused,
+                    "issuer_changed",
+                    format!(
+                        "{} no longer names the authorization server that gave this token a place to renew it",
+                        current.provider
+                    ),
+                )
+                .hint(format!("pdpp connect {}", current.provider))
+            })
+    }
+
+    /// Writes down that the refresh token is about to be sent, after the store has shown that it takes
+    /// another secret: a token that could not be kept is better not asked for.
+    async fn begin(&self, current: &Credential, secrets: &Secrets, now: Timestamp) -> Result<()> {
+        let (cache, current, secrets) = (self.clone(), current.clone(), secrets.clone());
+        aside(move || {
+            let trial = Credential { id: new_credential_id()?, ..current.clone() };
+            cache.replace(trial, &secrets, |_, _| None::<()>)?;
+            cache.note(&current, |renewal| renewal.begun = Some(now))
+        })
+        .await?
+    }
+
+    async fn ask(
+        &self,
+        current: &Credential,
+        token_endpoint: url::Url,
+        refresh_token: &SecretString,
+    ) -> Result<TokenResponse, RefreshError> {
+        let request = RefreshRequest {
+            token_endpoint,
+            client_id: current.client_id.as_deref(),
+            resource: current.renewal.resource.as_deref().unwrap_or(current.provider.as_str()),
+            refresh_token,
+        };
+        let response = refresh(&self.http, &request).await?;
+        let is_other = response.grant_id.as_ref().is_some_and(|id| *id != current.grant_id)
+            && current.token_kind != TokenKind::McpPackage;
+        if is_other || response.kind.is_some_and(|kind| kind != current.token_kind) {
+            return Err(RefreshError::Lost("it was a token of another grant or kind".to_owned()));
+        }
+        Ok(response)
+    }
+
+    /// Stores what came of it; only then is the new token given out.
+    fn finish(
+        &self,
+        current: &Credential,
+        answer: Result<TokenResponse, RefreshError>,
+        refresh_token: SecretString,
+    ) -> Result<AccessToken> {
+        let response = match answer {
+            Ok(response) => response,
+            Err(error) => return Err(self.give_up(current, error)?),
+        };
+        let now = Timestamp::now();
+        let mut next = Credential { id: new_credential_id()?, ..current.clone() };
+        next.renewal.family = Some(current.family().clone());
+        next.renewal.begun = None;
+        next.renewal.due = Renewal::due(now, response.token_expires_at);
+        next.token_expires_at = response.token_expires_at;
+        next.grant_expires_at = response.grant_expires_at.or(current.grant_expires_at);
+        // An authorization server that gives no new refresh token means the old one to go on (RFC 6749 §6).
+        let secrets =
+            Secrets::new(response.access_token, Some(response.refresh_token.unwrap_or(refresh_token)));
+        let mut tries = 0;
+        loop {
+            let published = self.replace(next.clone(), &secrets, |index, next| {
+                let found = index.credentials.iter_mut().find(|one| one.is_same_grant(&next))?;
+                // Connected again meanwhile: that one is the newer, and of another family.
+                if found.family() != next.family() {
+                    return None;
+                }
+                let old = std::mem::replace(found, next);
+                index.discard(&old.place());
+                Some(())
+            });
+            match published {
+                Ok(Some(())) => return Ok(secrets.access_token),
+                Ok(None) => {
+                    return Err(Error::new(
+                        Kind::NotConnected,
+                        "disconnected",
+                        format!(
+                            "The grant for {} was removed or connected again meanwhile",
+                            current.provider
+                        ),
+                    )
+                    .hint("Try again"));
+                }
+                Err(error) if tries == 3 => return Err(lost(current, Some(error))),
+                Err(_) => {
+                    tries += 1;
+                    next.id = new_credential_id()?;
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            }
+        }
+    }
+
+    /// What an exchange without a new token leaves behind.
+    fn give_up(&self, current: &Credential, error: RefreshError) -> Result<Error> {
+        let provider = &current.provider;
+        let connect = || format!("pdpp connect {provider}");
+        let over = match &error {
+            RefreshError::NotSent(_) | RefreshError::Busy(_) | RefreshError::BadRequest(_) => None,
+            RefreshError::Lost(_) | RefreshError::Token(_) => Some(RenewalOver::Lost),
+            RefreshError::Refused(_) => Some(RenewalOver::Refused),
+        };
+        self.note(current, |renewal| {
+            renewal.begun = None;
+            renewal.over = over;
+        })?;
+        Ok(match error {
+            RefreshError::NotSent(error) => Error::new(
+                Kind::Unavailable,
+                error.code(),
+                format!("The token for {provider} could not be renewed"),
+            )
+            .hint(http_hint(&error))
+            .because(error),
+            RefreshError::Busy(_) => Error::new(
+                Kind::Unavailable,
+                "refresh_busy",
+                format!("{provider} has no time for a refresh now"),
+            )
+            .because(error)
+            .hint("Try again in a minute"),
+            RefreshError::BadRequest(_) => Error::new(
+                Kind::Unavailable,
+                "refresh_failed",
+                format!("{provider} did not take the request for a new token"),
+            )
+            .because(error)
+            .hint(format!("Try again later; if it stays so: {}", connect())),
+            RefreshError::Lost(_) => lost(current, None).because(error),
+            RefreshError::Refused(_) => Error::new(
+                Kind::NotConnected,
+                "refresh_refused",
+                format!("{provider} gives no more tokens for this grant"),
+            )
+            .because(error)
+            .hint(connect()),
+            RefreshError::Token(error) => {
+                Error::new(error.kind(), error.code(), format!("{provider} gave a token that cannot be used"))
+                    .because(error)
+                    .hint(connect())
+            }
+        })
+    }
+
+    /// Writes into `current`'s renewal, if it is still the grant's credential.
+    fn note(&self, current: &Credential, change: impl FnOnce(&mut Renewal)) -> Result<()> {
+        let writer = self.writer()?;
+        let mut index = self.read_index()?;
+        if let Some(found) = index.credentials.iter_mut().find(|one| one.id == current.id) {
+            change(&mut found.renewal);
+            writer.write(&index)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn locks(&self) -> Result<PrivateDir> {
+        PrivateDir::create(&self.dir.join(Self::LOCKS)).map_err(|error| unwritable(&self.dir, error))
+    }
+
+    fn try_renewal_lock(&self, credential: &Credential) -> Result<Option<DirLock>> {
+        let family = credential.family().as_str();
+        self.locks()?.try_lock(family).map_err(|error| unwritable(&self.dir, error))
+    }
+
+    async fn renewal_lock(&self, credential: &Credential) -> Result<DirLock> {
+        let end = Instant::now() + MOST_WAIT;
+        loop {
+            if let Some(lock) = self.try_renewal_lock(credential)? {
+                return Ok(lock);
+            }
+            if Instant::now() > end {
+                return Err(stuck(credential));
+            }
+            tokio::time::sleep(TRY_AGAIN).await;
+        }
+    }
+
+    /// The lock that renewals take, for whoever changes the credential otherwise. Blocks.
+    pub(super) fn wait_for_renewal(&self, credential: &Credential) -> Result<DirLock> {
+        let end = Instant::now() + MOST_WAIT;
+        loop {
+            if let Some(lock) = self.try_renewal_lock(credential)? {
+                return Ok(lock);
+            }
+            if Instant::now() > end {
+                return Err(stuck(credential));
+            }
+            std::thread::sleep(TRY_AGAIN);
+        }
+    }
+}
+
+/// Runs `work`, which blocks, on a thread of its own. Not on the runtime's: it would wait for it at its end.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let (done, waiting) = tokio::sync::oneshot::channel();
+    let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
+        Error::failed("no_thread", "Could not use the credential cache").because(error)
+    };
+    std::thread::Builder::new()
+        .name("cache".to_owned())
+        .spawn(move || {
+            let _ = done.send(work());
+        })
+        .map_err(|error| failed(error.into()))?;
+    waiting.await.map_err(|error| failed(error.into()))
+}
+
+fn lost(current: &Credential, cause: Option<Error>) -> Error {
+    let provider = &current.provider;
+    let error = Error::new(
+        Kind::NotConnected,
+        "refresh_lost",
+        format!("The answer to a refresh for {provider} was lost, and with it the next token"),
+    )
+    .hint(format!("pdpp connect {provider}"));
+    match cause {
+        Some(cause) => error.because(cause),
+        None => error,
+    }
+}
+
+fn token_gone(current: &Credential) -> Error {
+    Error::new(
+        Kind::NotConnected,
+        "secret_missing",
+        format!("The refresh token for {} is no longer on this machine", current.provider),
+    )
+    .hint(format!("pdpp connect {}", current.provider))
+}
+
+fn stuck(credential: &Credential) -> Error {
+    Error::new(
+        Kind::Unavailable,
+        "refresh_busy",
+        format!("Another pdpp has been renewing the token for {} for too long", credential.provider),
+    )
+    .hint("Try again; if it stays so, end the other pdpp processes")
+}

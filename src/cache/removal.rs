@@ -1,0 +1,77 @@
+//! Taking a credential off this machine.
+
+use secrecy::SecretString;
+
+use super::credential::Credential;
+use super::index::Index;
+use super::store::StoreError;
+use super::store::file::FileStore;
+use super::{Cache, unwritable};
+use crate::error::Result;
+
+/// What [`Cache::remove`] and [`Cache::remove_all`] did.
+#[derive(Debug)]
+pub struct Removed {
+    /// The credentials that were there and are not any more, as the index had them.
+    pub credentials: Vec<Credential>,
+    /// Why secrets of theirs are still in a store (a locked keyring), which no credential names any more.
+    /// The next change of the cache tries again.
+    pub left: Option<StoreError>,
+}
+
+impl Cache {
+    /// Takes `credential`'s grant and its secret off this machine. Needs neither the provider nor, for a
+    /// secret in a file, a keyring. Blocks.
+    ///
+    /// # Errors
+    /// If the index cannot be written; the credential is then still there.
+    pub fn remove(&self, credential: &Credential) -> Result<Removed> {
+        self.take_out(|index| index.remove(credential).into_iter().collect())
+    }
+
+    /// Takes everything off this machine: also from a damaged index, and also files with secrets that no
+    /// index names. The remembered store and client ids stay, unless the index was damaged. Blocks.
+    ///
+    /// # Errors
+    /// If a file cannot be deleted; what could be is gone all the same.
+    pub fn remove_all(&self) -> Result<Removed> {
+        let removed = match self.take_out(Index::remove_all) {
+            Err(error) if error.code() == "cache_damaged" => {
+                let writer = self.writer()?;
+                writer.dir.remove(Self::INDEX).map_err(|error| unwritable(&self.dir, error))?;
+                Ok(Removed { credentials: Vec::new(), left: None })
+            }
+            removed => removed,
+        }?;
+        FileStore::new(&self.dir).delete_all().map_err(|error| self.store_failed(error, None))?;
+        Ok(removed)
+    }
+
+    /// The refresh token of `credential` as it is now, to have it revoked. Blocks.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn refresh_token(&self, credential: &Credential) -> Result<Option<SecretString>> {
+        let Some(current) = self.current(credential)? else { return Ok(None) };
+        Ok(self.read_secrets(&current)?.and_then(|secrets| secrets.refresh_token))
+    }
+
+    fn take_out(&self, take: impl FnOnce(&mut Index) -> Vec<Credential>) -> Result<Removed> {
+        if !self.dir.exists() {
+            return Ok(Removed { credentials: Vec::new(), left: None });
+        }
+        let writer = self.writer()?;
+        let mut index = self.read_index()?;
+        let credentials = take(&mut index);
+        // The index first: a process that dies now has removed the credential, and the next deletes the rest.
+        writer.write(&index)?;
+        let left = self.delete_discarded(&writer, &mut index);
+        if let Ok(locks) = self.locks() {
+            for one in &credentials {
+                // Whoever waits for it reads the index next, and finds the credential gone.
+                let _ = locks.remove(one.family().as_str());
+            }
+        }
+        Ok(Removed { credentials, left })
+    }
+}

@@ -1,0 +1,81 @@
+//! Which store new secrets go to: what was asked for, else what was asked for before, else the keyring
+//! where there is one.
+
+use serde::{Deserialize, Serialize};
+
+use super::{StoreError, StoreKind};
+
+/// Where to keep secrets, as a person chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum StoreChoice {
+    /// The keyring; where there is none, a file, and it says so
+    #[default]
+    Auto,
+    /// The keyring and nothing else
+    Keyring,
+    /// A file that only you can read
+    File,
+}
+
+/// A store that was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// Which.
+    pub kind: StoreKind,
+    /// One line for stderr, where it is not the one that `auto` prefers.
+    pub note: Option<String>,
+}
+
+impl StoreChoice {
+    /// Decides, with `probe` to find out whether the keyring works. `Auto` falls back only where there is
+    /// no keyring: one that is locked or silent is still the one that the person has.
+    ///
+    /// # Errors
+    /// Why the keyring, which it would have been, does not do.
+    pub fn decide(self, probe: impl FnOnce() -> Result<(), StoreError>) -> Result<Chosen, StoreError> {
+        let chosen = |kind, note| Ok(Chosen { kind, note });
+        match self {
+            Self::File => chosen(StoreKind::File, None),
+            Self::Keyring => probe().and_then(|()| chosen(StoreKind::Keyring, None)),
+            Self::Auto => match probe() {
+                Ok(()) => chosen(StoreKind::Keyring, None),
+                Err(StoreError::KeyringAbsent(why)) => chosen(
+                    StoreKind::File,
+                    Some(format!(
+                        "No keyring works here ({why}), so the token goes into a file that only you can read."
+                    )),
+                ),
+                Err(error) => Err(error),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn absent() -> Result<(), StoreError> {
+        Err(StoreError::KeyringAbsent("no bus".to_owned()))
+    }
+
+    #[test]
+    fn r8_4_the_fallback_is_visible_and_only_for_an_absent_keyring() {
+        let chosen = StoreChoice::Auto.decide(absent).unwrap();
+        assert_eq!(chosen.kind, StoreKind::File);
+        assert!(chosen.note.unwrap().contains("no bus"));
+        for error in [StoreError::KeyringSilent, StoreError::KeyringLocked("x".to_owned())] {
+            let code = error.code();
+            assert_eq!(StoreChoice::Auto.decide(|| Err(error)).unwrap_err().code(), code);
+        }
+        assert_eq!(StoreChoice::Auto.decide(|| Ok(())).unwrap().kind, StoreKind::Keyring);
+    }
+
+    #[test]
+    fn keyring_never_falls_back_and_file_never_asks() {
+        assert_eq!(StoreChoice::Keyring.decide(absent).unwrap_err().code(), "keyring_absent");
+        let file = StoreChoice::File.decide(|| panic!("asked")).unwrap();
+        assert_eq!(file, Chosen { kind: StoreKind::File, note: None });
+    }
+}

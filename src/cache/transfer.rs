@@ -1,0 +1,61 @@
+//! Moving secrets from one store to the other.
+
+use super::credential::Credential;
+use super::store::StoreKind;
+use super::store::choice::StoreChoice;
+use super::{Cache, new_credential_id};
+use crate::error::Result;
+
+/// What [`Cache::move_to`] did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Where every secret is now, and new ones go.
+    pub to: StoreKind,
+    /// The credentials whose secret was moved.
+    pub moved: Vec<Credential>,
+    /// How many were there already.
+    pub already: usize,
+    /// The credentials whose secret was in no store: they have to be connected again.
+    pub missing: Vec<Credential>,
+}
+
+impl Cache {
+    /// Moves every secret to `to`, and remembers it for new ones. One after the other, each whole: a
+    /// process that dies in between leaves each credential with its secret in the old store or the new
+    /// one, and a second call goes on. Blocks, also for refreshes that are on their way.
+    ///
+    /// # Errors
+    /// What the stores say; what was moved before stays moved.
+    pub fn move_to(&self, to: StoreKind) -> Result<Moved> {
+        let mut done = Moved { to, moved: Vec::new(), already: 0, missing: Vec::new() };
+        for credential in self.credentials()? {
+            let _renewal = self.wait_for_renewal(&credential)?;
+            // Read again: it may have been renewed, replaced or removed meanwhile.
+            let Some(current) = self.current(&credential)? else { continue };
+            if current.store == to {
+                done.already += 1;
+                continue;
+            }
+            let Some(secrets) = self.read_secrets(&current)? else {
+                done.missing.push(current);
+                continue;
+            };
+            let mut moved = Credential { id: new_credential_id()?, store: to, ..current.clone() };
+            moved.renewal.family = Some(current.family().clone());
+            let moved = self.replace(moved, &secrets, |index, moved| {
+                let found = index.credentials.iter_mut().find(|one| one.id == current.id)?;
+                *found = moved.clone();
+                index.discard(&current.place());
+                Some(moved)
+            })?;
+            if let Some(moved) = moved {
+                done.moved.push(moved);
+            }
+        }
+        self.remember_store(match to {
+            StoreKind::Keyring => StoreChoice::Keyring,
+            StoreKind::File => StoreChoice::File,
+        })?;
+        Ok(done)
+    }
+}

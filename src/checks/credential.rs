@@ -1,0 +1,250 @@
+//! Whether a credential works: one bounded read of the schema.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::cache::Cache;
+use crate::cache::credential::{Credential, TokenKind};
+use crate::error::Error;
+use crate::provider::http::{Http, HttpError, Limits};
+use crate::provider::rs::{Read, Refusal, RsError};
+use crate::text::shell_word;
+use crate::until::day_and_time;
+
+/// Bounds of one check's requests; a check makes at most two.
+pub const LIMITS: Limits =
+    Limits { connect: Duration::from_secs(5), total: Duration::from_secs(8), body: 4 << 20 };
+/// Longest time for one check, a keyring's answer included.
+const WITHIN: Duration = Duration::from_secs(15);
+/// Checks that run at once.
+const AT_ONCE: usize = 8;
+
+/// What is known of a credential's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Nothing speaks against it; it was not tried.
+    NotChecked,
+    /// It was tried and works.
+    Works,
+    /// Its end has come.
+    Expired,
+    /// The owner or the provider has ended it.
+    Revoked,
+    /// The provider no longer takes the token.
+    Rejected,
+    /// The provider could not be asked.
+    Unreachable,
+    /// The provider answered, with something else.
+    ProviderFailing,
+    /// Its secret cannot be had here.
+    NoSecret,
+    /// A rule of this program's forbids its use.
+    Refused,
+}
+
+impl State {
+    /// In a table.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::NotChecked => "not checked",
+            Self::Works => "works",
+            Self::Expired => "expired",
+            Self::Revoked => "revoked",
+            Self::Rejected => "rejected",
+            Self::Unreachable => "unreachable",
+            Self::ProviderFailing => "provider fails",
+            Self::NoSecret => "no token",
+            Self::Refused => "refused",
+        }
+    }
+
+    /// Whether an agent could read with it, as far as is known.
+    pub const fn is_usable(self) -> bool {
+        matches!(self, Self::NotChecked | Self::Works)
+    }
+}
+
+/// A credential's state, why, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// The state.
+    pub state: State,
+    /// Why it is not fine, in one sentence.
+    pub why: Option<String>,
+    /// The stable code of that.
+    pub code: Option<String>,
+    /// What to type.
+    pub next: Option<String>,
+}
+
+impl Verdict {
+    const fn plain(state: State) -> Self {
+        Self { state, why: None, code: None, next: None }
+    }
+
+    fn new(state: State, code: &str, why: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { state, why: Some(why.into()), code: Some(code.to_owned()), next: Some(next.into()) }
+    }
+}
+
+/// The command that asks for the same grant again.
+pub fn renew(credential: &Credential) -> String {
+    format!("pdpp connect {} --renew", shell_word(credential.provider.as_str()))
+}
+
+/// What the index alone says of `credential` at `now`.
+pub fn from_index(credential: &Credential, now: Timestamp) -> Verdict {
+    match credential.token_kind {
+        TokenKind::Owner => Verdict::new(
+            State::Refused,
+            "owner_credential_in_cache",
+            "it is an owner's, which an agent must never have",
+            format!("pdpp disconnect {}", shell_word(credential.grant_id.as_str())),
+        ),
+        _ if credential.is_expired(now) => {
+            let end = credential.expires_at().map(day_and_time).unwrap_or_default();
+            Verdict::new(State::Expired, "grant_expired", format!("it ended {end}"), renew(credential))
+        }
+        _ => Verdict::plain(State::NotChecked),
+    }
+}
+
+/// Tries every credential, some at once. In their order.
+pub async fn check_all(cache: &Cache, http: &Http, credentials: &[Credential]) -> Vec<Verdict> {
+    futures_util::stream::iter(credentials)
+        .map(|credential| async move {
+            match tokio::time::timeout(WITHIN, check(cache, http, credential)).await {
+                Ok(verdict) => verdict,
+                Err(_) => Verdict::new(
+                    State::Unreachable,
+                    "provider_timeout",
+                    format!("no answer within {} s", WITHIN.as_secs()),
+                    "pdpp doctor",
+                ),
+            }
+        })
+        .buffered(AT_ONCE)
+        .collect()
+        .await
+}
+
+async fn check(cache: &Cache, http: &Http, credential: &Credential) -> Verdict {
+    let known = from_index(credential, Timestamp::now());
+    // A package's token is good for the provider's own `/mcp` only.
+    if known.state != State::NotChecked || credential.token_kind == TokenKind::McpPackage {
+        return known;
+    }
+    let rs = match credential.resource_server(http.clone()) {
+        Ok(rs) => rs,
+        Err(error) => {
+            return Verdict::new(State::Refused, "query_base_foreign", error.to_string(), renew(credential));
+        }
+    };
+    let bearer = match cache.bearer(credential).await {
+        Ok(bearer) => bearer,
+        Err(error) => return of_secret(&error, credential),
+    };
+    let compact = Read::of(["schema"]).with("view", "compact");
+    let read = match rs.get(&bearer, &compact).await {
+        // A provider with the core of PDPP only.
+        Err(RsError::Refused(refusal)) if refusal.status == 404 => {
+            rs.get(&bearer, &Read::of(["streams"])).await
+        }
+        read => read,
+    };
+    match read {
+        Ok(_) => Verdict::plain(State::Works),
+        // It knows the token and not the view.
+        Err(RsError::Refused(refusal)) if refusal.status == 400 => Verdict::plain(State::Works),
+        Err(error) => of_read(&error, credential),
+    }
+}
+
+fn of_secret(error: &Error, credential: &Credential) -> Verdict {
+    let next = error.next_step().map_or_else(|| renew(credential), str::to_owned);
+    Verdict::new(State::NoSecret, error.code(), error.in_full(), next)
+}
+
+fn of_read(error: &RsError, credential: &Credential) -> Verdict {
+    match error {
+        RsError::Refused(refusal) => of_refusal(refusal, credential),
+        RsError::Http(error @ (HttpError::Broken { .. } | HttpError::TooLarge { .. })) => {
+            Verdict::new(State::ProviderFailing, error.code(), error.to_string(), error.next_step())
+        }
+        RsError::Http(error) => {
+            Verdict::new(State::Unreachable, error.code(), error.to_string(), error.next_step())
+        }
+        RsError::NotJson { .. } => Verdict::new(
+            State::ProviderFailing,
+            "provider_answer_broken",
+            error.to_string(),
+            "Try again later; if it stays so, tell the provider",
+        ),
+    }
+}
+
+fn of_refusal(refusal: &Refusal, credential: &Credential) -> Verdict {
+    let why = format!("the provider says: {}", crate::text::prefix(&refusal.message, 300));
+    let (state, code) = match (refusal.status, refusal.code.as_str()) {
+        (_, "grant_revoked") => (State::Revoked, "grant_revoked"),
+        (_, "grant_expired") => (State::Expired, "grant_expired"),
+        (401 | 403, _) => (State::Rejected, "token_rejected"),
+        _ => {
+            let next = "Try again later; if it stays so, tell the provider";
+            return Verdict::new(State::ProviderFailing, "provider_failed", why, next);
+        }
+    };
+    Verdict::new(state, code, why, renew(credential))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::credential::tests::credential;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn refusals_are_told_apart_with_the_command_that_helps() {
+        let one = credential("https://a.example/me", "g");
+        let refusal = |status, code: &str| Refusal {
+            status,
+            code: code.to_owned(),
+            message: "No".repeat(1000),
+            param: None,
+            request_id: None,
+            retry_after: None,
+            error: serde_json::Map::new(),
+        };
+        for (status, code, state) in [
+            (403, "grant_revoked", State::Revoked),
+            (403, "grant_expired", State::Expired),
+            (401, "context.active_false", State::Rejected),
+            (403, "http_403", State::Rejected),
+            (503, "http_503", State::ProviderFailing),
+            (429, "rate_limited", State::ProviderFailing),
+        ] {
+            let verdict = of_refusal(&refusal(status, code), &one);
+            assert_eq!(verdict.state, state, "{code}");
+            let renews = verdict.next.as_deref() == Some("pdpp connect https://a.example/me --renew");
+            assert_eq!(renews, state != State::ProviderFailing);
+            assert!(verdict.why.unwrap().len() < 400);
+        }
+    }
+
+    #[test]
+    fn the_index_alone_knows_an_end_and_an_owner() {
+        let mut one = credential("https://a.example", "g");
+        assert_eq!(from_index(&one, at(0)), Verdict::plain(State::NotChecked));
+        one.grant_expires_at = Some(at(100));
+        assert_eq!(from_index(&one, at(100)).state, State::Expired);
+        one.token_kind = TokenKind::Owner;
+        assert_eq!(from_index(&one, at(100)).state, State::Refused);
+    }
+}

@@ -1,0 +1,204 @@
+//! What on this machine may stand in the way.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use super::Check;
+use crate::access_log::AccessLog;
+use crate::cache::Cache;
+use crate::cache::owner::refuse_owner_credentials_in_environment;
+use crate::cache::store::StoreKind;
+use crate::cache::store::choice::StoreChoice;
+use crate::provider::http::Network;
+use crate::text::shell_word;
+
+/// Which program a person and a host start.
+pub fn program() -> Check {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    match std::env::current_exe() {
+        Ok(own) => on_path(&own, &path),
+        Err(error) => Check::warn(
+            "program",
+            format!("it cannot be said where this program is: {error}"),
+            "command -v pdpp",
+        ),
+    }
+}
+
+fn on_path(own: &Path, path: &OsStr) -> Check {
+    let shown = own.display();
+    let Ok(real) = own.canonicalize() else {
+        // Linux keeps running a file that was deleted or replaced by an update.
+        return Check::stop(
+            "program",
+            format!("the file that this program was started from is gone: {shown}"),
+            "Install pdpp again, then restart the hosts that use it",
+        );
+    };
+    let first = std::env::split_paths(path).map(|dir| dir.join(NAME)).find(is_program);
+    match first {
+        Some(first) if first.canonicalize().is_ok_and(|first| first == real) => {
+            Check::ok("program", format!("{} (version {})", first.display(), env!("CARGO_PKG_VERSION")))
+        }
+        Some(first) => Check::warn(
+            "program",
+            format!("this is {shown}, but `pdpp` starts another one: {}", first.display()),
+            format!("Remove or update it: {} --version", shell_word(&first.display().to_string())),
+        ),
+        None => Check::warn(
+            "program",
+            format!("{shown} is not on PATH: `pdpp` alone is not found"),
+            path_hint(own),
+        ),
+    }
+}
+
+const NAME: &str = if cfg!(windows) { "pdpp.exe" } else { "pdpp" };
+
+fn path_hint(own: &Path) -> String {
+    let dir = own.parent().map_or_else(|| ".".to_owned(), |dir| dir.display().to_string());
+    if cfg!(windows) {
+        format!("Add {dir} to PATH")
+    } else {
+        format!("export PATH={}:\"$PATH\"", shell_word(&dir))
+    }
+}
+
+fn is_program(path: &PathBuf) -> bool {
+    let Ok(found) = std::fs::metadata(path) else { return false };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        found.is_file() && found.permissions().mode() & 0o111 != 0
+    }
+    #[cfg(not(unix))]
+    found.is_file()
+}
+
+/// Whether the cache can be read, and only by its owner.
+pub fn cache(cache: &Cache) -> Check {
+    let dir = cache.dir();
+    // Looked at before it is read: reading repairs it.
+    let was_open = was_open(dir);
+    match cache.credentials() {
+        Err(error) => Check::failed("cache", &error),
+        Ok(_) if was_open => Check::warn(
+            "cache",
+            format!("others could enter {}; it is yours alone again now", dir.display()),
+            "If others use this machine, connect again: pdpp disconnect --all",
+        ),
+        Ok(_) if dir.exists() => Check::ok("cache", format!("{} is yours alone", dir.display())),
+        Ok(_) => Check::ok("cache", format!("nothing is kept yet (it would be in {})", dir.display())),
+    }
+}
+
+/// Whether secrets can be kept and read where they are to be. Waits for a keyring, bounded.
+pub fn secrets(cache: &Cache) -> Check {
+    let in_keyring = cache
+        .credentials()
+        .is_ok_and(|credentials| credentials.iter().any(|one| one.store == StoreKind::Keyring));
+    match cache.choose_store(in_keyring.then_some(StoreChoice::Keyring)) {
+        Ok(chosen) if chosen.kind == StoreKind::Keyring => {
+            Check::ok("tokens", "the keyring takes and gives them")
+        }
+        Ok(chosen) => Check::ok(
+            "tokens",
+            chosen.note.unwrap_or_else(|| "they are kept in private files, as was chosen".to_owned()),
+        ),
+        Err(error) => Check::failed("tokens", &error),
+    }
+}
+
+#[cfg(unix)]
+fn was_open(dir: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::symlink_metadata(dir)
+        .is_ok_and(|found| found.is_dir() && found.permissions().mode() & 0o077 != 0)
+}
+
+#[cfg(not(unix))]
+fn was_open(_dir: &Path) -> bool {
+    false
+}
+
+/// Whether an owner's credential is within an agent's reach.
+pub fn environment() -> Check {
+    match refuse_owner_credentials_in_environment() {
+        Ok(()) => Check::ok("environment", "no owner's credential in it"),
+        Err(error) => Check::failed("environment", &error),
+    }
+}
+
+/// Whether the named certificate authorities can be used; `None` where none are named.
+pub fn authorities(network: &Network) -> Option<Check> {
+    let path = network.ca_file.as_ref()?;
+    Some(match network.check_ca_file() {
+        Ok(()) => Check::ok("CA file", format!("{} is trusted too", path.display())),
+        Err(error) => Check {
+            code: Some(error.code().to_owned()),
+            ..Check::stop("CA file", error.to_string(), error.next_step())
+        },
+    })
+}
+
+/// Whether what agents read is noted.
+pub fn access_log(log: &AccessLog) -> Check {
+    if !log.is_on() {
+        return Check::ok("access log", "off (pdpp log --on)");
+    }
+    match log.entries(None) {
+        Ok(found) => Check::ok("access log", format!("on, {} calls in it (pdpp log)", found.entries.len())),
+        Err(error) => Check { level: super::Level::Warn, ..Check::failed("access log", &error) },
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+#[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
+mod tests {
+    use super::*;
+    use crate::checks::Level;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn program_in(dir: &Path) -> PathBuf {
+        std::fs::create_dir_all(dir).unwrap();
+        let path = dir.join("pdpp");
+        std::fs::write(&path, dir.display().to_string()).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn another_program_earlier_on_the_path_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let (one, two) = (root.path().join("one"), root.path().join("two"));
+        let (own, other) = (program_in(&one), program_in(&two));
+        let path = |dirs: &[&Path]| std::env::join_paths(dirs).unwrap();
+        assert_eq!(on_path(&own, &path(&[&one, &two])).level, Level::Ok);
+        let shadowed = on_path(&own, &path(&[&two, &one]));
+        assert_eq!(shadowed.level, Level::Warn);
+        assert!(shadowed.said.contains(&other.display().to_string()));
+        // A link to it is it; a file that cannot be run is nothing.
+        let links = root.path().join("links");
+        std::fs::create_dir(&links).unwrap();
+        std::os::unix::fs::symlink(&own, links.join("pdpp")).unwrap();
+        std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(on_path(&own, &path(&[&two, &links])).level, Level::Ok);
+        assert!(on_path(&own, &path(&[&two])).next.unwrap().starts_with("export PATH="));
+        std::fs::remove_file(&own).unwrap();
+        assert_eq!(on_path(&own, &path(&[&two])).level, Level::Stop);
+    }
+
+    #[test]
+    fn an_open_cache_is_said_and_closed() {
+        let root = tempfile::tempdir().unwrap();
+        let kept = Cache::open(&root.path().join("cache")).unwrap();
+        assert_eq!(cache(&kept).level, Level::Ok);
+        std::fs::create_dir(kept.dir()).unwrap();
+        std::fs::set_permissions(kept.dir(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(cache(&kept).level, Level::Warn);
+        assert_eq!(cache(&kept).level, Level::Ok);
+        std::fs::write(kept.dir().join("index.json"), "{").unwrap();
+        assert_eq!(cache(&kept).code.as_deref(), Some("cache_damaged"));
+    }
+}

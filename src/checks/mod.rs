@@ -1,0 +1,62 @@
+//! Whether things work, found out by trying: for `pdpp status --check` and `pdpp doctor`.
+
+pub mod credential;
+pub mod machine;
+pub mod provider;
+
+use serde::Serialize;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// As it should be.
+    Ok,
+    /// Works, and will or may not for long, or not as one would think.
+    Warn,
+    /// Nothing works before this is put right.
+    Stop,
+}
+
+/// One finding of the doctor's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What was looked at.
+    pub name: &'static str,
+    /// How much it matters.
+    pub level: Level,
+    /// What was found, in a sentence or two.
+    pub said: String,
+    /// The stable code of the failure, where it has one.
+    pub code: Option<String>,
+    /// What to type.
+    pub next: Option<String>,
+}
+
+impl Check {
+    /// As it should be.
+    pub fn ok(name: &'static str, said: impl Into<String>) -> Self {
+        Self { name, level: Level::Ok, said: said.into(), code: None, next: None }
+    }
+
+    /// Works, with a but.
+    pub fn warn(name: &'static str, said: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { name, level: Level::Warn, said: said.into(), code: None, next: Some(next.into()) }
+    }
+
+    /// In the way.
+    pub fn stop(name: &'static str, said: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { level: Level::Stop, ..Self::warn(name, said, next) }
+    }
+
+    /// What an error says.
+    pub fn failed(name: &'static str, error: &crate::error::Error) -> Self {
+        Self {
+            name,
+            level: Level::Stop,
+            said: error.in_full(),
+            code: Some(error.code().to_owned()),
+            next: error.next_step().map(str::to_owned),
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! `pdpp disconnect`: ends grants at their providers where it can, and deletes them here in any case.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
+
+use super::Global;
+use crate::cache::credential::{Credential, TokenKind};
+use crate::cache::{Cache, Removed};
+use crate::error::{Error, Kind, Result};
+use crate::mcp::stdio::block_on;
+use crate::provider::approve::revoke::{Revoked, revoke};
+use crate::provider::http::{Http, Limits};
+use crate::provider::url::ProviderUrl;
+use crate::text::{self, shell_word};
+use crate::ui::Ui;
+use crate::until::day_and_time;
+
+/// End grants, and delete their tokens from this machine
+///
+/// Each provider is asked to end its grant; whether it did is said. The token is deleted here in any case,
+/// also without a network. A running `pdpp mcp serve` cannot read with it from then on.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What to disconnect: a provider's address, a name or a grant id, as `pdpp status` shows them
+    #[arg(value_name = "PROVIDER|NAME|GRANT")]
+    pub which: Vec<String>,
+
+    /// Everything that matches; without a match to make, everything
+    #[arg(long)]
+    pub all: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    pub yes: bool,
+
+    /// Print one JSON object; asks nothing
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pdpp disconnect                              the one that is there, or choose
+  pdpp disconnect https://provider.example
+  pdpp disconnect --all --yes";
+
+const LIMITS: Limits =
+    Limits { connect: Duration::from_secs(5), total: Duration::from_secs(8), body: 1 << 20 };
+/// Longest time for ending one grant at its provider, a keyring's answer included.
+const WITHIN: Duration = Duration::from_secs(20);
+/// Grants that are ended at once.
+const AT_ONCE: usize = 8;
+
+/// Ends and deletes.
+///
+/// # Errors
+/// `not_connected` (78), `several_credentials` (2), `interrupted` (130), those of the cache; with `--json`
+/// printed instead. A provider that does not end its grant is no failure: it is said.
+pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    super::told(args.json, ui, || {
+        let cache = global.cache()?;
+        let credentials = match cache.credentials() {
+            // What cannot be read can still be deleted.
+            Err(error) if error.code() == "cache_damaged" && args.all && args.which.is_empty() => {
+                tracing::warn!("the index is damaged: nothing can be ended at a provider");
+                Vec::new()
+            }
+            credentials => credentials?,
+        };
+        let can_ask = ui.can_ask() && !args.json && !args.yes;
+        let chosen = choose(&credentials, args, can_ask, ui)?;
+        let http = global.http(LIMITS)?;
+        let progress = ui.progress();
+        progress.say("Asking the providers to end the grants");
+        let ended = block_on(end_all(&cache, &http, &chosen))?;
+        drop(progress);
+        if args.all && args.which.is_empty() {
+            still_there(&cache.remove_all()?, ui);
+        } else {
+            for credential in &chosen {
+                still_there(&cache.remove(credential)?, ui);
+            }
+        }
+        if args.json {
+            ui.json(&json!({"disconnected": ended.iter().map(Ended::to_json).collect::<Vec<_>>()}));
+        } else if ended.is_empty() {
+            ui.print("Nothing was connected on this machine.");
+        } else {
+            ui.print(&ended.iter().map(Ended::to_text).collect::<Vec<_>>().join("\n"));
+        }
+        Ok(0)
+    })
+}
+
+fn still_there(removed: &Removed, ui: &Ui) {
+    if let Some(why) = &removed.left {
+        ui.warn(&format!(
+            "a token could not be deleted yet ({why}); nothing uses it any more, and the next change of the cache deletes it"
+        ));
+    }
+}
+
+fn choose(credentials: &[Credential], args: &Args, can_ask: bool, ui: &Ui) -> Result<Vec<Credential>> {
+    let mut matching: Vec<&Credential> = Vec::new();
+    for which in &args.which {
+        let found: Vec<&Credential> = credentials.iter().filter(|one| is_meant(one, which)).collect();
+        if found.is_empty() {
+            return Err(none(which, credentials));
+        }
+        if found.len() > 1 && !args.all && !can_ask {
+            return Err(several(&found));
+        }
+        matching.extend(
+            found
+                .into_iter()
+                .filter(|one| !matching.iter().any(|known| known.id == one.id))
+                .collect::<Vec<_>>(),
+        );
+    }
+    if args.which.is_empty() {
+        matching = credentials.iter().collect();
+        if matching.is_empty() && !args.all {
+            return Err(Error::new(
+                Kind::NotConnected,
+                "not_connected",
+                "No provider is connected on this machine",
+            ));
+        }
+        if matching.len() > 1 && !args.all && !can_ask {
+            return Err(several(&matching));
+        }
+    }
+    if !can_ask || matching.is_empty() {
+        return Ok(matching.into_iter().cloned().collect());
+    }
+    let stopped = || Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing was changed");
+    // Named one by one, or all: one question. One name for several: which of them.
+    if args.all || matching.len() <= args.which.len().max(1) {
+        let names: Vec<String> = matching.iter().map(|one| name(one)).collect();
+        let question = format!("End and delete {}?", names.join("; "));
+        return if ui.confirm(&question) {
+            Ok(matching.into_iter().cloned().collect())
+        } else {
+            Err(stopped())
+        };
+    }
+    let names: Vec<String> = matching.iter().map(|one| name(one)).collect();
+    let chosen = ui.choose("Which to end and delete? (space marks, enter ends)", &names).unwrap_or_default();
+    let chosen: Vec<Credential> =
+        chosen.into_iter().filter_map(|at| matching.get(at)).map(|one| (*one).clone()).collect();
+    if chosen.is_empty() { Err(stopped()) } else { Ok(chosen) }
+}
+
+fn is_meant(one: &Credential, which: &str) -> bool {
+    one.grant_id.as_str() == which
+        || one.label == which
+        || which.parse::<ProviderUrl>().is_ok_and(|provider| provider == one.provider)
+}
+
+fn name(one: &Credential) -> String {
+    format!("{} ({}, grant {})", text::one_line(text::prefix(&one.label, 200)), one.provider, one.grant_id)
+}
+
+fn none(which: &str, credentials: &[Credential]) -> Error {
+    let mut message = format!("Nothing on this machine is called {:?}", text::prefix(which, 200));
+    if !credentials.is_empty() {
+        message.push_str("; connected are:");
+        list(&mut message, &credentials.iter().collect::<Vec<_>>());
+    }
+    Error::new(Kind::NotConnected, "not_connected", message).hint("pdpp status")
+}
+
+fn several(found: &[&Credential]) -> Error {
+    let mut message = "Several grants are meant:".to_owned();
+    list(&mut message, found);
+    let first = found.first().map(|one| one.grant_id.as_str()).unwrap_or_default();
+    Error::new(Kind::Usage, "several_credentials", message)
+        .hint(format!("pdpp disconnect {}, or --all for all of them", shell_word(first)))
+}
+
+fn list(message: &mut String, credentials: &[&Credential]) {
+    for one in credentials {
+        let _ = write!(message, "\n  {}", name(one));
+    }
+}
+
+/// What became of one grant.
+struct Ended<'a> {
+    credential: &'a Credential,
+    /// What the provider did, or the code and the reason for which it did not.
+    at_provider: Result<Revoked, (String, String)>,
+}
+
+async fn end_all<'a>(cache: &Cache, http: &Http, chosen: &'a [Credential]) -> Vec<Ended<'a>> {
+    futures_util::stream::iter(chosen)
+        .map(|credential| async move {
+            let at_provider = match tokio::time::timeout(WITHIN, end(cache, http, credential)).await {
+                Ok(ended) => ended,
+                Err(_) => {
+                    Err(("provider_timeout".to_owned(), format!("no answer within {} s", WITHIN.as_secs())))
+                }
+            };
+            Ended { credential, at_provider }
+        })
+        .buffered(AT_ONCE)
+        .collect()
+        .await
+}
+
+async fn end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revoked, (String, String)> {
+    if credential.token_kind == TokenKind::Owner {
+        return Err((
+            "owner_credential_in_cache".to_owned(),
+            "an owner's credential is not used, only deleted".to_owned(),
+        ));
+    }
+    let bearer = cache.bearer(credential).await;
+    let bearer = bearer.map_err(|error| (error.code().to_owned(), error.in_full()))?;
+    // After it: asking for the bearer may have replaced it. Without it the access token still says which grant.
+    let (cache, current) = (cache.clone(), credential.clone());
+    let refresh_token = tokio::task::spawn_blocking(move || cache.refresh_token(&current)).await;
+    let refresh_token = refresh_token.ok().and_then(Result::ok).flatten();
+    let ended = revoke(http, credential, &bearer, refresh_token.as_ref()).await;
+    ended.map_err(|error| (error.code().to_owned(), error.to_string()))
+}
+
+impl Ended<'_> {
+    fn to_text(&self) -> String {
+        let one = self.credential;
+        let mut said = format!("{}\n", name(one));
+        let line = match &self.at_provider {
+            Ok(Revoked::Grant) => "  ended at the provider, and deleted here".to_owned(),
+            Ok(Revoked::Tokens) => "  its tokens are revoked at the provider, and deleted here".to_owned(),
+            Ok(Revoked::Already) => "  was over at the provider already; deleted here".to_owned(),
+            Err((code, why)) => {
+                let until = match one.grant_expires_at {
+                    Some(end) => format!("it ends there {}", day_and_time(end)),
+                    None => "it has no end there".to_owned(),
+                };
+                format!(
+                    "  deleted here, but not ended at the provider: {}\n  {until}; the provider's own pages can end it now (code: {code})",
+                    text::one_line(text::prefix(why, 500))
+                )
+            }
+        };
+        said.push_str(&line);
+        said
+    }
+
+    fn to_json(&self) -> Value {
+        let one = self.credential;
+        let (revoked, code, why) = match &self.at_provider {
+            Ok(Revoked::Grant) => ("grant", None, None),
+            Ok(Revoked::Tokens) => ("tokens", None, None),
+            Ok(Revoked::Already) => ("already", None, None),
+            Err((code, why)) => ("no", Some(code), Some(why)),
+        };
+        json!({
+            "provider": one.provider.as_str(),
+            "grant_id": one.grant_id.as_str(),
+            "label": one.label,
+            "ended_at_provider": revoked,
+            "code": code,
+            "why": why,
+            "deleted_here": true,
+            "grant_expires_at": one.grant_expires_at,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::credential::tests::credential;
+
+    fn all() -> Vec<Credential> {
+        let mut all = vec![
+            credential("https://a.example/t", "g1"),
+            credential("https://b.example", "g2"),
+            credential("https://b.example", "g3"),
+        ];
+        all[1].label = "Work\u{1b}[2J mail".to_owned();
+        all
+    }
+
+    fn chosen(which: &[&str], everything: bool) -> Result<Vec<String>, Error> {
+        let ui = Ui::to_writers(Box::new(Vec::new()), Box::new(Vec::new()), 80);
+        let which = which.iter().map(|which| (*which).to_owned()).collect();
+        let args = Args { which, all: everything, yes: false, json: false };
+        let chosen = choose(&all(), &args, false, &ui)?;
+        Ok(chosen.iter().map(|one| one.grant_id.as_str().to_owned()).collect())
+    }
+
+    #[test]
+    fn a_provider_a_name_or_a_grant_is_enough() {
+        assert_eq!(chosen(&["https://a.example/t/"], false).unwrap(), ["g1"]);
+        assert_eq!(chosen(&["Work\u{1b}[2J mail"], false).unwrap(), ["g2"]);
+        assert_eq!(chosen(&["g3", "g1", "g3"], false).unwrap(), ["g3", "g1"]);
+        assert_eq!(chosen(&["https://b.example"], true).unwrap(), ["g2", "g3"]);
+        assert_eq!(chosen(&[], true).unwrap(), ["g1", "g2", "g3"]);
+    }
+
+    #[test]
+    fn what_is_not_clear_is_listed_and_nothing_chosen() {
+        for which in [&["https://b.example"][..], &[]] {
+            let error = chosen(which, false).unwrap_err();
+            assert_eq!((error.code(), error.kind().exit_code()), ("several_credentials", 2));
+            assert!(error.message().contains("grant g3") && !error.message().contains('\u{1b}'));
+        }
+        // The same host, another tenant.
+        let error = chosen(&["https://a.example"], false).unwrap_err();
+        assert_eq!((error.code(), error.kind().exit_code()), ("not_connected", 78));
+        assert!(error.message().contains("grant g1"));
+    }
+
+    #[test]
+    fn what_became_of_it_is_said_in_words_and_json() {
+        let mut one = credential("https://a.example", "g1");
+        one.grant_expires_at = "2026-12-01T10:30:00Z".parse().ok();
+        let ended = |at_provider| Ended { credential: &one, at_provider };
+        assert!(ended(Ok(Revoked::Grant)).to_text().ends_with("ended at the provider, and deleted here"));
+        let failed = ended(Err(("provider_unreachable".to_owned(), "no\u{1b}[2J route".to_owned())));
+        assert!(
+            failed
+                .to_text()
+                .contains("not ended at the provider: no\\u{1b}[2J route\n  it ends there 2026-12-01")
+        );
+        let json = failed.to_json();
+        assert_eq!(
+            (&json["ended_at_provider"], &json["code"]),
+            (&json!("no"), &json!("provider_unreachable"))
+        );
+        assert_eq!(ended(Ok(Revoked::Tokens)).to_json()["ended_at_provider"], "tokens");
+    }
+}

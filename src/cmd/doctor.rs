@@ -1,0 +1,186 @@
+//! `pdpp doctor`: one screen that finds what stops a person.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::Global;
+use crate::access_log::AccessLog;
+use crate::cache::Cache;
+use crate::cache::credential::Credential;
+use crate::checks::{Check, Level, credential, machine, provider};
+use crate::error::Result;
+use crate::mcp::stdio::block_on;
+use crate::provider::http::Http;
+use crate::provider::url::ProviderUrl;
+use crate::text;
+use crate::ui::Ui;
+use crate::until;
+
+/// Find out what is wrong, and what to type about it
+///
+/// Looks at this machine, at the way to each connected provider, and at each grant. Changes nothing but
+/// the rights of a cache that others could read.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// Look at these providers too, connected or not
+    #[arg(value_name = "PROVIDER_URL")]
+    pub providers: Vec<ProviderUrl>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  pdpp doctor
+  pdpp doctor https://provider.example
+
+Ends with 1 if something stands in the way.";
+
+/// Looks, and says what it found.
+///
+/// # Errors
+/// `proxy_invalid`, and what keeps it from looking at all; everything else is a finding.
+pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    super::told(args.json, ui, || {
+        let cache = global.cache()?;
+        let http = global.http(credential::LIMITS)?;
+        let progress = ui.progress();
+        progress.say("Looking around");
+        let checks = block_on(all(&cache, &http, &args.providers))?;
+        drop(progress);
+        let stops = checks.iter().filter(|check| check.level == Level::Stop).count();
+        if args.json {
+            ui.json(&json!({"ok": stops == 0, "checks": checks}));
+        } else {
+            ui.print(&to_text(&checks, stops, ui.width()));
+        }
+        Ok(u8::from(stops > 0))
+    })
+}
+
+async fn all(cache: &Cache, http: &Http, more: &[ProviderUrl]) -> Vec<Check> {
+    let mut checks =
+        vec![machine::program(), machine::environment(), machine::cache(cache), machine::secrets(cache)];
+    checks.extend(machine::authorities(http.network()));
+    let credentials = cache.credentials().unwrap_or_default();
+    let mut providers: Vec<ProviderUrl> = Vec::new();
+    for provider in credentials.iter().map(|one| &one.provider).chain(more) {
+        if !providers.contains(provider) {
+            providers.push(provider.clone());
+        }
+    }
+    let found = provider::check_all(http, &providers).await;
+    checks.extend(provider::clock(&found));
+    checks.extend(found.into_iter().map(|found| found.reached));
+    checks.extend(grants(cache, http, &credentials).await);
+    checks.push(machine::access_log(&AccessLog::new(cache.dir())));
+    checks.extend(hosts());
+    checks
+}
+
+async fn grants(cache: &Cache, http: &Http, credentials: &[Credential]) -> Vec<Check> {
+    if credentials.is_empty() {
+        let mut none =
+            Check::stop("grant", "no provider is connected on this machine", "pdpp connect <provider-url>");
+        none.code = Some("not_connected".to_owned());
+        return vec![none];
+    }
+    let now = Timestamp::now();
+    let verdicts = credential::check_all(cache, http, credentials).await;
+    let check = |(one, verdict): (&Credential, credential::Verdict)| {
+        let name = format!("{} ({})", one.label, one.grant_id);
+        match (verdict.why, one.ends_soon(now)) {
+            (Some(why), _) => Check {
+                code: verdict.code,
+                ..Check::stop("grant", format!("{name}: {why}"), verdict.next.unwrap_or_default())
+            },
+            (None, Some(end)) => {
+                let left = until::left(end, now).unwrap_or_default();
+                Check::warn("grant", format!("{name} works, and ends {left}"), credential::renew(one))
+            }
+            (None, None) => Check::ok("grant", format!("{name}: {}", verdict.state.word())),
+        }
+    };
+    credentials.iter().zip(verdicts).map(check).collect()
+}
+
+/// Which MCP hosts start this program: findings of the survey of their configurations.
+const fn hosts() -> Vec<Check> {
+    Vec::new()
+}
+
+fn to_text(checks: &[Check], stops: usize, width: u16) -> String {
+    let mut said = String::new();
+    for check in checks {
+        let level = match check.level {
+            Level::Ok => "ok",
+            Level::Warn => "warn",
+            Level::Stop => "STOP",
+        };
+        let found = text::one_line(text::prefix(&check.said, 1_000)).into_owned();
+        let indent = 4 + 2 + NAME + 2;
+        let found = wrap(&found, usize::from(width).saturating_sub(indent).max(20), indent);
+        let _ = writeln!(said, "{level:<4}  {:<NAME$}  {found}", check.name);
+        if let Some(next) = &check.next {
+            let _ = writeln!(said, "{:indent$}next: {}", "", text::one_line(next));
+        }
+    }
+    let warns = checks.iter().filter(|check| check.level == Level::Warn).count();
+    let ending = match (stops, warns) {
+        (0, 0) => "Nothing stands in the way.".to_owned(),
+        (0, _) => "Nothing stands in the way; see what is marked warn.".to_owned(),
+        _ => "What is marked STOP stands in the way.".to_owned(),
+    };
+    let _ = write!(said, "\n{ending}");
+    said
+}
+
+/// Width of the column of names.
+const NAME: usize = 11;
+
+/// Breaks `text` at spaces into lines of `width`, each but the first indented. A longer word stays whole.
+fn wrap(text: &str, width: usize, indent: usize) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            let _ = write!(out, "\n{:indent$}", "");
+            column = 0;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_are_one_screen_escaped_with_their_commands() {
+        let checks = [
+            Check::ok("program", "/usr/bin/pdpp"),
+            Check::warn("grant", "Diary\u{1b}[2J (g1) works, and ends in 3 days", "pdpp connect x --renew"),
+            Check::stop("provider", "word ".repeat(30), "pdpp doctor"),
+        ];
+        let said = to_text(&checks, 1, 80);
+        assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+        assert!(
+            said.starts_with("ok    program      /usr/bin/pdpp\nwarn  grant        Diary\\u{1b}[2J"),
+            "{said}"
+        );
+        assert!(said.contains("\n                   next: pdpp connect x --renew\nSTOP  provider"), "{said}");
+        assert!(said.ends_with("What is marked STOP stands in the way."));
+        assert!(to_text(&checks[..1], 0, 80).ends_with("Nothing stands in the way."));
+    }
+}

@@ -1,0 +1,230 @@
+//! `pdpp log`: what agents read through this machine.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::Global;
+use crate::access_log::{AccessLog, Entries, Entry};
+use crate::error::{Error, Kind, Result};
+use crate::text;
+use crate::ui::{Column, Ui, table};
+
+/// Show what agents read through this machine
+///
+/// Each call of a tool: when, which program asked (as it calls itself), which tool, provider, grant and
+/// streams, how many rows and bytes came back, and how it ended. Never what was asked for or answered.
+/// `pdpp mcp serve` notes it in two files of 1 MiB in the credential cache's directory.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Only calls since then: 30m, 2h, 7d, a date (UTC) or a time
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<String>,
+
+    /// Show at most this many, the newest
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub limit: usize,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+
+    /// Stop noting calls, in running servers too; it stays off until --on
+    #[arg(long, conflicts_with_all = ["on", "since", "limit"])]
+    pub off: bool,
+
+    /// Note calls again
+    #[arg(long, conflicts_with_all = ["since", "limit"])]
+    pub on: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pdpp log --since 2h
+  pdpp log --since 2026-11-01 --json
+  pdpp log --off";
+
+/// Shows the log, or turns it on or off.
+///
+/// # Errors
+/// `since_invalid` (2), `access_log_failed`; with `--json` printed instead.
+pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    super::told(args.json, ui, || {
+        let log = AccessLog::new(global.cache()?.dir());
+        if args.on || args.off {
+            log.turn(args.on)?;
+            let said = if args.on { "on" } else { "off" };
+            if args.json {
+                ui.json(&json!({"on": args.on, "file": log.path().display().to_string()}));
+            } else {
+                ui.print(&format!("The access log is {said}."));
+            }
+            return Ok(0);
+        }
+        let since = args.since.as_deref().map(|when| since(when, Timestamp::now())).transpose()?;
+        let found = log.entries(since)?;
+        if args.json {
+            ui.json(&to_json(&found, args.limit, &log));
+        } else {
+            ui.print(&to_text(&found, args.limit, ui.width()));
+            if !log.is_on() {
+                ui.note("The access log is off: pdpp log --on");
+            }
+        }
+        Ok(0)
+    })
+}
+
+/// `2h`, `2026-11-01`, `2026-11-01T10:00:00Z`.
+fn since(when: &str, now: Timestamp) -> Result<Timestamp> {
+    let ago = || {
+        let digits = when.len() - when.chars().last()?.len_utf8();
+        let count: i64 = when.get(..digits)?.parse().ok()?;
+        let seconds = match when.get(digits..)? {
+            "s" => 1,
+            "m" => 60,
+            "h" => 3_600,
+            "d" => 86_400,
+            "w" => 604_800,
+            _ => return None,
+        };
+        let ago = count.checked_mul(seconds).filter(|ago| *ago >= 0)?;
+        Some(now.checked_sub(SignedDuration::from_secs(ago)).unwrap_or(Timestamp::MIN))
+    };
+    let day = || {
+        let date: Date = when.parse().ok()?;
+        Some(date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
+    };
+    when.parse().ok().or_else(ago).or_else(day).ok_or_else(|| {
+        Error::new(Kind::Usage, "since_invalid", format!("{when:?} is neither a time span nor a date"))
+            .hint("pdpp log --since 2h, or --since 2026-11-01")
+    })
+}
+
+fn newest(found: &Entries, limit: usize) -> &[Entry] {
+    &found.entries[found.entries.len().saturating_sub(limit)..]
+}
+
+fn to_json(found: &Entries, limit: usize, log: &AccessLog) -> Value {
+    let shown = newest(found, limit);
+    json!({
+        "entries": shown,
+        "older_not_shown": found.entries.len() - shown.len(),
+        "damaged_lines": found.damaged,
+        "on": log.is_on(),
+        "file": log.path().display().to_string(),
+    })
+}
+
+fn to_text(found: &Entries, limit: usize, width: u16) -> String {
+    let shown = newest(found, limit);
+    if shown.is_empty() {
+        return "No call is in the access log.".to_owned();
+    }
+    let providers: BTreeSet<&str> =
+        shown.iter().flat_map(|entry| &entry.grants).map(|grant| grant.provider.as_str()).collect();
+    // A column of the same address again and again would leave no room for the rest.
+    let one_provider = providers.len() < 2;
+    let mut said = String::new();
+    if one_provider && let Some(provider) = providers.first() {
+        said = format!("All from {}.\n\n", text::one_line(provider));
+    }
+    let rows: Vec<[String; 7]> = shown
+        .iter()
+        .map(|entry| {
+            let mut from: Vec<&str> = Vec::new();
+            let streams = entry.streams.join(", ");
+            from.push(&streams);
+            if !one_provider {
+                from.extend(entry.grants.iter().map(|grant| grant.provider.as_str()));
+            }
+            [
+                entry.time.strftime("%m-%d %H:%M:%S").to_string(),
+                entry.host.as_ref().map_or_else(
+                    || "?".to_owned(),
+                    |host| format!("{} {}", host.name, host.version).trim().to_owned(),
+                ),
+                entry.tool.clone(),
+                from.join(" ").trim().to_owned(),
+                entry.rows.to_string(),
+                entry.bytes.to_string(),
+                entry.outcome.clone(),
+            ]
+        })
+        .collect();
+    let columns = [
+        Column::whole("Time (UTC)"),
+        Column::text("Program"),
+        Column::whole("Tool"),
+        Column::text(if one_provider { "Streams" } else { "Streams, from" }),
+        Column::number("Rows"),
+        Column::number("Bytes"),
+        Column::text("Outcome"),
+    ];
+    said.push_str(&table(width, columns, &rows));
+    let older = found.entries.len() - shown.len();
+    if older > 0 {
+        let _ = write!(said, "\n\n{older} older: --limit {}", found.entries.len());
+    }
+    if found.damaged > 0 {
+        let _ = write!(said, "\n\n{} damaged lines were left out.", found.damaged);
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access_log::{Grant, Host};
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn entry(provider: &str) -> Entry {
+        Entry {
+            time: at("2026-11-28T03:17:22.5Z"),
+            host: Some(Host { name: "claude-code\u{1b}[31m".to_owned(), version: "2.1.332".to_owned() }),
+            tool: "query_records".to_owned(),
+            grants: vec![Grant { provider: provider.to_owned(), grant_id: Some("g1".to_owned()) }],
+            streams: vec!["messages".to_owned(), "chat_messages".to_owned()],
+            rows: 25,
+            bytes: 17_921,
+            outcome: "ok".to_owned(),
+            ms: 120,
+        }
+    }
+
+    #[test]
+    fn times_are_spans_days_or_times() {
+        let now = at("2026-11-28T10:00:00Z");
+        let since = |when| since(when, now);
+        assert_eq!(since("2h").unwrap(), at("2026-11-28T08:00:00Z"));
+        assert_eq!(since("7d").unwrap(), at("2026-11-21T10:00:00Z"));
+        assert_eq!(since("2026-11-01").unwrap(), at("2026-11-01T00:00:00Z"));
+        assert_eq!(since("2026-11-28T08:30:00+01:00").unwrap(), at("2026-11-28T07:30:00Z"));
+        for bad in ["", "h", "2", "-2h", "2 h", "soon", "99999999999999999999d", "é", "2é"] {
+            assert_eq!(since(bad).unwrap_err().code(), "since_invalid", "{bad}");
+        }
+        assert!(since("9223372036854775d").is_err() || since("9223372036854775s").is_ok());
+    }
+
+    #[test]
+    fn a_table_of_calls_fits_80_columns() {
+        let found = Entries { entries: vec![entry("https://a.example"); 3], damaged: 1 };
+        let said = to_text(&found, 2, 80);
+        assert!(said.starts_with("All from https://a.example.\n"), "{said}");
+        assert!(said.contains("1 older: --limit 3") && said.contains("1 damaged"), "{said}");
+        assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+        assert!(!said.contains('\u{1b}'));
+        let two =
+            Entries { entries: vec![entry("https://a.example"), entry("https://b.example")], damaged: 0 };
+        let said = to_text(&two, 100, 80);
+        assert!(said.contains("b.example") && said.lines().all(|line| line.chars().count() <= 80), "{said}");
+        assert_eq!(to_text(&Entries::default(), 9, 80), "No call is in the access log.");
+    }
+}

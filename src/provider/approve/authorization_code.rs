@@ -1,0 +1,176 @@
+//! The authorization code grant with PKCE (RFC 6749 §4.1, RFC 7636) in the system's browser, answered on
+//! loopback (RFC 8252), by who was asked (RFC 9207).
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::{ExposeSecret, SecretString};
+use url::Url;
+
+use super::loopback::{Expected, Listener};
+use super::oauth_error::OAuthError;
+use super::token::TokenResponse;
+use super::wanted::Wanted;
+use super::{ApproveError, Client, form, mcp_resource};
+use crate::provider::discovery::Discovery;
+use crate::provider::http::Http;
+
+/// How long the owner has: nothing in this flow says.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// A request that waits for the owner's browser to come back.
+#[derive(Debug)]
+pub struct Attempt {
+    /// What the owner opens; on the issuer's origin.
+    pub url: Url,
+    /// How long the answer is waited for.
+    pub expires_in: Duration,
+    listener: Listener,
+    expected: Expected,
+    verifier: SecretString,
+    redirect_uri: String,
+    client_id: String,
+    resource: String,
+    token_endpoint: Url,
+}
+
+/// Begins an attempt. What is not plain about `wanted` goes into `authorization_details`; a plain one has
+/// none, and the owner picks.
+///
+/// # Errors
+/// [`ApproveError`].
+pub async fn begin(
+    http: &Http,
+    discovery: &Discovery,
+    client: &Client,
+    wanted: &Wanted,
+) -> Result<Attempt, ApproveError> {
+    let server = &discovery.authorization_server;
+    let (Some(endpoint), Some(token_endpoint)) =
+        (server.authorization_endpoint.clone(), server.token_endpoint.clone())
+    else {
+        return Err(ApproveError::NoWay);
+    };
+    let client_id = client.id().ok_or(ApproveError::ClientRequired)?;
+    // Its page would tell the owner, who can do nothing about it, and not this program, which can.
+    if matches!(client, Client::Remembered(_)) {
+        known(http, token_endpoint.clone(), client_id).await?;
+    }
+    let listener = Listener::open().await.map_err(ApproveError::Loopback)?;
+    let redirect_uri = listener.redirect_uri();
+    let (verifier, state) = (random()?, random()?);
+    let challenge = challenge(&verifier);
+    let resource = mcp_resource(discovery);
+
+    let mut url = endpoint;
+    {
+        let mut query = url.query_pairs_mut();
+        query
+            .append_pair("response_type", "code")
+            .append_pair("client_id", client_id)
+            .append_pair("redirect_uri", &redirect_uri)
+            .append_pair("code_challenge", &challenge)
+            .append_pair("code_challenge_method", "S256")
+            .append_pair("state", state.expose_secret())
+            .append_pair("resource", &resource)
+            .append_pair("scope", "pdpp:read");
+        if !wanted.is_plain() {
+            query.append_pair("authorization_details", &wanted.details(&discovery.resource).to_string());
+        }
+    }
+    Ok(Attempt {
+        url,
+        expires_in: PATIENCE,
+        listener,
+        expected: Expected {
+            state,
+            issuer: server.issuer.clone(),
+            issuer_required: server.answers_with_issuer,
+        },
+        verifier,
+        redirect_uri,
+        client_id: client_id.to_owned(),
+        resource,
+        token_endpoint,
+    })
+}
+
+/// Whether the authorization server still knows the client: asked with a code that nobody issued, which a
+/// known client is refused with `invalid_grant`, an unknown one with `invalid_client` (RFC 6749 §5.2).
+async fn known(http: &Http, token_endpoint: Url, client_id: &str) -> Result<(), ApproveError> {
+    let nothing = random()?;
+    let fields = [
+        ("grant_type", "authorization_code"),
+        ("client_id", client_id),
+        ("code", "not-a-code"),
+        ("redirect_uri", "http://127.0.0.1/callback"),
+        ("code_verifier", nothing.expose_secret()),
+    ];
+    let answer = form::post(http, token_endpoint, &fields).await?;
+    let error = OAuthError::of(&answer);
+    if !answer.is_success() && error.is_unknown_client() {
+        return Err(ApproveError::UnknownClient(error));
+    }
+    Ok(())
+}
+
+impl Attempt {
+    /// Waits for the browser to come back, once, and trades its code. Dropping the future stops it.
+    ///
+    /// # Errors
+    /// [`ApproveError`].
+    pub async fn wait(&self, http: &Http) -> Result<TokenResponse, ApproveError> {
+        let answered = tokio::time::timeout(self.expires_in, self.listener.answer(&self.expected)).await;
+        let code = answered.map_err(|_| ApproveError::Expired { last: None })??;
+        let fields = [
+            ("grant_type", "authorization_code"),
+            ("code", code.expose_secret()),
+            ("redirect_uri", self.redirect_uri.as_str()),
+            ("client_id", self.client_id.as_str()),
+            ("code_verifier", self.verifier.expose_secret()),
+            ("resource", self.resource.as_str()),
+        ];
+        // Once: a code that was sent may be used up, whatever became of the answer.
+        let answer = form::post(http, self.token_endpoint.clone(), &fields).await?;
+        if !answer.is_success() {
+            let error = OAuthError::of(&answer);
+            return Err(match error.code.as_deref() {
+                Some("invalid_grant") => ApproveError::InvalidGrant(error),
+                Some("access_denied") => ApproveError::Denied,
+                _ if error.is_unknown_client() => ApproveError::UnknownClient(error),
+                _ => ApproveError::PollRefused(error),
+            });
+        }
+        let body = answer.object().map_err(ApproveError::Malformed)?;
+        Ok(TokenResponse::read(&body, jiff::Timestamp::now())?)
+    }
+}
+
+/// 256 random bits in base64url: a verifier (RFC 7636 §4.1) or a state.
+fn random() -> Result<SecretString, ApproveError> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|_| ApproveError::NoRandomness)?;
+    Ok(SecretString::from(URL_SAFE_NO_PAD.encode(bytes)))
+}
+
+/// RFC 7636 §4.2.
+fn challenge(verifier: &SecretString) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, verifier.expose_secret().as_bytes());
+    URL_SAFE_NO_PAD.encode(digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_challenge_is_the_rfcs_own() {
+        // RFC 7636, appendix B.
+        let verifier = SecretString::from("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
+        assert_eq!(challenge(&verifier), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
+        let (one, other) = (random().unwrap(), random().unwrap());
+        assert_eq!(one.expose_secret().len(), 43);
+        assert_ne!(one.expose_secret(), other.expose_secret());
+    }
+}

@@ -1,0 +1,105 @@
+//! Device authorization (RFC 8628): the owner decides in any browser, wherever it is.
+
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use url::Url;
+
+use super::agent_connect::{polled, seconds, unanswered};
+use super::token::TokenResponse;
+use super::wait::{Pace, wait};
+use super::wanted::Wanted;
+use super::{ApproveError, Client, form, mcp_resource};
+use crate::provider::discovery::{Discovery, on_issuers_origin};
+use crate::provider::http::Http;
+use crate::text;
+
+const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+/// Bytes of a user code at most: a person has to compare it.
+const MAX_USER_CODE: usize = 64;
+
+/// A device code that waits for its owner.
+#[derive(Debug)]
+pub struct Attempt {
+    /// What the owner opens: with the code in it where the provider gives that. On the issuer's origin.
+    pub url: Url,
+    /// Where the code is typed, if the address above holds it already.
+    pub typed_at: Url,
+    /// What the owner types, or compares; the provider's text.
+    pub user_code: String,
+    /// How often to ask, and for how long.
+    pub pace: Pace,
+    device_code: SecretString,
+    client_id: String,
+    token_endpoint: Url,
+}
+
+/// Begins an attempt for `wanted`.
+///
+/// # Errors
+/// [`ApproveError`]; [`ApproveError::SourceRequired`] if the provider has several sources and none is named.
+pub async fn begin(
+    http: &Http,
+    discovery: &Discovery,
+    client: &Client,
+    wanted: &Wanted,
+) -> Result<Attempt, ApproveError> {
+    let server = &discovery.authorization_server;
+    let (Some(endpoint), Some(token_endpoint)) =
+        (server.device_authorization_endpoint.clone(), server.token_endpoint.clone())
+    else {
+        return Err(ApproveError::NoWay);
+    };
+    let client_id = client.id().ok_or(ApproveError::ClientRequired)?;
+    let details = wanted.details(&discovery.resource).to_string();
+    let resource = mcp_resource(discovery);
+    let fields = [
+        ("client_id", client_id),
+        ("resource", resource.as_str()),
+        ("authorization_details", details.as_str()),
+    ];
+    let answer = form::post(http, endpoint, &fields).await?;
+    if !answer.is_success() {
+        return Err(ApproveError::of_details(&answer, wanted));
+    }
+    let begun = answer.object().map_err(ApproveError::Malformed)?;
+    let text_of = |name: &str| begun.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let required =
+        |name: &str| text_of(name).ok_or_else(|| ApproveError::Malformed(format!("it has no `{name}`")));
+    let user_code = required("user_code")?;
+    if user_code.len() > MAX_USER_CODE {
+        return Err(ApproveError::Malformed("its `user_code` is too long to be compared".to_owned()));
+    }
+    let typed_at = on_issuers_origin(&server.issuer, "verification_uri", required("verification_uri")?)?;
+    let url = match text_of("verification_uri_complete") {
+        Some(url) => on_issuers_origin(&server.issuer, "verification_uri_complete", url)?,
+        None => typed_at.clone(),
+    };
+    Ok(Attempt {
+        url,
+        typed_at,
+        user_code: text::one_line(user_code).into_owned(),
+        pace: Pace::new(seconds(&begun, "interval"), seconds(&begun, "expires_in")),
+        device_code: SecretString::from(required("device_code")?),
+        client_id: client_id.to_owned(),
+        token_endpoint,
+    })
+}
+
+impl Attempt {
+    /// Polls until the owner has decided or the attempt has expired. Dropping the future stops it.
+    ///
+    /// # Errors
+    /// [`ApproveError`].
+    pub async fn wait(&self, http: &Http) -> Result<TokenResponse, ApproveError> {
+        let fields = [
+            ("grant_type", GRANT_TYPE),
+            ("device_code", self.device_code.expose_secret()),
+            ("client_id", self.client_id.as_str()),
+        ];
+        wait(self.pace, async || match form::post(http, self.token_endpoint.clone(), &fields).await {
+            Ok(answer) => polled(&answer),
+            Err(error) => unanswered(error),
+        })
+        .await
+    }
+}

@@ -1,0 +1,220 @@
+//! What is asked for: which source, how much of it, what for.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// PDPP's authorization details type (RFC 9396).
+pub const DATA_ACCESS: &str = "https://pdpp.dev/data-access";
+
+/// What the data is for, where nobody says otherwise; the owner reads it on the approval page.
+const PURPOSE_CODE: &str = "https://pdpp.dev/purpose/personal_ai_assistant";
+const PURPOSE: &str =
+    "An AI agent on the owner's own computer reads this data through the pdpp command line.";
+
+/// One source to ask for, where a provider has several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRequest {
+    /// The source's URI, as the provider lists it.
+    pub id: String,
+    /// Which configured instances of it; none means the provider may take the only one.
+    #[serde(default)]
+    pub instance_ids: Vec<String>,
+}
+
+/// One stream to ask for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamRequest {
+    /// Its name.
+    pub name: String,
+    /// Only these fields, beside those that the stream requires; none means all.
+    #[serde(default)]
+    pub fields: Vec<String>,
+}
+
+/// Everything that a request can say. The default asks for all that the provider lets its owner give.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Wanted {
+    /// One source; none leaves that to the provider and the owner.
+    pub source: Option<SourceRequest>,
+    /// Only these streams; none means all.
+    pub streams: Vec<StreamRequest>,
+    /// Only records from here on, inclusive.
+    pub since: Option<Timestamp>,
+    /// Only records up to here, exclusive.
+    pub until: Option<Timestamp>,
+    /// When the grant may end.
+    pub expires: Option<Timestamp>,
+    /// A purpose in words, or a purpose code (a URI).
+    pub purpose: Option<String>,
+}
+
+impl Wanted {
+    /// Whether nothing is said that a request would have to carry.
+    pub fn is_plain(&self) -> bool {
+        self.source.is_none() && !self.is_narrowed()
+    }
+
+    /// Whether less than everything is asked for, or for another purpose.
+    pub fn is_narrowed(&self) -> bool {
+        !self.streams.is_empty()
+            || self.since.is_some()
+            || self.until.is_some()
+            || self.expires.is_some()
+            || self.purpose.is_some()
+    }
+
+    /// The purpose code, and the description beside it.
+    fn purpose(&self) -> (&str, Option<&str>) {
+        match self.purpose.as_deref() {
+            Some(code) if code.starts_with("https://") => (code, None),
+            Some(words) => (PURPOSE_CODE, Some(words)),
+            None => (PURPOSE_CODE, Some(PURPOSE)),
+        }
+    }
+
+    /// `authorization_details` for this. Without a source it is the provider as a whole, which draft §6
+    /// names by its own `resource`.
+    pub fn details(&self, resource: &str) -> Value {
+        let (kind, id, instance_ids) = match &self.source {
+            Some(source) => ("connector", source.id.as_str(), source.instance_ids.as_slice()),
+            None => ("provider_native", resource, &[][..]),
+        };
+        let mut range = json!({});
+        if let Some(since) = self.since {
+            range["since"] = json!(since.to_string());
+        }
+        if let Some(until) = self.until {
+            range["until"] = json!(until.to_string());
+        }
+        let all = [StreamRequest { name: "*".to_owned(), fields: Vec::new() }];
+        let asked = if self.streams.is_empty() { &all[..] } else { &self.streams };
+        let streams: Vec<Value> = asked
+            .iter()
+            .map(|stream| {
+                let mut one = json!({"name": stream.name});
+                if !stream.fields.is_empty() {
+                    one["fields"] = json!(stream.fields);
+                }
+                if !instance_ids.is_empty() {
+                    one["instance_ids"] = json!(instance_ids);
+                }
+                if range.as_object().is_some_and(|range| !range.is_empty()) {
+                    one["time_range"] = range.clone();
+                }
+                one
+            })
+            .collect();
+        let (code, description) = self.purpose();
+        let mut details = json!({
+            "type": DATA_ACCESS,
+            "source": {"kind": kind, "id": id},
+            "purpose_code": code,
+            "access_mode": "continuous",
+            "streams": streams,
+        });
+        if let Some(description) = description {
+            details["purpose_description"] = json!(description);
+        }
+        if let Some(expires) = self.expires {
+            // Not in v0.1 of the draft, where the end is the owner's to pick: a provider that does not know it
+            // says so, or gives another end, and both are told.
+            details["expires_at"] = json!(expires.to_string());
+        }
+        json!([details])
+    }
+
+    /// The same for a person, a line each.
+    pub fn told(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(source) = &self.source {
+            let of = if source.instance_ids.is_empty() {
+                String::new()
+            } else {
+                format!(", instance {}", source.instance_ids.join(", "))
+            };
+            lines.push(format!("source: {}{of}", source.id));
+        }
+        let streams: Vec<String> = self
+            .streams
+            .iter()
+            .map(|stream| match stream.fields.as_slice() {
+                [] => stream.name.clone(),
+                fields => format!("{} ({} only)", stream.name, fields.join(", ")),
+            })
+            .collect();
+        lines.push(match streams.as_slice() {
+            [] => "streams: all that the source has".to_owned(),
+            streams => format!("streams: {}", streams.join("; ")),
+        });
+        if let Some(since) = self.since {
+            lines.push(format!("records: from {since} on"));
+        }
+        if let Some(until) = self.until {
+            lines.push(format!("records: before {until}"));
+        }
+        lines.push(match self.expires {
+            Some(expires) => format!("access: ongoing, until {expires}"),
+            None => "access: ongoing, until the end that the provider or you set".to_owned(),
+        });
+        let (code, description) = self.purpose();
+        lines.push(format!("purpose: {}", description.unwrap_or(code)));
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_are_asked_for_only_when_named() {
+        let id = "https://registry.example/diary".to_owned();
+        let mut wanted =
+            Wanted { source: Some(SourceRequest { id, instance_ids: Vec::new() }), ..Wanted::default() };
+        let asked = wanted.details("https://rs.example");
+        assert_eq!(asked[0]["streams"], json!([{"name": "*"}]));
+        assert_eq!(asked[0]["source"], json!({"kind": "connector", "id": "https://registry.example/diary"}));
+        assert_eq!(asked[0]["access_mode"], "continuous");
+        if let Some(source) = &mut wanted.source {
+            source.instance_ids = vec!["i1".to_owned(), "i2".to_owned()];
+        }
+        let asked = wanted.details("https://rs.example");
+        assert_eq!(asked[0]["streams"], json!([{"name": "*", "instance_ids": ["i1", "i2"]}]));
+    }
+
+    #[test]
+    fn what_is_narrowed_is_sent_and_told() {
+        let at = |text: &str| text.parse::<Timestamp>().ok();
+        let wanted = Wanted {
+            streams: vec![
+                StreamRequest { name: "a".to_owned(), fields: vec!["x".to_owned()] },
+                StreamRequest { name: "b".to_owned(), fields: Vec::new() },
+            ],
+            since: at("2026-01-01T00:00:00Z"),
+            expires: at("2027-01-01T00:00:00Z"),
+            purpose: Some("Plan a trip".to_owned()),
+            ..Wanted::default()
+        };
+        let asked = wanted.details("https://rs.example/me");
+        assert_eq!(asked[0]["source"], json!({"kind": "provider_native", "id": "https://rs.example/me"}));
+        assert_eq!(
+            asked[0]["streams"],
+            json!([
+                {"name": "a", "fields": ["x"], "time_range": {"since": "2026-01-01T00:00:00Z"}},
+                {"name": "b", "time_range": {"since": "2026-01-01T00:00:00Z"}},
+            ])
+        );
+        assert_eq!(asked[0]["expires_at"], "2027-01-01T00:00:00Z");
+        assert_eq!(asked[0]["purpose_description"], "Plan a trip");
+        let told = wanted.told().join("\n");
+        for part in ["a (x only); b", "from 2026-01-01T00:00:00Z on", "until 2027-01-01", "Plan a trip"] {
+            assert!(told.contains(part), "{part} in {told}");
+        }
+        let code = Wanted { purpose: Some("https://pdpp.dev/purpose/x".to_owned()), ..Wanted::default() };
+        assert_eq!(code.details("r")[0]["purpose_code"], "https://pdpp.dev/purpose/x");
+        assert!(code.details("r")[0].get("purpose_description").is_none());
+        assert!(Wanted::default().is_plain() && !code.is_plain());
+    }
+}

@@ -1,0 +1,58 @@
+//! When something ends, in words.
+
+use jiff::{SignedDuration, Timestamp, Unit};
+
+/// How long before its end a grant is worth a warning.
+pub const SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// Whether `end` is ahead of `now`, and within [`SOON`].
+pub fn is_soon(end: Timestamp, now: Timestamp) -> bool {
+    end > now && end.duration_since(now) <= SOON
+}
+
+/// How long until `end`: `in 6 days`, `in 3 hours`; `None` once it is over.
+pub fn left(end: Timestamp, now: Timestamp) -> Option<String> {
+    let left = end.duration_since(now);
+    if left <= SignedDuration::ZERO {
+        return None;
+    }
+    let (count, unit) = match left.as_secs() {
+        seconds @ 0..7_200 => (seconds / 60 + 1, "minute"),
+        seconds @ 7_200..172_800 => (seconds / 3_600, "hour"),
+        seconds => (seconds / 86_400, "day"),
+    };
+    Some(format!("in {count} {unit}{}", if count == 1 { "" } else { "s" }))
+}
+
+/// `2026-11-28 10:00 UTC`.
+pub fn day_and_time(time: Timestamp) -> String {
+    let minute = time.round(Unit::Minute).unwrap_or(time);
+    minute.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn time_left_is_said_in_one_unit() {
+        let said = |seconds| left(at(seconds), at(0));
+        assert_eq!(said(0), None);
+        assert_eq!(said(1).as_deref(), Some("in 1 minute"));
+        assert_eq!(said(7_199).as_deref(), Some("in 120 minutes"));
+        assert_eq!(said(7_200).as_deref(), Some("in 2 hours"));
+        assert_eq!(said(6 * 86_400 + 80_000).as_deref(), Some("in 6 days"));
+        assert_eq!(day_and_time(at(59)), "1970-01-01 00:01 UTC");
+    }
+
+    #[test]
+    fn soon_is_the_last_seven_days() {
+        let end = at(7 * 86_400);
+        assert!(is_soon(end, at(0)) && !is_soon(end, at(-1)));
+        assert!(!is_soon(end, end), "over is not soon");
+    }
+}

@@ -1,0 +1,169 @@
+//! Whoever else can write near the cache: symlinks, modes, owners, umask, a full disk, another place.
+#![cfg(unix)]
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pdpp::cache::Cache;
+
+use super::server::Server;
+use crate::connect::provider::{Provider, Switches};
+use crate::support::env::{Ran, TestEnv};
+
+/// A machine with one grant of a provider that nobody asks.
+fn connected() -> (TestEnv, Cache) {
+    let env = TestEnv::new();
+    let cache = Cache::open(&env.cache_dir()).unwrap();
+    Server::start().put(&cache, |one| one.refreshable = false);
+    (env, cache)
+}
+
+fn every_path(dir: &Path) -> Vec<PathBuf> {
+    if !dir.is_dir() || dir.is_symlink() {
+        return vec![dir.to_owned()];
+    }
+    let mut found = vec![dir.to_owned()];
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        found.extend(every_path(&path));
+    }
+    found
+}
+
+/// Every file with its content, but for what a lock leaves behind.
+fn snapshot(dir: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+    let files = every_path(dir).into_iter().filter(|path| path.is_file() && !path.ends_with("lock"));
+    let mut all: Vec<_> = files.map(|path| (path.clone(), std::fs::read(path).ok())).collect();
+    all.sort();
+    all
+}
+
+fn assert_private(dir: &Path) {
+    for path in every_path(dir) {
+        let found = std::fs::symlink_metadata(&path).unwrap();
+        let wanted = if found.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(found.mode() & 0o7777, wanted, "{}", path.display());
+    }
+}
+
+/// `pdpp` with these arguments, begun by a shell that runs `first`.
+fn after(env: &TestEnv, first: &str, arguments: &[&str]) -> Ran {
+    let pdpp = env.pdpp(arguments);
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(format!("{first}; exec \"$0\" \"$@\"")).arg(pdpp.get_program()).args(pdpp.get_args());
+    shell.env_clear().stdin(std::process::Stdio::null());
+    for (name, value) in pdpp.get_envs() {
+        shell.env(name, value.unwrap());
+    }
+    Ran::from(shell.current_dir(pdpp.get_current_dir().unwrap()).output().unwrap())
+}
+
+#[test]
+fn a_symlinked_cache_is_refused_in_those_words_and_not_followed() {
+    for part in ["", "index.json", "lock", "secrets"] {
+        let (env, cache) = connected();
+        let (path, elsewhere) = (cache.dir().join(part), env.home().join("elsewhere"));
+        let path = if part.is_empty() { cache.dir().to_owned() } else { path };
+        std::fs::rename(&path, &elsewhere).unwrap();
+        symlink(&elsewhere, &path).unwrap();
+        let before = snapshot(&env.home());
+        let provider = Provider::start(Switches::default());
+        let ran = env.run(&["connect", provider.url(), "--no-browser", "--store", "file"]);
+        assert_eq!(ran.code, Some(1), "{part}: {ran:?}");
+        assert!(ran.stderr.contains("is a symlink, and symlinks are not followed"), "{part}: {ran:?}");
+        assert!(path.is_symlink());
+        assert_eq!(snapshot(&env.home()), before, "{part}");
+    }
+}
+
+#[test]
+fn a_refusal_says_why_in_the_protocol_too() {
+    let (env, cache) = connected();
+    let elsewhere = env.home().join("elsewhere");
+    std::fs::rename(cache.dir(), &elsewhere).unwrap();
+    symlink(&elsewhere, cache.dir()).unwrap();
+    let request = env.home().join("request");
+    std::fs::write(&request, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").unwrap();
+    let mut serve = env.pdpp(&["mcp", "serve"]);
+    let ran = Ran::from(serve.stdin(std::fs::File::open(&request).unwrap()).output().unwrap());
+    assert!(ran.stdout.contains("is a symlink"), "{ran:?}");
+    assert!(ran.stdout.contains("\"because\":["), "{ran:?}");
+}
+
+#[test]
+fn a_moved_cache_is_found_where_it_is_and_nowhere_else() {
+    let (env, cache) = connected();
+    let moved = env.home().join("moved");
+    std::fs::rename(cache.dir(), &moved).unwrap();
+    assert_eq!(env.run(&["status"]).code, Some(78));
+    let there = env.run(&["status", "--cache-dir", moved.to_str().unwrap()]);
+    assert_eq!(there.code, Some(0), "{there:?}");
+    assert!(!cache.dir().exists(), "looking creates nothing");
+}
+
+#[test]
+fn a_cache_that_others_could_read_is_repaired() {
+    let (env, cache) = connected();
+    for path in every_path(cache.dir()) {
+        let mode = if path.is_dir() { 0o777 } else { 0o666 };
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let provider = Provider::start(Switches::default());
+    let ran = env.run(&["connect", provider.url(), "--no-browser", "--store", "file"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(cache.credentials().unwrap().len(), 2);
+    for one in cache.credentials().unwrap() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(cache.bearer(&one)).unwrap();
+    }
+    assert_private(cache.dir());
+}
+
+#[test]
+fn another_users_cache_is_refused() {
+    let env = TestEnv::new();
+    // For anyone but root, root's; for root, one that was given away.
+    let mut theirs = PathBuf::from("/");
+    if std::fs::metadata(env.home()).unwrap().uid() == 0 {
+        theirs = env.home().join("theirs");
+        std::fs::create_dir(&theirs).unwrap();
+        std::os::unix::fs::chown(&theirs, Some(54_321), None).unwrap();
+    }
+    for command in [&["status"][..], &["mcp", "serve"]] {
+        let ran = env.run(&[command, &["--cache-dir", theirs.to_str().unwrap()]].concat());
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains("belongs to another user"), "{ran:?}");
+    }
+}
+
+#[test]
+fn no_umask_makes_the_cache_open_or_unusable() {
+    for umask in ["0000", "0777"] {
+        let env = TestEnv::new();
+        let provider = Provider::start(Switches::default());
+        let connect = ["connect", provider.url(), "--no-browser", "--store", "file"];
+        for _ in 0..2 {
+            let ran = after(&env, &format!("umask {umask}"), &connect);
+            assert_eq!(ran.code, Some(0), "{umask}: {ran:?}");
+        }
+        assert_private(&env.cache_dir());
+    }
+}
+
+#[test]
+fn a_full_disk_is_known_before_the_owner_is_asked_and_costs_nothing() {
+    let (env, cache) = connected();
+    let before = cache.credentials().unwrap();
+    let provider = Provider::start(Switches::default());
+    // A limit of no bytes a file: a write fails as on a full disk, for root too.
+    let ran = after(
+        &env,
+        "trap '' XFSZ; ulimit -f 0",
+        &["connect", provider.url(), "--no-browser", "--store", "file"],
+    );
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("code: cache_unwritable") && ran.stderr.contains("next: "), "{ran:?}");
+    assert!(provider.seen("/agent-connect").is_empty(), "nobody was asked");
+    assert_eq!(cache.credentials().unwrap(), before);
+}

@@ -1,0 +1,382 @@
+//! Keyrings: none, a silent one, and (ignored here, run by `.ci/run keyring`) a real Secret Service.
+#![cfg(target_os = "linux")]
+
+use std::io::Write as _;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use pdpp::cache::Cache;
+use pdpp::cache::store::StoreKind;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Map, json};
+
+use crate::connect::provider::{Provider, REFRESH, Switches, TOKEN};
+use crate::replay::session::Session;
+use crate::support::env::{Ran, TestEnv};
+
+/// The bound of a question to the keyring, with what a loaded machine takes to start a process.
+const BOUND: Duration = Duration::from_secs(3 + 5);
+
+const BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
+
+fn connect(env: &TestEnv, provider: &Provider, more: &[&str]) -> Ran {
+    let ran = env.run(&[&["connect", provider.url(), "--no-browser"], more].concat());
+    assert!(!ran.stderr.contains(TOKEN) && !ran.stdout.contains(TOKEN));
+    ran
+}
+
+fn schema(session: &mut Session) -> (bool, String) {
+    let answer = session.call("schema", &Map::new());
+    (answer.is_error, answer.text)
+}
+
+/// Lets the index say that the one secret is in the keyring.
+fn say_keyring(env: &TestEnv) {
+    let index = env.cache_dir().join("index.json");
+    let text = std::fs::read_to_string(&index).unwrap();
+    std::fs::write(&index, text.replace(r#""store": "file""#, r#""store": "keyring""#)).unwrap();
+}
+
+#[test]
+fn r8_4_no_keyring_means_a_file_and_one_line_that_says_so() {
+    let env = TestEnv::new();
+    let provider = Provider::start(Switches::default());
+    let ran = connect(&env, &provider, &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let said: Vec<_> = ran.stderr.lines().filter(|line| line.contains("keyring")).collect();
+    assert_eq!(said.len(), 1, "{ran:?}");
+    assert!(said[0].contains("No keyring works here") && said[0].contains("a file that only you can read"));
+    assert!(ran.stdout.contains("kept in a file that only you can read"));
+    assert_eq!(Cache::open(&env.cache_dir()).unwrap().credentials().unwrap()[0].store, StoreKind::File);
+}
+
+#[test]
+fn r8_4_the_keyring_alone_never_falls_back_and_is_remembered_once_it_worked() {
+    let env = TestEnv::new();
+    let provider = Provider::start(Switches::default());
+    let ran = connect(&env, &provider, &["--store", "keyring"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("code: keyring_absent") && ran.stderr.contains("--store file"), "{ran:?}");
+    assert_eq!(env.files(), [""; 0]);
+    assert!(provider.seen("/agent-connect").is_empty(), "nobody was asked");
+    // What was said once holds the next time.
+    assert_eq!(connect(&env, &provider, &["--store", "file"]).code, Some(0));
+    let again = connect(&env, &provider, &[]);
+    assert!(again.code == Some(0) && !again.stderr.contains("keyring"), "{again:?}");
+}
+
+/// A bus that takes connections and never says a word; how many it took.
+fn silent_bus(env: &mut TestEnv) -> Arc<AtomicUsize> {
+    let path = env.home().parent().unwrap().join("silent-bus");
+    let listener = UnixListener::bind(&path).unwrap();
+    env.set(BUS, Some(format!("unix:path={}", path.display())));
+    let taken = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&taken);
+    std::thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            count.fetch_add(1, Ordering::SeqCst);
+            open.push(stream);
+        }
+    });
+    taken
+}
+
+#[test]
+fn a_silent_keyring_stays_the_keyring_and_says_so_in_time() {
+    let mut env = TestEnv::new();
+    silent_bus(&mut env);
+    let provider = Provider::start(Switches::default());
+    for store in ["auto", "keyring"] {
+        let started = Instant::now();
+        let ran = connect(&env, &provider, &["--store", store]);
+        let took = started.elapsed();
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(
+            ran.stderr.contains("code: keyring_silent") && ran.stderr.contains("--store file"),
+            "{ran:?}"
+        );
+        assert!(took >= Duration::from_secs(3) && took < BOUND, "{took:?}");
+    }
+    assert!(provider.seen("/agent-connect").is_empty(), "nobody was asked");
+    assert_eq!(env.files(), [""; 0]);
+}
+
+#[test]
+fn initialize_does_not_touch_the_keyring() {
+    let mut env = TestEnv::new();
+    let provider = Provider::start(Switches::default());
+    assert_eq!(connect(&env, &provider, &["--store", "file"]).code, Some(0));
+    say_keyring(&env);
+    let taken = silent_bus(&mut env);
+    let mut session = Session::start(&env, &[]);
+    assert_eq!(taken.load(Ordering::SeqCst), 0, "initialize and tools/list are answered without it");
+    let started = Instant::now();
+    let (is_error, text) = schema(&mut session);
+    assert!(is_error && text.contains("keyring_silent") && text.contains("--store file"), "{text}");
+    assert!(started.elapsed() < BOUND, "{:?}", started.elapsed());
+    assert_eq!(taken.load(Ordering::SeqCst), 1);
+}
+
+// ---------------------------------------------------------------- a real one
+
+const PASSWORD: &str = "made-up password";
+
+/// A bus of its own and, on it, a real keyring; the keyring's files are in the HOME of `env`.
+struct Desktop {
+    dir: PathBuf,
+    bus: Child,
+    keyring: Option<Child>,
+}
+
+impl Desktop {
+    fn start(env: &mut TestEnv, name: &str) -> Self {
+        let dir = env.home().parent().unwrap().join(name);
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        // Without the services of the machine, which would start a keyring by themselves.
+        let config = dir.join("bus.conf");
+        let socket = dir.join("bus");
+        let text = format!(
+            r#"<busconfig><type>session</type><listen>unix:path={}</listen><auth>EXTERNAL</auth>
+            <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/>
+            <allow own="*"/></policy></busconfig>"#,
+            socket.display()
+        );
+        std::fs::write(&config, text).unwrap();
+        let bus = Command::new("dbus-daemon")
+            .args(["--nofork", "--nopidfile", "--config-file", config.to_str().unwrap()])
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("dbus-daemon is installed: bash .ci/run keyring");
+        wait_until(|| socket.exists());
+        env.set(BUS, Some(format!("unix:path={}", socket.display())));
+        env.set("XDG_RUNTIME_DIR", Some(dir.display().to_string()));
+        Self { dir, bus, keyring: None }
+    }
+
+    fn daemon(&self, env: &TestEnv, arguments: &[&str]) -> Command {
+        let mut daemon = Command::new("gnome-keyring-daemon");
+        daemon
+            .args(arguments)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", env.home())
+            .env("XDG_RUNTIME_DIR", &self.dir)
+            .env(BUS, format!("unix:path={}", self.dir.join("bus").display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        daemon
+    }
+
+    /// Starts the keyring, unlocked or not, and waits until its name is on the bus.
+    fn keyring(&mut self, env: &TestEnv, is_unlocked: bool) {
+        std::fs::create_dir_all(env.home().join(".local/share/keyrings")).unwrap();
+        let mut arguments = vec!["--foreground", "--components=secrets"];
+        arguments.push(if is_unlocked { "--unlock" } else { "--start" });
+        let mut daemon =
+            self.daemon(env, &arguments).spawn().expect("gnome-keyring is installed: bash .ci/run keyring");
+        let mut stdin = daemon.stdin.take().unwrap();
+        if is_unlocked {
+            stdin.write_all(PASSWORD.as_bytes()).unwrap();
+        }
+        drop(stdin);
+        self.keyring = Some(daemon);
+        let provider = Provider::start(Switches::default());
+        let scratch = env.home().join("scratch");
+        wait_until(|| {
+            let ran =
+                connect(env, &provider, &["--store", "keyring", "--cache-dir", scratch.to_str().unwrap()]);
+            !ran.stderr.contains("keyring_absent")
+        });
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(self.keyring.as_ref().unwrap()), signal).unwrap();
+    }
+}
+
+impl Drop for Desktop {
+    fn drop(&mut self) {
+        for child in self.keyring.iter_mut().chain([&mut self.bus]) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < end, "it did not happen within a minute");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Files below `dir` that hold `text`.
+fn holding(dir: &Path, text: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(holding(&path, text));
+        } else if std::fs::read(&path)
+            .is_ok_and(|bytes| bytes.windows(text.len()).any(|part| part == text.as_bytes()))
+        {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// A refresh token that no keyring takes in one piece.
+fn long_refresh(token: &mut serde_json::Value, _: &crate::connect::provider::Urls) {
+    token["refresh_token"] = json!(format!("{REFRESH}{}", "x".repeat(4000)));
+    token["expires_in"] = json!(3600);
+}
+
+#[test]
+#[ignore = "needs gnome-keyring and dbus-daemon: bash .ci/run keyring"]
+fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
+    let mut env = TestEnv::new();
+    let mut desktop = Desktop::start(&mut env, "desktop");
+    // A bus without a keyring: a file.
+    let provider = Provider::start(Switches { token: long_refresh, ..Switches::default() });
+    let ran = connect(&env, &provider, &[]);
+    assert!(ran.code == Some(0) && ran.stderr.contains("No keyring works here"), "{ran:?}");
+    assert_eq!(holding(&env.home(), TOKEN).len(), 1);
+
+    desktop.keyring(&env, true);
+    let ran = connect(&env, &provider, &[]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("The token is kept in the keyring."), "{ran:?}");
+    let cache = Cache::open(&env.cache_dir()).unwrap();
+    let kept = cache.credentials().unwrap();
+    assert_eq!((kept.len(), kept[0].store, kept[0].parts), (1, StoreKind::Keyring, 4));
+    for secret in [TOKEN, REFRESH] {
+        assert_eq!(holding(&env.home(), secret), [""; 0].map(PathBuf::from), "{secret} is in no file");
+    }
+    let mut session = Session::start(&env, &[]);
+    assert!(!schema(&mut session).0);
+    assert!(!schema(&mut session).0);
+
+    // There and back again.
+    let moved = env.run(&["status", "--move-to", "file"]);
+    assert_eq!(moved.code, Some(0), "{moved:?}");
+    assert_eq!(cache.credentials().unwrap()[0].store, StoreKind::File);
+    assert_eq!(holding(&env.home(), REFRESH).len(), 1);
+    assert!(!schema(&mut session).0, "a running server follows");
+    let moved = env.run(&["status", "--move-to", "keyring"]);
+    assert_eq!(moved.code, Some(0), "{moved:?}");
+    assert_eq!(holding(&env.home(), REFRESH), [""; 0].map(PathBuf::from));
+    assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0));
+
+    // Gone with its last part.
+    let gone = cache.credentials().unwrap().remove(0);
+    assert_eq!(env.run(&["disconnect", "--all"]).code, Some(0));
+    for part in [gone.id.as_str().to_owned(), format!("{}-3", gone.id.as_str())] {
+        let found = Command::new("secret-tool")
+            .args(["search", "--all", "service", "pdpp", "username", &part])
+            .env(BUS, format!("unix:path={}", desktop.dir.join("bus").display()))
+            .output()
+            .expect("secret-tool is installed: bash .ci/run keyring");
+        assert_eq!(String::from_utf8_lossy(&found.stdout), "", "{part}");
+    }
+}
+
+#[test]
+#[ignore = "needs gnome-keyring and dbus-daemon: bash .ci/run keyring"]
+fn a_locked_or_stopped_keyring_is_told_in_time_and_works_again() {
+    let mut env = TestEnv::new();
+    let provider = Provider::start(Switches::default());
+    {
+        let mut desktop = Desktop::start(&mut env, "before");
+        desktop.keyring(&env, true);
+        assert_eq!(connect(&env, &provider, &["--store", "keyring"]).code, Some(0));
+    }
+    // The same HOME in another session, where nobody has typed the password yet.
+    let mut desktop = Desktop::start(&mut env, "after");
+    desktop.keyring(&env, false);
+    let started = Instant::now();
+    let mut session = Session::start(&env, &[]);
+    let (is_error, text) = schema(&mut session);
+    assert!(is_error && text.contains("keyring_locked") && text.contains("--store file"), "{text}");
+    assert!(started.elapsed() < BOUND, "{:?}", started.elapsed());
+    let ran = connect(&env, &provider, &["--store", "auto"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("code: keyring_locked"), "{ran:?}");
+
+    let mut unlock = desktop.daemon(&env, &["--unlock"]).spawn().unwrap();
+    unlock.stdin.take().unwrap().write_all(PASSWORD.as_bytes()).unwrap();
+    unlock.wait().unwrap();
+    wait_until(|| !schema(&mut session).0);
+    drop(session);
+
+    // Its name is on the bus, and it does not answer.
+    desktop.signal(Signal::STOP);
+    let mut session = Session::start(&env, &[]);
+    let started = Instant::now();
+    let (is_error, text) = schema(&mut session);
+    assert!(is_error && text.contains("keyring_silent"), "{text}");
+    assert!(started.elapsed() < BOUND, "{:?}", started.elapsed());
+    desktop.signal(Signal::CONT);
+    wait_until(|| !schema(&mut session).0);
+}
+
+#[test]
+#[ignore = "needs gnome-keyring, dbus-daemon and root: bash .ci/run keyring"]
+fn a_server_without_d_bus_variables_finds_the_usual_socket() {
+    /// `/run/user/<uid>/bus`, for as long as it is looked at.
+    struct Usual(PathBuf);
+    impl Drop for Usual {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+    let mut env = TestEnv::new();
+    let mut desktop = Desktop::start(&mut env, "desktop");
+    desktop.keyring(&env, true);
+    let provider = Provider::start(Switches::default());
+    assert_eq!(connect(&env, &provider, &["--store", "keyring"]).code, Some(0));
+    let usual = PathBuf::from(format!("/run/user/{}", rustix::process::geteuid().as_raw()));
+    std::fs::create_dir_all(&usual).unwrap();
+    let usual = Usual(usual.join("bus"));
+    std::os::unix::fs::symlink(desktop.dir.join("bus"), &usual.0).expect("there is no session bus here yet");
+    env.set(BUS, None);
+    env.set("XDG_RUNTIME_DIR", None);
+    let ran = env.run(&["mcp", "call", "schema"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+#[ignore = "needs a mount of its own: bash .ci/run keyring"]
+fn a_truly_full_disk_costs_no_credential() {
+    let env = TestEnv::new();
+    let provider = Provider::start(Switches::default());
+    let pdpp = env.pdpp(&[]);
+    let script = r#"set -e
+        mkdir "$HOME/disk" && mount -t tmpfs -o size=64k,mode=700 tmpfs "$HOME/disk"
+        "$0" connect "$1" --no-browser --store file --cache-dir "$HOME/disk/pdpp" >/dev/null
+        cp "$HOME/disk/pdpp/index.json" "$HOME/before"
+        dd if=/dev/zero of="$HOME/disk/filler" bs=1k 2>/dev/null || true
+        code=0
+        "$0" connect "$1" --no-browser --store file --cache-dir "$HOME/disk/pdpp" || code=$?
+        cmp "$HOME/before" "$HOME/disk/pdpp/index.json"
+        "$0" mcp call schema --cache-dir "$HOME/disk/pdpp" >/dev/null
+        exit "$code""#;
+    let mut shell = Command::new("unshare");
+    shell.args(["--mount", "--", "/bin/sh", "-c", script]).arg(pdpp.get_program()).arg(provider.url());
+    shell.env_clear().stdin(Stdio::null());
+    for (name, value) in pdpp.get_envs() {
+        shell.env(name, value.unwrap());
+    }
+    let ran = Ran::from(shell.output().expect("unshare is installed"));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stderr.contains("No space left on device") && ran.stderr.contains("cache_unwritable"),
+        "{ran:?}"
+    );
+}

@@ -1,0 +1,96 @@
+//! A writer that is killed at any moment leaves the cache as it was before or after (200 times).
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use pdpp::cache::Cache;
+use pdpp::cache::credential::{Credential, Secrets};
+use pdpp::cache::secret::AccessToken;
+
+use super::server::Server;
+
+const DIR: &str = "PDPP_TEST_KILLED_CACHE";
+
+fn store(cache: &Cache, template: &Credential, number: u64) {
+    let mut credential = template.clone();
+    credential.id = pdpp::cache::new_credential_id().unwrap();
+    credential.label = number.to_string();
+    credential.refreshable = false;
+    let token = AccessToken::new(format!("token-{number}")).unwrap();
+    cache.store(credential, &Secrets::new(token, None), None).unwrap();
+}
+
+/// Not a test of its own: the process that is killed. Writes one credential after the other.
+#[test]
+#[ignore = "the child of the test below"]
+fn writer() {
+    let Some(dir) = std::env::var_os(DIR) else { return };
+    let cache = Cache::open(Path::new(&dir)).unwrap();
+    let template = cache.credentials().unwrap().remove(0);
+    let first: u64 = template.label.parse().unwrap();
+    for number in first + 1.. {
+        eprintln!("{number}");
+        store(&cache, &template, number);
+    }
+}
+
+#[test]
+fn a_writer_killed_at_any_step_leaves_before_or_after() {
+    let root = tempfile::tempdir().unwrap();
+    let cache = Cache::open(&root.path().join("pdpp")).unwrap();
+    let template = Server { url: "http://127.0.0.1:9".to_owned(), life: Server::start().life }.ended();
+    store(&cache, &template, 0);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (mut before, mut after, mut half) = (0, 0, 0);
+    for round in 0..200_u32 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "cache::killed::writer", "--ignored", "--nocapture"])
+            .env(DIR, cache.dir())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+        // In the middle of the second write or later: another moment each round.
+        let mut last: u64 = 0;
+        for _ in 0..2 {
+            last = said.next().unwrap().unwrap().parse().unwrap();
+        }
+        let moment = Instant::now() + Duration::from_micros(u64::from(round * 7919 % 200) * 60);
+        while Instant::now() < moment {
+            std::hint::spin_loop();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if let Some(Ok(line)) = said.last() {
+            last = line.parse().unwrap();
+        }
+
+        let found = cache.credentials().unwrap();
+        assert_eq!(found.len(), 1);
+        let number: u64 = found[0].label.parse().unwrap();
+        assert!(number == last || number + 1 == last, "{number} after {last} was begun");
+        let bearer = runtime.block_on(cache.bearer(&found[0])).unwrap();
+        assert_eq!(bearer.expose_bearer(), format!("token-{number}"), "index and secret belong together");
+        if number == last {
+            after += 1
+        } else {
+            before += 1
+        }
+        let secrets = std::fs::read_dir(cache.dir().join("secrets")).unwrap().count();
+        let files =
+            std::fs::read_dir(cache.dir()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
+        half += usize::from(secrets != 1 || files.count() != 2);
+    }
+    // Otherwise the moments of the kills prove nothing.
+    assert!(before > 0 && after > 0 && half > 0, "{before} before, {after} after, {half} half-way");
+    store(&cache, &template, 1);
+    assert_eq!(
+        std::fs::read_dir(cache.dir().join("secrets")).unwrap().count(),
+        1,
+        "the next writer cleans up"
+    );
+    println!("{before} before, {after} after; {half} of them with something half-written");
+}

@@ -1,0 +1,252 @@
+//! Refresh: one process at a time, nothing lost, nothing sent twice.
+
+use std::time::{Duration, Instant};
+
+use pdpp::cache::Cache;
+use pdpp::cache::credential::Credential;
+use pdpp::cache::secret::AccessToken;
+use serde_json::Value;
+
+use super::server::{Server, Token};
+use crate::support::env::{Ran, TestEnv};
+
+struct Stage {
+    env: TestEnv,
+    cache: Cache,
+    server: Server,
+    credential: Credential,
+    runtime: tokio::runtime::Runtime,
+}
+
+fn stage(edit: impl FnOnce(&mut Credential)) -> Stage {
+    let env = TestEnv::new();
+    let cache = Cache::open(&env.cache_dir()).unwrap();
+    let server = Server::start();
+    let credential = server.put(&cache, edit);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    Stage { env, cache, server, credential, runtime }
+}
+
+impl Stage {
+    fn bearer(&self) -> Result<String, &'static str> {
+        let bearer = self.runtime.block_on(self.cache.bearer(&self.credential));
+        bearer.map(|token| token.expose_bearer().to_owned()).map_err(|error| error.code())
+    }
+
+    fn instead_of(&self, dead: &str) -> Result<String, &'static str> {
+        let dead = AccessToken::new(dead.to_owned()).unwrap();
+        let bearer = self.runtime.block_on(self.cache.bearer_instead_of(&self.credential, &dead));
+        bearer.map(|token| token.expose_bearer().to_owned()).map_err(|error| error.code())
+    }
+
+    /// Lets the stored access token end.
+    fn end_token(&self) {
+        let path = self.cache.dir().join("index.json");
+        let mut index: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        for name in ["due"] {
+            index["credentials"][0]["renewal"][name] = "2020-01-01T00:00:00Z".into();
+        }
+        index["credentials"][0]["token_expires_at"] = "2020-01-01T00:00:00Z".into();
+        std::fs::write(&path, index.to_string()).unwrap();
+    }
+
+    fn is_alive(&self) -> bool {
+        self.server.life.lock().unwrap().is_alive
+    }
+}
+
+#[test]
+fn two_processes_and_one_refresh_token_a_hundred_times() {
+    let stage = stage(|_| ());
+    for round in 1..=100 {
+        stage.end_token();
+        let start = || {
+            stage
+                .env
+                .pdpp(&["mcp", "call", "schema", "--json"])
+                .stderr(std::process::Stdio::piped())
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap()
+        };
+        let both = [start(), start()];
+        for one in both {
+            let ran = Ran::from(one.wait_with_output().unwrap());
+            assert_eq!(ran.code, Some(0), "round {round}: {ran:?}");
+        }
+        assert_eq!(stage.server.asked(), round, "one refresh a round");
+        assert!(stage.is_alive(), "no token was presented twice");
+    }
+    let secrets = std::fs::read_dir(stage.cache.dir().join("secrets")).unwrap().count();
+    assert_eq!(secrets, 1, "nothing is left of the ninety-nine before");
+}
+
+#[test]
+fn many_calls_of_one_process_are_one_refresh() {
+    let stage = stage(|_| ());
+    stage.server.set(Token::Slowly);
+    let tokens = stage.runtime.block_on(async {
+        futures_util::future::join_all((0..20).map(|_| stage.cache.bearer(&stage.credential))).await
+    });
+    assert!(tokens.iter().all(|token| token.as_ref().unwrap().expose_bearer() == "access-1"));
+    assert_eq!((stage.server.asked(), stage.is_alive()), (1, true));
+}
+
+#[test]
+fn the_request_names_client_and_resource_and_the_token_is_kept() {
+    let stage = stage(|_| ());
+    assert_eq!(stage.bearer(), Ok("access-1".to_owned()));
+    assert_eq!(stage.bearer(), Ok("access-1".to_owned()), "kept, not asked for again");
+    let form = stage.server.life.lock().unwrap().form.clone();
+    let wanted = [
+        ("grant_type", "refresh_token"),
+        ("refresh_token", "refresh-0"),
+        ("resource", &format!("{}/mcp", stage.server.url)),
+        ("client_id", "client-1"),
+    ];
+    assert_eq!(form, wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let now = &stage.cache.credentials().unwrap()[0];
+    assert!(now.is_same_grant(&stage.credential) && now.id != stage.credential.id);
+    assert!(now.renewal.begun.is_none() && now.renewal.due.unwrap() < now.token_expires_at.unwrap());
+}
+
+#[test]
+fn a_caller_that_leaves_does_not_lose_the_token() {
+    let stage = stage(|_| ());
+    stage.server.set(Token::Slowly);
+    let (cache, credential) = (stage.cache.clone(), stage.credential.clone());
+    let call = stage.runtime.spawn(async move { cache.bearer(&credential).await });
+    stage.server.wait_until_asked(1);
+    call.abort();
+    let end = Instant::now() + Duration::from_secs(30);
+    while stage.cache.credentials().unwrap()[0].id == stage.credential.id {
+        assert!(Instant::now() < end, "the token was lost");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(stage.bearer(), Ok("access-1".to_owned()));
+    assert_eq!((stage.server.asked(), stage.is_alive()), (1, true));
+}
+
+#[test]
+fn a_lost_answer_says_reconnect_and_is_not_asked_for_again() {
+    let stage = stage(|_| ());
+    stage.server.set(Token::SpendAndBreak);
+    assert_eq!(stage.bearer(), Err("refresh_lost"));
+    stage.server.set(Token::Rotate);
+    assert_eq!(stage.bearer(), Err("refresh_lost"));
+    assert_eq!((stage.server.asked(), stage.is_alive()), (1, true), "the spent token was not presented");
+    let ran = stage.env.run(&["mcp", "serve"]);
+    assert_eq!(ran.code, Some(78), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("next: pdpp connect {}", stage.server.url)), "{ran:?}");
+}
+
+#[test]
+fn a_process_killed_in_the_exchange_is_a_lost_answer() {
+    let stage = stage(|_| ());
+    stage.server.set(Token::SpendAndHang);
+    let mut call = stage.env.pdpp(&["mcp", "call", "schema"]);
+    let mut call =
+        call.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    stage.server.wait_until_asked(1);
+    call.kill().unwrap();
+    call.wait().unwrap();
+    stage.server.set(Token::Rotate);
+    assert_eq!(stage.bearer(), Err("refresh_lost"));
+    assert_eq!((stage.server.asked(), stage.is_alive()), (1, true));
+}
+
+#[test]
+fn a_refused_refresh_token_says_reconnect_once_and_for_all() {
+    let stage = stage(|_| ());
+    stage.server.set(Token::InvalidGrant);
+    assert_eq!(stage.bearer(), Err("refresh_refused"));
+    assert_eq!(stage.bearer(), Err("refresh_refused"));
+    assert_eq!(stage.server.asked(), 1);
+}
+
+#[test]
+fn a_busy_or_absent_server_costs_no_token() {
+    let stage = stage(|_| ());
+    stage.server.set(Token::Busy);
+    assert_eq!(stage.bearer(), Err("refresh_busy"));
+    stage.server.set(Token::Rotate);
+    assert_eq!(stage.bearer(), Ok("access-2".to_owned()));
+    let away = self::stage(|one| {
+        // Nobody listens on the port of a listener that was dropped.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        one.issuer = format!("http://127.0.0.1:{port}");
+        one.renewal.token_endpoint = Some(format!("http://127.0.0.1:{port}/token"));
+    });
+    assert_eq!(away.bearer(), Err("provider_unreachable"));
+    assert!(away.cache.credentials().unwrap()[0].is_renewable());
+}
+
+#[test]
+fn a_token_that_still_works_is_used_where_a_new_one_cannot_be_had() {
+    let stage = stage(|one| one.token_expires_at = Some(jiff::Timestamp::now() + Duration::from_secs(3600)));
+    let path = stage.cache.dir().join("index.json");
+    let mut index: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    index["credentials"][0]["renewal"]["due"] = "2020-01-01T00:00:00Z".into();
+    std::fs::write(&path, index.to_string()).unwrap();
+    stage.server.set(Token::Busy);
+    assert_eq!(stage.bearer(), Ok("access-0".to_owned()));
+    assert_eq!(stage.server.asked(), 1, "it was tried");
+}
+
+#[test]
+fn nothing_is_asked_for_beyond_the_grants_end() {
+    let stage = stage(|one| one.grant_expires_at = Some(jiff::Timestamp::UNIX_EPOCH));
+    assert_eq!(stage.bearer(), Err("grant_expired"));
+    assert_eq!(stage.instead_of("access-0"), Err("grant_expired"));
+    assert_eq!(stage.server.asked(), 0);
+}
+
+#[test]
+fn an_unknown_token_endpoint_is_discovered_from_the_same_issuer_only() {
+    let stage = stage(|one| one.renewal.token_endpoint = None);
+    assert_eq!(stage.bearer(), Ok("access-1".to_owned()));
+    let other = self::stage(|one| one.renewal.token_endpoint = None);
+    other.server.life.lock().unwrap().is_other_issuer = true;
+    assert_eq!(other.bearer(), Err("issuer_changed"));
+    let edited =
+        self::stage(|one| one.renewal.token_endpoint = Some("https://evil.example/token".to_owned()));
+    assert_eq!(edited.bearer(), Err("endpoint_foreign"));
+    assert_eq!((other.server.asked(), edited.server.asked()), (0, 0));
+}
+
+#[test]
+fn a_token_of_another_grant_is_not_taken() {
+    let stage = stage(|_| ());
+    stage.server.set(Token::OtherGrant);
+    assert_eq!(stage.bearer(), Err("refresh_lost"));
+}
+
+#[test]
+fn a_token_that_the_provider_calls_dead_is_replaced_once() {
+    let future = || Some(jiff::Timestamp::now() + Duration::from_secs(3600));
+    let stage = stage(|one| one.token_expires_at = future());
+    assert_eq!(stage.bearer(), Ok("access-0".to_owned()));
+    assert_eq!(stage.instead_of("access-0"), Ok("access-1".to_owned()));
+    assert_eq!(stage.instead_of("access-0"), Ok("access-1".to_owned()), "another had it replaced already");
+    assert_eq!(stage.server.asked(), 1);
+    let fixed = self::stage(|one| {
+        one.token_expires_at = future();
+        one.refreshable = false;
+    });
+    assert_eq!(fixed.instead_of("access-0"), Err("token_dead"));
+    assert_eq!(fixed.server.asked(), 0);
+}
+
+#[test]
+fn a_grant_that_was_removed_meanwhile_stays_removed() {
+    let stage = stage(|_| ());
+    stage.server.set(Token::Slowly);
+    let (cache, credential) = (stage.cache.clone(), stage.credential.clone());
+    let call =
+        stage.runtime.spawn(async move { cache.bearer(&credential).await.map_err(|error| error.code()) });
+    stage.server.wait_until_asked(1);
+    assert_eq!(stage.cache.remove(&stage.credential).unwrap().credentials.len(), 1);
+    assert_eq!(stage.runtime.block_on(call).unwrap().unwrap_err(), "disconnected");
+    assert_eq!(stage.cache.credentials().unwrap(), []);
+    assert_eq!(std::fs::read_dir(stage.cache.dir().join("secrets")).unwrap().count(), 0);
+}

@@ -1,0 +1,636 @@
+//! The ways of `pdpp connect` beside agent-connect: code, device code, what is asked for, renewal.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use pdpp::cache::credential::TokenKind;
+use serde_json::{Value, json};
+
+use super::provider::{
+    self, CODE, DEVICE_CODE, Instead, POLLING_CODE, Poll, Provider, REFRESH, Switches, TOKEN,
+};
+use super::{bearer, connect, credentials, fails, no_secret_in};
+use crate::support::env::{Ran, TestEnv};
+
+/// A page, as a browser gets it: status, where it leads, and its text.
+fn visit(url: &str) -> (u16, Option<String>, String) {
+    let url = url::Url::parse(url).unwrap();
+    let address = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
+    let Ok(mut stream) = std::net::TcpStream::connect(&address) else { return (0, None, String::new()) };
+    let target = &url[url::Position::BeforePath..];
+    write!(stream, "GET {target} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    let location = answer.lines().find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case("location").then(|| value.trim().to_owned())
+    });
+    (status, location, answer)
+}
+
+/// Runs `connect` in the authorization code way; `browser` gets the address that the owner opens.
+fn by_code(env: &TestEnv, provider: &Provider, more: &[&str], browser: impl FnOnce(&str)) -> Ran {
+    let mut arguments = vec!["connect", provider.url(), "--no-browser", "--log-level", "trace"];
+    arguments.extend_from_slice(more);
+    let mut child = env.pdpp(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut stderr = String::new();
+    let mut browser = Some(browser);
+    for line in lines.by_ref() {
+        let line = line.unwrap();
+        stderr.push_str(&line);
+        stderr.push('\n');
+        if line.trim().starts_with("http")
+            && line.contains("/authorize?")
+            && let Some(browser) = browser.take()
+        {
+            browser(line.trim());
+        }
+    }
+    let mut stdout = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    let ran = Ran { code: child.wait().unwrap().code(), stdout, stderr };
+    no_secret_in(&ran);
+    for secret in [CODE, DEVICE_CODE] {
+        assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{secret} in {ran:?}");
+    }
+    ran
+}
+
+/// A browser whose owner approves.
+fn approving(url: &str) {
+    let (status, back, _) = visit(url);
+    assert_eq!(status, 303);
+    visit(&back.unwrap());
+}
+
+fn code_switches() -> Switches {
+    Switches { server: provider::with_code, ..Switches::default() }
+}
+
+fn failed(ran: &Ran, exit: i32, code: &str) {
+    assert_eq!(ran.code, Some(exit), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("\n  code: {code}\n")), "{code} in {}", ran.stderr);
+    assert!(ran.stderr.contains("\n  next: "), "a next step in {}", ran.stderr);
+}
+
+#[test]
+fn r8_1_a_code_is_traded_for_a_proven_token() {
+    let env = TestEnv::new();
+    let provider = Provider::start(Switches { token: provider::with_refresh, ..code_switches() });
+    let mut page = String::new();
+    let ran = by_code(&env, &provider, &[], |url| {
+        let asked: std::collections::BTreeMap<String, String> =
+            url::Url::parse(url).unwrap().query_pairs().into_owned().collect();
+        assert_eq!(asked["response_type"], "code");
+        assert_eq!(asked["code_challenge_method"], "S256");
+        assert_eq!(asked["resource"], format!("{}/mcp", provider.url()));
+        assert!(
+            asked["redirect_uri"].starts_with("http://127.0.0.1:")
+                && asked["redirect_uri"].ends_with("/callback")
+        );
+        assert!(!asked.contains_key("authorization_details"), "the owner picks: {asked:?}");
+        let elsewhere = asked["redirect_uri"].replace("/callback", "/other");
+        assert_eq!(visit(&elsewhere).0, 404);
+        let (_, back, _) = visit(url);
+        let (status, _, text) = visit(&back.clone().unwrap());
+        assert_eq!(status, 200);
+        page = text;
+        // One answer is taken: nobody is there for a second one.
+        let started = Instant::now();
+        while visit(&back.clone().unwrap()).0 != 0 {
+            assert!(started.elapsed() < Duration::from_secs(5));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(page.contains("You can close this page") && !page.contains("http:"), "{page}");
+    assert!(ran.stderr.contains("what you pick on that page, for ongoing access"), "{}", ran.stderr);
+    let registered = &provider.seen("/register")[0].body;
+    assert_eq!(registered["redirect_uris"], json!(["http://127.0.0.1/callback"]));
+    let exchanged = &provider.seen("/token");
+    assert_eq!(exchanged.len(), 1);
+    assert_eq!(exchanged[0].body["grant_type"], "authorization_code");
+    assert_eq!(exchanged[0].body["resource"], format!("{}/mcp", provider.url()));
+    let verifier = exchanged[0].body["code_verifier"].as_str().unwrap();
+    assert!(verifier.len() >= 43 && !ran.stderr.contains(verifier) && !ran.stdout.contains(verifier));
+    let kept = credentials(&env);
+    assert_eq!((bearer(&env, &kept[0]).as_str(), kept[0].refreshable), (TOKEN, true));
+}
+
+#[test]
+fn an_answer_of_somebody_else_is_not_taken() {
+    type Back = fn(&mut Vec<(&'static str, String)>, &provider::Urls);
+    let cases: [(Back, i32, &str); 7] = [
+        (|back, _| back[1].1 = "made-up".to_owned(), 77, "state_mismatch"),
+        (|back, _| drop(back.remove(1)), 77, "state_mismatch"),
+        (|back, _| back[2].1 = "https://evil.example".to_owned(), 77, "answer_issuer_mismatch"),
+        (|back, _| drop(back.remove(2)), 77, "answer_issuer_mismatch"),
+        (|back, _| back[0] = ("error", "access_denied".to_owned()), 77, "access_denied"),
+        (
+            |back, _| {
+                back[0] = ("error", "server_error\u{1b}[2J".to_owned());
+                back.push(("error_description", "<b>\u{202e}\nerror: fake".to_owned()));
+            },
+            77,
+            "request_refused",
+        ),
+        (|back, _| drop(back.remove(0)), 69, "authorization_answer_malformed"),
+    ];
+    std::thread::scope(|scope| {
+        for (back, exit, code) in cases {
+            scope.spawn(move || {
+                let env = TestEnv::new();
+                let provider = Provider::start(Switches { back, ..code_switches() });
+                let started = Instant::now();
+                let ran = by_code(&env, &provider, &[], approving);
+                failed(&ran, exit, code);
+                assert!(started.elapsed() < Duration::from_secs(20));
+                assert!(provider.seen("/token").is_empty(), "no code was sent on: {code}");
+                assert_eq!(env.files(), [""; 0], "nothing is stored");
+                assert!(
+                    ran.stderr.chars().all(|c| c == '\n' || !pdpp::text::is_hidden(c)),
+                    "{:?}",
+                    ran.stderr
+                );
+                assert!(!ran.stderr.contains("\nerror: fake"), "{}", ran.stderr);
+            });
+        }
+    });
+}
+
+#[test]
+fn an_exchange_that_fails_is_told_and_not_repeated() {
+    let with = |instead| Switches { instead: Some(("/token", instead)), ..code_switches() };
+    let cases = [
+        (with(Instead::Redirect), 69, "provider_redirected"),
+        (with(Instead::Html), 69, "authorization_answer_malformed"),
+        (with(Instead::Huge), 69, "provider_answer_too_large"),
+        (with(Instead::Close), 69, "provider_answer_broken"),
+        (with(Instead::Never), 69, "provider_timeout"),
+        (
+            Switches { back: |back, _| back[0].1 = "used-up".to_owned(), ..code_switches() },
+            77,
+            "invalid_grant",
+        ),
+        (
+            Switches { token: |token, _| token["pdpp_token_kind"] = json!("owner"), ..code_switches() },
+            77,
+            "owner_token_refused",
+        ),
+        (
+            Switches { schema: |schema, _| schema["bearer"]["grant_id"] = json!("other"), ..code_switches() },
+            77,
+            "grant_mismatch",
+        ),
+    ];
+    std::thread::scope(|scope| {
+        for (switches, exit, code) in cases {
+            scope.spawn(move || {
+                let env = TestEnv::new();
+                let provider = Provider::start(switches);
+                let ran = by_code(&env, &provider, &[], approving);
+                failed(&ran, exit, code);
+                assert_eq!(provider.seen("/token").len(), 1, "a code is sent once: {code}");
+                assert_eq!(env.files(), [""; 0], "nothing is stored");
+            });
+        }
+    });
+}
+
+#[test]
+fn nobody_comes_back() {
+    let env = TestEnv::new();
+    let provider = Provider::start(code_switches());
+    let started = Instant::now();
+    let ran = by_code(&env, &provider, &["--wait", "2"], |_| ());
+    failed(&ran, 77, "expired_token");
+    assert!(started.elapsed() < Duration::from_secs(15));
+    let wrong = env.run(&["connect", provider.url(), "--wait", "0"]);
+    assert_eq!(wrong.code, Some(2));
+}
+
+#[test]
+fn a_forgotten_client_is_registered_again_in_every_way() {
+    for (server, more) in [
+        (provider::with_code as provider::Edit, &[][..]),
+        (provider::with_device, &["--source", "https://registry.example/diary"][..]),
+    ] {
+        let env = TestEnv::new();
+        let provider = Provider::start(Switches { server, ..Switches::default() });
+        assert_eq!(by_code(&env, &provider, more, approving).code, Some(0));
+        assert_eq!(by_code(&env, &provider, more, approving).code, Some(0), "it is used again");
+        assert_eq!(provider.seen("/register").len(), 1);
+        let index = env.cache_dir().join("index.json");
+        let edited = std::fs::read_to_string(&index).unwrap().replace("cli_1", "cli_of_before");
+        std::fs::write(&index, edited).unwrap();
+        assert_eq!(by_code(&env, &provider, more, approving).code, Some(0));
+        assert_eq!(provider.seen("/register").len(), 2);
+        assert_eq!(credentials(&env)[0].client_id.as_deref(), Some("cli_2"));
+        let before = std::fs::read_to_string(&index).unwrap();
+        provider.switch(|switches| switches.knows_clients = false);
+        failed(
+            &by_code(&env, &provider, &[more, &["--wait", "3"]].concat(), approving),
+            77,
+            "invalid_client",
+        );
+        assert_eq!(provider.seen("/register").len(), 3, "once");
+        assert_eq!(std::fs::read_to_string(&index).unwrap(), before, "what was there stays");
+    }
+}
+
+#[test]
+fn several_picked_sources_are_stored_as_a_package_and_said_to_be_one() {
+    let package: provider::Edit = |token, _| {
+        let token = token.as_object_mut().unwrap();
+        token.remove("grant_id");
+        token.remove("grant");
+        token.insert("grant_package_id".to_owned(), json!("pkg_1"));
+        token.insert("expires_in".to_owned(), json!(600));
+        token.insert("refresh_token".to_owned(), json!(REFRESH));
+        token.insert(
+            "grants".to_owned(),
+            json!([{"source": {"id": "https://s.example/mail", "kind": "connector"}, "streams": [{"name": "messages"}]},
+                   {"source": {"id": "https://s.example/bank"}, "expires_at": "2099-01-01T00:00:00Z"}]),
+        );
+    };
+    let env = TestEnv::new();
+    let provider = Provider::start(Switches { token: package, ..code_switches() });
+    let ran = by_code(&env, &provider, &["--name", "Both"], approving);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for part in [
+        "with a package of grants",
+        "/mcp only",
+        "does not read it",
+        "https://s.example/mail: 1 stream: messages",
+    ] {
+        assert!(ran.stdout.contains(part), "{part} in {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains("pdpp mcp serve "), "{}", ran.stdout);
+    let kept = &credentials(&env)[0];
+    assert_eq!(
+        (kept.token_kind, kept.grant_id.as_str(), kept.label.as_str()),
+        (TokenKind::McpPackage, "pkg_1", "Both")
+    );
+    let bearers = provider.seen("").into_iter().filter(|seen| seen.authorization.is_some()).count();
+    assert_eq!(bearers, 0, "its token is not tried where it is good for nothing");
+}
+
+#[test]
+fn a_device_code_is_shown_and_polled_for() {
+    let env = TestEnv::new();
+    let provider = Provider::start(Switches {
+        server: provider::with_device,
+        polls: vec![Poll::Pending, Poll::Approved],
+        ..Switches::default()
+    });
+    let ran = connect(&env, &provider, &["--log-level", "trace"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for part in [
+        "│  WDJB-MJHT  │",
+        "/activate?user_code=WDJB-MJHT",
+        "/activate:",
+        "access: ongoing",
+        "purpose: An AI agent",
+    ] {
+        assert!(ran.stderr.contains(part), "{part} in {}", ran.stderr);
+    }
+    assert!(!ran.stderr.contains(DEVICE_CODE));
+    let begun = &provider.seen("/device")[0].body;
+    assert_eq!(begun["resource"], format!("{}/mcp", provider.url()));
+    let details: Value = serde_json::from_str(begun["authorization_details"].as_str().unwrap()).unwrap();
+    assert_eq!(details[0]["source"], json!({"kind": "provider_native", "id": provider.url()}));
+    let polls = provider.seen("/token");
+    assert_eq!(polls.len(), 2);
+    assert_eq!(polls[0].body["grant_type"], "urn:ietf:params:oauth:grant-type:device_code");
+    assert!(polls[1].at - polls[0].at >= Duration::from_millis(900));
+    assert_eq!(bearer(&env, &credentials(&env)[0]), TOKEN);
+}
+
+#[test]
+fn a_hostile_device_authorization_ends_in_bounded_time() {
+    const EVIL: &str = "\u{1b}]0;owned\u{7}\u{202e}x\nerror: fake";
+    fn with(device: provider::Edit) -> Switches {
+        Switches { server: provider::with_device, device, ..Switches::default() }
+    }
+    let instead = |path, instead| Switches { instead: Some((path, instead)), ..with(|_, _| ()) };
+    let polls = |polls: &[Poll]| Switches { polls: polls.to_vec(), ..with(|_, _| ()) };
+    let endless = Switches {
+        polls: vec![Poll::Pending],
+        ..with(|begun, _| {
+            begun["expires_in"] = json!(2);
+            begun["interval"] = json!(0);
+        })
+    };
+    let cases = [
+        (
+            with(|begun, _| begun["verification_uri"] = json!("https://evil.example/x")),
+            69,
+            "endpoint_foreign",
+        ),
+        (
+            with(|begun, _| begun["verification_uri_complete"] = json!("javascript:alert(1)")),
+            69,
+            "endpoint_foreign",
+        ),
+        (
+            with(|begun, urls| begun["verification_uri"] = json!(format!("{}/x", urls.provider))),
+            69,
+            "endpoint_foreign",
+        ),
+        (with(|begun, _| begun["verification_uri"] = json!("https://10.0.0.1/x")), 69, "endpoint_foreign"),
+        (
+            with(|begun, _| drop(begun.as_object_mut().unwrap().remove("device_code"))),
+            69,
+            "authorization_answer_malformed",
+        ),
+        (with(|begun, _| begun["user_code"] = json!("W".repeat(70))), 69, "authorization_answer_malformed"),
+        (instead("/device", Instead::Html), 69, "authorization_answer_malformed"),
+        (instead("/device", Instead::Redirect), 69, "provider_redirected"),
+        (instead("/device", Instead::Huge), 69, "provider_answer_too_large"),
+        (instead("/token", Instead::Redirect), 69, "provider_redirected"),
+        (instead("/token", Instead::Html), 69, "authorization_answer_malformed"),
+        (polls(&[Poll::Denied]), 77, "access_denied"),
+        (polls(&[Poll::Expired]), 77, "expired_token"),
+        (polls(&[Poll::Unknown]), 77, "invalid_grant"),
+        (endless, 77, "expired_token"),
+    ];
+    std::thread::scope(|scope| {
+        for (switches, exit, code) in &cases {
+            scope.spawn(move || fails(switches, &[], *exit, code));
+        }
+    });
+    let env = TestEnv::new();
+    let provider = Provider::start(with(|begun, _| begun["user_code"] = json!(EVIL)));
+    let ran = connect(&env, &provider, &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stderr.contains("\\u{1b}]0;owned") && !ran.stderr.contains("\nerror: fake"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.chars().all(|c| c == '\n' || !pdpp::text::is_hidden(c)), "{:?}", ran.stderr);
+}
+
+#[test]
+fn without_a_browser_a_device_code_is_taken_and_said() {
+    let all = Switches { server: provider::with_all, ..Switches::default() };
+    let run = |variables: &[(&str, &str)], more: &[&str]| {
+        let env = TestEnv::new();
+        let provider = Provider::start(all.clone());
+        let mut command = env.pdpp(&[&["connect", provider.url()], more].concat());
+        let ran = Ran::from(command.envs(variables.iter().copied()).output().unwrap());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        (ran, provider)
+    };
+    let (ran, provider) = run(&[("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")], &[]);
+    assert!(ran.stderr.contains("Using a device code, since this is an SSH session"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("No browser could be opened"), "none was tried: {}", ran.stderr);
+    assert_eq!(provider.seen("/device").len(), 1);
+    let (ran, provider) = run(&[("SSH_TTY", "/dev/pts/1")], &["--flow", "agent-connect"]);
+    assert!(!ran.stderr.contains("device code"), "{}", ran.stderr);
+    assert!(provider.seen("/device").is_empty());
+    let (_, provider) = run(&[("SSH_TTY", "/dev/pts/1"), ("BROWSER", "/bin/true")], &[]);
+    assert!(provider.seen("/device").is_empty(), "somebody said that there is a browser");
+}
+
+#[test]
+fn a_way_can_be_named_and_has_to_be_there() {
+    let only_agent = Switches::default();
+    let said = fails(&only_agent, &["--flow", "device-code"], 2, "flow_not_offered");
+    assert!(said.contains("it offers agent-connect, par"), "{said}");
+    let env = TestEnv::new();
+    let provider = Provider::start(Switches { server: provider::with_all, ..Switches::default() });
+    let ran = connect(&env, &provider, &["--flow", "device-code"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!((provider.seen("/device").len(), provider.seen("/agent-connect").len()), (1, 0));
+    let ran = connect(&env, &provider, &["--flow", "par"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(provider.seen("/par").len(), 1);
+    let ran = by_code(&env, &provider, &["--flow", "authorization-code"], approving);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn what_is_asked_for_is_sent_and_shown_before_the_owner_is_asked() {
+    let env = TestEnv::new();
+    let provider = Provider::start(Switches::default());
+    let more = [
+        "--source",
+        "https://registry.example/diary",
+        "--instance",
+        "i1",
+        "--stream",
+        "entries",
+        "--field",
+        "moods.day",
+        "--since",
+        "2026-01-01",
+        "--until",
+        "2026-02-01T00:00:00Z",
+        "--expires",
+        "2098-01-01",
+        "--purpose",
+        "Plan a trip",
+        "--name",
+        "Trip diary",
+    ];
+    let ran = connect(&env, &provider, &more);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let details = &provider.seen("/par")[0].body["authorization_details"][0];
+    let range = json!({"since": "2026-01-01T00:00:00Z", "until": "2026-02-01T00:00:00Z"});
+    assert_eq!(
+        details["streams"],
+        json!([{"name": "entries", "instance_ids": ["i1"], "time_range": range},
+               {"name": "moods", "fields": ["day"], "instance_ids": ["i1"], "time_range": range}])
+    );
+    assert_eq!(details["expires_at"], "2098-01-01T00:00:00Z");
+    assert_eq!(details["purpose_description"], "Plan a trip");
+    for part in [
+        "entries; moods (day only)",
+        "from 2026-01-01T00:00:00Z on",
+        "purpose: Plan a trip",
+        "access: ongoing, until 2098",
+    ] {
+        assert!(ran.stderr.contains(part), "{part} in {}", ran.stderr);
+    }
+    // The made-up provider gives a year more.
+    assert!(
+        ran.stderr.contains("warning: access until 2098-01-01T00:00:00Z was asked for"),
+        "{}",
+        ran.stderr
+    );
+    let kept = &credentials(&env)[0];
+    assert_eq!(kept.label, "Trip diary");
+    assert_eq!(kept.asked.as_ref().unwrap().purpose.as_deref(), Some("Plan a trip"));
+    let ran =
+        connect(&env, &provider, &["--source", "https://registry.example/diary", "--stream", "entries"]);
+    assert!(ran.stderr.contains("streams that were not asked for: moods"), "{}", ran.stderr);
+
+    let no_par: provider::Edit =
+        |server, _| drop(server.as_object_mut().unwrap().remove("pushed_authorization_request_endpoint"));
+    let agent = Switches { server: no_par, ..Switches::default() };
+    fails(&agent, &["--stream", "entries"], 2, "narrowing_unsupported");
+    fails(&agent, &["--source", "https://registry.example/diary"], 2, "source_unsupported");
+    for (wrong, code) in [
+        (["--field", "subject"], "narrowing_invalid"),
+        (["--since", "yesterday"], "narrowing_invalid"),
+        (["--expires", "2020-01-01"], "narrowing_invalid"),
+    ] {
+        fails(&Switches::default(), &wrong, 2, code);
+    }
+}
+
+#[test]
+fn a_provider_that_names_its_sources_is_quoted() {
+    let choices: fn() -> Value = || {
+        json!({"error": {"code": "invalid_request", "message": "Unknown source",
+            "available_sources": [{"id": "https://s.example/mail", "name": "Mail\u{1b}[2J"}, {"id": "https://s.example/bank"}]}})
+    };
+    let switches =
+        Switches { server: provider::with_device, refuses_details: Some(choices), ..Switches::default() };
+    let said = fails(&switches, &[], 2, "source_required");
+    assert!(
+        said.contains("https://s.example/mail (Mail\\u{1b}[2J)") && said.contains("https://s.example/bank"),
+        "{said}"
+    );
+    let instances: fn() -> Value = || {
+        json!({"error": {"code": "ambiguous_connection", "message": "instance_ids is needed",
+            "available_connections": [{"connection_id": "cin_1", "display_name": "Home"}, {"connection_id": "cin_2"}]}})
+    };
+    let switches = Switches { refuses_details: Some(instances), ..Switches::default() };
+    let said = fails(&switches, &["--source", "https://s.example/mail"], 2, "instance_required");
+    assert!(said.contains("cin_1 (Home)") && said.contains("--instance <ID>"), "{said}");
+}
+
+#[test]
+fn renewing_asks_for_the_same_and_replaces_that_grant_only() {
+    let env = TestEnv::new();
+    let provider = Provider::start(Switches::default());
+    let other = Provider::start(Switches { path: "/other", ..Switches::default() });
+    let nothing = env.run(&["connect", "--renew"]);
+    failed(&nothing, 78, "not_connected");
+    assert_eq!(connect(&env, &other, &[]).code, Some(0));
+    let source = ["--source", "https://registry.example/diary", "--stream", "entries", "--name", "Mine"];
+    assert_eq!(connect(&env, &provider, &source).code, Some(0));
+    let several = env.run(&["connect", "--renew", "--no-browser"]);
+    failed(&several, 2, "several_credentials");
+    assert!(
+        several.stderr.contains("pdpp connect --renew") && several.stderr.contains("(Mine)"),
+        "{}",
+        several.stderr
+    );
+
+    provider.switch(|switches| switches.grant_id = "grt_made_up_2");
+    let ran = env.run(&["connect", "--renew", "--grant", "Mine", "--no-browser"]);
+    no_secret_in(&ran);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout.contains("in the place of the grant from before") && ran.stdout.contains("grt_made_up_1"),
+        "{}",
+        ran.stdout
+    );
+    let pushed = provider.seen("/par");
+    assert_eq!(
+        pushed[0].body["authorization_details"], pushed[1].body["authorization_details"],
+        "the same again"
+    );
+    let kept = credentials(&env);
+    let known: Vec<_> =
+        kept.iter().map(|one| (one.provider.as_str(), one.grant_id.as_str(), one.label.as_str())).collect();
+    assert_eq!(known.len(), 2);
+    assert!(known.contains(&(provider.url(), "grt_made_up_2", "Mine")), "{known:?}");
+    assert!(known.contains(&(other.url(), "grt_made_up_1", "Paper diary")), "{known:?}");
+    let secrets = env.files().iter().filter(|file| file.contains("/secrets/")).count();
+    assert_eq!(secrets, 2, "the old token is gone");
+    // One that fails leaves what is there.
+    provider.switch(|switches| switches.polls = vec![Poll::Denied]);
+    let ran = env.run(&["connect", "--renew", provider.url(), "--no-browser"]);
+    failed(&ran, 77, "access_denied");
+    assert_eq!(credentials(&env), kept);
+    let both = env.run(&["connect", "--renew", "--stream", "x"]);
+    assert_eq!(both.code, Some(2), "a renewal is the same again: {both:?}");
+}
+
+#[test]
+fn an_unwritable_cache_is_noticed_before_the_owner_is_asked() {
+    let env = TestEnv::new();
+    let provider = Provider::start(Switches::default());
+    let blocked = env.home().join("file");
+    std::fs::write(&blocked, "").unwrap();
+    let inside = blocked.join("cache");
+    let ran = env.run(&["connect", provider.url(), "--no-browser", "--cache-dir", inside.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("code: cache_un"), "{}", ran.stderr);
+    assert!(provider.seen("").is_empty(), "nobody was asked");
+}
+
+/// What a secret must not be found in: all that the process writes at its most talkative, and what it starts.
+#[cfg(unix)]
+#[test]
+fn a_canary_is_found_nowhere() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let all =
+        |server: provider::Edit| Switches { server, token: provider::with_refresh, ..Switches::default() };
+    let cases: Vec<(Switches, &[&str])> = vec![
+        (all(|_, _| ()), &[]),
+        (all(provider::with_all), &["--flow", "device-code"]),
+        (all(provider::with_code), &["--wait", "5"]),
+        (Switches { polls: vec![Poll::Denied], ..all(|_, _| ()) }, &[]),
+        (Switches { polls: vec![Poll::Unknown], ..all(provider::with_device) }, &["--flow", "device-code"]),
+        (Switches { instead: Some(("/schema?view=compact", Instead::Unauthorized)), ..all(|_, _| ()) }, &[]),
+        (Switches { instead: Some(("/token", Instead::Html)), ..all(provider::with_code) }, &["--wait", "5"]),
+        (
+            Switches { token: |token, _| token["expires_at"] = json!("canary-token-5d1f"), ..all(|_, _| ()) },
+            &[],
+        ),
+    ];
+    std::thread::scope(|scope| {
+        for (number, (switches, more)) in cases.iter().enumerate() {
+            scope.spawn(move || {
+                let env = TestEnv::new();
+                let provider = Provider::start(switches.clone());
+                // A browser that writes down what it was started with, and goes where it is sent.
+                let (script, log) = (env.home().join("browser"), env.home().join("log"));
+                let text = format!(
+                    "#!/bin/sh\nprintf '%s\\n' \"$#\" \"$@\" > {0}\ntr '\\0' '\\n' < /proc/$PPID/cmdline >> {0}\nenv >> {0}\n",
+                    log.display()
+                );
+                std::fs::write(&script, text).unwrap();
+                std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+                let arguments = [&["connect", provider.url(), "--log-level", "trace"], *more].concat();
+                let mut command = env.pdpp(&arguments);
+                let mut child = command
+                    .env("BROWSER", &script)
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .unwrap();
+                let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+                let mut said = String::new();
+                for line in lines.by_ref() {
+                    let line = line.unwrap();
+                    if line.trim().starts_with("http") && line.contains("/authorize?") {
+                        approving(line.trim());
+                    }
+                    said.push_str(&line);
+                }
+                child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+                let ended = child.wait().unwrap();
+                said.push_str(&std::fs::read_to_string(&log).unwrap());
+                let verifiers: Vec<String> = provider
+                    .seen("/token")
+                    .iter()
+                    .filter_map(|seen| seen.body["code_verifier"].as_str().map(str::to_owned))
+                    .collect();
+                assert_eq!(ended.code() == Some(0), number < 3, "{number}: {said}");
+                let secrets = [TOKEN, REFRESH, POLLING_CODE, CODE, DEVICE_CODE];
+                for secret in secrets.into_iter().chain(verifiers.iter().map(String::as_str)) {
+                    assert!(!said.contains(secret), "{number}: {secret} in {said}");
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,434 @@
+//! The other ways to a token: code, device code, refresh, packages, documents of clients.
+
+use std::io::{Read as _, Write as _};
+
+use base64::Engine as _;
+use pdpp::sandbox::{App, Config};
+use serde_json::{Value, json};
+
+use super::connect::{Page, register};
+use super::{Answer, BASE, ask, get, life, post, shared};
+
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+const RESOURCE: &str = "http://127.0.0.1:7377/mcp";
+const CALLBACK: &str = "http://127.0.0.1:49152/callback";
+// RFC 7636, appendix B.
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+const BANK: &str = "https://sandbox.pdpp.example/connectors/bank";
+
+fn form(app: &App, target: &str, pairs: &[(&str, &str)]) -> Answer {
+    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+    ask(app, "POST", target, &[FORM], body.as_bytes())
+}
+
+fn authorize<'a>(app: &App, client: &'a str, edit: impl FnOnce(&mut Vec<(&'a str, &'a str)>)) -> Answer {
+    let mut query = vec![
+        ("response_type", "code"),
+        ("client_id", client),
+        ("redirect_uri", CALLBACK),
+        ("code_challenge", CHALLENGE),
+        ("code_challenge_method", "S256"),
+        ("state", "s 1&x"),
+        ("resource", RESOURCE),
+    ];
+    edit(&mut query);
+    let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
+    ask(app, "GET", &format!("/oauth/authorize?{query}"), &[], b"")
+}
+
+/// The parameters that a browser is sent back with.
+fn sent_back(answer: &Answer) -> std::collections::BTreeMap<String, String> {
+    assert_eq!(answer.status, 303, "{}", answer.text());
+    let location = answer.header("location").unwrap();
+    assert!(location.starts_with(&format!("{CALLBACK}?")), "{location}");
+    url::Url::parse(location).unwrap().query_pairs().into_owned().collect()
+}
+
+fn code(answer: &Answer) -> String {
+    let back = sent_back(answer);
+    assert_eq!((back["state"].as_str(), back["iss"].as_str()), ("s 1&x", BASE));
+    back["code"].clone()
+}
+
+/// The owner picks these accounts and approves all of them; gives the code.
+fn picked(app: &App, client: &str, accounts: &[&str]) -> String {
+    let begun = authorize(app, client, |_| ());
+    let page = Page::open(app, begun.header("location").unwrap());
+    assert!(page.html.contains("Which accounts may it read?"));
+    assert_eq!(page.fields(), [], "nothing is ticked beforehand");
+    let none = page.send(app, "sources", &[]);
+    assert_eq!(none.status, 400);
+    assert!(none.text().contains("Tick at least one account"));
+    let ticked: Vec<(String, String)> =
+        accounts.iter().map(|id| ("source".to_owned(), (*id).to_owned())).collect();
+    let sent = page.send(app, "sources", &ticked);
+    assert_eq!(sent.status, 303);
+    let page = Page::open(app, sent.header("location").unwrap());
+    assert!(page.html.contains("What it could read") && page.html.contains("Other accounts"));
+    code(&page.send(app, "approve", &page.fields()))
+}
+
+fn exchange(app: &App, client: &str, code: &str, edit: impl FnOnce(&mut Vec<(&str, &str)>)) -> Answer {
+    let mut pairs = vec![
+        ("grant_type", "authorization_code"),
+        ("client_id", client),
+        ("code", code),
+        ("redirect_uri", CALLBACK),
+        ("code_verifier", VERIFIER),
+    ];
+    edit(&mut pairs);
+    form(app, "/oauth/token", &pairs)
+}
+
+fn refresh(app: &App, client: &str, token: &Value) -> Answer {
+    let token = token.as_str().unwrap();
+    form(
+        app,
+        "/oauth/token",
+        &[("grant_type", "refresh_token"), ("client_id", client), ("refresh_token", token)],
+    )
+}
+
+fn error(answer: &Answer) -> String {
+    answer.json()["error"].as_str().unwrap_or_default().to_owned()
+}
+
+fn introspect(app: &pdpp::sandbox::Handle, token: &str) -> Value {
+    let client = app.introspection();
+    let basic = base64::engine::general_purpose::STANDARD
+        .encode(format!("{}:{}", client.client_id, client.client_secret));
+    let body = format!("token={token}");
+    let headers = [FORM, ("authorization", &format!("Basic {basic}"))];
+    ask(app.app(), "POST", "/introspect", &headers, body.as_bytes()).json()
+}
+
+#[test]
+fn one_source_is_a_client_token_that_is_refreshed_once() {
+    let handle = pdpp::sandbox::start(Config::default()).unwrap();
+    let app = handle.app().as_ref();
+    let client = register(app, "Native");
+    // Two accounts of one kind are one source.
+    let code = picked(app, &client, &["cin_mail_work", "cin_mail_personal"]);
+    let answer = exchange(app, &client, &code, |_| ());
+    assert_eq!((answer.status, answer.header("cache-control")), (200, Some("no-store")), "{}", answer.text());
+    let first = answer.json();
+    assert_eq!(first["grant"]["source"]["id"], "https://sandbox.pdpp.example/connectors/mail");
+    assert_eq!(first["grant_id"], first["grant"]["grant_id"]);
+    assert!(first["grant_package_id"].is_null() && first["expires_in"].as_i64().unwrap() <= 3600);
+    let bearer = |body: &Value| body["access_token"].as_str().unwrap().to_owned();
+    assert_eq!(get(app, &bearer(&first), "/v1/schema").status, 200);
+    assert!(introspect(&handle, &bearer(&first))["exp"].is_i64());
+
+    let second = refresh(app, &client, &first["refresh_token"]).json();
+    assert_ne!(second["refresh_token"], first["refresh_token"]);
+    assert_eq!(second["grant_id"], first["grant_id"]);
+    assert_eq!(get(app, &bearer(&second), "/v1/schema").status, 200);
+    let other_client = register(app, "Other");
+    assert_eq!(error(&refresh(app, &other_client, &second["refresh_token"])), "invalid_grant");
+    let third = refresh(app, &client, &second["refresh_token"]).json();
+    // One that was used: the thief and the owner's app cannot be told apart, so both lose it.
+    let reused = refresh(app, &client, &second["refresh_token"]);
+    assert_eq!((reused.status, error(&reused).as_str()), (400, "invalid_grant"));
+    assert_eq!(error(&refresh(app, &client, &third["refresh_token"])), "invalid_grant");
+    for dead in [&first, &second, &third] {
+        assert_eq!(get(app, &bearer(dead), "/v1/schema").code(), "context.active_false");
+        assert_eq!(introspect(&handle, &bearer(dead)), json!({ "active": false }));
+    }
+    handle.stop();
+}
+
+#[test]
+fn several_sources_are_a_package_that_v1_does_not_know() {
+    let handle = pdpp::sandbox::start(Config::default()).unwrap();
+    let app = handle.app().as_ref();
+    let client = register(app, "Native");
+    let code = picked(app, &client, &["cin_mail_work", "cin_bank_fjord"]);
+    let body = exchange(app, &client, &code, |_| ()).json();
+    assert_eq!(body["pdpp_token_kind"], "mcp_package");
+    assert!(body["grant_id"].is_null() && body["grant_package_id"].is_string());
+    assert_eq!(body["grants"].as_array().unwrap().len(), 2);
+    assert!(body["expires_in"].as_i64().unwrap() <= 600, "short-lived");
+    let token = body["access_token"].as_str().unwrap();
+    for target in ["/v1/schema", "/v1/search?q=invoice", "/v1/streams"] {
+        let answer = get(app, token, target);
+        assert_eq!((answer.status, answer.code().as_str()), (404, "not_found"), "{target}");
+    }
+    let known = introspect(&handle, token);
+    assert_eq!(
+        (known["active"].as_bool(), known["pdpp_token_kind"].as_str()),
+        (Some(true), Some("mcp_package"))
+    );
+    assert_eq!(known["grant_package_id"], body["grant_package_id"]);
+    assert_eq!(pdpp::sandbox::oauth::tokens::grants_for_mcp(app, token).unwrap().unwrap().len(), 2);
+    // A grant of it can be ended alone; the rest goes on.
+    let gone = body["grants"][0]["grant_id"].as_str().unwrap();
+    let bearer = format!("Bearer {token}");
+    let revoked = ask(app, "POST", &format!("/grants/{gone}/revoke"), &[("authorization", &bearer)], b"{}");
+    assert_eq!(revoked.status, 200);
+    assert_eq!(pdpp::sandbox::oauth::tokens::grants_for_mcp(app, token).unwrap().unwrap().len(), 1);
+    let again = refresh(app, &client, &body["refresh_token"]).json();
+    assert_eq!(again["grants"].as_array().unwrap().len(), 1);
+    handle.stop();
+}
+
+#[test]
+fn a_code_is_good_once_for_whom_it_was_sent() {
+    let app = shared();
+    let client = register(app, "Native");
+    let other = register(app, "Other");
+    let fresh = || picked(app, &client, &["cin_bank_fjord"]);
+    let refused = |answer: &Answer| (answer.status, error(answer));
+    let invalid = (400, "invalid_grant".to_owned());
+    assert_eq!(refused(&exchange(app, &other, &fresh(), |_| ())), invalid, "another client");
+    let wrong = |name: &'static str, value: &'static str| {
+        exchange(app, &client, &fresh(), |pairs| {
+            pairs.retain(|(known, _)| *known != name);
+            pairs.push((name, value));
+        })
+    };
+    assert_eq!(refused(&wrong("redirect_uri", "http://127.0.0.1:49152/other")), invalid);
+    assert_eq!(refused(&wrong("code_verifier", CHALLENGE)), invalid);
+    assert_eq!(refused(&wrong("resource", "https://elsewhere.example")), (400, "invalid_target".to_owned()));
+    assert_eq!(refused(&wrong("code", "pdpp_ac_made_up")), invalid);
+    let missing =
+        exchange(app, &client, &fresh(), |pairs| pairs.retain(|(name, _)| *name != "code_verifier"));
+    assert_eq!(refused(&missing), (400, "invalid_request".to_owned()));
+    assert_eq!(error(&exchange(app, "cli_nope", &fresh(), |_| ())), "invalid_client");
+
+    let code = fresh();
+    let body = exchange(app, &client, &code, |_| ()).json();
+    let token = body["access_token"].as_str().unwrap();
+    assert_eq!(get(app, token, "/v1/schema").status, 200);
+    assert_eq!(refused(&exchange(app, &client, &code, |_| ())), invalid, "a second time");
+    assert_eq!(get(app, token, "/v1/schema").code(), "context.active_false", "and what it got is gone");
+    assert_eq!(error(&refresh(app, &client, &body["refresh_token"])), "invalid_grant");
+    assert_eq!(
+        error(&form(app, "/oauth/token", &[("grant_type", "password"), ("client_id", &client)])),
+        "unsupported_grant_type"
+    );
+}
+
+#[test]
+fn a_wrong_request_is_a_page_until_the_address_is_the_clients() {
+    let app = shared();
+    let native = json!({ "client_name": "Native", "redirect_uris": ["http://127.0.0.1/callback"] });
+    let client = post(app, "/oauth/register", &native).json()["client_id"].as_str().unwrap().to_owned();
+    let client: &'static str = client.leak();
+    for (why, answer) in [
+        ("client", authorize(app, "cli_nope", |_| ())),
+        ("no client", authorize(app, client, |query| query.retain(|(name, _)| *name != "client_id"))),
+        ("no address", authorize(app, client, |query| query.retain(|(name, _)| *name != "redirect_uri"))),
+        ("elsewhere", authorize(app, client, |query| query[2].1 = "https://evil.example/callback")),
+        ("path", authorize(app, client, |query| query[2].1 = "http://127.0.0.1:49152/other")),
+        ("twice", authorize(app, client, |query| query.push(("state", "b")))),
+    ] {
+        assert_eq!(answer.status, 400, "{why}");
+        assert!(
+            answer.header("location").is_none() && answer.text().contains("This app cannot ask"),
+            "{why}"
+        );
+    }
+    let told = |edit: fn(&mut Vec<(&'static str, &'static str)>)| {
+        let back = sent_back(&authorize(app, client, edit));
+        assert_eq!((back["state"].as_str(), back["iss"].as_str()), ("s 1&x", BASE));
+        back["error"].clone()
+    };
+    assert_eq!(told(|query| query[0].1 = "token"), "unsupported_response_type");
+    assert_eq!(told(|query| query[4].1 = "plain"), "invalid_request");
+    assert_eq!(told(|query| query[3].1 = "short"), "invalid_request");
+    assert_eq!(told(|query| query[6].1 = "https://elsewhere.example"), "invalid_target");
+    assert_eq!(told(|query| query.push(("authorization_details", "[{}]"))), "invalid_authorization_details");
+    let begun = authorize(app, client, |_| ());
+    let page = Page::open(app, begun.header("location").unwrap());
+    assert!(page.html.contains("your browser goes back to the app on this computer"));
+    assert_eq!(sent_back(&page.send(app, "deny", &[]))["error"], "access_denied");
+    let policy = ask(
+        app,
+        "GET",
+        &Page::open(app, authorize(app, client, |_| ()).header("location").unwrap()).target,
+        &[],
+        b"",
+    );
+    let policy = policy.header("content-security-policy").unwrap();
+    assert!(policy.contains("form-action 'self' http://127.0.0.1:49152;"), "{policy}");
+    for bad in [json!(["javascript:alert(1)"]), json!(["http://evil.example/cb"]), json!("x"), json!([1])] {
+        let answer = post(app, "/oauth/register", &json!({ "client_name": "x", "redirect_uris": bad }));
+        assert_eq!(error(&answer), "invalid_redirect_uri", "{bad}");
+    }
+}
+
+/// RFC 9396 in an authorization request: what is asked for stands on the page, and nothing is picked first.
+#[test]
+fn details_of_a_request_narrow_it() {
+    let app = shared();
+    let client = register(app, "Native");
+    let details = json!([{ "type": "https://pdpp.dev/data-access", "source": { "id": BANK },
+        "purpose_code": "https://pdpp.dev/purpose/personal_assistant", "expires_at": "2099-05-06T07:08:09Z",
+        "streams": [{ "name": "transactions", "fields": ["amount"], "time_range": { "since": "2026-01-01T00:00:00Z" } }] }]);
+    let details = details.to_string();
+    let begun = authorize(app, &client, |query| query.push(("authorization_details", &details)));
+    let page = Page::open(app, begun.header("location").unwrap());
+    assert!(page.html.contains("as the app asks: 2099-05-06 07:08 UTC") && !page.html.contains("statements"));
+    let mut fields = page.fields();
+    fields.push(("expires".to_owned(), "asked".to_owned()));
+    let code = code(&page.send(app, "approve", &fields));
+    let grant = exchange(app, &client, &code, |_| ()).json()["grant"].clone();
+    assert_eq!(grant["expires_at"], "2099-05-06T07:08:09.000Z");
+    assert_eq!(grant["streams"][0]["time_constraint"]["since"], "2026-01-01T00:00:00.000Z");
+    assert!(!grant["streams"][0]["fields"].as_array().unwrap().contains(&"memo".into()));
+}
+
+#[test]
+fn a_device_gets_its_token_once_the_owner_typed_its_code() {
+    let app = life();
+    let client = register(&app, "Set-top box");
+    let details = json!([{ "type": "https://pdpp.dev/data-access", "source": { "id": BANK }, "streams": [{ "name": "*" }] }]);
+    let details = details.to_string();
+    let start = || {
+        let pairs =
+            [("client_id", client.as_str()), ("resource", RESOURCE), ("authorization_details", &details)];
+        form(&app, "/oauth/device_authorization", &pairs).json()
+    };
+    let poll = |begun: &Value, client: &str| {
+        let pairs = [
+            ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+            ("device_code", begun["device_code"].as_str().unwrap()),
+            ("client_id", client),
+        ];
+        form(&app, "/oauth/token", &pairs)
+    };
+    let begun = start();
+    let user_code = begun["user_code"].as_str().unwrap();
+    assert_eq!(error(&poll(&begun, &client)), "authorization_pending");
+    assert_eq!(error(&poll(&begun, &client)), "slow_down");
+    assert_eq!(error(&poll(&begun, &register(&app, "Other"))), "invalid_grant");
+
+    let complete = begun["verification_uri_complete"].as_str().unwrap();
+    let page = Page::open(&app, complete);
+    assert!(page.html.contains(&format!("value=\"{user_code}\"")) && page.html.contains("Compare this code"));
+    let wrong = page.send(&app, "device", &[("user_code".to_owned(), "BBBB-<b>".to_owned())]);
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.text().contains("BBBB-&lt;b&gt;") && wrong.text().contains("No device waits"));
+    // However it is typed.
+    let page = Page::of_user_code(&app, &user_code.to_lowercase().replace('-', " "));
+    assert!(
+        page.html.contains("The device that asks has to show this code") && page.html.contains(user_code)
+    );
+    assert_eq!(page.send(&app, "approve", &page.fields()).status, 303);
+    let body = poll(&begun, &client).json();
+    assert_eq!(get(&app, body["access_token"].as_str().unwrap(), "/v1/schema").status, 200);
+    assert_eq!(error(&poll(&begun, &client)), "invalid_grant", "told once");
+
+    let denied = start();
+    let page = Page::of_user_code(&app, denied["user_code"].as_str().unwrap());
+    page.send(&app, "deny", &[]);
+    assert_eq!(error(&poll(&denied, &client)), "access_denied");
+    let page = Page::open(&app, &format!("{BASE}/consent/device"));
+    let type_wrong = || page.send(&app, "device", &[("user_code".to_owned(), "BBBB-BBBB".to_owned())]);
+    let last = (0..30).map(|_| type_wrong().status).next_back();
+    assert_eq!(last, Some(429), "codes cannot be tried out");
+    let foreign = ask(&app, "POST", "/consent/device", &[FORM], b"user_code=BBBB-BBBB");
+    assert_eq!(foreign.status, 403);
+    assert_eq!(
+        error(&form(&app, "/oauth/device_authorization", &[("client_id", &client)])),
+        "invalid_request"
+    );
+}
+
+/// Serves `body` at any path of a loopback port, to everybody who comes.
+fn document_server(body: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let base = url.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = [0; 2048];
+            let _ = stream.read(&mut head);
+            let path = String::from_utf8_lossy(&head);
+            let path = path.split(' ').nth(1).unwrap_or("/").to_owned();
+            let _ = stream.write_all(&body(&format!("{base}{path}")));
+        }
+    });
+    url
+}
+
+#[test]
+fn a_clients_own_document_says_who_it_is() {
+    let app = shared();
+    let url = document_server(|id| {
+        let redirects = ["http://127.0.0.1/callback"];
+        let document = match id.rsplit('/').next().unwrap() {
+            "good" => json!({ "client_id": id, "client_name": "Documented", "redirect_uris": redirects })
+                .to_string(),
+            "other" => json!({ "client_id": "http://127.0.0.1/x", "redirect_uris": redirects }).to_string(),
+            "huge" => format!("{{\"x\":\"{}\"}}", "x".repeat(100_000)),
+            "moved" => return b"HTTP/1.1 302 Found\r\nlocation: /good\r\ncontent-length: 0\r\n\r\n".to_vec(),
+            "page" => "<!doctype html>".to_owned(),
+            _ => return b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec(),
+        };
+        format!(
+            "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{document}",
+            document.len()
+        )
+        .into_bytes()
+    });
+    let begun = authorize(app, &format!("{url}/good"), |_| ());
+    let page = Page::open(app, begun.header("location").unwrap());
+    assert!(page.html.contains("<q>Documented</q>") && page.html.contains("Unverified app"), "{}", page.html);
+    for (path, why) in [
+        ("other", "its own address"),
+        ("huge", "larger than"),
+        ("moved", "HTTP 302"),
+        ("page", "not a JSON object"),
+        ("none", "HTTP 404"),
+    ] {
+        let answer = authorize(app, &format!("{url}/{path}"), |_| ());
+        assert_eq!(answer.status, 400, "{path}");
+        assert!(answer.text().contains(why), "{path}: {}", answer.text());
+    }
+    for private in ["https://10.0.0.1/c", "https://169.254.169.254/c", "http://client.example/c"] {
+        let answer = authorize(app, private, |_| ());
+        assert!(answer.status == 400 && answer.text().contains("its address"), "{private}");
+    }
+}
+
+/// A whole provider narrowed by streams, of which two sources have one of the same name.
+#[test]
+fn a_whole_provider_can_be_asked_for_streams() {
+    let app = App::open(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let client = register(&app, "Narrow");
+    let pushed = post(
+        &app,
+        "/oauth/par",
+        &json!({ "client_id": client, "authorization_details": [{
+        "type": "https://pdpp.dev/data-access", "source": { "id": BASE, "kind": "provider_native" },
+        "streams": [{ "name": "messages", "time_range": { "since": "2026-01-01" } }],
+    }] }),
+    );
+    assert_eq!(pushed.status, 201, "{}", pushed.text());
+    let attempt =
+        post(&app, "/agent-connect", &json!({ "request_uri": pushed.json()["request_uri"] })).json();
+    let target = attempt["poll_url"].as_str().unwrap().strip_prefix(BASE).unwrap();
+    let grant =
+        post(&app, target, &json!({ "polling_code": attempt["polling_code"] })).json()["grant"].clone();
+    let streams = grant["streams"].as_array().unwrap();
+    assert!(streams.len() > 1 && streams.iter().all(|stream| stream["name"] == "messages"), "{streams:?}");
+    assert!(streams.iter().all(|stream| stream["time_constraint"]["since"] == "2026-01-01T00:00:00.000Z"));
+}
+
+#[test]
+fn an_older_store_is_read_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || App::open(Config { data_dir: Some(dir.path().to_owned()), ..Config::default() }).unwrap();
+    let token = super::everything(&open());
+    let db = rusqlite::Connection::open(dir.path().join("sandbox.db")).unwrap();
+    db.execute_batch(
+        "DROP TABLE package; DROP TABLE family; DROP TABLE refresh; ALTER TABLE token DROP COLUMN package_id;
+         ALTER TABLE token DROP COLUMN family_id; ALTER TABLE token DROP COLUMN expires_ms; PRAGMA user_version = 1;",
+    )
+    .unwrap();
+    drop(db);
+    assert_eq!(get(&open(), &token, "/v1/schema").status, 200, "its tokens are still good");
+}
