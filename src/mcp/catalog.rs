@@ -1,7 +1,7 @@
 //! What the schema declares of a stream: identity fields, roles, connector, connections (R4.7). Read
 //! beside the first read of a stream and kept for a minute, so that a row costs no extra wait.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,31 +32,126 @@ pub struct StreamFacts {
     pub connections: Vec<(String, Option<String>)>,
     /// Whether any relation can be expanded.
     pub is_expandable: bool,
+    /// Its granted fields.
+    pub fields: BTreeMap<String, Declared>,
+}
+
+/// What is declared of one field.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Declared {
+    /// What its values are, where that limits what a filter can hold.
+    pub kind: Option<Kind>,
+    /// Whether it can be filtered by value.
+    pub equal: bool,
+    /// Whether it can be filtered by range.
+    pub range: bool,
+    /// The uses that aggregate may make of it: `sum`, `group_by` …
+    pub aggregates: Vec<String>,
+}
+
+/// A type whose values have a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A moment.
+    Time,
+    /// A day.
+    Date,
+    /// A number, whole or not.
+    Number,
+    /// True or false.
+    Boolean,
+}
+
+impl Kind {
+    /// A declared type; `null` beside it is no other type.
+    fn of(declared: &str) -> Option<Self> {
+        let mut kinds = declared.split('|').filter(|kind| *kind != "null");
+        let kind = match kinds.next()? {
+            "timestamp" | "datetime" | "date-time" => Self::Time,
+            "date" => Self::Date,
+            "integer" | "number" | "decimal" => Self::Number,
+            "boolean" => Self::Boolean,
+            _ => return None,
+        };
+        kinds.next().is_none().then_some(kind)
+    }
+
+    /// What it is called in an error.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Time => "timestamp",
+            Self::Date => "date",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
+    }
+}
+
+impl Declared {
+    /// From the flags of the compact view, or the same in full.
+    fn of(capability: &Value) -> Self {
+        match capability {
+            Value::String(flags) => {
+                let mut declared = Self::default();
+                for flag in flags.split(',') {
+                    match flag.split_once('=') {
+                        None if flag == "eq" => declared.equal = true,
+                        Some(("t", kind)) => declared.kind = Kind::of(kind),
+                        Some(("r", _)) => declared.range = true,
+                        Some(("a", uses)) => {
+                            declared.aggregates = uses.split('|').map(str::to_owned).collect();
+                        }
+                        _ => {}
+                    }
+                }
+                declared
+            }
+            Value::Object(full) => {
+                let usable = |key: &str| {
+                    full.get(key).and_then(|able| able.get("usable")).and_then(Value::as_bool) == Some(true)
+                };
+                Self {
+                    kind: full.get("type").and_then(Value::as_str).and_then(Kind::of),
+                    equal: usable("exact_filter"),
+                    range: usable("range_filter"),
+                    aggregates: Vec::new(),
+                }
+            }
+            _ => Self::default(),
+        }
+    }
 }
 
 impl StreamFacts {
     /// Reads every row of `stream` in a schema body, compact or full; one a connector.
     pub fn all_from_schema(body: &Map<String, Value>, stream: &str) -> Vec<Self> {
+        Self::of_all_streams(body)
+            .into_iter()
+            .filter(|(name, _)| name == stream)
+            .map(|(_, facts)| facts)
+            .collect()
+    }
+
+    /// Reads every row of every stream, with the stream's name.
+    pub fn of_all_streams(body: &Map<String, Value>) -> Vec<(String, Self)> {
         let connectors = body.get("connectors").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let mut facts = Vec::new();
         for connector in connectors.iter().filter_map(Value::as_object) {
             let streams = connector.get("streams").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-            let named = |row: &&Map<String, Value>| row.get("name").and_then(Value::as_str) == Some(stream);
-            facts.extend(
-                streams
-                    .iter()
-                    .filter_map(Value::as_object)
-                    .filter(named)
-                    .map(|row| Self::of_row(connector, row)),
-            );
+            let rows = streams.iter().filter_map(Value::as_object);
+            facts.extend(rows.filter_map(|row| {
+                Some((row.get("name")?.as_str()?.to_owned(), Self::of_row(connector, row)))
+            }));
         }
         facts
     }
 
     fn of_row(connector: &Map<String, Value>, row: &Map<String, Value>) -> Self {
         let mut roles = Vec::new();
+        let mut declared = BTreeMap::new();
         if let Some(Value::Object(fields)) = row.get("field_capabilities") {
             for (name, capability) in fields {
+                declared.insert(name.clone(), Declared::of(capability));
                 if let Some(role) = role_of(capability) {
                     roles.push((role_rank(&role), name.clone(), role));
                 }
@@ -83,6 +178,7 @@ impl StreamFacts {
                         .any(|relation| relation.get("usable").and_then(Value::as_bool) != Some(false))
                 },
             ),
+            fields: declared,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What a resource server's refusal means, and what to do next (R5.1, R5.5). The code, message, param
 //! and request id stay the resource server's; only the next step is ours.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::catalog::connections;
+use super::evidence::ladder::Call;
 use super::id::RecordId;
 use super::tool_error::{Candidate, ToolError};
 use crate::error::Error;
@@ -99,14 +100,13 @@ fn refused(refusal: &Refusal, read: &Read, provider: &ProviderUrl) -> ToolError 
         [streams, stream, ..] if streams == "streams" => Some(stream.as_str()),
         _ => None,
     };
-    let mut error = ToolError::new(
-        refusal.code.clone(),
-        refusal.message.clone(),
-        next_step(refusal, read, stream, provider),
-    )
-    .with("status", refusal.status)
-    .with_some("param", refusal.param.clone().or_else(|| param_of(refusal, read)))
-    .with_some("request_id", refusal.request_id.clone());
+    let advice = next_step(refusal, read, stream, provider);
+    let mut error =
+        ToolError::new(refusal.code.clone(), refusal.message.clone(), advice.hint.unwrap_or_default())
+            .offer(advice.call)
+            .with("status", refusal.status)
+            .with_some("param", refusal.param.clone().or_else(|| param_of(refusal, read)))
+            .with_some("request_id", refusal.request_id.clone());
     if refusal.status == 429 {
         error = error.with_some("retry_after_seconds", refusal.retry_after);
     }
@@ -155,97 +155,103 @@ fn candidates(error: &Map<String, Value>) -> Vec<Candidate> {
         .collect()
 }
 
-/// A wrong argument, a dead token and a narrowed grant look alike on the wire; each needs another step.
-fn next_step(refusal: &Refusal, read: &Read, stream: Option<&str>, provider: &ProviderUrl) -> String {
-    let schema = stream.map_or_else(
-        || "schema {}".to_owned(),
-        |stream| format!("schema {}", serde_json::json!({"stream": stream})),
-    );
+/// A wrong argument, a dead token and a narrowed grant look alike on the wire; each needs another step. What
+/// the schema can tell beside it is added where the call is known ([`super::tools::advice`]).
+fn next_step(refusal: &Refusal, read: &Read, stream: Option<&str>, provider: &ProviderUrl) -> Advice {
     let has =
         |name: &str| read.query.iter().any(|(key, _)| key == name || key.starts_with(&format!("{name}[")));
-    let refused_client_feature = refusal.status == 400
-        && (has("filter") || has("expand") || has("expand_limit") || has("view"))
-        && (refusal.message.contains("client") || refusal.message.contains("not supported"));
+    let schema = || Call::new("schema", stream.map_or_else(|| json!({}), |stream| json!({"stream": stream})));
+    let look = |hint: &str| Advice { hint: Some(hint.to_owned()), call: Some(schema()) };
+    let message = refusal.message.to_lowercase();
     match (refusal.status, refusal.code.as_str()) {
         // Wrong arguments that some providers answer with 401 (a client must not call the token dead).
         (_, "context.instance_mismatch") => {
-            format!(
-                "that connection_id is not in this grant (the credential is fine); {schema} lists those that are"
-            )
+            look("that connection_id is not in this grant; the schema lists those that are")
         }
-        (_, "context.stream_not_allowed" | "grant_stream_not_allowed") => {
-            "that stream is not in this grant (the credential is fine); schema {} lists those that are"
-                .to_owned()
-        }
-        (_, "grant_revoked") => format!("the owner has ended this grant; {}", reconnect(provider)),
-        (_, "grant_expired") => format!("this grant's time is over; {}", reconnect(provider)),
+        (_, "context.stream_not_allowed" | "grant_stream_not_allowed") => Advice {
+            hint: Some("that stream is not in this grant; the schema lists those that are".to_owned()),
+            call: Some(Call::new("schema", json!({}))),
+        },
+        (_, "grant_revoked") => say(format!("the owner has ended this grant; {}", reconnect(provider))),
+        (_, "grant_expired") => say(format!("this grant's time is over; {}", reconnect(provider))),
         (_, "ambiguous_connection" | "ambiguous_schema_detail") => {
-            "repeat the call with one of these connection_id values".to_owned()
+            say("repeat the call with one of these connection_id values")
         }
-        (_, "field_not_granted") => format!("leave that field out; {schema} lists the granted ones"),
-        (_, "unknown_field" | "invalid_sort" | "invalid_expand") => {
-            format!("{schema} lists what is accepted")
-        }
+        (_, "field_not_granted" | "unknown_field") => look("the schema lists the granted fields"),
+        (_, "invalid_sort" | "invalid_expand") => look("the schema lists what is accepted"),
         (_, "invalid_cursor") if has("changes_since") => {
-            "changes_since is \"beginning\" or a next_changes_since that an answer gave".to_owned()
+            say("changes_since is \"beginning\" or a next_changes_since that an answer gave")
         }
         (_, "invalid_cursor") => {
-            "start again without cursor; a cursor goes with the very call that gave it".to_owned()
+            say("start again without cursor; a cursor goes with the very call that gave it")
         }
-        (404, code) if code.contains("match") => {
-            "the words are not in that field as one text; try one word of them, or read from offset_chars 0"
-                .to_owned()
-        }
-        (410, _) | (_, "cursor_expired") => "the cursor is too old: start again without it".to_owned(),
-        (422, "field_not_text") => {
-            let of =
-                |name: &str| read.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-            let id = stream.zip(read.segments.get(3)).and_then(|(stream, record)| {
-                let connection = of("connection_id");
-                RecordId { connection, stream: stream.to_owned(), record: record.clone() }.handle()
-            });
-            id.map_or_else(
-                || "that field is no text; fetch the record instead".to_owned(),
-                |id| {
-                    let arguments =
-                        serde_json::json!({"id": id, "fields": of("field").into_iter().collect::<Vec<_>>()});
-                    format!("that field is no text; read it whole: fetch {arguments}")
-                },
-            )
-        }
-        (429, _) => format!(
+        (404, code) if code.contains("match") => say(
+            "the words are not in that field as one text; try one word of them, or read from offset_chars 0",
+        ),
+        (410, _) | (_, "cursor_expired") => say("the cursor is too old: start again without it"),
+        (422, "field_not_text") => not_text(read, stream),
+        (429, _) => say(format!(
             "wait {} s, then repeat the call; ask for more per call (limit, aggregate)",
             refusal.retry_after.unwrap_or(60)
-        ),
-        (401, _) => format!("the credential is no longer accepted; {}", reconnect(provider)),
-        (403, _) => format!("the grant does not allow this; {schema} lists what it does"),
+        )),
+        (401, _) => say(format!("the credential is no longer accepted; {}", reconnect(provider))),
+        (403, _) => look("the grant does not allow this; the schema lists what it does"),
         (404, _) if searched_mode(read).is_some() => {
-            "this provider has no search of that mode: leave mode out, then search finds words".to_owned()
+            say("this provider has no search of that mode: leave mode out, then search finds words")
         }
-        (404, _) if read.segments.len() >= 4 => {
-            "no such record here, or it was deleted; check id and connection_id with search or query_records"
-                .to_owned()
-        }
-        (404, _) => format!("{schema} lists what is there"),
-        (400, _) if refused_client_feature => format!(
-            "this provider does not take {} for a grant; leave it out and narrow with fields, sort, limit, aggregate or search",
-            ["filter", "expand", "expand_limit", "view"]
-                .iter()
-                .filter(|name| has(name))
-                .copied()
-                .collect::<Vec<_>>()
-                .join(", ")
+        (404, _) if read.segments.len() >= 4 => say(
+            "no such record here, or it was deleted; check id and connection_id with search or query_records",
         ),
-        (400 | 409 | 422, _) => format!("correct the call; {schema} lists what is accepted"),
-        (500.., _) => "the provider failed; repeat the call once, then tell the user".to_owned(),
-        _ => "tell the user".to_owned(),
+        (404, _) => look("the schema lists what is there"),
+        // The draft's v0.1 lets a provider take none of these from a client at all.
+        (400, _) if message.contains("client") && message.contains("not supported") => {
+            let names = ["filter", "expand", "expand_limit", "view"].into_iter().filter(|name| has(name));
+            let names = names.collect::<Vec<_>>().join(", ");
+            say(if names.is_empty() {
+                "leave out what the message names".to_owned()
+            } else {
+                format!(
+                    "this provider does not take {names} for a grant; leave it out and narrow with fields, sort, limit, \
+                     aggregate or search"
+                )
+            })
+        }
+        (400 | 409 | 422, _) => look("correct the call; the schema lists what is accepted"),
+        (500.., _) => say("the provider failed; repeat the call once, then tell the user"),
+        _ => say("tell the user"),
+    }
+}
+
+/// A sentence, a call, or both.
+struct Advice {
+    hint: Option<String>,
+    call: Option<Call>,
+}
+
+fn say(sentence: impl Into<String>) -> Advice {
+    Advice { hint: Some(sentence.into()), call: None }
+}
+
+/// A field that has no windows is read with its record.
+fn not_text(read: &Read, stream: Option<&str>) -> Advice {
+    let of = |name: &str| read.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+    let id = stream.zip(read.segments.get(3)).and_then(|(stream, record)| {
+        let connection = of("connection_id");
+        RecordId { connection, stream: stream.to_owned(), record: record.clone() }.handle()
+    });
+    let fields = of("field").into_iter().collect::<Vec<_>>();
+    match id {
+        Some(id) => Advice {
+            hint: Some("that field is no text: fetch reads it whole".to_owned()),
+            call: Some(Call::new("fetch", json!({"id": id, "fields": fields}))),
+        },
+        None => say("that field is no text; fetch the record instead"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn refused_with(status: u16, code: &str, read: &Read) -> ToolError {
         let refusal = Refusal {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::ToolAnswer;
+use super::evidence::ladder::Call;
 use super::evidence::{json_len, line, prefix_on_wire};
 use crate::text;
 
@@ -14,7 +15,8 @@ const MAX_BYTES: usize = super::evidence::Bounds::LEAST;
 /// Most bytes of its parts, as JSON on the wire: what comes from outside may be of any length.
 const MAX_CODE_BYTES: usize = 100;
 const MAX_MESSAGE_BYTES: usize = 1_000;
-const MAX_NEXT_BYTES: usize = 1_200;
+const MAX_NEXT_BYTES: usize = 800;
+const MAX_HINT_BYTES: usize = 500;
 const MAX_DETAIL_BYTES: usize = 200;
 const MAX_DETAILS: usize = 6;
 /// Most bytes of a candidate's label or key.
@@ -31,10 +33,39 @@ pub struct ToolError(Box<Inner>);
 struct Inner {
     code: Cow<'static, str>,
     message: String,
-    next: String,
+    hint: Option<String>,
+    next: Option<Call>,
     details: Map<String, Value>,
     candidates: Vec<Candidate>,
     candidates_total: usize,
+}
+
+/// What to do about an error: a call that can be made as it stands, or a sentence where only the caller
+/// knows the call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// The call.
+    Call(Call),
+    /// The sentence.
+    Say(String),
+}
+
+impl From<Call> for Next {
+    fn from(call: Call) -> Self {
+        Self::Call(call)
+    }
+}
+
+impl From<String> for Next {
+    fn from(sentence: String) -> Self {
+        Self::Say(sentence)
+    }
+}
+
+impl From<&str> for Next {
+    fn from(sentence: &str) -> Self {
+        Self::Say(sentence.to_owned())
+    }
 }
 
 /// A connection that a call could have meant (R5.3).
@@ -55,16 +86,48 @@ impl ToolError {
     pub fn new(
         code: impl Into<Cow<'static, str>>,
         message: impl Into<String>,
-        next: impl Into<String>,
+        next: impl Into<Next>,
     ) -> Self {
+        let (hint, next) = match next.into() {
+            Next::Call(call) => (None, Some(call)),
+            Next::Say(sentence) => (Some(sentence), None),
+        };
         Self(Box::new(Inner {
             code: code.into(),
             message: message.into(),
-            next: next.into(),
+            hint,
+            next,
             details: Map::new(),
             candidates: Vec::new(),
             candidates_total: 0,
         }))
+    }
+
+    /// Says what to do in a sentence; a call beside it stays.
+    #[must_use]
+    pub fn hint(mut self, sentence: impl Into<String>) -> Self {
+        self.0.hint = Some(sentence.into());
+        self
+    }
+
+    /// Offers a call, beside the sentence that there may be, or none.
+    #[must_use]
+    pub fn offer(mut self, call: Option<Call>) -> Self {
+        self.0.next = call;
+        self
+    }
+
+    /// Names the argument where the resource server did not (R5.1).
+    #[must_use]
+    pub fn about(self, param: &str) -> Self {
+        if self.0.details.contains_key("param") { self } else { self.with("param", param) }
+    }
+
+    /// Takes a detail out.
+    #[must_use]
+    pub fn without(mut self, key: &str) -> Self {
+        self.0.details.remove(key);
+        self
     }
 
     /// Adds a detail: `param`, `status`, `request_id` …
@@ -103,7 +166,10 @@ impl ToolError {
     /// Adds another way to go on.
     #[must_use]
     pub fn or_next(mut self, other: &str) -> Self {
-        self.0.next.push_str(other);
+        match &mut self.0.hint {
+            Some(hint) => hint.push_str(other),
+            none => *none = Some(other.trim_start_matches([',', ';', ' ']).to_owned()),
+        }
         self
     }
 
@@ -124,9 +190,15 @@ impl ToolError {
         self.0.details.get(key)
     }
 
-    /// What to do next.
-    pub fn next(&self) -> &str {
-        &self.0.next
+    /// The call to make next, where there is one.
+    pub fn next_call(&self) -> Option<&Call> {
+        self.0.next.as_ref()
+    }
+
+    /// What to do next: the call, else the sentence.
+    pub fn next(&self) -> String {
+        let sentence = || self.0.hint.clone().unwrap_or_default();
+        self.0.next.as_ref().map_or_else(sentence, Call::to_text)
     }
 
     /// What happened, bounded.
@@ -138,13 +210,17 @@ impl ToolError {
         prefix_on_wire(&self.0.code, MAX_CODE_BYTES)
     }
 
-    /// What to do next. A call that repeats endless arguments is no help: the message says what to correct.
-    fn bounded_next(&self) -> &str {
-        if json_len(&self.0.next) <= MAX_NEXT_BYTES {
-            &self.0.next
-        } else {
-            "correct the call as the message says; it is too long to be repeated here"
-        }
+    /// The call. One that repeats endless arguments is no help: the message says what to correct.
+    fn bounded_next(&self) -> Option<&Call> {
+        self.0.next.as_ref().filter(|call| json_len(&call.to_text()) <= MAX_NEXT_BYTES)
+    }
+
+    /// The sentence; there is always one where there is no call.
+    fn bounded_hint(&self) -> Option<&str> {
+        let hint = self.0.hint.as_deref().map(|hint| prefix_on_wire(hint, MAX_HINT_BYTES));
+        let too_long = "correct the call as the message says; it is too long to be repeated here";
+        let default = if self.0.next.is_some() { too_long } else { "correct the call as the message says" };
+        hint.or_else(|| self.bounded_next().is_none().then_some(default))
     }
 
     fn bounded_details(&self) -> impl Iterator<Item = (&String, Value)> {
@@ -162,8 +238,9 @@ impl ToolError {
 
     /// The candidates that fit beside the rest: an id that is cut would name another connection.
     fn fitting_candidates(&self) -> &[Candidate] {
-        let rest =
-            json_len(&self.bounded_code()) + json_len(&self.message()) + json_len(&self.bounded_next());
+        let next = self.bounded_next().map_or(0, |call| json_len(&call.to_text()));
+        let hint = self.bounded_hint().map_or(0, |hint| json_len(&hint));
+        let rest = json_len(&self.bounded_code()) + json_len(&self.message()) + next + hint + 40;
         let rest = rest
             + self.bounded_details().map(|(key, value)| json_len(key) + json_len(&value) + 2).sum::<usize>();
         let mut left = MAX_BYTES.saturating_sub(rest + 200);
@@ -193,7 +270,12 @@ impl ToolError {
                 error.insert("truncated".into(), json!(true));
             }
         }
-        error.insert("next".into(), json!(self.bounded_next()));
+        if let Some(hint) = self.bounded_hint() {
+            error.insert("hint".into(), json!(hint));
+        }
+        if let Some(next) = self.bounded_next() {
+            error.insert("next".into(), next.to_json());
+        }
         Map::from_iter([("error".to_owned(), Value::Object(error))])
     }
 
@@ -219,7 +301,18 @@ impl ToolError {
                 self.0.candidates_total
             );
         }
-        let _ = write!(out, "\nnext: {}", one_line(self.bounded_next(), MAX_NEXT_BYTES));
+        match (self.bounded_hint(), self.bounded_next()) {
+            (Some(hint), None) => {
+                let _ = write!(out, "\nnext: {}", one_line(hint, MAX_HINT_BYTES));
+            }
+            (hint, Some(next)) => {
+                if let Some(hint) = hint {
+                    let _ = write!(out, "\nhint: {}", one_line(hint, MAX_HINT_BYTES));
+                }
+                let _ = write!(out, "\nnext: {}", one_line(&next.to_text(), 2 * MAX_NEXT_BYTES));
+            }
+            (None, None) => {}
+        }
         out
     }
 }
@@ -277,6 +370,9 @@ mod tests {
         ) {
             let long = message.repeat(times);
             let mut error = ToolError::new(code.repeat(times), long.clone(), long.clone());
+            if times % 2 == 0 {
+                error = error.offer(Some(Call::new("search", json!({"q": message.clone()}))));
+            }
             for key in ["param", "request_id", "status", "retry_after_seconds", "provider"] {
                 error = error.with(key, long.clone());
             }
@@ -292,7 +388,7 @@ mod tests {
             prop_assert!(json_len(&error.to_structured()) <= MAX_BYTES);
             prop_assert!(!text.chars().any(|c| text::is_hidden(c) && c != '\n'));
             let ours = ["error ", "param=", "request_id=", "status=", "retry_after_seconds=", "provider=",
-                "retry_with=", "connection_id=", "next: "];
+                "retry_with=", "connection_id=", "hint: ", "next: "];
             let is_ours = |line: &str| ours.iter().any(|ours| line.starts_with(ours)) || line.ends_with("lists all");
             prop_assert!(text.lines().all(is_ours), "{text}");
         }

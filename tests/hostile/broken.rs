@@ -270,7 +270,7 @@ fn r5_5_statuses_and_bodies_that_are_no_json() {
             (
                 Reply::json(401, &error("context.instance_mismatch")),
                 "context.instance_mismatch",
-                "credential is fine",
+                "schema {\"stream\":\"notes\"}",
             ),
             (Reply::json(403, &error("grant_revoked")), "grant_revoked", "ended this grant"),
             (Reply::json(403, &error("grant_expired")), "grant_expired", "time is over"),

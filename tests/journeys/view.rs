@@ -125,9 +125,7 @@ fn of_structured(root: &Value) -> Seen {
     if let Some(error) = root.get("error").and_then(Value::as_object) {
         seen.error = error.get("code").and_then(Value::as_str).map(str::to_owned);
         seen.facts.clone_from(error);
-        if let Some(next) = error.get("next").and_then(Value::as_str) {
-            seen.add_offer("next", call_in(next));
-        }
+        seen.add_offer("next", error.get("next").and_then(call_of));
         for candidate in list(error.get("available_connections")) {
             let mut item =
                 Item { values: candidate.as_object().cloned().unwrap_or_default(), ..Item::default() };

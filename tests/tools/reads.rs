@@ -227,20 +227,10 @@ async fn r3_60_groups_of_two_kinds_or_half_a_period_are_refused_before_the_provi
             json!({"group_by": "a", "group_by_time": "at", "granularity": "day"}),
             "conflicting_arguments",
             "group_by",
-            r#""granularity":"day","group_by_time":"at""#,
+            "leave one out",
         ),
-        (
-            json!({"group_by_time": "at"}),
-            "missing_argument",
-            "granularity",
-            r#""granularity":"month","group_by_time":"at""#,
-        ),
-        (
-            json!({"granularity": "day"}),
-            "missing_argument",
-            "group_by_time",
-            r#""granularity":"day","group_by_time":"TIME_FIELD""#,
-        ),
+        (json!({"group_by_time": "at"}), "missing_argument", "granularity", "one of minute, hour"),
+        (json!({"granularity": "day"}), "missing_argument", "group_by_time", "name the time field"),
         (
             json!({"group_by": "at", "granularity": "day"}),
             "missing_argument",
@@ -253,7 +243,7 @@ async fn r3_60_groups_of_two_kinds_or_half_a_period_are_refused_before_the_provi
         let answer = fake.call("aggregate", arguments).await;
         let error = &structured(&answer)["error"];
         assert_eq!((error["code"].as_str(), error["param"].as_str()), (Some(code), Some(param)));
-        assert!(error["next"].as_str().unwrap().contains(next), "{error}");
+        assert!(answer.text.lines().last().unwrap().contains(next), "{error}");
         assert!(fake.asked_all().is_empty());
     }
 }
@@ -532,12 +522,12 @@ async fn r5_3_at_most_twelve_candidates_then_how_many_there_are() {
 #[tokio::test]
 async fn r5_5_each_failure_is_told_apart_with_its_next_step() {
     for (status, code, says) in [
-        (401, "context.instance_mismatch", "the credential is fine"),
-        (401, "context.stream_not_allowed", "schema {} lists those that are"),
+        (401, "context.instance_mismatch", "that connection_id is not in this grant"),
+        (401, "context.stream_not_allowed", "next: schema {}"),
         (401, "context.active_false", "pdpp connect http"),
         (403, "grant_revoked", "the owner has ended this grant"),
         (403, "grant_expired", "pdpp connect http"),
-        (403, "field_not_granted", "leave that field out"),
+        (403, "field_not_granted", "the schema lists the granted fields"),
         (410, "cursor_expired", "start again without it"),
         (400, "invalid_cursor", "start again without cursor"),
         (500, "internal", "repeat the call once"),

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::line;
-use crate::mcp::arguments;
 use crate::mcp::id::RecordId;
 
 /// A tool call that a model can make as it stands.
@@ -29,7 +28,14 @@ impl Call {
 
     /// For the text: the tool's name and its arguments as one line of JSON.
     pub fn to_text(&self) -> String {
-        arguments::call(self.tool, &self.arguments)
+        self.to_string()
+    }
+}
+
+impl std::fmt::Display for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let arguments = Value::Object(self.arguments.clone()).to_string();
+        write!(f, "{} {}", self.tool, crate::ui::json_ascii_controls(&arguments))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{counted, is_missing, json_len, meta_lines, stream_argument, text_of, with_near_streams};
+use super::{advice, counted, is_missing, json_len, meta_lines, stream_argument, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::{Arguments, call};
 use crate::mcp::core::Core;
@@ -37,13 +37,15 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     read = read.with_some("connection_id", arguments.text("connection_id")?);
     check_groups(&arguments)?;
     let shown = cursor(&arguments)?;
+    let connection = arguments.text("connection_id")?;
+    advice::check_filter(core, &arguments, &stream, connection).await?;
 
     let mut body = match core.source().get(&read).await {
         Err(error) if is_missing(&error) && core.source().is_core().await => {
             let instead = "page through query_records and count what it gives";
             return Err(unsupported("aggregate", instead));
         }
-        Err(error) => return Err(with_near_streams(core, error, &stream).await),
+        Err(error) => return Err(advice::explain(core, error, &arguments, &stream, connection).await),
         Ok(envelope) => envelope.body,
     };
     envelope::prepare(&mut body);
@@ -70,40 +72,42 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
 /// What a provider would refuse or silently leave out: groups of two kinds, a period without its length,
 /// a length without a period.
 fn check_groups(arguments: &Arguments) -> Result<(), ToolError> {
-    let month = || Some(arguments.given().get("granularity").cloned().unwrap_or_else(|| json!("month")));
-    if arguments.has("group_by") && arguments.has("group_by_time") {
-        return Err(ToolError::new(
+    let wrong = |code: &'static str, param: &str, message: &str, next: &str| {
+        ToolError::new(code, message.to_owned(), next.to_owned()).with("param", param)
+    };
+    match ["group_by", "group_by_time", "granularity", "time_zone"].map(|name| arguments.has(name)) {
+        [true, true, ..] => Err(wrong(
             "conflicting_arguments",
+            "group_by",
             "group_by makes a group of each value, group_by_time one of each period: a call takes one of them",
-            call("aggregate", &arguments.with([("group_by", None), ("granularity", month())])),
-        )
-        .with("param", "group_by"));
-    }
-    if arguments.has("group_by_time") {
-        if arguments.has("granularity") {
-            return Ok(());
-        }
-        let why = format!("the length of a period, one of {}", GRANULARITIES.join(", "));
-        let corrected = arguments.with([("granularity", month())]);
-        return Err(arguments.lacks("group_by_time", "granularity", &why, &corrected));
-    }
-    for name in ["granularity", "time_zone"] {
-        if arguments.has(name) {
-            let field = arguments.given().get("group_by").cloned().unwrap_or_else(|| json!("TIME_FIELD"));
-            let corrected = arguments.with([
-                ("group_by", None),
-                ("group_by_time", Some(field)),
-                ("granularity", month()),
-            ]);
-            return Err(arguments.lacks(
-                name,
+            "leave one out; for periods of one value leave group_by out and filter by the value",
+        )),
+        [_, true, false, _] => Err(wrong(
+            "missing_argument",
+            "granularity",
+            "`group_by_time` goes with `granularity`, the length of a period",
+            &format!("add granularity, one of {}", GRANULARITIES.join(", ")),
+        )),
+        [has_group, false, true, _] => {
+            let error = wrong(
+                "missing_argument",
                 "group_by_time",
-                "the time field that makes periods",
-                &corrected,
-            ));
+                "`granularity` goes with `group_by_time`, the time field that makes periods",
+                "name the time field in group_by_time",
+            );
+            // Periods are meant, of the field that is named.
+            let field = arguments.given().get("group_by").cloned();
+            let next = arguments.with([("group_by", None), ("group_by_time", field)]);
+            Err(error.offer(has_group.then(|| call("aggregate", &next))))
         }
+        [_, false, _, true] => Err(wrong(
+            "missing_argument",
+            "group_by_time",
+            "`time_zone` says where the periods of `group_by_time` begin, and there are none",
+            "leave time_zone out, or group by a time field; in a filter an offset says the zone",
+        )),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// How many groups were shown already.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::search::record_url;
-use super::{check_expand, expand_limit, json_len, list_parameter, text_of};
+use super::{advice, check_expand, expand_limit, json_len, list_parameter, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::catalog::{StreamFacts, facts_for};
@@ -27,7 +27,13 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
 
     let (facts, envelope) =
         tokio::join!(core.source().facts(&id.stream, id.connection.as_deref()), core.source().get(&read));
-    let mut record = envelope?.body;
+    let mut record = match envelope {
+        Ok(envelope) => envelope.body,
+        Err(error) => {
+            let error = advice::missing_record(error, &arguments, &id, &facts);
+            return Err(advice::explain(core, error, &arguments, &id.stream, id.connection.as_deref()).await);
+        }
+    };
     envelope::prepare(&mut record);
     let document = document(core, &arguments, &id, record, &facts)?;
     // The same object in both views, escaped where a reader could not see it (R4.9).
@@ -42,7 +48,10 @@ pub fn record_argument(arguments: &Arguments, tool: &'static str) -> Result<Reco
         ToolError::new(
             "invalid_id",
             format!("`id` names no record: {error}"),
-            format!("{tool} takes an id as search or query_records gives it"),
+            format!(
+                "{tool} takes an id as search or query_records gives it: connection_id/stream:record_id, with each / of \
+                 the record id written %2F"
+            ),
         )
         .with("param", "id")
     })?;

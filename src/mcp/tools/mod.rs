@@ -1,5 +1,6 @@
 //! One file a tool: arguments → request → bounded result.
 
+pub mod advice;
 pub mod aggregate;
 pub mod fetch;
 pub mod query_records;
@@ -28,12 +29,9 @@ fn stream_argument(arguments: &Arguments) -> Result<String, ToolError> {
 }
 
 fn bad_name(argument: &str, error: &IdError) -> ToolError {
-    ToolError::new(
-        "invalid_argument",
-        format!("`{argument}` cannot be requested: {error}"),
-        "schema {} lists the granted streams",
-    )
-    .with("param", argument)
+    let next = Call::new("schema", json!({}));
+    ToolError::new("invalid_argument", format!("`{argument}` cannot be requested: {error}"), next)
+        .with("param", argument)
 }
 
 /// A comma-separated list, as the wire takes it.
@@ -65,8 +63,9 @@ async fn check_expand(
         format!(
             "stream `{stream}` offers no relation to expand (GET /v1/schema, expand_capabilities of `{stream}`)"
         ),
-        super::arguments::call(arguments.tool(), &without),
+        "leave expand and expand_limit out; schema lists each stream's relations",
     )
+    .offer(Some(super::arguments::call(arguments.tool(), &without)))
     .with("param", "expand"))
 }
 
@@ -169,32 +168,6 @@ fn is_missing(error: &ToolError) -> bool {
 /// `1 record`, `2 records`.
 fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Adds the granted streams with a similar name to a refusal of one that is not granted.
-async fn with_near_streams(core: &Core, error: ToolError, stream: &str) -> ToolError {
-    let is_stream = matches!(
-        error.code(),
-        "context.stream_not_allowed" | "grant_stream_not_allowed" | "stream_not_found" | "unknown_stream"
-    );
-    if !is_stream {
-        return error;
-    }
-    let near = near(stream, &granted_streams(core).await);
-    if near.is_empty() { error } else { error.with("did_you_mean", near) }
-}
-
-/// The names of all granted streams; none where the schema cannot be read.
-async fn granted_streams(core: &Core) -> Vec<String> {
-    let body = super::schema::compact(core.source(), None, None).await.unwrap_or_default();
-    let list =
-        |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
-    let connectors = list(&Value::Object(body), "connectors");
-    let rows = connectors.iter().flat_map(|connector| list(connector, "streams"));
-    let mut names = rows.filter_map(|row| Some(row.get("name")?.as_str()?.to_owned())).collect::<Vec<_>>();
-    names.sort();
-    names.dedup();
-    names
 }
 
 /// At most three of `names` that `meant` may be a slip of, the nearest first.

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::{
-    CursorLens, NOTE_BYTES, check_expand, counted, expand_limit, fitted_note, json_len, list_parameter,
-    max_cursor, meta_lines, next_page, stream_argument, text_of, with_near_streams,
+    CursorLens, NOTE_BYTES, advice, check_expand, counted, expand_limit, fitted_note, json_len,
+    list_parameter, max_cursor, meta_lines, next_page, stream_argument, text_of,
 };
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
@@ -34,6 +34,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let stream = stream_argument(&arguments)?;
     let connection = listing.connection.clone();
     check_expand(core, &arguments, &stream, connection.as_deref()).await?;
+    advice::check_filter(core, &arguments, &stream, connection.as_deref()).await?;
 
     let source = core.source();
     // Which fields identify a record has to be known before others are taken out (R3.13).
@@ -68,7 +69,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     );
     match page {
         Ok(page) => Ok(render(&arguments, &stream, page, &facts, core.bounds())),
-        Err(error) => Err(with_near_streams(core, error, &stream).await),
+        Err(error) => Err(advice::explain(core, error, &arguments, &stream, connection.as_deref()).await),
     }
 }
 
@@ -81,6 +82,16 @@ fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
             crate::mcp::arguments::call("query_records", &arguments.with([("changes_since", None)])),
         )
         .with("param", "changes_since"));
+    }
+    if let Some(name) = ["sort", "order"].into_iter().find(|name| arguments.has(name))
+        && arguments.has("changes_since")
+    {
+        return Err(ToolError::new(
+            "conflicting_arguments",
+            format!("changes come in the provider's own order: {name} would be ignored"),
+            format!("leave {name} out, or changes_since for records in order"),
+        )
+        .with("param", name));
     }
     let mut read = Read::of(["streams", &stream, "records"])
         .with_some("order", arguments.choice("order", &["asc", "desc"])?)

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::fetch::record_argument;
-use super::{is_missing, json_len, meta_lines, text_of};
+use super::{advice, is_missing, json_len, meta_lines, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::{Arguments, call};
 use crate::mcp::core::Core;
@@ -33,7 +33,13 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
             Err(error) if is_missing(&error) && source.is_core().await => {
                 own_window(core, &arguments, &id, None).await?
             }
-            envelope => envelope?.body,
+            Err(error) => {
+                let (stream, connection) = (&id.stream, id.connection.as_deref());
+                let facts = source.known_facts(stream, connection).unwrap_or_default();
+                let error = advice::missing_record(error, &arguments, &id, &facts);
+                return Err(advice::explain(core, error, &arguments, stream, connection).await);
+            }
+            Ok(envelope) => envelope.body,
         }
     };
     envelope::prepare(&mut body);
@@ -104,7 +110,7 @@ async fn own_window(
         ToolError::new(
             "field_not_found",
             format!("the record has no field `{field}`"),
-            format!("fetch {}", json!({"id": id.handle()})),
+            Call::new("fetch", json!({"id": id.handle()})),
         )
         .with("param", "field_path")
     })?;
@@ -171,10 +177,7 @@ fn record(arguments: &Arguments) -> Result<RecordId, ToolError> {
             return Err(ToolError::new(
                 "conflicting_arguments",
                 "the record is named twice: by id, and by stream or record_id",
-                call(
-                    "read_record_field",
-                    &arguments.with([("stream", None), ("record_id", None), ("connection_id", None)]),
-                ),
+                "give the id alone, or connection_id, stream and record_id",
             )
             .with("param", "id"));
         }
@@ -184,10 +187,7 @@ fn record(arguments: &Arguments) -> Result<RecordId, ToolError> {
         return Err(ToolError::new(
             "missing_argument",
             "read_record_field needs `id`, or connection_id, stream and record_id",
-            call(
-                "read_record_field",
-                &arguments.with([("id", Some(json!("CONNECTION_ID/STREAM:RECORD_ID")))]),
-            ),
+            "take the id from search or query_records: connection_id/stream:record_id",
         )
         .with("param", "id"));
     }
@@ -206,14 +206,14 @@ fn record(arguments: &Arguments) -> Result<RecordId, ToolError> {
 
 fn window_read(arguments: &Arguments, id: &RecordId) -> Result<Read, ToolError> {
     let field = arguments.required_text("field_path", "FIELD")?;
-    let starts = ["cursor", "offset_chars", "q"].iter().filter(|name| arguments.has(name)).count();
-    if starts > 1 {
+    let mut starts = ["cursor", "offset_chars", "q"].into_iter().filter(|name| arguments.has(name));
+    if let (Some(_), Some(second)) = (starts.next(), starts.next()) {
         return Err(ToolError::new(
             "conflicting_arguments",
             "a window starts at cursor, at offset_chars or around q: give one of them",
-            call("read_record_field", &arguments.with([("cursor", None), ("q", None)])),
+            "leave the others out; to find a further match, give q alone",
         )
-        .with("param", "cursor"));
+        .with("param", second));
     }
     for name in ["before_chars", "after_chars"] {
         if arguments.has(name) && !arguments.has("q") {

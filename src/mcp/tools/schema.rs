@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{bad_name, counted, granted_streams, json_len, meta_lines, near, text_of};
+use super::{advice, bad_name, counted, json_len, meta_lines, text_of};
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::{Arguments, call};
 use crate::mcp::catalog::{connections, connector_key};
@@ -48,8 +48,9 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         (true, None) => Err(ToolError::new(
             "stream_required",
             "detail full is for one stream: a whole grant would not fit any context",
-            "schema {} lists the streams, then schema(stream, connection_id, detail:\"full\")",
+            Call::new("schema", json!({})),
         )
+        .hint("schema {} lists the streams, then schema(stream, connection_id, detail:\"full\")")
         .with("param", "stream")),
         (true, Some(stream)) => full(core, &arguments, &stream, connection.as_deref()).await,
         (false, Some(stream)) => scoped(core, &arguments, &stream, connection.as_deref()).await,
@@ -242,7 +243,7 @@ async fn scoped(
     let shown = cursor(arguments)?;
     let body = compact_body(core, Some(stream), connection).await?;
     if Row::all(&body).is_empty() {
-        return Err(not_granted(core, stream, connection).await);
+        return Err(not_granted(core, arguments, stream, connection).await);
     }
     let (text, body, next) = describe(arguments, body, shown, core.bounds())?;
     Ok(with_legend(answer(text, body, next)))
@@ -256,26 +257,21 @@ fn cursor(arguments: &Arguments) -> Result<usize, ToolError> {
 }
 
 /// The schema of a stream that is not there is empty, which looks like a stream without fields.
-async fn not_granted(core: &Core, stream: &str, connection: Option<&str>) -> ToolError {
-    let names = granted_streams(core).await;
-    let lists = "schema {} lists the granted streams";
-    if let Some(connection) = connection.filter(|_| names.iter().any(|name| name == stream)) {
-        let next = call("schema", &Map::from_iter([("stream".to_owned(), json!(stream))]));
-        return ToolError::new(
-            "stream_not_granted",
-            format!("connection `{connection}` has no stream `{stream}`, or is not in this grant"),
-            next,
-        )
-        .with("param", "connection_id");
+async fn not_granted(
+    core: &Core,
+    arguments: &Arguments,
+    stream: &str,
+    connection: Option<&str>,
+) -> ToolError {
+    let all = advice::every_stream(core).await;
+    if let Some(connection) = connection.filter(|_| all.iter().any(|(name, _)| name == stream)) {
+        let message = format!("connection `{connection}` gives no stream `{stream}`");
+        let error = ToolError::new("stream_not_granted", message, Call::new("schema", json!({})));
+        return advice::unknown_connection(error, arguments, stream, connection, &all);
     }
-    let error = |next: String| {
-        ToolError::new("stream_not_granted", format!("the grant holds no stream `{stream}`"), next)
-            .with("param", "stream")
-    };
-    let near = near(stream, &names);
-    let Some(nearest) = near.first() else { return error(lists.to_owned()) };
-    let next = call("schema", &Map::from_iter([("stream".to_owned(), json!(nearest))]));
-    error(format!("{next}, or {lists}")).with("did_you_mean", near)
+    let message = format!("The grant holds no stream `{stream}`");
+    let error = ToolError::new("stream_not_granted", message, Call::new("schema", json!({})));
+    advice::unknown_stream(error.with("param", "stream"), stream, &all)
 }
 
 /// Every row of a stream with its fields, within the bounds: where several sources do not fit, one call
@@ -573,7 +569,7 @@ async fn full(
     let room =
         Bounds { text: bounds.text.saturating_sub(note.len() + 20), structured: bounds.structured - 20 };
     if Row::all(&compacted).is_empty() {
-        return Err(not_granted(core, stream, connection).await);
+        return Err(not_granted(core, arguments, stream, connection).await);
     }
     let (text, body, next) = describe(arguments, compacted, shown, room)?;
     Ok(with_legend(answer(format!("{note}\n{text}"), body, next)))

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 
 use super::{
-    CursorLens, NOTE_BYTES, bad_name, counted, fitted_note, is_missing, json_len, max_cursor, meta_lines,
-    next_page, text_of,
+    CursorLens, NOTE_BYTES, advice, bad_name, counted, fitted_note, is_missing, json_len, max_cursor,
+    meta_lines, next_page, text_of,
 };
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
@@ -38,6 +39,13 @@ const EXCERPT_BYTES: usize = 240;
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
     let listing = listing(&arguments)?;
+    let streams = arguments.texts("streams")?.unwrap_or_default();
+    // The resource server takes a filter in one stream alone.
+    let stream = if let [only] = streams.as_slice() { *only } else { "" };
+    let connection = listing.connection.as_deref();
+    if !stream.is_empty() {
+        advice::check_filter(core, &arguments, stream, connection).await?;
+    }
     let shape = HitShape {
         sources: &[core.source()],
         is_over_grants: false,
@@ -48,9 +56,10 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let page = match pages::read(core.source(), &listing, &shape, || async { Several::default() }).await {
         Err(error) if is_missing(&error) && core.source().is_core().await => {
             let instead = "page through query_records instead; schema {} lists the streams";
-            return Err(unsupported("search", instead));
+            return Err(unsupported("search", instead).offer(Some(Call::new("schema", json!({})))));
         }
-        page => page?,
+        Err(error) => return Err(advice::explain(core, error, &arguments, stream, connection).await),
+        Ok(page) => page,
     };
     Ok(render(&shape, page))
 }
@@ -69,6 +78,13 @@ pub async fn run_over_grants(
     warn: &(dyn Fn(&[Missing]) -> Vec<Value> + Sync),
 ) -> Result<Result<ToolAnswer, Vec<Missing>>, ToolError> {
     let whole = listing(arguments)?;
+    if let Some([stream]) = arguments.texts("streams")?.as_deref() {
+        // One that cannot be asked in time says so itself in a moment.
+        let checks = branches.iter().map(|(core, _)| advice::check_filter(core, arguments, stream, None));
+        if let Ok(checked) = tokio::time::timeout(deadline, try_join_all(checks)).await {
+            checked?;
+        }
+    }
     let sources = branches.iter().map(|(core, _)| core.source()).collect::<Vec<_>>();
     let parts = branches.iter().map(|(core, streams)| {
         let mut listing = whole.clone();
@@ -180,11 +196,12 @@ fn render(shape: &HitShape<'_>, page: Page) -> ToolAnswer {
     }
     text.push_str(&tail(&hits, arguments, &page.body, next.as_ref()));
     text.truncate(text.trim_end().len());
+    let hint = nothing_found(hits.len(), arguments);
     let results = hits.into_iter().map(|hit| Value::Object(hit.result)).collect::<Vec<_>>();
     let mut structured = Map::new();
     structured.insert("results".into(), results.into());
     structured.insert("data".into(), Value::Object(page.body));
-    if let Some(note) = note {
+    if let Some(note) = note.or_else(|| hint.map(str::to_owned)) {
         structured.insert("note".into(), json!(note));
     }
     if let Some(next) = next {
@@ -456,11 +473,24 @@ pub fn record_url(source: &Source, id: Option<&RecordId>) -> String {
     url.to_string()
 }
 
+/// What a first page without hits may be due to.
+fn nothing_found(hits: usize, arguments: &Arguments) -> Option<&'static str> {
+    let words = arguments.given().get("q")?.as_str()?.split_whitespace().count();
+    match words {
+        _ if hits > 0 || arguments.has("cursor") => None,
+        0 | 1 => Some("a word is looked for as it is spelled: try another form of it"),
+        _ => Some("a record may have to hold every word as it is spelled: try fewer, or one at a time"),
+    }
+}
+
 fn tail(hits: &[Hit], arguments: &Arguments, body: &Map<String, Value>, next: Option<&Call>) -> String {
     let mut out = String::new();
     let q = arguments.given().get("q").map_or_else(String::new, |q| line::value(q, 200).text);
     let more = if body.get("has_more").and_then(Value::as_bool) == Some(true) { ", more exist" } else { "" };
     let _ = writeln!(out, "{} for {q}{more}", counted(hits.len(), "hit"));
+    if let Some(hint) = nothing_found(hits.len(), arguments) {
+        let _ = writeln!(out, "{hint}");
+    }
     if !hits.is_empty() {
         out.push_str("read one: fetch {\"id\":ID}, with the id as it stands\n");
     }

@@ -1,0 +1,297 @@
+//! What a wrong call is told: refused before the provider where it would answer as if nothing were wrong, and
+//! explained with the schema where it refuses.
+
+use pdpp::mcp::ToolAnswer;
+use serde_json::{Value, json};
+
+use super::fake::{Asked, Fake, list, note, refusal, structured};
+
+/// Two connectors, a field of every type; a stream of the same name in both.
+fn schema_of(stream: Option<&str>) -> Value {
+    let bank = json!({"object": "connector", "connector_key": "bank", "granted_connections": [{"connection_id": "cin_bank", "display_name": "Fjord Bank"}],
+        "streams": [
+            {"name": "transactions", "primary_key": ["id"], "cursor_field": "booked_at", "expand_capabilities": [], "field_capabilities": {
+                "id": "t=string,eq", "booked_at": "t=timestamp,role=event-time,eq,r=gte|gt|lte|lt,a=group_by_time|max|min",
+                "day": "t=date,eq,r=gte|lt", "amount": "t=number|null,eq,r=gte|gt|lte|lt,a=sum|max|min",
+                "is_pending": "t=boolean,eq", "category": "t=string|null,eq,a=group_by", "memo": "t=text,lex", "thread_id": "t=string,eq"}},
+            {"name": "notes", "primary_key": ["id"], "cursor_field": "at", "expand_capabilities": [],
+             "field_capabilities": {"id": "t=string,eq", "from_name": "t=person,eq"}}]});
+    let chat = json!({"object": "connector", "connector_key": "chat", "granted_connections": [{"connection_id": "cin_chat", "display_name": "Kestrel"}],
+        "streams": [{"name": "notes", "primary_key": ["id"], "cursor_field": "at", "expand_capabilities": [],
+             "field_capabilities": {"id": "t=string,eq", "text": "t=text,lex"}}]});
+    let mut schema = json!({"object": "schema", "detail": "compact", "bearer": {"token_kind": "client"}, "connectors": [bank, chat]});
+    for connector in schema["connectors"].as_array_mut().unwrap() {
+        let rows = connector["streams"].as_array_mut().unwrap();
+        rows.retain(|row| stream.is_none_or(|stream| row["name"] == stream));
+    }
+    schema
+}
+
+/// The schema, and to everything else what `answer` gives.
+async fn fake(answer: impl Fn(&Asked) -> (u16, Value) + Send + Sync + 'static) -> Fake {
+    Fake::start(move |asked| match asked.path.as_str() {
+        "/schema" => (200, schema_of(asked.get("stream"))),
+        _ => answer(asked),
+    })
+    .await
+}
+
+fn offered(answer: &ToolAnswer) -> Value {
+    let next = structured(answer)["error"]["next"].clone();
+    // The text names the same call.
+    if let Some(tool) = next["tool"].as_str() {
+        let line = format!("\nnext: {tool} {}", next["arguments"]);
+        assert!(answer.text.ends_with(&line), "{}", answer.text);
+    }
+    next
+}
+
+#[tokio::test]
+async fn r3_60_a_value_that_a_declared_type_cannot_hold_is_refused_before_the_provider() {
+    let fake = fake(|_| (200, list(vec![note("cin_bank", "1", "x")], None))).await;
+    for (filter, says, meant) in [
+        (json!({"booked_at": {"gte": "last month"}}), "`last month` is no time", Value::Null),
+        (json!({"booked_at": {"gte": "2026-10-01T00:00:00"}}), "no zone: add Z", Value::Null),
+        (
+            json!({"booked_at": {"gte": "2026/08/01"}}),
+            "is no time",
+            json!({"booked_at": {"gte": "2026-08-01"}}),
+        ),
+        (
+            json!({"booked_at": "2026-10-31"}),
+            "whole day",
+            json!({"booked_at": {"gte": "2026-10-31", "lt": "2026-11-01"}}),
+        ),
+        (json!({"amount": {"gte": "abc"}}), "`amount` is a number", Value::Null),
+        (json!({"is_pending": "yes"}), "`is_pending` is a boolean", json!({"is_pending": true})),
+        (json!({"day": {"gte": "2026-10"}}), "`day` is a date", json!({"day": {"gte": "2026-10-01"}})),
+        (json!({"thread_id": "cin_bank/threads:t%2F5"}), "filter takes \"t/5\"", json!({"thread_id": "t/5"})),
+    ] {
+        for (tool, mut arguments) in [
+            ("query_records", json!({"stream": "transactions"})),
+            ("aggregate", json!({"stream": "transactions", "metric": "count"})),
+            ("search", json!({"q": "rent", "streams": ["transactions"]})),
+        ] {
+            arguments["filter"] = filter.clone();
+            let answer = fake.call(tool, arguments.clone()).await;
+            assert_eq!(structured(&answer)["error"]["code"], "invalid_filter", "{filter}");
+            assert!(answer.text.contains(says), "{}", answer.text);
+            assert!(fake.asked().is_empty(), "the provider was asked");
+            let next = offered(&answer);
+            assert_eq!(next["arguments"]["filter"], meant, "{filter}");
+            if !meant.is_null() {
+                assert_eq!(next["tool"], tool);
+                let again = fake.call(tool, next["arguments"].clone()).await;
+                assert!(!again.is_error, "{}", again.text);
+                fake.asked_all();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn r3_10_a_filter_is_forwarded_and_a_call_without_one_reads_no_more_than_before() {
+    let fake = fake(|_| (200, list(vec![note("cin_bank", "1", "x")], None))).await;
+    let filter = json!({"booked_at": {"gte": "2026-08-01T00:00:00+02:00"}, "undeclared": "last month"});
+    fake.call("query_records", json!({"stream": "transactions", "filter": filter})).await;
+    let asked = fake.asked_all();
+    assert_eq!(asked.iter().filter(|asked| asked.starts_with("/schema")).count(), 1, "{asked:?}");
+    assert!(
+        asked.iter().any(|asked| asked
+            .ends_with("filter[booked_at][gte]=2026-08-01T00:00:00+02:00&filter[undeclared]=last month")),
+        "{asked:?}"
+    );
+    fake.call("aggregate", json!({"stream": "notes", "metric": "count"})).await;
+    assert_eq!(fake.asked_all(), ["/streams/notes/aggregate?metric=count"]);
+}
+
+#[tokio::test]
+async fn r5_1_a_refusal_is_explained_with_what_the_schema_says() {
+    for (refused, tool, arguments, says, next) in [
+        (
+            (401, "context.stream_not_allowed", "No such stream"),
+            "query_records",
+            json!({"stream": "transaction"}),
+            "did_you_mean=[\"transactions\"]",
+            json!({"tool": "schema", "arguments": {"stream": "transactions"}}),
+        ),
+        (
+            (403, "grant_stream_not_allowed", "Not in grant"),
+            "search",
+            json!({"q": "x", "streams": ["notes", "zzz"]}),
+            "no stream `zzz`",
+            json!({"tool": "schema", "arguments": {}}),
+        ),
+        (
+            (401, "context.instance_mismatch", "No such connection"),
+            "query_records",
+            json!({"stream": "transactions", "connection_id": "cin_chat"}),
+            "`cin_chat` is in this grant, but has no stream `transactions`",
+            json!({"tool": "schema", "arguments": {"stream": "transactions"}}),
+        ),
+        (
+            (401, "context.instance_mismatch", "No such connection"),
+            "query_records",
+            json!({"stream": "transactions", "connection_id": "fjord bank"}),
+            "its connection_id is cin_bank",
+            json!({"tool": "query_records", "arguments": {"stream": "transactions", "connection_id": "cin_bank"}}),
+        ),
+        (
+            (401, "context.instance_mismatch", "No such connection"),
+            "query_records",
+            json!({"stream": "transactions", "connection_id": "cin_other"}),
+            "the grant has no connection `cin_other`",
+            json!({"tool": "schema", "arguments": {"stream": "transactions"}}),
+        ),
+        (
+            (403, "field_not_granted", "Fields not in grant: memo"),
+            "read_record_field",
+            json!({"id": "cin_chat/notes:1", "field_path": "memo"}),
+            "a field of that name is in transactions",
+            json!({"tool": "schema", "arguments": {"stream": "notes"}}),
+        ),
+        (
+            (400, "unknown_field", "Unknown field: amuont"),
+            "query_records",
+            json!({"stream": "transactions", "fields": ["amuont"]}),
+            "did_you_mean=[\"amount\"]",
+            json!({"tool": "schema", "arguments": {"stream": "transactions"}}),
+        ),
+        (
+            (400, "unknown_field", "Unknown field: from_name"),
+            "search",
+            json!({"q": "x", "streams": ["notes"], "filter": {"from_name": "A"}}),
+            "connection_id=cin_bank",
+            Value::Null,
+        ),
+        (
+            (400, "invalid_request", "Exact filters are not supported on 'memo'"),
+            "query_records",
+            json!({"stream": "transactions", "filter": {"memo": "x"}}),
+            "these take a value: amount, booked_at, category, day, id, is_pending, thread_id",
+            json!({"tool": "schema", "arguments": {"stream": "transactions"}}),
+        ),
+        (
+            (400, "invalid_request", "filter[...] is not supported for client-token reads in PDPP v0.1"),
+            "query_records",
+            json!({"stream": "transactions", "filter": {"category": "x"}}),
+            "this provider does not take filter for a grant",
+            Value::Null,
+        ),
+        (
+            (400, "invalid_sort", "Not sortable"),
+            "query_records",
+            json!({"stream": "transactions", "sort": "-amount"}),
+            "sort booked_at or -booked_at",
+            json!({"tool": "schema", "arguments": {"stream": "transactions"}}),
+        ),
+        (
+            (400, "invalid_sort", "sort and order disagree"),
+            "query_records",
+            json!({"stream": "transactions", "sort": "booked_at", "order": "desc"}),
+            "sort alone",
+            json!({"tool": "query_records", "arguments": {"stream": "transactions", "sort": "-booked_at"}}),
+        ),
+        (
+            (400, "invalid_cursor", "Malformed"),
+            "query_records",
+            json!({"stream": "transactions", "changes_since": "2026-01-01"}),
+            "param=\"changes_since\"",
+            Value::Null,
+        ),
+        (
+            (400, "invalid_request", "Unknown time_zone: 'Oslo'"),
+            "aggregate",
+            json!({"stream": "transactions", "metric": "count", "group_by_time": "booked_at", "granularity": "day", "time_zone": "Oslo"}),
+            "Europe/Oslo",
+            Value::Null,
+        ),
+        (
+            (400, "invalid_request", "Groups can be counted only: use metric=count"),
+            "aggregate",
+            json!({"stream": "transactions", "metric": "sum", "field": "amount", "group_by": "category"}),
+            "of one group",
+            Value::Null,
+        ),
+        (
+            (400, "invalid_request", "Aggregation group_by is not declared for 'memo'"),
+            "aggregate",
+            json!({"stream": "transactions", "metric": "count", "group_by": "memo"}),
+            "group_by takes: category",
+            json!({"tool": "schema", "arguments": {"stream": "transactions"}}),
+        ),
+        (
+            (400, "invalid_request", "filter[...] requires exactly one streams[] value (?streams[]=x)"),
+            "search",
+            json!({"q": "x", "filter": {"category": "x"}}),
+            "\"streams\":[\"STREAM\"]",
+            Value::Null,
+        ),
+        (
+            (400, "invalid_request", "Unknown view: summary"),
+            "query_records",
+            json!({"stream": "transactions", "view": "summary"}),
+            "fields does the same",
+            json!({"tool": "schema", "arguments": {"stream": "transactions", "detail": "full"}}),
+        ),
+        (
+            (404, "not_found", "Record not found"),
+            "fetch",
+            json!({"id": "transactions:2026%2F1"}),
+            "%XX is decoded in connection_id/stream:record_id alone",
+            json!({"tool": "fetch", "arguments": {"id": "cin_bank/transactions:2026%2F1"}}),
+        ),
+    ] {
+        let (status, code, message) = refused;
+        let fake = fake(move |_| (status, refusal(code, message))).await;
+        let answer = fake.call(tool, arguments.clone()).await;
+        let error = structured(&answer)["error"].clone();
+        assert_eq!((error["code"].as_str(), error["message"].as_str()), (Some(code), Some(message)));
+        assert!(answer.text.contains(says), "{arguments}:\n{}", answer.text);
+        assert!(!answer.text.contains("credential"), "{}", answer.text);
+        assert_eq!(offered(&answer), next, "{arguments}:\n{}", answer.text);
+    }
+}
+
+#[tokio::test]
+async fn r5_2_a_stream_that_is_not_there_is_told_alike_by_every_tool() {
+    let fake = fake(|asked| match asked.path.as_str() {
+        "/search" => (403, refusal("grant_stream_not_allowed", "Not in grant")),
+        _ => (401, refusal("context.stream_not_allowed", "No such stream")),
+    })
+    .await;
+    let mut told = Vec::new();
+    for (tool, arguments) in [
+        ("schema", json!({"stream": "transaction"})),
+        ("query_records", json!({"stream": "transaction"})),
+        ("aggregate", json!({"stream": "transaction", "metric": "count"})),
+        ("search", json!({"q": "x", "streams": ["transaction"]})),
+        ("fetch", json!({"id": "cin_bank/transaction:1"})),
+    ] {
+        let answer = fake.call(tool, arguments).await;
+        assert!(answer.is_error);
+        let error = structured(&answer)["error"].clone();
+        told.push((error["hint"].clone(), error["next"].clone(), error["did_you_mean"].clone()));
+    }
+    assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "{told:?}");
+}
+
+#[tokio::test]
+async fn r3_10_an_order_of_changes_is_refused_instead_of_ignored() {
+    let fake = fake(|_| (200, list(vec![], None))).await;
+    for name in ["sort", "order"] {
+        let mut arguments = json!({"stream": "notes", "changes_since": "beginning"});
+        arguments[name] = json!(if name == "sort" { "at" } else { "asc" });
+        let answer = fake.call("query_records", arguments).await;
+        assert_eq!(structured(&answer)["error"]["code"], "conflicting_arguments");
+        assert!(fake.asked_all().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn r3_32_a_search_without_hits_says_what_may_be_wrong() {
+    let fake = fake(|_| (200, list(vec![], None))).await;
+    let answer = fake.call("search", json!({"q": "invoice plumber"})).await;
+    assert!(answer.text.contains("try fewer, or one at a time"), "{}", answer.text);
+    assert_eq!(structured(&answer)["note"].as_str().map(|note| note.contains("try fewer")), Some(true));
+}
