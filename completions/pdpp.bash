@@ -25,8 +25,17 @@ _pdpp() {
             pdpp,demo)
                 cmd="pdpp__subcmd__demo"
                 ;;
+            pdpp,disconnect)
+                cmd="pdpp__subcmd__disconnect"
+                ;;
+            pdpp,doctor)
+                cmd="pdpp__subcmd__doctor"
+                ;;
             pdpp,help)
                 cmd="pdpp__subcmd__help"
+                ;;
+            pdpp,log)
+                cmd="pdpp__subcmd__log"
                 ;;
             pdpp,man)
                 cmd="pdpp__subcmd__man"
@@ -37,6 +46,9 @@ _pdpp() {
             pdpp,sandbox)
                 cmd="pdpp__subcmd__sandbox"
                 ;;
+            pdpp,status)
+                cmd="pdpp__subcmd__status"
+                ;;
             pdpp__subcmd__help,completions)
                 cmd="pdpp__subcmd__help__subcmd__completions"
                 ;;
@@ -46,8 +58,17 @@ _pdpp() {
             pdpp__subcmd__help,demo)
                 cmd="pdpp__subcmd__help__subcmd__demo"
                 ;;
+            pdpp__subcmd__help,disconnect)
+                cmd="pdpp__subcmd__help__subcmd__disconnect"
+                ;;
+            pdpp__subcmd__help,doctor)
+                cmd="pdpp__subcmd__help__subcmd__doctor"
+                ;;
             pdpp__subcmd__help,help)
                 cmd="pdpp__subcmd__help__subcmd__help"
+                ;;
+            pdpp__subcmd__help,log)
+                cmd="pdpp__subcmd__help__subcmd__log"
                 ;;
             pdpp__subcmd__help,man)
                 cmd="pdpp__subcmd__help__subcmd__man"
@@ -58,6 +79,9 @@ _pdpp() {
             pdpp__subcmd__help,sandbox)
                 cmd="pdpp__subcmd__help__subcmd__sandbox"
                 ;;
+            pdpp__subcmd__help,status)
+                cmd="pdpp__subcmd__help__subcmd__status"
+                ;;
             pdpp__subcmd__help__subcmd__mcp,call)
                 cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__call"
                 ;;
@@ -66,6 +90,9 @@ _pdpp() {
                 ;;
             pdpp__subcmd__help__subcmd__mcp,serve)
                 cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__serve"
+                ;;
+            pdpp__subcmd__help__subcmd__mcp,setup)
+                cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__setup"
                 ;;
             pdpp__subcmd__help__subcmd__sandbox,import)
                 cmd="pdpp__subcmd__help__subcmd__sandbox__subcmd__import"
@@ -82,6 +109,9 @@ _pdpp() {
             pdpp__subcmd__mcp,serve)
                 cmd="pdpp__subcmd__mcp__subcmd__serve"
                 ;;
+            pdpp__subcmd__mcp,setup)
+                cmd="pdpp__subcmd__mcp__subcmd__setup"
+                ;;
             pdpp__subcmd__mcp__subcmd__help,call)
                 cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__call"
                 ;;
@@ -93,6 +123,9 @@ _pdpp() {
                 ;;
             pdpp__subcmd__mcp__subcmd__help,serve)
                 cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__serve"
+                ;;
+            pdpp__subcmd__mcp__subcmd__help,setup)
+                cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__setup"
                 ;;
             pdpp__subcmd__sandbox,help)
                 cmd="pdpp__subcmd__sandbox__subcmd__help"
@@ -113,7 +146,7 @@ _pdpp() {
 
     case "${cmd}" in
         pdpp)
-            opts="-h -V --cache-dir --log-level --help --version demo connect completions man mcp sandbox help"
+            opts="-h -V --cache-dir --log-level --proxy --ca-file --help --version demo connect status disconnect doctor log completions man mcp sandbox help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -127,6 +160,14 @@ _pdpp() {
                     COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
                     return 0
                     ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -135,7 +176,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__completions)
-            opts="-h -V --cache-dir --log-level --help --version bash elvish fish powershell zsh"
+            opts="-h -V --cache-dir --log-level --proxy --ca-file --help --version bash elvish fish powershell zsh"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -147,6 +188,14 @@ _pdpp() {
                     ;;
                 --log-level)
                     COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -157,17 +206,61 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__connect)
-            opts="-h -V --no-browser --source --instance --json --cache-dir --log-level --help --version"
+            opts="-h -V --no-browser --flow --wait --name --store --renew --grant --source --instance --stream --field --since --until --expires --purpose --json --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --flow)
+                    COMPREPLY=($(compgen -W "agent-connect par authorization-code device-code" -- "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store)
+                    COMPREPLY=($(compgen -W "auto keyring file" -- "${cur}"))
+                    return 0
+                    ;;
+                --grant)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --source)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --instance)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stream)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --field)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --until)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --expires)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --purpose)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -179,6 +272,14 @@ _pdpp() {
                     COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
                     return 0
                     ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -187,7 +288,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__demo)
-            opts="-h -V --full --seed --cache-dir --log-level --help --version"
+            opts="-h -V --full --seed --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -205,6 +306,74 @@ _pdpp() {
                     COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
                     return 0
                     ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__disconnect)
+            opts="-y -h -V --all --yes --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__doctor)
+            opts="-h -V --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -213,7 +382,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help)
-            opts="demo connect completions man mcp sandbox help"
+            opts="demo connect status disconnect doctor log completions man mcp sandbox help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -268,7 +437,49 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__help__subcmd__disconnect)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__doctor)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__log)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -297,7 +508,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__mcp)
-            opts="serve inspect call"
+            opts="serve setup inspect call"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -352,6 +563,20 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__help__subcmd__mcp__subcmd__setup)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__help__subcmd__sandbox)
             opts="import"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -380,8 +605,60 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__help__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__log)
+            opts="-h -V --since --limit --json --off --on --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__man)
-            opts="-h -V --cache-dir --log-level --help --version"
+            opts="-h -V --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -393,6 +670,14 @@ _pdpp() {
                     ;;
                 --log-level)
                     COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -403,7 +688,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp)
-            opts="-h -V --cache-dir --log-level --help --version serve inspect call help"
+            opts="-h -V --cache-dir --log-level --proxy --ca-file --help --version serve setup inspect call help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -417,6 +702,14 @@ _pdpp() {
                     COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
                     return 0
                     ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -425,7 +718,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__call)
-            opts="-h -V --view --json --provider --grant --max-result-bytes --cache-dir --log-level --help --version"
+            opts="-h -V --view --json --provider --grant --max-result-bytes --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -455,6 +748,14 @@ _pdpp() {
                     COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
                     return 0
                     ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -463,7 +764,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__help)
-            opts="serve inspect call help"
+            opts="serve setup inspect call help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -532,8 +833,22 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__mcp__subcmd__help__subcmd__setup)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__mcp__subcmd__inspect)
-            opts="-h -V --json --budget --cache-dir --log-level --help --version"
+            opts="-h -V --json --budget --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -551,6 +866,14 @@ _pdpp() {
                     COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
                     return 0
                     ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -559,7 +882,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__serve)
-            opts="-h -V --provider --grant --max-result-bytes --cache-dir --log-level --help --version"
+            opts="-h -V --provider --grant --max-result-bytes --no-access-log --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -585,6 +908,56 @@ _pdpp() {
                     COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
                     return 0
                     ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp__subcmd__setup)
+            opts="-y -h -V --all --remove --dry-run --yes --name --scope --print --strict --json --provider --cache-dir --log-level --proxy --ca-file --help --version claude claude-desktop codex chatgpt cursor vscode windsurf zed gemini opencode copilot goose lmstudio"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scope)
+                    COMPREPLY=($(compgen -W "user project" -- "${cur}"))
+                    return 0
+                    ;;
+                --provider)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -593,7 +966,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__sandbox)
-            opts="-h -V --listen --data-dir --seed --core --auto-approve --json --cache-dir --log-level --help --version import help"
+            opts="-h -V --listen --data-dir --seed --core --auto-approve --json --cache-dir --log-level --proxy --ca-file --help --version import help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -617,6 +990,14 @@ _pdpp() {
                     ;;
                 --log-level)
                     COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -669,7 +1050,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__sandbox__subcmd__import)
-            opts="-h -V --connector --connection --name --data-dir --cache-dir --log-level --help --version"
+            opts="-h -V --connector --connection --name --data-dir --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -697,6 +1078,48 @@ _pdpp() {
                     ;;
                 --log-level)
                     COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__status)
+            opts="-h -V --check --move-to --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --move-to)
+                    COMPREPLY=($(compgen -W "keyring file" -- "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

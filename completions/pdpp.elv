@@ -20,12 +20,18 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp'= {
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
             cand -h 'Print help'
             cand --help 'Print help'
             cand -V 'Print version'
             cand --version 'Print version'
             cand demo 'See it work: a provider, a grant and an agent''s five questions, on this machine, in a few seconds'
             cand connect 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
+            cand status 'Show what is connected, until when, and whether it works'
+            cand disconnect 'End grants, and delete their tokens from this machine'
+            cand doctor 'Find out what is wrong, and what to type about it'
+            cand log 'Show what agents read through this machine'
             cand completions 'Print a shell completion script'
             cand man 'Print a manual page (roff), of pdpp or of one of its commands'
             cand mcp 'Offer the granted data to an MCP host'
@@ -36,6 +42,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --seed 'Which made-up life the provider holds'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
             cand --full 'Show every answer whole, instead of its first lines'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
@@ -43,12 +51,79 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --version 'Print version'
         }
         &'pdpp;connect'= {
+            cand --flow 'How to get the grant [default: what the provider offers; a device code where no browser is]'
+            cand --wait 'Give up after so many seconds, 1 to 3600 [default: what the provider says]'
+            cand --name 'Call the grant this, instead of what its sources are called'
+            cand --store 'Where to keep the token; remembered [default: as before, else auto]'
+            cand --grant 'Which one to renew, by its id or its name'
             cand --source 'Ask for this source, where the provider has several'
             cand --instance 'Ask for this configured instance of the source (repeatable)'
+            cand --stream 'Ask for this stream only (repeatable)'
+            cand --field 'Ask for this field of a stream only, and those that the stream requires (repeatable)'
+            cand --since 'Ask for records from this day on (2026-01-31, or a time in RFC 3339)'
+            cand --until 'Ask for records from before this day'
+            cand --expires 'Ask for access that ends then, or after a while (30d, 12h)'
+            cand --purpose 'Say what the data is for: in words, or a purpose code (an https URI)'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
             cand --no-browser 'Only print the approval URL; open no browser'
+            cand --renew 'Ask again for a grant that is on this machine, and replace it'
             cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;status'= {
+            cand --move-to 'First move every token there: into the keyring, or into private files. New ones follow'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --check 'Ask each provider whether the grant still works'
+            cand --json 'Print one JSON object'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;disconnect'= {
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --all 'Everything that matches; without a match to make, everything'
+            cand -y 'Do not ask'
+            cand --yes 'Do not ask'
+            cand --json 'Print one JSON object; asks nothing'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;doctor'= {
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --json 'Print one JSON object'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;log'= {
+            cand --since 'Only calls since then: 30m, 2h, 7d, a date (UTC) or a time'
+            cand --limit 'Show at most this many, the newest'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --json 'Print one JSON object'
+            cand --off 'Stop noting calls, in running servers too; it stays off until --on'
+            cand --on 'Note calls again'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
             cand -V 'Print version'
@@ -57,6 +132,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;completions'= {
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
             cand -h 'Print help'
             cand --help 'Print help'
             cand -V 'Print version'
@@ -65,6 +142,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;man'= {
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
             cand -h 'Print help'
             cand --help 'Print help'
             cand -V 'Print version'
@@ -73,11 +152,14 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;mcp'= {
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
             cand -h 'Print help'
             cand --help 'Print help'
             cand -V 'Print version'
             cand --version 'Print version'
             cand serve 'Offer the granted data to an MCP host, on stdin and stdout'
+            cand setup 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
             cand inspect 'Show the tools and what they cost a model''s context'
             cand call 'Call one tool and show what a host would get: both views, and their sizes'
             cand help 'Print this message or the help of the given subcommand(s)'
@@ -88,8 +170,32 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --max-result-bytes 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --no-access-log 'Keep no note of the calls (see `pdpp log`)'
             cand -h 'Print help'
             cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;mcp;setup'= {
+            cand --name 'What the entry is called'
+            cand --scope 'Whose config: yours, or the current directory''s, where the host reads one'
+            cand --provider 'For chatgpt: the provider that it shall connect to [default: those that are connected]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --all 'Every host that is installed here'
+            cand --remove 'Take the entry out again'
+            cand --dry-run 'Show what would change, as a unified diff, and change nothing'
+            cand -y 'Ask nothing; an entry of that name that starts something else may be replaced'
+            cand --yes 'Ask nothing; an entry of that name that starts something else may be replaced'
+            cand --print 'Print the entry to paste (and an install link, where the host has one) and change nothing'
+            cand --strict 'Put the file back as it was if the recorded command does not start'
+            cand --json 'Print one JSON object: the plan and what came of it'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
             cand -V 'Print version'
             cand --version 'Print version'
         }
@@ -97,6 +203,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --budget 'Fail (exit code 1) if the tools array is larger than this'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
             cand --json 'Print one JSON object'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
@@ -110,6 +218,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --max-result-bytes 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
             cand --json 'Print the whole result as one JSON object'
             cand -h 'Print help'
             cand --help 'Print help'
@@ -118,11 +228,14 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         }
         &'pdpp;mcp;help'= {
             cand serve 'Offer the granted data to an MCP host, on stdin and stdout'
+            cand setup 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
             cand inspect 'Show the tools and what they cost a model''s context'
             cand call 'Call one tool and show what a host would get: both views, and their sizes'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pdpp;mcp;help;serve'= {
+        }
+        &'pdpp;mcp;help;setup'= {
         }
         &'pdpp;mcp;help;inspect'= {
         }
@@ -136,6 +249,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --seed 'Which fictional life to fill a new store with; the same number makes the same one'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
             cand --core 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused'
             cand --auto-approve 'Approve every request without asking anybody; for tests'
             cand --json 'Tell where it is as one line of JSON on stdout: {"url":…,"pid":…}'
@@ -153,6 +268,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --data-dir 'The sandbox''s directory'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
             cand -V 'Print version'
@@ -169,6 +286,10 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;help'= {
             cand demo 'See it work: a provider, a grant and an agent''s five questions, on this machine, in a few seconds'
             cand connect 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
+            cand status 'Show what is connected, until when, and whether it works'
+            cand disconnect 'End grants, and delete their tokens from this machine'
+            cand doctor 'Find out what is wrong, and what to type about it'
+            cand log 'Show what agents read through this machine'
             cand completions 'Print a shell completion script'
             cand man 'Print a manual page (roff), of pdpp or of one of its commands'
             cand mcp 'Offer the granted data to an MCP host'
@@ -179,16 +300,27 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         }
         &'pdpp;help;connect'= {
         }
+        &'pdpp;help;status'= {
+        }
+        &'pdpp;help;disconnect'= {
+        }
+        &'pdpp;help;doctor'= {
+        }
+        &'pdpp;help;log'= {
+        }
         &'pdpp;help;completions'= {
         }
         &'pdpp;help;man'= {
         }
         &'pdpp;help;mcp'= {
             cand serve 'Offer the granted data to an MCP host, on stdin and stdout'
+            cand setup 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
             cand inspect 'Show the tools and what they cost a model''s context'
             cand call 'Call one tool and show what a host would get: both views, and their sizes'
         }
         &'pdpp;help;mcp;serve'= {
+        }
+        &'pdpp;help;mcp;setup'= {
         }
         &'pdpp;help;mcp;inspect'= {
         }

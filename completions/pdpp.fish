@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_pdpp_global_optspecs
-    string join \n cache-dir= log-level= h/help V/version
+    string join \n cache-dir= log-level= proxy= ca-file= h/help V/version
 end
 
 function __fish_pdpp_needs_command
@@ -31,10 +31,16 @@ warn\t''
 info\t''
 debug\t''
 trace\t''"
+complete -c pdpp -n "__fish_pdpp_needs_command" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_needs_command" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_needs_command" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_needs_command" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "demo" -d 'See it work: a provider, a grant and an agent\'s five questions, on this machine, in a few seconds'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "status" -d 'Show what is connected, until when, and whether it works'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "disconnect" -d 'End grants, and delete their tokens from this machine'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "doctor" -d 'Find out what is wrong, and what to type about it'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "log" -d 'Show what agents read through this machine'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "mcp" -d 'Offer the granted data to an MCP host'
@@ -48,11 +54,29 @@ warn\t''
 info\t''
 debug\t''
 trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l full -d 'Show every answer whole, instead of its first lines'
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l flow -d 'How to get the grant [default: what the provider offers; a device code where no browser is]' -r -f -a "agent-connect\t'agent-connect: this program polls, the owner decides about all that the provider has'
+par\t'A pushed request (RFC 9126), then agent-connect: for one source, or less than all'
+authorization-code\t'Authorization code with PKCE: the browser on this computer comes back with a code'
+device-code\t'Device code (RFC 8628): the owner compares a code in a browser anywhere'"
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l wait -d 'Give up after so many seconds, 1 to 3600 [default: what the provider says]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l name -d 'Call the grant this, instead of what its sources are called' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l store -d 'Where to keep the token; remembered [default: as before, else auto]' -r -f -a "auto\t'The keyring; where there is none, a file, and it says so'
+keyring\t'The keyring and nothing else'
+file\t'A file that only you can read'"
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l grant -d 'Which one to renew, by its id or its name' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l source -d 'Ask for this source, where the provider has several' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l instance -d 'Ask for this configured instance of the source (repeatable)' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l stream -d 'Ask for this stream only (repeatable)' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l field -d 'Ask for this field of a stream only, and those that the stream requires (repeatable)' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l since -d 'Ask for records from this day on (2026-01-31, or a time in RFC 3339)' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l until -d 'Ask for records from before this day' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l expires -d 'Ask for access that ends then, or after a while (30d, 12h)' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l purpose -d 'Say what the data is for: in words, or a purpose code (an https URI)' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
 error\t''
@@ -60,10 +84,70 @@ warn\t''
 info\t''
 debug\t''
 trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l no-browser -d 'Only print the approval URL; open no browser'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l renew -d 'Ask again for a grant that is on this machine, and replace it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l json -d 'Print the result, or the failure, as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l move-to -d 'First move every token there: into the keyring, or into private files. New ones follow' -r -f -a "keyring\t'The keyring of the user\'s session'
+file\t'A private file in the cache directory'"
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l check -d 'Ask each provider whether the grant still works'
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l json -d 'Print one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l all -d 'Everything that matches; without a match to make, everything'
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -s y -l yes -d 'Do not ask'
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l json -d 'Print one JSON object; asks nothing'
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -l json -d 'Print one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l since -d 'Only calls since then: 30m, 2h, 7d, a date (UTC) or a time' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l limit -d 'Show at most this many, the newest' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l json -d 'Print one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l off -d 'Stop noting calls, in running servers too; it stays off until --on'
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l on -d 'Note calls again'
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
 error\t''
@@ -71,6 +155,8 @@ warn\t''
 info\t''
 debug\t''
 trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
@@ -80,21 +166,26 @@ warn\t''
 info\t''
 debug\t''
 trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand man" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand man" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
 info\t''
 debug\t''
 trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -s h -l help -d 'Print help'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve inspect call help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -f -a "setup" -d 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l provider -d 'Serve only the grants of this provider' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l grant -d 'Serve only this grant' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l max-result-bytes -d 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]' -r
@@ -105,8 +196,33 @@ warn\t''
 info\t''
 debug\t''
 trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l no-access-log -d 'Keep no note of the calls (see `pdpp log`)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l name -d 'What the entry is called' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l scope -d 'Whose config: yours, or the current directory\'s, where the host reads one' -r -f -a "user\t''
+project\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l provider -d 'For chatgpt: the provider that it shall connect to [default: those that are connected]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l all -d 'Every host that is installed here'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l remove -d 'Take the entry out again'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l dry-run -d 'Show what would change, as a unified diff, and change nothing'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -s y -l yes -d 'Ask nothing; an entry of that name that starts something else may be replaced'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l print -d 'Print the entry to paste (and an install link, where the host has one) and change nothing'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l strict -d 'Put the file back as it was if the recorded command does not start'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l json -d 'Print one JSON object: the plan and what came of it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l budget -d 'Fail (exit code 1) if the tools array is larger than this' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
@@ -115,6 +231,8 @@ warn\t''
 info\t''
 debug\t''
 trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l json -d 'Print one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -s V -l version -d 'Print version'
@@ -130,10 +248,13 @@ warn\t''
 info\t''
 debug\t''
 trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l json -d 'Print the whole result as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "setup" -d 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -147,6 +268,8 @@ warn\t''
 info\t''
 debug\t''
 trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l core -d 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l auto-approve -d 'Approve every request without asking anybody; for tests'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l json -d 'Tell where it is as one line of JSON on stdout: {"url":…,"pid":…}'
@@ -165,18 +288,25 @@ warn\t''
 info\t''
 debug\t''
 trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "demo" -d 'See it work: a provider, a grant and an agent\'s five questions, on this machine, in a few seconds'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "completions" -d 'Print a shell completion script'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "mcp" -d 'Offer the granted data to an MCP host'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect completions man mcp sandbox help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect status disconnect doctor log completions man mcp sandbox help" -f -a "demo" -d 'See it work: a provider, a grant and an agent\'s five questions, on this machine, in a few seconds'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect status disconnect doctor log completions man mcp sandbox help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect status disconnect doctor log completions man mcp sandbox help" -f -a "status" -d 'Show what is connected, until when, and whether it works'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect status disconnect doctor log completions man mcp sandbox help" -f -a "disconnect" -d 'End grants, and delete their tokens from this machine'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect status disconnect doctor log completions man mcp sandbox help" -f -a "doctor" -d 'Find out what is wrong, and what to type about it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect status disconnect doctor log completions man mcp sandbox help" -f -a "log" -d 'Show what agents read through this machine'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect status disconnect doctor log completions man mcp sandbox help" -f -a "completions" -d 'Print a shell completion script'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect status disconnect doctor log completions man mcp sandbox help" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect status disconnect doctor log completions man mcp sandbox help" -f -a "mcp" -d 'Offer the granted data to an MCP host'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect status disconnect doctor log completions man mcp sandbox help" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect status disconnect doctor log completions man mcp sandbox help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "setup" -d 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from sandbox" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
