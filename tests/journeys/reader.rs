@@ -132,6 +132,8 @@ struct Reader<'a> {
     made: HashSet<String>,
     items: Vec<Item>,
     text: String,
+    /// The groups of an aggregate, gathered likewise.
+    groups: Option<Vec<Value>>,
     bytes: Vec<usize>,
     trace: String,
     /// For the judge: the sizes of the rows and windows that were walked, as the bounds count them.
@@ -155,6 +157,7 @@ pub async fn play(task: &Task, view: View, tools: &Tools, oracle: &Oracle) -> Pl
         made: HashSet::new(),
         items: Vec::new(),
         text: String::new(),
+        groups: None,
         bytes: Vec::new(),
         trace: format!("# {}\n", task.goal),
         row_bytes: Vec::new(),
@@ -206,6 +209,7 @@ impl Reader<'_> {
             Step::Call { call, arguments } => {
                 self.items.clear();
                 self.text.clear();
+                self.groups = None;
                 self.row_bytes.clear();
                 self.window_bytes = 0;
                 let arguments = fill_map(arguments, &self.names);
@@ -257,6 +261,9 @@ impl Reader<'_> {
         self.seen = Seen::read(self.view, &answer);
         self.items.extend(self.seen.items.iter().cloned());
         self.text.push_str(self.seen.window.as_deref().unwrap_or(""));
+        if let Some(groups) = &self.seen.groups {
+            self.groups.get_or_insert_default().extend(groups.iter().cloned());
+        }
         self.last = (tool.to_owned(), arguments);
         Ok(())
     }
@@ -394,7 +401,7 @@ impl Reader<'_> {
             "gone" => self.items.iter().filter(is_gone).map(|item| item.identity.clone()).collect(),
             "count" => json!(self.items.len()),
             "text" => self.text.clone().into(),
-            "groups" => self.seen.groups.clone().ok_or("there are no groups")?.into(),
+            "groups" => self.groups.clone().ok_or("there are no groups")?.into(),
             "fact" => self.seen.facts.get(rest).cloned().ok_or(format!("nothing says {rest}"))?,
             name => {
                 let name = name.trim_start_matches('$');

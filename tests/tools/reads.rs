@@ -547,3 +547,111 @@ async fn r5_5_each_failure_is_told_apart_with_its_next_step() {
         );
     }
 }
+
+/// Digits that a float would lose, and how they may stand inside of a text that is JSON itself.
+const NUMBERS: [&str; 3] = ["12345678901234567890123", "1.10", "-0.0"];
+
+#[tokio::test]
+async fn r3_0_numbers_are_exact_in_every_tool_and_both_views() {
+    for number in NUMBERS {
+        let n: Value = serde_json::from_str(number).unwrap();
+        let fake = Fake::start(move |asked| {
+            let made = json!({"object": "record", "id": "r1", "stream": "notes", "connection_id": "a", "emitted_at": "2024",
+                "data": {"id": "r1", "n": n, "list": [n]}});
+            let body = match asked.path.as_str() {
+                "/schema" => {
+                    let mut schema = schema(&["a"]);
+                    schema["connectors"][0]["streams"][0]["expand_capabilities"] =
+                        json!([{"name": "kids", "usable": true, "max_limit": n}]);
+                    schema
+                }
+                "/streams/notes/records" => list(vec![made], None),
+                "/streams/notes/records/r1" => made,
+                "/streams/notes/aggregate" => json!({"metric": "sum", "field": "n", "value": n, "groups": [{"key": n, "count": n}]}),
+                "/search" => {
+                    let hit = json!({"record_key": "r1", "stream": "notes", "connection_id": "a", "score": n});
+                    let mut list = list(vec![hit], None);
+                    list["meta"]["count"] = n.clone();
+                    list
+                }
+                _ => json!({}),
+            };
+            (200, body)
+        })
+        .await;
+        for (tool, arguments) in [
+            ("schema", json!({"stream": "notes"})),
+            ("query_records", json!({"stream": "notes"})),
+            ("aggregate", json!({"stream": "notes", "metric": "sum", "field": "n"})),
+            ("aggregate", json!({"stream": "notes", "metric": "count", "group_by": "n"})),
+            ("search", json!({"q": "x"})),
+            ("fetch", json!({"id": "a/notes:r1"})),
+            ("read_record_field", json!({"id": "a/notes:r1", "field_path": "list", "cursor": "json:0"})),
+        ] {
+            let answer = fake.call(tool, arguments).await;
+            assert!(!answer.is_error, "{tool}: {}", answer.text);
+            let is_end = |c: char| !c.is_ascii_digit() && !matches!(c, '.' | 'e' | 'E' | '-' | '+');
+            for view in [answer.text.clone(), structured(&answer).to_string()] {
+                assert!(view.split(is_end).any(|word| word == number), "{number} of {tool} in {view}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn r4_3_an_expanded_relation_that_does_not_fit_reads_on() {
+    let kids = || {
+        let kid = |n: usize| json!({"object": "record", "id": format!("k{n}"), "stream": "kids", "data": {"text": "x".repeat(900)}});
+        json!({"object": "list", "data": (0..40).map(kid).collect::<Vec<_>>(), "has_more": false})
+    };
+    let fake = Fake::start(move |asked| {
+        if asked.path == "/schema" {
+            let mut schema = schema(&["a"]);
+            schema["connectors"][0]["streams"][0]["expand_capabilities"] =
+                json!([{"name": "kids", "usable": true}]);
+            return (200, schema);
+        }
+        let mut made = record(&json!({"id": "r1", "body": "Text"}));
+        if asked.get("expand") == Some("kids") {
+            assert_eq!(asked.get("expand_limit[kids]"), Some("40"), "the same records again");
+            made["expanded"] = json!({"kids": kids()});
+        }
+        (200, if asked.path.ends_with("/records") { list(vec![made], None) } else { made })
+    })
+    .await;
+    let expand = json!({"expand": ["kids"], "expand_limit": {"kids": 40}});
+    let with = |name: &str, value: &str| {
+        let mut arguments = expand.clone();
+        arguments[name] = json!(value);
+        arguments
+    };
+    let answer = fake.call("query_records", with("stream", "notes")).await;
+    let of_row = structured(&answer)["content_ladder"]["records"][0]["fields"][0]["read"].clone();
+    assert!(answer.text.contains("expanded.kids continues: read_record_field {"), "{}", answer.text);
+    assert!(answer.text.contains("body=\"Text\""), "the row itself is whole: {}", answer.text);
+    let answer = fake.call("fetch", with("id", "a/notes:r1")).await;
+    let of_document = structured(&answer)["metadata"]["read_more"][0].clone();
+    assert_eq!(of_row, of_document);
+    let (mut next, mut read) = (of_row["arguments"].clone(), String::new());
+    loop {
+        let answer = fake.call("read_record_field", next).await;
+        assert!(!answer.is_error, "{}", answer.text);
+        read.push_str(structured(&answer)["data"]["window"]["text"].as_str().unwrap());
+        match structured(&answer).get("next") {
+            Some(call) => next = call["arguments"].clone(),
+            None => break,
+        }
+    }
+    assert_eq!(serde_json::from_str::<Value>(&read).unwrap(), kids());
+}
+
+#[tokio::test]
+async fn r3_51_the_surroundings_of_nothing_are_refused() {
+    let fake = Fake::start(|_| (200, json!({}))).await;
+    let answer = fake
+        .call("read_record_field", json!({"id": "a/notes:r1", "field_path": "body", "before_chars": 9}))
+        .await;
+    let error = &structured(&answer)["error"];
+    assert_eq!((error["code"].as_str(), error["param"].as_str()), (Some("missing_argument"), Some("q")));
+    assert!(fake.asked_all().is_empty());
+}

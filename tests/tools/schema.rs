@@ -180,3 +180,31 @@ async fn a_core_only_provider_gets_its_schema_put_together() {
     let answer = fake.call("read_record_field", window).await;
     assert_eq!(structured(&answer)["data"]["window"]["text"], Value::from("ü needle end"));
 }
+
+#[tokio::test]
+async fn r3_5_a_stream_that_is_not_granted_is_an_error_that_names_similar_ones() {
+    let fake = Fake::start(|asked| {
+        let mut body = schema(&["a"]);
+        if asked.get("stream").is_some_and(|stream| stream != "notes")
+            || asked.get("connection_id") == Some("b")
+        {
+            body["connectors"] = json!([]);
+        }
+        (200, body)
+    })
+    .await;
+    for (arguments, param, next) in [
+        (json!({"stream": "note"}), "stream", r#"schema {"stream":"notes"}, or schema {}"#),
+        (json!({"stream": "zebras"}), "stream", "schema {} lists the granted streams"),
+        (json!({"stream": "notes", "connection_id": "b"}), "connection_id", r#"schema {"stream":"notes"}"#),
+    ] {
+        let answer = fake.call("schema", arguments).await;
+        let error = &structured(&answer)["error"];
+        assert_eq!(
+            (error["code"].as_str(), error["param"].as_str()),
+            (Some("stream_not_granted"), Some(param))
+        );
+        assert!(error["next"].as_str().unwrap().starts_with(next), "{error}");
+        assert!(answer.text.contains(next), "{}", answer.text);
+    }
+}

@@ -749,7 +749,7 @@ impl Row {
             let name = relation.get("name")?.as_str()?;
             let usable = relation.get("usable").and_then(Value::as_bool) != Some(false);
             let many = relation.get("max_limit").map_or_else(String::new, |most| {
-                format!(" (expand_limit up to {})", line::value(most, 20).text)
+                format!(" (expand_limit up to {})", line::value(most, 40).text)
             });
             usable.then(|| format!("{}{many}", line::token(name)))
         });
