@@ -14,6 +14,9 @@ use crate::error::Result;
 use crate::mcp::stdio::block_on;
 use crate::provider::http::Http;
 use crate::provider::url::ProviderUrl;
+use crate::setup::NAME as ENTRY;
+use crate::setup::paths::Machine;
+use crate::setup::survey::{Configured, Surveyed, survey};
 use crate::text;
 use crate::ui::Ui;
 use crate::until;
@@ -110,8 +113,34 @@ async fn grants(cache: &Cache, http: &Http, credentials: &[Credential]) -> Vec<C
 }
 
 /// Which MCP hosts start this program: findings of the survey of their configurations.
-const fn hosts() -> Vec<Check> {
-    Vec::new()
+fn hosts() -> Vec<Check> {
+    let found = match Machine::from_process() {
+        Ok(machine) => survey(&machine, ENTRY),
+        Err(error) => return vec![Check::failed("host", &error)],
+    };
+    let found = found.into_iter().filter(|one| one.installed).collect::<Vec<_>>();
+    if found.is_empty() {
+        return vec![Check::warn("host", "no MCP host was found on this machine", "pdpp mcp setup")];
+    }
+    found.iter().map(host).collect()
+}
+
+fn host(found: &Surveyed) -> Check {
+    let title = found.host.title;
+    let setup = format!("pdpp mcp setup {}", found.host.id);
+    if let Some(problem) = found.problems.first() {
+        return Check::warn("host", format!("{title}: {problem}"), setup);
+    }
+    match &found.configured {
+        Configured::Ours(_) => Check::ok("host", format!("{title} starts this program")),
+        Configured::No => Check::warn("host", format!("{title} is here and does not know this program"), setup),
+        Configured::Other => {
+            Check::warn("host", format!("{title} has an entry `{ENTRY}` that starts something else"), setup)
+        }
+        Configured::Unknown => {
+            Check::warn("host", format!("{title}: {} cannot be read", found.file.display()), setup)
+        }
+    }
 }
 
 fn to_text(checks: &[Check], stops: usize, width: u16) -> String {
