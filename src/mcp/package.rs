@@ -67,6 +67,9 @@ pub struct Child {
     known: Mutex<Arc<Vec<KnownSource>>>,
 }
 
+/// A grant that gives nothing, and why.
+type Failed = (Arc<Child>, ToolError);
+
 /// Whether a grant has a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Has {
@@ -389,7 +392,7 @@ impl Package {
 
     /// Every grant that could have one of `streams` (all of them without), split into those to ask and those
     /// that are known to be of no use now.
-    fn able(&self, streams: Option<&[&str]>) -> (Vec<Arc<Child>>, Vec<(Arc<Child>, ToolError)>) {
+    fn able(&self, streams: Option<&[&str]>) -> (Vec<Arc<Child>>, Vec<Failed>) {
         let (mut able, mut unable) = (Vec::new(), Vec::new());
         for child in self.children().iter() {
             if streams.is_some_and(|streams| streams.iter().all(|stream| child.has_stream(stream) == Has::No))
@@ -664,9 +667,16 @@ fn warnings<'a>(missing: impl Iterator<Item = (&'a Arc<Child>, &'a ToolError)>) 
 }
 
 /// Every grant that was asked, or would have been, failed: that is no empty success (R6.5).
-fn all_failed(failed: &[(Arc<Child>, ToolError)]) -> ToolError {
+fn all_failed(failed: &[Failed]) -> ToolError {
     if let [(_, error)] = failed {
         return error.clone().or_next(OR_ANOTHER);
+    }
+    // One that understood the call and refuses it says more than one that is not there.
+    let is_about_the_call = |error: &ToolError| {
+        matches!(error.detail("status").and_then(Value::as_u64), Some(400 | 404 | 409 | 410 | 422))
+    };
+    if let Some((_, error)) = failed.iter().find(|(_, error)| is_about_the_call(error)) {
+        return error.clone().and(&format!(" (none of {} grants gave an answer)", failed.len()));
     }
     let named = failed.iter().take(3).map(|(child, error)| {
         let code = prefix_on_wire(error.code(), 60);
