@@ -7,7 +7,7 @@
 //!
 //! A package of one grant is that grant: its calls go straight through.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -37,6 +37,9 @@ const MAX_NAMED: usize = 2;
 /// Most bytes of what is said of a missing grant: a warning of this length is never cut.
 const MAX_WARNING: usize = 156;
 
+/// Most blobs that are remembered.
+const MAX_BLOBS: usize = 1_000;
+
 /// Gives the grants that are served now: at the start, and whenever they may have changed. Reads an index and
 /// nothing slower.
 pub type Roster = Arc<dyn Fn() -> Result<Vec<Child>> + Send + Sync>;
@@ -63,6 +66,9 @@ pub struct Child {
     unreadable: Option<ToolError>,
     known: Mutex<Arc<Vec<KnownSource>>>,
 }
+
+/// A grant that gives nothing, and why.
+type Failed = (Arc<Child>, ToolError);
 
 /// Whether a grant has a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -216,6 +222,8 @@ pub struct Package {
     bounds: Bounds,
     deadline: Duration,
     walks: Walks,
+    /// Blobs that were named, and by which grant (its child's id): the last [`MAX_BLOBS`].
+    blobs: Mutex<VecDeque<(String, String)>>,
 }
 
 impl Package {
@@ -231,6 +239,7 @@ impl Package {
             bounds,
             deadline: DEADLINE,
             walks: Walks::default(),
+            blobs: Mutex::default(),
         })
     }
 
@@ -297,8 +306,15 @@ impl Package {
         given: Map<String, Value>,
         has_others: bool,
     ) -> Result<ToolAnswer, ToolError> {
-        let answer = child.core.try_call(tool, given.clone()).await;
-        let Err(error) = answer else { return answer };
+        let error = match child.core.try_call(tool, given.clone()).await {
+            Ok(answer) => {
+                if has_others {
+                    self.remember_blobs(child, &answer.text);
+                }
+                return Ok(answer);
+            }
+            Err(error) => error,
+        };
         if !child.source().is_refused() {
             return Err(error);
         }
@@ -376,7 +392,7 @@ impl Package {
 
     /// Every grant that could have one of `streams` (all of them without), split into those to ask and those
     /// that are known to be of no use now.
-    fn able(&self, streams: Option<&[&str]>) -> (Vec<Arc<Child>>, Vec<(Arc<Child>, ToolError)>) {
+    fn able(&self, streams: Option<&[&str]>) -> (Vec<Arc<Child>>, Vec<Failed>) {
         let (mut able, mut unable) = (Vec::new(), Vec::new());
         for child in self.children().iter() {
             if streams.is_some_and(|streams| streams.iter().all(|stream| child.has_stream(stream) == Has::No))
@@ -490,9 +506,30 @@ impl Package {
         tools::schema::show_over_grants(arguments, stream, body, self.bounds)
     }
 
-    /// The grant whose blob it is: a blob's id does not say.
-    fn of_blob(&self, connection: Option<&str>) -> Result<Arc<Child>, ToolError> {
+    /// Remembers which grant names which blobs, so that their URIs lead back to it.
+    fn remember_blobs(&self, child: &Child, text: &str) {
+        let mut blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
+        for id in blob_ids(text) {
+            let named = (id.to_owned(), child.id.clone());
+            if !blobs.contains(&named) {
+                blobs.push_back(named);
+            }
+        }
+        let excess = blobs.len().saturating_sub(MAX_BLOBS);
+        blobs.drain(..excess);
+    }
+
+    /// The grant whose blob it is: a blob's id does not say, but one grant alone may have named it.
+    fn of_blob(&self, id: &str, connection: Option<&str>) -> Result<Arc<Child>, ToolError> {
         let children = self.children();
+        if children.len() > 1 && connection.is_none() {
+            let blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
+            let named = |child: &&Arc<Child>| blobs.iter().any(|(blob, by)| blob == id && *by == child.id);
+            let mut by = children.iter().filter(named);
+            if let (Some(only), None) = (by.next(), by.next()) {
+                return Ok(Arc::clone(only));
+            }
+        }
         match (children.as_slice(), connection) {
             ([], _) => Err(nothing_served()),
             ([only], _) => Ok(Arc::clone(only)),
@@ -510,6 +547,19 @@ impl Package {
             }
         }
     }
+}
+
+/// The ids that follow `blob_id` or `/v1/blobs/` in an answer, however its quotes are escaped. A record may
+/// say so of any id; where two grants name the same one, neither is taken.
+fn blob_ids(text: &str) -> impl Iterator<Item = &str> {
+    let is_id = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    ["blob_id", "/v1/blobs/"].into_iter().flat_map(move |mark| {
+        text.split(mark).skip(1).filter_map(move |rest| {
+            let rest = rest.trim_start_matches(['\\', '"', ':', '=', ' ']);
+            let id = &rest[..rest.find(|c| !is_id(c)).unwrap_or(rest.len())];
+            (!id.is_empty() && id.len() <= 512).then_some(id)
+        })
+    })
 }
 
 /// What to do beside approving a grant again.
@@ -617,9 +667,16 @@ fn warnings<'a>(missing: impl Iterator<Item = (&'a Arc<Child>, &'a ToolError)>) 
 }
 
 /// Every grant that was asked, or would have been, failed: that is no empty success (R6.5).
-fn all_failed(failed: &[(Arc<Child>, ToolError)]) -> ToolError {
+fn all_failed(failed: &[Failed]) -> ToolError {
     if let [(_, error)] = failed {
         return error.clone().or_next(OR_ANOTHER);
+    }
+    // One that understood the call and refuses it says more than one that is not there.
+    let is_about_the_call = |error: &ToolError| {
+        matches!(error.detail("status").and_then(Value::as_u64), Some(400 | 404 | 409 | 410 | 422))
+    };
+    if let Some((_, error)) = failed.iter().find(|(_, error)| is_about_the_call(error)) {
+        return error.clone().and(&format!(" (none of {} grants gave an answer)", failed.len()));
     }
     let named = failed.iter().take(3).map(|(child, error)| {
         let code = prefix_on_wire(error.code(), 60);
@@ -700,7 +757,7 @@ impl ReadSurface for Package {
                 Some(blob) => {
                     let blob = blob?;
                     let child = self
-                        .of_blob(blob.connection.as_deref())
+                        .of_blob(&blob.id, blob.connection.as_deref())
                         .map_err(|error| resource::failed_with(&error))?;
                     blob.read(child.source()).await
                 }
@@ -708,5 +765,17 @@ impl ReadSurface for Package {
             }
         }
         .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r4_5_blobs_are_found_however_they_are_quoted() {
+        let text =
+            r#"blob_ref={"blob_id":"b_1","size":1} read="GET /v1/blobs/b-2" {\"blob_id\":\"b.3\"} blob_id"#;
+        assert_eq!(blob_ids(text).collect::<Vec<_>>(), ["b_1", "b.3", "b-2"]);
     }
 }

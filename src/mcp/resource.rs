@@ -17,7 +17,8 @@ const BLOB_URI: &str = "pdpp://blob/";
 
 /// A blob, named by its URI.
 pub struct Blob {
-    id: String,
+    /// Its id.
+    pub id: String,
     /// The connection it is of, where several grants are served: `?connection_id=`.
     pub connection: Option<String>,
 }

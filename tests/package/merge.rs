@@ -338,13 +338,11 @@ async fn walk(life: &Life) -> Result<(), TestCaseError> {
         for id in found {
             *seen.entry(id).or_insert(0) += 1;
         }
-        match body.get("next") {
-            Some(next) => cursor = next["arguments"]["cursor"].clone(),
-            None => {
-                prop_assert_eq!(&seen, &expected);
-                return Ok(());
-            }
-        }
+        let Some(next) = body.get("next") else {
+            prop_assert_eq!(&seen, &expected);
+            return Ok(());
+        };
+        cursor = next["arguments"]["cursor"].clone();
     }
     prop_assert!(false, "a walk without an end");
     Ok(())

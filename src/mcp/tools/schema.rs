@@ -118,8 +118,11 @@ pub fn show_over_grants(
     Ok(answer(text, body, next))
 }
 
+/// Ids and labels.
+pub type Connections = Vec<(String, Option<String>)>;
+
 /// The streams of a compact schema: name, connector key, connections.
-pub fn streams_of(body: &Map<String, Value>) -> Vec<(String, Option<String>, Vec<(String, Option<String>)>)> {
+pub fn streams_of(body: &Map<String, Value>) -> Vec<(String, Option<String>, Connections)> {
     Row::all(body).into_iter().map(|row| (row.stream, row.connector_key, row.connections)).collect()
 }
 
