@@ -133,7 +133,9 @@ fn host(found: &Surveyed) -> Check {
     }
     match &found.configured {
         Configured::Ours(_) => Check::ok("host", format!("{title} starts this program")),
-        Configured::No => Check::warn("host", format!("{title} is here and does not know this program"), setup),
+        Configured::No => {
+            Check::warn("host", format!("{title} is here and does not know this program"), setup)
+        }
         Configured::Other => {
             Check::warn("host", format!("{title} has an entry `{ENTRY}` that starts something else"), setup)
         }
