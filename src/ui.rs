@@ -57,35 +57,6 @@ impl Ui {
         self.err_is_terminal
     }
 
-    /// Whether a person can be asked something: both stdin and stderr are a terminal.
-    pub const fn can_ask(&self) -> bool {
-        self.can_ask
-    }
-
-    /// Asks yes or no on the terminal; `false` if nobody can be asked.
-    pub fn confirm(&self, question: &str) -> bool {
-        self.can_ask
-            && dialoguer::Confirm::new()
-                .with_prompt(text::one_line(question))
-                .default(false)
-                .interact_opt()
-                .is_ok_and(|answer| answer == Some(true))
-    }
-
-    /// Lets a person pick some of `items` on the terminal; `None` if nobody can be asked, or nobody chose.
-    pub fn choose(&self, question: &str, items: &[String]) -> Option<Vec<usize>> {
-        if !self.can_ask {
-            return None;
-        }
-        let items: Vec<_> = items.iter().map(|item| text::one_line(item)).collect();
-        dialoguer::MultiSelect::new()
-            .with_prompt(text::one_line(question))
-            .items(&items)
-            .interact_opt()
-            .ok()
-            .flatten()
-    }
-
     /// Asks a person for a line of text on the terminal; `None` where stdin or stderr is none, so that nobody
     /// can be asked. Nothing typed is an empty text.
     ///
@@ -116,6 +87,35 @@ impl Ui {
             Ok(picked) => Ok(picked),
             Err(error) => Err(unanswered(error)),
         }
+    }
+
+    /// Whether a person can be asked something: both stdin and stderr are a terminal.
+    pub const fn can_ask(&self) -> bool {
+        self.can_ask
+    }
+
+    /// Asks yes or no on the terminal; `false` if nobody can be asked.
+    pub fn confirm(&self, question: &str) -> bool {
+        self.can_ask
+            && dialoguer::Confirm::new()
+                .with_prompt(text::one_line(question))
+                .default(false)
+                .interact_opt()
+                .is_ok_and(|answer| answer == Some(true))
+    }
+
+    /// Lets a person pick some of `items` on the terminal; `None` if nobody can be asked, or nobody chose.
+    pub fn choose(&self, question: &str, items: &[String]) -> Option<Vec<usize>> {
+        if !self.can_ask {
+            return None;
+        }
+        let items: Vec<_> = items.iter().map(|item| text::one_line(item)).collect();
+        dialoguer::MultiSelect::new()
+            .with_prompt(text::one_line(question))
+            .items(&items)
+            .interact_opt()
+            .ok()
+            .flatten()
     }
 
     /// Whether a result could not be written: a full disk, not a reader that went away (`pdpp … | head`).

@@ -407,8 +407,8 @@ pub(crate) mod tests {
             grant_expires_at: None,
             token_expires_at: None,
             refreshable: false,
-            renewal: Renewal::default(),
             asked: None,
+            renewal: Renewal::default(),
         }
     }
 

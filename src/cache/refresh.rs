@@ -65,11 +65,12 @@ impl Cache {
         let (current, secrets) = self.read_current(credential).await?;
         let now = Timestamp::now();
         let is_dead = dead.is_some_and(|dead| dead.expose_bearer() == secrets.access_token.expose_bearer());
-        if !is_dead && !(current.refreshable && current.is_due(now)) {
+        let is_over = is_dead || (current.refreshable && current.is_due(now));
+        if !is_over {
             return Ok(secrets.access_token);
         }
         let is_good = !is_dead && current.token_expires_at.is_none_or(|end| end > now);
-        match self.refusal(&current, now) {
+        match refusal(&current, now) {
             None => {}
             Some(_) if is_good => return Ok(secrets.access_token),
             Some(refusal) => return Err(refusal),
@@ -85,32 +86,6 @@ impl Cache {
             }
             Ok(Err(error)) => Err(error),
             Err(error) => Err(Error::failed("refresh_failed", "The refresh was aborted").because(error)),
-        }
-    }
-
-    /// Why no new token can be had for `current`, known without asking anybody.
-    fn refusal(&self, current: &Credential, now: Timestamp) -> Option<Error> {
-        let provider = &current.provider;
-        let error = |code, message: String| {
-            Some(Error::new(Kind::NotConnected, code, message).hint(format!("pdpp connect {provider}")))
-        };
-        if let Some(end) = current.grant_expires_at.filter(|end| *end <= now) {
-            return error("grant_expired", format!("The grant for {provider} ended {end}"));
-        }
-        match current.renewal.over {
-            Some(RenewalOver::Lost) => error(
-                "refresh_lost",
-                format!(
-                    "The answer to an earlier refresh for {provider} was lost, and with it the next token"
-                ),
-            ),
-            Some(RenewalOver::Refused) => {
-                error("refresh_refused", format!("{provider} gives no more tokens for this grant"))
-            }
-            None if !current.refreshable => {
-                error("token_dead", format!("{provider} no longer accepts this token, and gives no new one"))
-            }
-            None => None,
         }
     }
 
@@ -161,7 +136,7 @@ impl Cache {
         if is_new && !(current.refreshable && current.is_due(now)) {
             return Ok(secrets.access_token);
         }
-        if let Some(refusal) = self.refusal(&current, now) {
+        if let Some(refusal) = refusal(&current, now) {
             return Err(refusal);
         }
         let refresh_token = secrets.refresh_token.clone().ok_or_else(|| token_gone(&current))?;
@@ -391,6 +366,30 @@ impl Cache {
             }
             std::thread::sleep(TRY_AGAIN);
         }
+    }
+}
+
+/// Why no new token can be had for `current`, known without asking anybody.
+fn refusal(current: &Credential, now: Timestamp) -> Option<Error> {
+    let provider = &current.provider;
+    let error = |code, message: String| {
+        Some(Error::new(Kind::NotConnected, code, message).hint(format!("pdpp connect {provider}")))
+    };
+    if let Some(end) = current.grant_expires_at.filter(|end| *end <= now) {
+        return error("grant_expired", format!("The grant for {provider} ended {end}"));
+    }
+    match current.renewal.over {
+        Some(RenewalOver::Lost) => error(
+            "refresh_lost",
+            format!("The answer to an earlier refresh for {provider} was lost, and with it the next token"),
+        ),
+        Some(RenewalOver::Refused) => {
+            error("refresh_refused", format!("{provider} gives no more tokens for this grant"))
+        }
+        None if !current.refreshable => {
+            error("token_dead", format!("{provider} no longer accepts this token, and gives no new one"))
+        }
+        None => None,
     }
 }
 

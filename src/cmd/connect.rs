@@ -12,7 +12,7 @@ use crate::cache::credential::{Credential, GrantedSource, Renewal, Secrets, Toke
 use crate::cache::index::RegisteredClient;
 use crate::cache::select::Selection;
 use crate::cache::store::StoreKind;
-use crate::cache::store::choice::StoreChoice;
+use crate::cache::store::choice::{Chosen, StoreChoice};
 use crate::cache::{Cache, Stored, new_credential_id};
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::proof::{Proof, prove};
@@ -54,6 +54,10 @@ pub struct Args {
     #[arg(long, value_name = "LABEL", value_parser = label_of)]
     name: Option<String>,
 
+    /// Where to keep the token; remembered [default: as before, else auto]
+    #[arg(long, value_enum, value_name = "STORE")]
+    store: Option<StoreChoice>,
+
     /// Ask again for a grant that is on this machine, and replace it
     #[arg(long)]
     renew: bool,
@@ -64,11 +68,6 @@ pub struct Args {
 
     #[command(flatten)]
     narrow: narrow::Narrow,
-
-    /// Where to keep the token: in the keyring, in a file that only you can read, or in the keyring where
-    /// there is one; remembered [default: what was said before, else auto]
-    #[arg(long, value_enum, value_name = "STORE", hide_possible_values = true)]
-    store: Option<StoreChoice>,
 
     /// Print the result, or the failure, as one JSON object
     #[arg(long)]
@@ -121,19 +120,19 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
     let provider = args.provider.as_deref().map(provider_url).transpose()?;
     let cache = global.cache()?;
-    let http = global.http(LIMITS)?;
     let plan = match &provider {
         Some(provider) if !args.renew => {
             Plan { provider: provider.clone(), wanted: args.narrow.wanted(Timestamp::now())?, replaces: None }
         }
         provider => renewal(&cache.credentials()?, provider.as_ref(), args.grant.as_deref())?,
     };
+    let http = global.http(LIMITS)?;
     // A cache that cannot be used is better known before the owner is asked.
-    let store = cache.choose_store(args.store)?;
-    if let Some(note) = &store.note {
-        ui.note(note);
+    let Chosen { kind: store, note } = cache.choose_store(args.store)?;
+    if let Some(note) = note {
+        ui.note(&note);
     }
-    cache.check_writable(store.kind)?;
+    cache.check_writable(store)?;
 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -143,9 +142,7 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         tokio::select! {
             granted = get_grant(&plan, &cache, http, args, ui) => {
                 // Nothing is awaited from here on: either all of it is stored, or it was interrupted before.
-                let connected = granted?.keep(&cache, &plan, store.kind, args.name.as_deref())?;
-                args.store.map_or(Ok(()), |choice| cache.remember_store(choice))?;
-                Ok(connected)
+                granted?.keep(&cache, &plan, store, args)
             }
             stopped = tokio::signal::ctrl_c() => Err(interrupted(&plan.provider, stopped)),
         }
@@ -454,11 +451,12 @@ struct Connected {
 }
 
 impl Granted {
-    fn keep(self, cache: &Cache, plan: &Plan, store: StoreKind, name: Option<&str>) -> Result<Connected> {
+    fn keep(self, cache: &Cache, plan: &Plan, store: StoreKind, args: &Args) -> Result<Connected> {
         let Self { discovery, client, response, wanted, way, proof, kind } = self;
         let of_before = plan.replaces.as_ref().map(|old| old.label.clone());
-        let label = name
-            .map(str::to_owned)
+        let label = args
+            .name
+            .clone()
             .or(of_before)
             .unwrap_or_else(|| label(&proof.sources, discovery.name.as_deref()));
         let issuer = discovery.authorization_server.issuer.as_str().to_owned();
@@ -484,12 +482,12 @@ impl Granted {
             grant_expires_at: response.grant_expires_at,
             token_expires_at: response.token_expires_at,
             refreshable: response.refresh_token.is_some(),
+            asked: Some(wanted),
             renewal: Renewal {
                 token_endpoint: discovery.authorization_server.token_endpoint.map(String::from),
                 resource: Some(resource),
                 ..Renewal::default()
             },
-            asked: Some(wanted),
         };
         let secrets = Secrets::new(response.access_token, response.refresh_token);
         let client = match client {
@@ -502,6 +500,9 @@ impl Granted {
         if let Some(old) = &replaces {
             cache.remove(old)?;
             stored = Stored::Replaced;
+        }
+        if let Some(choice) = args.store {
+            cache.remember_store(choice)?;
         }
         let now = Timestamp::now();
         let has_others = Selection::default().all(&cache.credentials()?, now).is_ok_and(|all| all.len() > 1);
@@ -582,17 +583,13 @@ impl Connected {
         if one.is_expired(self.now) {
             said.push_str("By this machine's clock that is over already: check the clock.\n");
         }
-        match one.store {
-            StoreKind::Keyring => said.push_str("The token is kept in the keyring.\n"),
+        let dir = self.cache.dir().join("secrets");
+        let _ = match one.store {
             StoreKind::File => {
-                let dir = self.cache.dir().join("secrets");
-                let _ = writeln!(
-                    said,
-                    "The token is kept in a file that only you can read, below {}",
-                    dir.display()
-                );
+                writeln!(said, "The token is kept in a file that only you can read, below {}", dir.display())
             }
-        }
+            StoreKind::Keyring => writeln!(said, "The token is kept in the keyring."),
+        };
         if let Some(old) = &self.replaces {
             let _ = writeln!(
                 said,

@@ -29,6 +29,12 @@ pub fn explain(error: &RsError, read: &Read, provider: &ProviderUrl) -> ToolErro
     }
 }
 
+/// Whether the resource server knows no such token (any more), which another token may help against; not
+/// that the grant behind it was revoked or has ended.
+pub fn is_inactive(refusal: &Refusal) -> bool {
+    refusal.status == 401 && matches!(refusal.code.as_str(), "context.active_false" | "invalid_token")
+}
+
 /// The provider wants fewer requests.
 pub fn rate_limited(seconds: u64) -> ToolError {
     ToolError::new(

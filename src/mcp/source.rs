@@ -23,6 +23,10 @@ use crate::until;
 /// called before the first call, because a keyring may be slow or locked.
 pub type BearerSource = Arc<dyn Fn() -> BoxFuture<'static, Result<AccessToken, Error>> + Send + Sync>;
 
+/// Gives another bearer in the place of one that the resource server calls dead; for one try.
+pub type DeadBearer =
+    Arc<dyn Fn(AccessToken) -> BoxFuture<'static, Result<AccessToken, Error>> + Send + Sync>;
+
 /// Longest time for which a provider's `Retry-After` is enforced here.
 const MOST_WAIT: Duration = Duration::from_mins(5);
 
@@ -39,6 +43,7 @@ pub struct Source {
     grant_id: Option<String>,
     rs: ResourceServer,
     bearer: BearerSource,
+    instead_of: Option<DeadBearer>,
     catalog: Catalog,
     not_before: Mutex<Option<Instant>>,
     refused: Mutex<Option<Instant>>,
@@ -60,6 +65,7 @@ impl Source {
             grant_id,
             rs,
             bearer,
+            instead_of: None,
             catalog: Catalog::default(),
             not_before: Mutex::new(None),
             refused: Mutex::new(None),
@@ -87,6 +93,13 @@ impl Source {
         Some(json!({"code": "grant_ends_soon", "message": message}))
     }
 
+    /// The same, with a way to another bearer once the resource server calls one dead.
+    #[must_use]
+    pub fn instead_of_dead(mut self, another: DeadBearer) -> Self {
+        self.instead_of = Some(another);
+        self
+    }
+
     /// The provider that the grant is from.
     pub const fn provider(&self) -> &ProviderUrl {
         &self.provider
@@ -112,7 +125,15 @@ impl Source {
         let bearer = self.bearer().await?;
         access::note(self.provider.as_str(), self.grant_id(), read);
         let started = Instant::now();
-        let answer = self.rs.get(&bearer, read).await;
+        let mut answer = self.rs.get(&bearer, read).await;
+        // A token that was replaced or ended early: one try with another, where one can be had.
+        if let Err(RsError::Refused(refusal)) = &answer
+            && rs_error::is_inactive(refusal)
+            && let Some(instead_of) = &self.instead_of
+            && let Ok(another) = instead_of(bearer).await
+        {
+            answer = self.rs.get(&another, read).await;
+        }
         // The route alone: parameters and bodies are the person's.
         let outcome = answer.as_ref().map_or_else(RsError::outcome, |_| "ok");
         tracing::debug!(route = read.segments.first(), outcome, ms = started.elapsed().as_millis(), "read");

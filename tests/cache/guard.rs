@@ -15,7 +15,7 @@ use crate::support::env::{Ran, TestEnv};
 fn connected() -> (TestEnv, Cache) {
     let env = TestEnv::new();
     let cache = Cache::open(&env.cache_dir()).unwrap();
-    Server::start().put(&cache, |one| one.refreshable = false);
+    Server::start().put(&cache, |one| one.token_expires_at = None);
     (env, cache)
 }
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
@@ -53,12 +53,13 @@ fn a_writer_killed_at_any_step_leaves_before_or_after() {
             .spawn()
             .unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-        // In the middle of the second write or later: another moment each round.
-        let mut last: u64 = 0;
-        for _ in 0..2 {
-            last = said.next().unwrap().unwrap().parse().unwrap();
-        }
-        let moment = Instant::now() + Duration::from_micros(u64::from(round * 7919 % 200) * 60);
+        // In the middle of the third write: each round at another part of what the second took.
+        let mut next = || -> u64 { said.next().unwrap().unwrap().parse().unwrap() };
+        next();
+        next();
+        let begun = Instant::now();
+        let mut last = next();
+        let moment = Instant::now() + begun.elapsed().mul_f64(f64::from(round * 79 % 200) / 200.0);
         while Instant::now() < moment {
             std::hint::spin_loop();
         }

@@ -27,6 +27,19 @@ fn stage(edit: impl FnOnce(&mut Credential)) -> Stage {
     Stage { env, cache, server, credential, runtime }
 }
 
+fn end_token_in(cache: &Cache) {
+    let path = cache.dir().join("index.json");
+    let mut index: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    index["credentials"][0]["renewal"]["due"] = "2020-01-01T00:00:00Z".into();
+    index["credentials"][0]["token_expires_at"] = "2020-01-01T00:00:00Z".into();
+    std::fs::write(&path, index.to_string()).unwrap();
+}
+
+fn start_call(env: &TestEnv) -> std::process::Child {
+    let mut call = env.pdpp(&["mcp", "call", "schema", "--json"]);
+    call.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+}
+
 impl Stage {
     fn bearer(&self) -> Result<String, &'static str> {
         let bearer = self.runtime.block_on(self.cache.bearer(&self.credential));
@@ -41,13 +54,7 @@ impl Stage {
 
     /// Lets the stored access token end.
     fn end_token(&self) {
-        let path = self.cache.dir().join("index.json");
-        let mut index: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        for name in ["due"] {
-            index["credentials"][0]["renewal"][name] = "2020-01-01T00:00:00Z".into();
-        }
-        index["credentials"][0]["token_expires_at"] = "2020-01-01T00:00:00Z".into();
-        std::fs::write(&path, index.to_string()).unwrap();
+        end_token_in(&self.cache);
     }
 
     fn is_alive(&self) -> bool {
@@ -60,16 +67,7 @@ fn two_processes_and_one_refresh_token_a_hundred_times() {
     let stage = stage(|_| ());
     for round in 1..=100 {
         stage.end_token();
-        let start = || {
-            stage
-                .env
-                .pdpp(&["mcp", "call", "schema", "--json"])
-                .stderr(std::process::Stdio::piped())
-                .stdout(std::process::Stdio::piped())
-                .spawn()
-                .unwrap()
-        };
-        let both = [start(), start()];
+        let both = [start_call(&stage.env), start_call(&stage.env)];
         for one in both {
             let ran = Ran::from(one.wait_with_output().unwrap());
             assert_eq!(ran.code, Some(0), "round {round}: {ran:?}");
@@ -249,4 +247,47 @@ fn a_grant_that_was_removed_meanwhile_stays_removed() {
     assert_eq!(stage.runtime.block_on(call).unwrap().unwrap_err(), "disconnected");
     assert_eq!(stage.cache.credentials().unwrap(), []);
     assert_eq!(std::fs::read_dir(stage.cache.dir().join("secrets")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_running_server_replaces_a_dead_token_with_one_try() {
+    let stage = stage(|one| one.token_expires_at = None);
+    "access-elsewhere".clone_into(&mut stage.server.life.lock().unwrap().access_token);
+    let ran = stage.env.run(&["mcp", "call", "schema"]);
+    assert_eq!((ran.code, stage.server.asked()), (Some(0), 1), "{ran:?}");
+    // Also when the new one is refused: not a second time.
+    let other = self::stage(|one| one.token_expires_at = None);
+    other.server.life.lock().unwrap().is_deaf = true;
+    let ran = other.env.run(&["mcp", "call", "schema"]);
+    assert_eq!((ran.code, other.server.asked()), (Some(1), 1), "{ran:?}");
+    assert!(ran.stdout.contains("context.active_false") && ran.stdout.contains("pdpp connect"), "{ran:?}");
+}
+
+/// The sandbox keeps refresh-token families of its own, which share nothing with this side.
+#[test]
+fn two_processes_renew_a_grant_of_the_sandbox() {
+    use pdpp::sandbox::{Config, start};
+    let provider = start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let env = TestEnv::new();
+    let ran = crate::connect::flows::by_code_at(
+        &env,
+        provider.url(),
+        &["--flow", "authorization-code", "--source", "https://sandbox.pdpp.example/connectors/bank"],
+        crate::connect::flows::approving,
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let cache = Cache::open(&env.cache_dir()).unwrap();
+    let mut ids = vec![cache.credentials().unwrap()[0].id.clone()];
+    for round in 0..10 {
+        end_token_in(&cache);
+        let both = [start_call(&env), start_call(&env)];
+        for one in both {
+            let ran = Ran::from(one.wait_with_output().unwrap());
+            assert_eq!(ran.code, Some(0), "round {round}: {ran:?}");
+        }
+        let now = cache.credentials().unwrap().remove(0);
+        assert!(now.is_renewable() && !ids.contains(&now.id), "renewed, and its family lives");
+        ids.push(now.id);
+    }
+    provider.stop();
 }

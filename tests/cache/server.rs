@@ -42,8 +42,8 @@ pub struct Life {
     pub form: Vec<(String, String)>,
     /// Another issuer than before.
     pub is_other_issuer: bool,
-    /// Seconds that a token is good for.
-    pub expires_in: u32,
+    /// No token is taken.
+    pub is_deaf: bool,
 }
 
 #[derive(Clone)]
@@ -65,7 +65,7 @@ impl Server {
             access_token: "access-0".to_owned(),
             form: Vec::new(),
             is_other_issuer: false,
-            expires_in: 3600,
+            is_deaf: false,
         };
         let server = Self { url, life: Arc::new(Mutex::new(life)) };
         let app = Router::new().fallback(answer).with_state(server.clone());
@@ -156,8 +156,11 @@ async fn answer(State(server): State<Server>, request: Request) -> Response {
         }
         "/oauth/token" => token(&server, request).await,
         _ => {
-            let wanted = format!("Bearer {}", server.life.lock().unwrap().access_token);
-            if request.headers().get(header::AUTHORIZATION).is_none_or(|given| *given != *wanted) {
+            let (wanted, is_deaf) = {
+                let life = server.life.lock().unwrap();
+                (format!("Bearer {}", life.access_token), life.is_deaf)
+            };
+            if is_deaf || request.headers().get(header::AUTHORIZATION).is_none_or(|given| *given != *wanted) {
                 return reply(
                     401,
                     &json!({"error": {"type": "auth", "code": "context.active_false", "message": "dead"}}),
@@ -191,7 +194,7 @@ async fn token(server: &Server, request: Request) -> Response {
         life.refresh_token = format!("refresh-{}", life.asked);
         life.access_token = format!("access-{}", life.asked);
         let body = json!({
-            "access_token": life.access_token, "token_type": "Bearer", "expires_in": life.expires_in,
+            "access_token": life.access_token, "token_type": "Bearer", "expires_in": 3600,
             "refresh_token": life.refresh_token,
             "grant_id": if does == Token::OtherGrant { "g2" } else { "g1" },
         });

@@ -35,7 +35,7 @@ fn by_code(env: &TestEnv, provider: &Provider, more: &[&str], browser: impl FnOn
     by_code_at(env, provider.url(), more, browser)
 }
 
-fn by_code_at(env: &TestEnv, provider: &str, more: &[&str], browser: impl FnOnce(&str)) -> Ran {
+pub fn by_code_at(env: &TestEnv, provider: &str, more: &[&str], browser: impl FnOnce(&str)) -> Ran {
     let mut arguments = vec!["connect", provider, "--no-browser", "--log-level", "trace"];
     arguments.extend_from_slice(more);
     let mut child = env.pdpp(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -64,7 +64,7 @@ fn by_code_at(env: &TestEnv, provider: &str, more: &[&str], browser: impl FnOnce
 }
 
 /// A browser whose owner approves.
-fn approving(url: &str) {
+pub fn approving(url: &str) {
     let (status, back, _) = visit(url);
     assert_eq!(status, 303);
     visit(&back.unwrap());

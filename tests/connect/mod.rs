@@ -1,6 +1,6 @@
 //! `pdpp connect` through the real binary, against a made-up provider (R8.1, R1.1, R8.4).
 
-mod flows;
+pub mod flows;
 pub mod provider;
 
 use std::io::Read as _;

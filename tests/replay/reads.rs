@@ -69,8 +69,8 @@ pub fn connect(env: &TestEnv, provider: &Provider, placeholder: &str) {
         grant_expires_at: None,
         token_expires_at: None,
         refreshable: false,
-        renewal: Renewal::default(),
         asked: None,
+        renewal: Renewal::default(),
     };
     let secrets =
         Secrets { access_token: AccessToken::new(token(placeholder)).unwrap(), refresh_token: None };

@@ -123,7 +123,7 @@ static WORKER: Mutex<Option<mpsc::Sender<Job>>> = Mutex::new(None);
 
 /// Asks the keyring, for at most [`BOUND`]. A question whose asker has left before its turn is dropped.
 fn ask<T: Send + 'static>(
-    question: impl FnOnce(&Arc<CredentialStore>) -> keyring_core::Result<T> + Send + 'static,
+    question: impl Fn(&Arc<CredentialStore>) -> keyring_core::Result<T> + Send + 'static,
 ) -> Result<T, StoreError> {
     let (answer, answered) = mpsc::sync_channel(1);
     let left = Arc::new(AtomicBool::new(false));
@@ -132,10 +132,14 @@ fn ask<T: Send + 'static>(
         if asker_left.load(Ordering::Acquire) {
             return;
         }
-        let found = connected(store).and_then(|store| question(&store));
+        let was_connected = store.is_some();
+        let mut found = connected(store).and_then(|store| question(&store));
         if let Err(KeyringError::PlatformFailure(_)) = found {
-            // The connection may be what failed; the next question gets a new one.
+            // The connection may be what failed: a keyring was restarted.
             *store = None;
+            if was_connected {
+                found = connected(store).and_then(|store| question(&store));
+            }
         }
         let _ = answer.send(found.map_err(|error| explain(&error)));
     });

@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::Bounds;
 use crate::mcp::package::{Child, KnownSource, Package, Roster};
-use crate::mcp::source::{BearerSource, Source};
+use crate::mcp::source::{BearerSource, DeadBearer, Source};
 use crate::mcp::tool_error::ToolError;
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
@@ -101,11 +101,17 @@ fn child(cache: &Cache, credential: Credential, http: &Http, bounds: Bounds) -> 
         )
     });
     let cache = cache.clone();
+    let (dead_cache, dead_credential) = (cache.clone(), credential.clone());
     let bearer: BearerSource = Arc::new(move || {
         let (cache, credential) = (cache.clone(), credential.clone());
         async move { cache.bearer(&credential).await }.boxed()
     });
-    let core = Core::new(Source::new(provider, grant_id, rs, bearer).ending(end), bounds);
+    let instead: DeadBearer = Arc::new(move |dead| {
+        let (cache, credential) = (dead_cache.clone(), dead_credential.clone());
+        async move { cache.bearer_instead_of(&credential, &dead).await }.boxed()
+    });
+    let core =
+        Core::new(Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(end), bounds);
     let child = Child::new(id, label, core, ends, known);
     Ok(match unreadable {
         Some(why) => child.unreadable(why),
