@@ -181,7 +181,7 @@ fn a_busy_or_absent_server_costs_no_token() {
 
 #[test]
 fn a_token_that_still_works_is_used_where_a_new_one_cannot_be_had() {
-    let stage = stage(|one| one.token_expires_at = Some(jiff::Timestamp::now() + Duration::from_secs(3600)));
+    let stage = stage(|one| one.token_expires_at = Some(jiff::Timestamp::now() + Duration::from_hours(1)));
     let path = stage.cache.dir().join("index.json");
     let mut index: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     index["credentials"][0]["renewal"]["due"] = "2020-01-01T00:00:00Z".into();
@@ -221,7 +221,7 @@ fn a_token_of_another_grant_is_not_taken() {
 
 #[test]
 fn a_token_that_the_provider_calls_dead_is_replaced_once() {
-    let future = || Some(jiff::Timestamp::now() + Duration::from_secs(3600));
+    let future = || Some(jiff::Timestamp::now() + Duration::from_hours(1));
     let stage = stage(|one| one.token_expires_at = future());
     assert_eq!(stage.bearer(), Ok("access-0".to_owned()));
     assert_eq!(stage.instead_of("access-0"), Ok("access-1".to_owned()));
