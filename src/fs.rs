@@ -139,18 +139,13 @@ impl PrivateDir {
         let mut file = options.open(&path).map_err(|error| explain_link(&path, error))?;
         let found = file.metadata()?;
         if !found.is_file() {
-            return Err(refused(&path, "is not a plain file"));
+            return Err(not_plain(&path, &found, "a plain file"));
         }
         #[cfg(unix)]
-        {
-            use std::os::unix::fs::{MetadataExt, PermissionsExt};
-            if found.uid() != rustix::process::geteuid().as_raw() {
-                return Err(refused(&path, "belongs to another user"));
-            }
-            if found.mode() & 0o077 != 0 {
-                file.set_permissions(fs::Permissions::from_mode(0o600))?;
-            }
+        if std::os::unix::fs::MetadataExt::uid(&found) != rustix::process::geteuid().as_raw() {
+            return Err(refused(&path, "belongs to another user"));
         }
+        own_mode(&file)?;
         file.write_all(bytes)?;
         Ok(file.metadata()?.len())
     }

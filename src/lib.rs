@@ -8,8 +8,8 @@
 //! - [`cache`]: a credential's life on this machine: an index without secrets, a secret store, the choice
 //!   of what to serve.
 //! - [`mcp`]: the tool core. [`mcp::surface`] is what a host is told, [`mcp::source`] what a tool reads from,
-//!   [`mcp::pages`] the one cursor over it, [`mcp::tools`] a file a tool, [`mcp::evidence`] how an answer
-//!   is shown; [`mcp::stdio`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
+//!   [`mcp::package`] several of them as one, [`mcp::pages`] the one cursor over it all, [`mcp::tools`] a file
+//!   a tool, [`mcp::evidence`] how an answer is shown; [`mcp::stdio`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
 //! - [`sandbox`]: an embedded provider with a made-up life in it. It shares nothing with [`provider`], so
 //!   that a test of one against the other proves something.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found

@@ -113,6 +113,7 @@ impl Ui {
         dialoguer::MultiSelect::new()
             .with_prompt(text::one_line(question))
             .items(&items)
+            .report(false)
             .interact_opt()
             .ok()
             .flatten()

@@ -12,6 +12,7 @@ mod hostile;
 mod inspect;
 mod journeys;
 mod owner;
+mod package;
 mod replay;
 mod sandbox;
 mod stdio;

@@ -1,4 +1,4 @@
-//! Which credential `mcp serve` reads with (R1.2, R1.9).
+//! Which credentials `mcp serve` reads with: all, unless the user narrows (R1.2, R1.9, R6.1).
 
 use std::fmt::Write as _;
 
@@ -19,14 +19,14 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The one credential of `credentials` to read with, at `now`. Touches nothing.
+    /// The credentials of `credentials` to serve together, at `now`, in their order. Those that are of no use
+    /// any more are among them, so that what they were for can be told; at least one is of use. Touches nothing.
     ///
     /// # Errors
     /// - `not_connected`, `grant_expired` (78): none that could work; names the `pdpp connect` to type.
-    /// - `owner_credential_in_cache` (77), `package_credential_unsupported` (77): not for an agent, or
-    ///   not on `/v1`.
-    /// - `several_credentials` (2): lists them, and the option that picks each.
-    pub fn pick<'a>(&self, credentials: &'a [Credential], now: Timestamp) -> Result<&'a Credential> {
+    /// - `owner_credential_in_cache` (77), `package_credential_unsupported` (77): not for an agent; none but
+    ///   some that are no good on `/v1`.
+    pub fn all<'a>(&self, credentials: &'a [Credential], now: Timestamp) -> Result<Vec<&'a Credential>> {
         let matching: Vec<&Credential> = credentials.iter().filter(|one| self.matches(one)).collect();
         if let Some(owner) = matching.iter().find(|one| one.token_kind == TokenKind::Owner) {
             return Err(Error::new(
@@ -39,21 +39,20 @@ impl Selection {
             )
             .hint(format!("Get a scoped one: pdpp connect {}", owner.provider)));
         }
-        let usable: Vec<&Credential> = matching.iter().copied().filter(|one| !one.is_expired(now)).collect();
-        match usable[..] {
-            [] if matching.is_empty() => Err(self.not_connected(credentials)),
-            [] => Err(expired(&matching)),
-            [one] if one.token_kind == TokenKind::McpPackage => Err(Error::new(
+        let live: Vec<&Credential> = matching.iter().copied().filter(|one| !one.is_expired(now)).collect();
+        match live.first() {
+            None if matching.is_empty() => Err(self.not_connected(credentials)),
+            None => Err(expired(&matching)),
+            Some(first) if live.iter().all(|one| one.token_kind == TokenKind::McpPackage) => Err(Error::new(
                 Kind::Refused,
                 "package_credential_unsupported",
                 format!(
                     "The credential for {} is a package of several grants, which this version does not read",
-                    one.provider
+                    first.provider
                 ),
             )
-            .hint(format!("Get a grant for one source: pdpp connect {}", one.provider))),
-            [one] => Ok(one),
-            _ => Err(several(&usable)),
+            .hint(format!("Get a grant for one source: pdpp connect {}", first.provider))),
+            Some(_) => Ok(matching),
         }
     }
 
@@ -88,12 +87,6 @@ fn expired(expired: &[&Credential]) -> Error {
     Error::new(Kind::NotConnected, "grant_expired", message).hint(format!("pdpp connect {next}"))
 }
 
-fn several(usable: &[&Credential]) -> Error {
-    let mut message = "Several grants are on this machine, and this version serves one at a time:".to_owned();
-    list(&mut message, usable);
-    Error::new(Kind::Usage, "several_credentials", message).hint("Name one of them, as listed")
-}
-
 /// One line a credential, with the options that pick exactly it.
 fn list(message: &mut String, credentials: &[&Credential]) {
     for one in credentials {
@@ -116,7 +109,7 @@ mod tests {
     }
 
     fn code(selection: &Selection, credentials: &[Credential]) -> (&'static str, u8, String) {
-        let error = selection.pick(credentials, now()).unwrap_err();
+        let error = selection.all(credentials, now()).unwrap_err();
         let said = format!("{} {}", error.message(), error.next_step().unwrap_or_default());
         (error.code(), error.kind().exit_code(), said)
     }
@@ -128,10 +121,10 @@ mod tests {
     #[test]
     fn r1_9_neither_filter_is_needed_for_one() {
         let all = [credential("https://a.example/t", "g1")];
-        assert_eq!(Selection::default().pick(&all, now()).unwrap(), &all[0]);
-        assert_eq!(of("https://a.example/t/").pick(&all, now()).unwrap(), &all[0]);
+        assert_eq!(Selection::default().all(&all, now()).unwrap(), [&all[0]]);
+        assert_eq!(of("https://a.example/t/").all(&all, now()).unwrap(), [&all[0]]);
         let grant = Selection { provider: None, grant: Some("g1".to_owned()) };
-        assert_eq!(grant.pick(&all, now()).unwrap(), &all[0]);
+        assert_eq!(grant.all(&all, now()).unwrap(), [&all[0]]);
     }
 
     #[test]
@@ -152,25 +145,26 @@ mod tests {
         let (code_, exit, said) = code(&Selection::default(), std::slice::from_ref(&old));
         assert_eq!((code_, exit), ("grant_expired", 78));
         assert!(said.contains("grant g1") && said.ends_with("pdpp connect https://a.example/t"), "{said}");
-        // An expired one does not stand in the way of a live one.
+        // An expired one does not stand in the way of a live one, and is not forgotten.
         let all = [old, credential("https://a.example/t", "g2")];
-        assert_eq!(Selection::default().pick(&all, now()).unwrap().grant_id.as_str(), "g2");
+        assert_eq!(Selection::default().all(&all, now()).unwrap(), [&all[0], &all[1]]);
     }
 
     #[test]
-    fn several_are_listed_with_what_picks_each() {
+    fn r6_1_all_are_served_and_filters_narrow() {
         let all = [
             credential("https://a.example", "g1"),
             credential("https://b.example", "g2"),
             credential("https://b.example", "g3"),
         ];
-        let (code_, exit, said) = code(&Selection::default(), &all);
-        assert_eq!((code_, exit), ("several_credentials", 2));
+        assert_eq!(Selection::default().all(&all, now()).unwrap(), [&all[0], &all[1], &all[2]]);
+        assert_eq!(of("https://b.example").all(&all, now()).unwrap(), [&all[1], &all[2]]);
+        let both = Selection { grant: Some("g3".to_owned()), ..of("https://b.example") };
+        assert_eq!(both.all(&all, now()).unwrap(), [&all[2]]);
+        let (code_, exit, said) = code(&of("https://c.example"), &all);
+        assert_eq!((code_, exit), ("not_connected", 78));
         assert!(said.contains("--provider https://a.example   ("), "{said}");
         assert!(said.contains("--provider https://b.example --grant g3"), "{said}");
-        assert_eq!(of("https://a.example").pick(&all, now()).unwrap(), &all[0]);
-        let both = Selection { grant: Some("g3".to_owned()), ..of("https://b.example") };
-        assert_eq!(both.pick(&all, now()).unwrap(), &all[2]);
     }
 
     #[test]
@@ -180,13 +174,15 @@ mod tests {
         let all = [credential("https://b.example", "g2"), owner];
         assert_eq!(code(&Selection::default(), &all).0, "owner_credential_in_cache");
         assert_eq!(code(&Selection::default(), &all).1, 77);
-        assert_eq!(of("https://b.example").pick(&all, now()).unwrap(), &all[0]);
+        assert_eq!(of("https://b.example").all(&all, now()).unwrap(), [&all[0]]);
     }
 
     #[test]
     fn a_package_is_refused_honestly() {
         let mut package = credential("https://a.example", "g1");
         package.token_kind = TokenKind::McpPackage;
-        assert_eq!(code(&Selection::default(), &[package]).0, "package_credential_unsupported");
+        let all = [package, credential("https://b.example", "g2")];
+        assert_eq!(code(&Selection::default(), &all[..1]).0, "package_credential_unsupported");
+        assert_eq!(Selection::default().all(&all, now()).unwrap().len(), 2, "told of, beside others");
     }
 }

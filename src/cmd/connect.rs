@@ -444,10 +444,10 @@ struct Connected {
     stored: Stored,
     cache: Cache,
     now: Timestamp,
-    /// Whether `mcp serve` has to be told which grant to serve.
-    ambiguous: bool,
     /// What this is in the place of, where that was another grant.
     replaces: Option<Credential>,
+    /// Whether `mcp serve` serves other grants beside it.
+    has_others: bool,
 }
 
 impl Granted {
@@ -505,10 +505,8 @@ impl Granted {
             cache.remember_store(choice)?;
         }
         let now = Timestamp::now();
-        let all = cache.credentials()?;
-        let ambiguous =
-            Selection::default().pick(&all, now).is_err_and(|error| error.code() == "several_credentials");
-        Ok(Connected { credential, stored, cache: cache.clone(), now, ambiguous, replaces })
+        let has_others = Selection::default().all(&cache.credentials()?, now).is_ok_and(|all| all.len() > 1);
+        Ok(Connected { credential, stored, cache: cache.clone(), now, has_others, replaces })
     }
 }
 
@@ -521,12 +519,7 @@ fn label(sources: &[GrantedSource], provider: Option<&str>) -> String {
 
 impl Connected {
     fn serve(&self) -> String {
-        let Credential { provider, grant_id, .. } = &self.credential;
         let mut command = "pdpp mcp serve".to_owned();
-        if self.ambiguous {
-            let _ = write!(command, " --provider {}", text::shell_word(provider.as_str()));
-            let _ = write!(command, " --grant {}", text::shell_word(grant_id.as_str()));
-        }
         // Said even if it came from the environment: hosts start servers without the shell's.
         let dir = self.cache.dir();
         if Cache::default_dir().map_or(true, |default| default != dir) {
@@ -616,8 +609,8 @@ impl Connected {
         }
         said.push_str("\nNext:\n  pdpp mcp inspect   what the tools cost a model's context\n");
         let _ = write!(said, "  {:<18} offer it to an MCP host on stdio", self.serve());
-        if self.ambiguous {
-            said.push_str("\nSeveral grants are on this machine, so that command names this one.");
+        if self.has_others {
+            said.push_str("\nIt serves every grant on this machine together; --provider and --grant narrow.");
         }
         said
     }
@@ -667,8 +660,8 @@ mod tests {
             stored: Stored::Added,
             cache: Cache::open(&Cache::default_dir().unwrap()).unwrap(),
             now: "2026-11-27T00:00:00Z".parse().unwrap(),
-            ambiguous: false,
             replaces: None,
+            has_others: false,
         };
         edit(&mut connected);
         connected
@@ -701,7 +694,7 @@ Next:
     fn what_is_out_of_the_ordinary_is_said() {
         let said = connected(|one| {
             one.stored = Stored::Replaced;
-            one.ambiguous = true;
+            one.has_others = true;
             one.now = "2026-11-29T00:00:00Z".parse().unwrap();
             one.credential.access_mode = Some("single_use".to_owned());
             one.credential.sources.clear();
@@ -712,7 +705,7 @@ Next:
             "(single-use access)",
             "this grant has no streams",
             "check the clock",
-            "pdpp mcp serve --provider https://a.example/me --grant g1",
+            "every grant on this machine together",
         ] {
             assert!(said.contains(part), "{part} in {said}");
         }

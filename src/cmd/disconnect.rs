@@ -140,7 +140,7 @@ fn choose(credentials: &[Credential], args: &Args, can_ask: bool, ui: &Ui) -> Re
     let stopped = || Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing was changed");
     // Named one by one, or all: one question. One name for several: which of them.
     if args.all || matching.len() <= args.which.len().max(1) {
-        let names: Vec<String> = matching.iter().map(|one| name(one)).collect();
+        let names: Vec<String> = matching.iter().map(|one| short_name(one)).collect();
         let question = format!("End and delete {}?", names.join("; "));
         return if ui.confirm(&question) {
             Ok(matching.into_iter().cloned().collect())
@@ -148,8 +148,9 @@ fn choose(credentials: &[Credential], args: &Args, can_ask: bool, ui: &Ui) -> Re
             Err(stopped())
         };
     }
-    let names: Vec<String> = matching.iter().map(|one| name(one)).collect();
-    let chosen = ui.choose("Which to end and delete? (space marks, enter ends)", &names).unwrap_or_default();
+    let names: Vec<String> = matching.iter().map(|one| short_name(one)).collect();
+    let chosen =
+        ui.choose("Which to end and delete? (space marks, enter goes on)", &names).unwrap_or_default();
     let chosen: Vec<Credential> =
         chosen.into_iter().filter_map(|at| matching.get(at)).map(|one| (*one).clone()).collect();
     if chosen.is_empty() { Err(stopped()) } else { Ok(chosen) }
@@ -163,6 +164,13 @@ fn is_meant(one: &Credential, which: &str) -> bool {
 
 fn name(one: &Credential) -> String {
     format!("{} ({}, grant {})", text::one_line(text::prefix(&one.label, 200)), one.provider, one.grant_id)
+}
+
+/// For a question, which is one line: a longer one cannot be redrawn.
+fn short_name(one: &Credential) -> String {
+    let label = text::one_line(text::prefix(&one.label, 30)).into_owned();
+    let cut = if label.len() < one.label.len() { "…" } else { "" };
+    format!("{label}{cut} ({})", text::prefix(one.grant_id.as_str(), 40))
 }
 
 fn none(which: &str, credentials: &[Credential]) -> Error {

@@ -120,6 +120,16 @@ fn to_json(found: &Entries, limit: usize, log: &AccessLog) -> Value {
     })
 }
 
+/// A program's name as the table has room for.
+fn program(name: &str) -> String {
+    const MOST: usize = 14;
+    let name = text::one_line(name);
+    if name.chars().count() <= MOST {
+        return name.into_owned();
+    }
+    name.chars().take(MOST - 1).chain(['…']).collect()
+}
+
 fn to_text(found: &Entries, limit: usize, width: u16) -> String {
     let shown = newest(found, limit);
     if shown.is_empty() {
@@ -136,20 +146,18 @@ fn to_text(found: &Entries, limit: usize, width: u16) -> String {
     let rows: Vec<[String; 7]> = shown
         .iter()
         .map(|entry| {
-            let mut from: Vec<&str> = Vec::new();
-            let streams = entry.streams.join(", ");
-            from.push(&streams);
-            if !one_provider {
-                from.extend(entry.grants.iter().map(|grant| grant.provider.as_str()));
+            let mut from = entry.streams.join(", ");
+            if !one_provider && let Some(first) = entry.grants.first() {
+                let _ = write!(from, " {}", first.provider.trim_start_matches("https://"));
+                if entry.grants.len() > 1 {
+                    let _ = write!(from, " and {} more", entry.grants.len() - 1);
+                }
             }
             [
                 entry.time.strftime("%m-%d %H:%M:%S").to_string(),
-                entry.host.as_ref().map_or_else(
-                    || "?".to_owned(),
-                    |host| format!("{} {}", host.name, host.version).trim().to_owned(),
-                ),
+                entry.host.as_ref().map_or_else(|| "?".to_owned(), |host| program(&host.name)),
                 entry.tool.clone(),
-                from.join(" ").trim().to_owned(),
+                from.trim().to_owned(),
                 entry.rows.to_string(),
                 entry.bytes.to_string(),
                 entry.outcome.clone(),
@@ -158,7 +166,7 @@ fn to_text(found: &Entries, limit: usize, width: u16) -> String {
         .collect();
     let columns = [
         Column::whole("Time (UTC)"),
-        Column::text("Program"),
+        Column::whole("Program"),
         Column::whole("Tool"),
         Column::text(if one_provider { "Streams" } else { "Streams, from" }),
         Column::number("Rows"),

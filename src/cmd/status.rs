@@ -50,8 +50,9 @@ Ends with 78 if nothing is connected, with 1 if a grant was found not to work.";
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     super::told(args.json, ui, || {
         let cache = global.cache()?;
-        if let Some(store) = args.move_to {
-            ui.note(&moved(&cache.move_to(store)?));
+        let moved = args.move_to.map(|store| cache.move_to(store)).transpose()?;
+        if let Some(moved) = &moved {
+            ui.note(&what_moved(moved));
         }
         let credentials = cache.credentials()?;
         let now = Timestamp::now();
@@ -65,7 +66,14 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         };
         let shown = Shown { cache: &cache, credentials: &credentials, verdicts: &verdicts, now };
         if args.json {
-            ui.json(&shown.to_json());
+            let mut said = shown.to_json();
+            if let Some(moved) = &moved {
+                let missing: Vec<_> = moved.missing.iter().map(|one| one.grant_id.as_str()).collect();
+                let count = (moved.moved.len(), moved.already);
+                said["moved"] =
+                    json!({"to": moved.to, "count": count.0, "already": count.1, "missing": missing});
+            }
+            ui.json(&said);
         } else if credentials.is_empty() {
             return Err(not_connected());
         } else {
@@ -79,12 +87,15 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     })
 }
 
-fn moved(moved: &Moved) -> String {
+fn what_moved(moved: &Moved) -> String {
     let count = moved.moved.len();
     let mut said = format!(
-        "{count} token{} moved into the {}, {} there already; new ones go there too.",
+        "{count} token{} moved into {}, {} there already; new ones go there too.",
         if count == 1 { "" } else { "s" },
-        store_word(moved.to),
+        match moved.to {
+            StoreKind::Keyring => "the keyring",
+            StoreKind::File => "private files",
+        },
         moved.already,
     );
     for one in &moved.missing {
@@ -104,14 +115,6 @@ struct Shown<'a> {
     credentials: &'a [Credential],
     verdicts: &'a [Verdict],
     now: Timestamp,
-}
-
-/// Where a secret lives, in a word or two.
-pub const fn store_word(store: StoreKind) -> &'static str {
-    match store {
-        StoreKind::Keyring => "keyring",
-        StoreKind::File => "private file",
-    }
 }
 
 /// The names of the granted streams, each once.

@@ -33,8 +33,19 @@ impl Core {
         self.bounds
     }
 
+    /// Answers a call, or says in a typed way why not.
+    ///
+    /// # Errors
+    /// Whatever a tool refuses, and what its provider did.
+    pub async fn try_call(&self, tool: &str, arguments: Map<String, Value>) -> Result<ToolAnswer, ToolError> {
+        // The index of a grant may grow by its names (R3.3).
+        let is_index = tool == "schema" && !arguments.contains_key("stream");
+        let answer = self.answer(tool, arguments).await?;
+        self.within_bounds(answer, is_index)
+    }
+
     /// A continuation repeats the arguments: longer ones would leave no room for what is asked for.
-    fn check_length(&self, tool: &str, given: &Map<String, Value>) -> Result<(), ToolError> {
+    pub(super) fn check_length(&self, tool: &str, given: &Map<String, Value>) -> Result<(), ToolError> {
         let bound = self.bounds.text.min(self.bounds.structured);
         // A record's id and a field's name, which these two take, are as long as they are.
         let most = if matches!(tool, "fetch" | "read_record_field") { bound * 5 / 8 } else { bound / 4 };
@@ -51,7 +62,7 @@ impl Core {
 
     /// The last resort: every tool keeps its bounds by itself, for every answer that makes sense. One that
     /// does not (a schema with a megabyte where a name belongs) is refused rather than shown beyond them.
-    fn within_bounds(&self, answer: ToolAnswer, is_index: bool) -> Result<ToolAnswer, ToolError> {
+    pub(super) fn within_bounds(&self, answer: ToolAnswer, is_index: bool) -> Result<ToolAnswer, ToolError> {
         let structured = answer.structured.as_ref().map_or(0, json_len);
         if is_index
             || answer.is_error
@@ -89,13 +100,7 @@ impl Core {
 impl ReadSurface for Core {
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
         let tool = tool.to_owned();
-        async move {
-            // The index of a grant may grow by its names (R3.3).
-            let is_index = tool == "schema" && !arguments.contains_key("stream");
-            let answer = self.answer(&tool, arguments).await;
-            answer.and_then(|answer| self.within_bounds(answer, is_index)).unwrap_or_else(ToolAnswer::from)
-        }
-        .boxed()
+        async move { self.try_call(&tool, arguments).await.unwrap_or_else(ToolAnswer::from) }.boxed()
     }
 
     fn read_resource(&self, uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {

@@ -12,6 +12,7 @@ pub mod evidence;
 pub mod id;
 pub mod jsonrpc;
 pub mod measure;
+pub mod package;
 pub mod pages;
 pub mod resource;
 pub mod rs_error;

@@ -4,10 +4,18 @@
 //! continue, the cursor is ours: over several connections it holds a place in each (R3.15); for a list
 //! without cursors, or a provider that ignores a smaller `limit`, it holds how many rows to skip.
 //!
+//! Over several grants (R6.2) it holds a place in each too, and what was shown of grants of one provider, so
+//! that a row that two of them give is shown once. Where that is too long for a call to carry, the walk is
+//! kept here and the cursor names it.
+//!
 //! Rows that do not fit a result are not shown and lost: the resource server is asked again for as
 //! many as fit, so that its own cursor continues there (R4.8).
 
 use std::cmp::Ordering;
+use std::collections::{HashSet, VecDeque};
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,7 +23,7 @@ use futures_util::future::{join_all, try_join_all};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::evidence::envelope;
+use super::evidence::{envelope, rows};
 use super::source::Source;
 use super::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -25,6 +33,18 @@ const DEFAULT_LIMIT: u64 = 25;
 
 /// What our own cursors begin with; no provider's would.
 const PREFIX: &str = "pdpp1.";
+
+/// What a cursor begins with whose walk is kept here.
+const KEPT_PREFIX: &str = "pdpp1.w-";
+
+/// Most pages of walks that are kept.
+const MAX_KEPT: usize = 256;
+
+/// Most rows of a walk that are remembered as shown.
+const MAX_SEEN: usize = 4_000;
+
+/// Where a row of several grants says which one it is from; taken from the rows before anything is shown.
+const BRANCH: &str = "\u{0}branch";
 
 /// A row of a list: a record or a hit.
 pub type Row = Map<String, Value>;
@@ -71,6 +91,8 @@ pub struct Page {
     pub rows: Vec<Row>,
     /// Where the next page begins.
     pub next: Option<String>,
+    /// Whether there were more rows for it than fit a result.
+    pub is_fitted: bool,
 }
 
 /// What the caller of [`read`] does with a page.
@@ -86,8 +108,14 @@ pub trait Shape: Sync {
 }
 
 /// A place in one list: what our cursor remembers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Place {
+    /// The grant, where it is one of several.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    grant: Option<String>,
+    /// How many rows of it were shown, where grants take turns.
+    #[serde(rename = "t", default, skip_serializing_if = "is_zero")]
+    shown: usize,
     /// The connection, where it is one of several.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     connection: Option<String>,
@@ -122,6 +150,9 @@ struct Own {
     query: u32,
     #[serde(rename = "p")]
     places: Vec<Place>,
+    /// Rows that another grant may give again.
+    #[serde(rename = "h", default, skip_serializing_if = "Vec::is_empty")]
+    seen: Vec<u64>,
 }
 
 impl Own {
@@ -143,15 +174,9 @@ pub fn is_own(cursor: &str) -> bool {
 impl Listing {
     /// A number that tells one query's cursors from another's.
     fn fingerprint(&self) -> u32 {
-        let mut hash = 0x811c_9dc5_u32;
         let parameters = self.read.query.iter().filter(|(name, _)| name != "changes_since");
         let parts = self.read.segments.iter().chain(parameters.flat_map(|(name, value)| [name, value]));
-        for part in parts.chain(&self.connection) {
-            for byte in part.bytes().chain([0xff]) {
-                hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-            }
-        }
-        hash
+        short_hash(parts.chain(&self.connection).map(String::as_str))
     }
 
     fn is_of_changes(&self) -> bool {
@@ -187,28 +212,28 @@ impl Listing {
     }
 
     fn start(&self) -> Result<Vec<Place>, ToolError> {
-        let mut place =
-            Place { connection: None, cursor: self.cursor.clone(), limit: None, skip: 0, is_done: false };
         let Some(text) = self.cursor.as_deref().filter(|text| text.starts_with(PREFIX)) else {
-            return Ok(vec![place]);
+            return Ok(vec![Place { cursor: self.cursor.clone(), ..Place::default() }]);
         };
-        match Own::decode(text) {
+        // One of several grants means nothing to a single one.
+        match Own::decode(text).filter(|own| own.places.iter().all(|place| place.grant.is_none())) {
             Some(own)
                 if own.query == self.fingerprint() && !own.places.is_empty() && own.places.len() <= 256 =>
             {
                 Ok(own.places)
             }
-            _ => {
-                place.cursor = None;
-                Err(ToolError::new(
-                    "invalid_cursor",
-                    "the cursor is damaged or belongs to another call",
-                    "start again without cursor; a cursor goes with the very call that gave it",
-                )
-                .with("param", "cursor"))
-            }
+            _ => Err(invalid_cursor()),
         }
     }
+}
+
+fn invalid_cursor() -> ToolError {
+    ToolError::new(
+        "invalid_cursor",
+        "the cursor is damaged or belongs to another call",
+        "start again without cursor; a cursor goes with the very call that gave it",
+    )
+    .with("param", "cursor")
 }
 
 /// One answer of the provider.
@@ -335,7 +360,8 @@ async fn single(
             let fits = shape.fit(&fewer.body, &fewer.rows).max(1);
             if fits >= fewer.rows.len() {
                 let next = fewer.cursor.clone();
-                return Ok(page(shape, fewer.body, fewer.rows, fewer.has_more, next));
+                let page = page(shape, fewer.body, fewer.rows, fewer.has_more, next);
+                return Ok(Page { is_fitted: true, ..page });
             }
             fit = fits;
         }
@@ -343,10 +369,11 @@ async fn single(
     if fit >= rows.len() {
         return Ok(page(shape, answer.body, rows, answer.has_more, answer.cursor));
     }
+    let is_fitted = fit < most;
     rows.truncate(fit);
     let place = Place { limit: asked, skip: place.skip + fit, ..place.clone() };
-    let next = Own { query: listing.fingerprint(), places: vec![place] }.encode();
-    Ok(page(shape, answer.body, rows, true, Some(next)))
+    let next = Own { query: listing.fingerprint(), places: vec![place], seen: Vec::new() }.encode();
+    Ok(Page { is_fitted, ..page(shape, answer.body, rows, true, Some(next)) })
 }
 
 fn page(
@@ -363,7 +390,7 @@ fn page(
         Some(next) => body.insert("next_cursor".into(), json!(next)),
         None => body.remove("next_cursor"),
     };
-    Page { body, rows, next }
+    Page { body, rows, next, is_fitted: false }
 }
 
 /// Reads several connections apart and merges them.
@@ -416,7 +443,8 @@ async fn merged(
             after[*index] = place;
         }
         let has_more = after.iter().any(|place| !place.is_done);
-        let next = has_more.then(|| Own { query: listing.fingerprint(), places: after }.encode());
+        let next =
+            has_more.then(|| Own { query: listing.fingerprint(), places: after, seen: Vec::new() }.encode());
         if next.as_ref().is_some_and(|next| next.len() > shape.max_cursor())
             && let Some(first) = turns.first().map(|(answer, _)| *answer)
             && turns.iter().any(|(answer, _)| *answer != first)
@@ -432,8 +460,9 @@ async fn merged(
         body.insert("next_cursor".into(), json!(next));
         let beside = shape.fit(&body, &rows[..fit]).max(1);
         if next.is_none() || beside >= fit {
+            let is_fitted = fit < rows.len();
             rows.truncate(fit);
-            return Ok(page(shape, body, rows, has_more, next));
+            return Ok(Page { is_fitted, ..page(shape, body, rows, has_more, next) });
         }
         fit = beside;
     }
@@ -515,6 +544,326 @@ fn merged_body(unscoped: Option<&Map<String, Value>>, answers: &[Answer]) -> Map
     body
 }
 
+/// One grant's part of a list over several.
+pub struct Branch<'a> {
+    /// Names the grant in a cursor: short, the same in every process.
+    pub key: String,
+    /// The grant.
+    pub source: &'a Source,
+    /// The list, as this grant is asked for it.
+    pub listing: Listing,
+    /// Whether another grant may give the same rows.
+    pub has_rival: bool,
+}
+
+/// Which branch a row of [`read_branches`] came from.
+pub fn branch_of(row: &Row) -> Option<usize> {
+    row.get(BRANCH).and_then(Value::as_u64).and_then(|branch| usize::try_from(branch).ok())
+}
+
+/// Whether a cursor walks several grants.
+pub fn is_over_grants(cursor: &str) -> bool {
+    cursor.starts_with(KEPT_PREFIX)
+        || Own::decode(cursor).is_some_and(|own| own.places.iter().any(|place| place.grant.is_some()))
+}
+
+/// Walks whose cursor would be too long to pass on, by name: the last [`MAX_KEPT`] pages. They end with the
+/// process, and the name says which process it was, so that another never takes it for one of its own.
+#[derive(Default)]
+pub struct Walks(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    process: Option<String>,
+    next: u64,
+    pages: VecDeque<(u64, Own)>,
+}
+
+impl Walks {
+    fn keep(&self, own: Own) -> Option<String> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.process.is_none() {
+            let mut bytes = [0; 8];
+            getrandom::fill(&mut bytes).ok()?;
+            kept.process = Some(bytes.iter().fold(String::new(), |mut name, byte| {
+                let _ = write!(name, "{byte:02x}");
+                name
+            }));
+        }
+        if kept.pages.len() >= MAX_KEPT {
+            kept.pages.pop_front();
+        }
+        let number = kept.next;
+        kept.next += 1;
+        kept.pages.push_back((number, own));
+        Some(format!("{KEPT_PREFIX}{}-{number}", kept.process.as_deref()?))
+    }
+
+    fn find(&self, cursor: &str) -> Option<Own> {
+        let (process, number) = cursor.strip_prefix(KEPT_PREFIX)?.split_once('-')?;
+        let number = number.parse::<u64>().ok()?;
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.process.as_deref() != Some(process) {
+            return None;
+        }
+        kept.pages.iter().find(|(known, _)| *known == number).map(|(_, own)| own.clone())
+    }
+}
+
+/// A grant that gave nothing for a page, and why.
+pub type Missing = (usize, ToolError);
+
+/// The page of `whole` over several grants: asked side by side, each within `deadline`, taking turns, each
+/// in its own order (R6.2). A grant that fails does not fail the page (R6.5): it is given back, and is asked
+/// again on the next page while others have more. `warn` tells of those that are missing in this one, within
+/// the envelope, so that what fits beside it is right.
+///
+/// # Errors
+/// `invalid_cursor`; the grants' own error where all of them failed.
+pub async fn read_branches(
+    branches: &[Branch<'_>],
+    whole: &Listing,
+    shape: &dyn Shape,
+    deadline: Duration,
+    walks: &Walks,
+    warn: &(dyn Fn(&[Missing]) -> Vec<Value> + Sync),
+) -> Result<Result<Page, Vec<Missing>>, ToolError> {
+    let mut own = start_over_grants(branches, whole, walks)?;
+    let limit = whole.limit.unwrap_or(DEFAULT_LIMIT);
+    let branch_at =
+        |place: &Place| branches.iter().position(|branch| place.grant.as_ref() == Some(&branch.key));
+    // A grant that is no longer served ends here; who serves says so.
+    own.places.retain(|place| branch_at(place).is_some());
+    let places = own.places;
+    let of = places.iter().filter_map(branch_at).collect::<Vec<_>>();
+    let live = (0..places.len()).filter(|at| !places[*at].is_done).collect::<Vec<_>>();
+    let all_rest = live.iter().all(|at| branches[of[*at]].source.is_resting());
+    let asks = live.iter().map(|at| {
+        let (place, branch) = (&places[*at], &branches[of[*at]]);
+        async move {
+            if branch.source.is_resting() && !all_rest {
+                return Err(too_slow(
+                    branch.source,
+                    "did not answer in time a moment ago and was not asked again",
+                ));
+            }
+            let limit = Some(place.limit.unwrap_or(limit));
+            let ask = ask(branch.source, &branch.listing, place, limit, shape, None);
+            tokio::time::timeout(deadline, ask).await.unwrap_or_else(|_| {
+                branch.source.set_too_slow();
+                Err(too_slow(branch.source, &format!("did not answer within {} s", deadline.as_secs_f32())))
+            })
+        }
+    });
+    let (mut answers, mut missing) = (Vec::new(), Vec::new());
+    for (at, answer) in live.iter().zip(join_all(asks).await) {
+        match answer {
+            Ok(mut answer) => {
+                answer.rows.drain(..places[*at].skip.min(answer.rows.len()));
+                answers.push((*at, answer));
+            }
+            Err(error) => missing.push((of[*at], error)),
+        }
+    }
+    if answers.is_empty() && !missing.is_empty() {
+        return Ok(Err(missing));
+    }
+
+    let mut body = body_of_branches(answers.iter().map(|(_, answer)| &answer.body), warn(&missing));
+    let likely = likely_length(&own.seen, &places, &answers, limit, whole.fingerprint());
+    // What is too long is kept here under a short name.
+    let is_kept = likely > shape.max_cursor();
+    let likely = if is_kept { KEPT_PREFIX.len() + 40 } else { likely };
+    body.insert("next_cursor".into(), json!("e".repeat(likely)));
+
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut known = own.seen.iter().copied().collect::<HashSet<u64>>();
+    let (mut rows, mut ends, mut turns) = (Vec::new(), Vec::new(), Vec::new());
+    for (list, row) in take_turns(&places, &answers) {
+        let (at, answer) = &answers[list];
+        let mut row = answer.rows[row].clone();
+        let branch = &branches[of[*at]];
+        let key = if branch.has_rival { row_key(&row, branch.source) } else { None };
+        if key.is_some_and(|key| !known.insert(key)) {
+            turns.push(list);
+            continue;
+        }
+        if rows.len() == most {
+            break;
+        }
+        turns.push(list);
+        row.insert(BRANCH.into(), json!(of[*at]));
+        rows.push(row);
+        ends.push((turns.len(), key));
+    }
+    let fit = if rows.is_empty() { 0 } else { shape.fit(&body, &rows).clamp(1, rows.len()) };
+    if fit < rows.len() {
+        turns.truncate(ends[fit].0 - 1);
+    }
+    rows.truncate(fit);
+    own.seen.extend(ends[..fit].iter().filter_map(|(_, key)| *key));
+    let excess = own.seen.len().saturating_sub(MAX_SEEN);
+    own.seen.drain(..excess);
+
+    let mut places = places;
+    let mut is_stuck = false;
+    for (list, (at, answer)) in answers.iter().enumerate() {
+        let used = turns.iter().filter(|turn| **turn == list).count();
+        let place = &mut places[*at];
+        place.shown += used;
+        if used == answer.rows.len() {
+            is_stuck |= answer.has_more && answer.cursor.is_none();
+            place.is_done = answer.cursor.is_none();
+            (place.cursor, place.limit, place.skip) = (answer.cursor.clone(), None, 0);
+        } else if used > 0 {
+            place.limit = Some(place.limit.unwrap_or(limit));
+            place.skip += used;
+        }
+    }
+    // Grants that fail are tried again as long as there is something else to show; they never keep a walk
+    // from ending.
+    let goes_on = answers.iter().any(|(at, _)| !places[*at].is_done);
+    let next = if goes_on {
+        let own = Own { query: whole.fingerprint(), places, seen: own.seen };
+        if is_kept { walks.keep(own) } else { Some(own.encode()) }
+    } else {
+        None
+    };
+    Ok(Ok(page(shape, body, rows, goes_on || is_stuck, next)))
+}
+
+fn start_over_grants(branches: &[Branch<'_>], whole: &Listing, walks: &Walks) -> Result<Own, ToolError> {
+    let query = whole.fingerprint();
+    let Some(cursor) = whole.cursor.as_deref() else {
+        let place = |branch: &Branch<'_>| Place { grant: Some(branch.key.clone()), ..Place::default() };
+        return Ok(Own { query, places: branches.iter().map(place).collect(), seen: Vec::new() });
+    };
+    let own = if cursor.starts_with(KEPT_PREFIX) { walks.find(cursor) } else { Own::decode(cursor) };
+    own.filter(|own| {
+        own.query == query
+            && own.places.len() <= 4_096
+            && own.places.iter().all(|place| place.grant.is_some())
+    })
+    .ok_or_else(invalid_cursor)
+}
+
+/// As long as the cursor will be, for what fits beside it.
+fn likely_length(
+    seen: &[u64],
+    places: &[Place],
+    answers: &[(usize, Answer)],
+    limit: u64,
+    query: u32,
+) -> usize {
+    let mut likely = Own { query, places: places.to_vec(), seen: seen.to_vec() };
+    for (at, answer) in answers {
+        let place = &mut likely.places[*at];
+        if answer.cursor.is_some() {
+            place.cursor.clone_from(&answer.cursor);
+        }
+        (place.limit, place.skip, place.shown) = (Some(limit), 100, 10_000);
+    }
+    likely.seen.extend(std::iter::repeat_n(u64::MAX, usize::try_from(limit).unwrap_or(0).min(100)));
+    likely.encode().len()
+}
+
+fn too_slow(source: &Source, what: &str) -> ToolError {
+    ToolError::new(
+        "provider_timeout",
+        format!("{} {what}", source.provider()),
+        "repeat the call in a minute; connection_id of another source leaves it out",
+    )
+}
+
+/// Which row of which answer comes when: the grant that has shown the fewest comes first, also from page to
+/// page, so that small pages do not end with the first grant.
+fn take_turns(places: &[Place], answers: &[(usize, Answer)]) -> Vec<(usize, usize)> {
+    let mut turns = answers
+        .iter()
+        .enumerate()
+        .flat_map(|(list, (at, answer))| {
+            (0..answer.rows.len()).map(move |row| (places[*at].shown + row, list, row))
+        })
+        .collect::<Vec<_>>();
+    turns.sort_unstable();
+    turns.into_iter().map(|(_, list, row)| (list, row)).collect()
+}
+
+/// What tells that two grants gave the same row: provider, connection, stream and record.
+fn row_key(row: &Row, source: &Source) -> Option<u64> {
+    let id = rows::record_id(row, "")?;
+    let connection = id.connection?;
+    Some(hash([source.provider().as_str(), &connection, &id.stream, &id.record]))
+}
+
+/// One envelope for the lists of several grants: what they all say alike, their counts added up, what their
+/// warnings say, and ours first.
+fn body_of_branches<'a>(
+    bodies: impl Iterator<Item = &'a Map<String, Value>>,
+    mut warnings: Vec<Value>,
+) -> Map<String, Value> {
+    let bodies = bodies.collect::<Vec<_>>();
+    let mut body = bodies.first().map(|body| (*body).clone()).unwrap_or_default();
+    let own = ["links", "next_cursor", "has_more", "meta"];
+    body.retain(|key, value| {
+        !own.contains(&key.as_str()) && bodies.iter().all(|body| body.get(key) == Some(&*value))
+    });
+    let metas = bodies.iter().filter_map(|body| body.get("meta")?.as_object()).collect::<Vec<_>>();
+    let mut meta = metas.first().map(|meta| (*meta).clone()).unwrap_or_default();
+    meta.retain(|key, value| metas.iter().all(|meta| meta.get(key) == Some(&*value)));
+    for warning in metas.iter().filter_map(|meta| meta.get("warnings")?.as_array()).flatten() {
+        if !warnings.contains(warning) {
+            warnings.push(warning.clone());
+        }
+    }
+    meta.insert("warnings".into(), warnings.into());
+    let counts = metas.iter().map(|meta| meta.get("count")).collect::<Option<Vec<_>>>().unwrap_or_default();
+    let total = counts.iter().map(|count| count.get("value")?.as_u64()).sum::<Option<u64>>();
+    if let (Some(first), Some(total), false) =
+        (counts.first(), total, counts.is_empty() || counts.len() < bodies.len())
+    {
+        let mut count = (*first).clone();
+        count["value"] = json!(total);
+        if counts.iter().any(|count| count.get("kind") != first.get("kind")) {
+            count["kind"] = json!("estimated");
+        }
+        meta.insert("count".into(), count);
+    }
+    // What each says of its recall is not said of the whole (R3.35).
+    let recalls = metas.iter().filter_map(|meta| meta.get("recall")).collect::<Vec<_>>();
+    if !recalls.is_empty() && !meta.contains_key("recall") {
+        let mut distinct: Vec<&Value> = Vec::new();
+        for recall in recalls {
+            if !distinct.contains(&recall) {
+                distinct.push(recall);
+            }
+        }
+        meta.insert("recall".into(), json!(distinct));
+    }
+    body.insert("meta".into(), Value::Object(meta));
+    envelope::shorten(&mut body);
+    body
+}
+
+/// A number for texts: FNV-1a.
+fn hash<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
+    let bytes = parts.into_iter().flat_map(|part| part.bytes().chain([0xff]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// A shorter one: its halves folded.
+fn short_hash<'a>(parts: impl IntoIterator<Item = &'a str>) -> u32 {
+    let hash = hash(parts);
+    #[allow(clippy::cast_possible_truncation, reason = "the lower half is meant")]
+    let folded = (hash ^ (hash >> 32)) as u32;
+    folded
+}
+
+/// A short name for a grant: the same in every process.
+pub fn branch_key(provider: &str, grant_id: &str) -> String {
+    format!("{:08x}", short_hash([provider, grant_id]))
+}
+
 /// Which row of which list comes when: in `order`, else in turns.
 fn interleave(lists: &[&[Row]], order: Option<&Order>) -> Vec<(usize, usize)> {
     let mut at = vec![0usize; lists.len()];
@@ -578,7 +927,8 @@ mod tests {
     fn a_cursor_of_another_query_or_a_damaged_one_is_refused() {
         let own = Own {
             query: listing(None).fingerprint(),
-            places: vec![Place { connection: None, cursor: None, limit: Some(5), skip: 2, is_done: false }],
+            places: vec![Place { limit: Some(5), skip: 2, ..Place::default() }],
+            seen: Vec::new(),
         };
         let encoded = own.encode();
         assert_eq!(listing(Some(encoded.clone())).start().unwrap(), own.places);
@@ -610,13 +960,7 @@ mod tests {
     fn changes_since_goes_with_the_first_page_only() {
         let mut listing = listing(None);
         listing.read.push("changes_since", "beginning");
-        let place = |cursor: Option<&str>| Place {
-            connection: None,
-            cursor: cursor.map(str::to_owned),
-            limit: None,
-            skip: 0,
-            is_done: false,
-        };
+        let place = |cursor: Option<&str>| Place { cursor: cursor.map(str::to_owned), ..Place::default() };
         let has = |read: Read| read.query.iter().any(|(name, _)| name == "changes_since");
         assert!(has(listing.read_at(&place(None), None)));
         assert!(!has(listing.read_at(&place(Some("c")), None)));
@@ -648,7 +992,7 @@ mod tests {
 
         #[test]
         fn cursors_round_trip(query in any::<u32>(), connection in any::<Option<String>>(), cursor in any::<Option<String>>(), limit in any::<Option<u64>>(), skip in 0usize..1000) {
-            let own = Own { query, places: vec![Place { connection, cursor, limit, skip, is_done: skip == 7 }] };
+            let own = Own { query, places: vec![Place { grant: None, shown: skip / 2, connection, cursor, limit, skip, is_done: skip == 7 }], seen: vec![u64::from(query); skip % 3] };
             prop_assert_eq!(Own::decode(&own.encode()), Some(own));
         }
     }

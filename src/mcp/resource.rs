@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::core::Core;
 use super::id::{RECORD_URI, RecordId, check_segment};
+use super::source::Source;
 use super::tool_error::ToolError;
 use super::{ReadSurface, ResourceContents, ResourceError};
 
@@ -14,16 +15,67 @@ const FIELD_WINDOW_URI: &str = "pdpp://field-window/";
 const STREAM_URI: &str = "pdpp://stream/";
 const BLOB_URI: &str = "pdpp://blob/";
 
-/// Reads a resource.
+/// A blob, named by its URI.
+pub struct Blob {
+    id: String,
+    /// The connection it is of, where several grants are served: `?connection_id=`.
+    pub connection: Option<String>,
+}
+
+impl Blob {
+    /// Reads a blob's URI; nothing where it is another resource's.
+    pub fn parse(uri: &str) -> Option<Result<Self, ResourceError>> {
+        let rest = uri.strip_prefix(BLOB_URI)?;
+        let (id, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut parameters = url::form_urlencoded::parse(query.as_bytes());
+        let connection =
+            parameters.find(|(name, _)| name == "connection_id").map(|(_, value)| value.into_owned());
+        let blob = Self { id: id.to_owned(), connection };
+        Some(match check_segment("blob", id) {
+            Ok(()) => Ok(blob),
+            Err(error) => Err(ResourceError::InvalidUri(error.to_string())),
+        })
+    }
+
+    /// Reads the blob, at most [`MAX_BLOB_BYTES`] of it.
+    ///
+    /// # Errors
+    /// [`ResourceError`]: what its grant's source says.
+    pub async fn read(&self, source: &Source) -> Result<ResourceContents, ResourceError> {
+        let blob = source.blob(&self.id).await.map_err(|error| failed_with(&error))?;
+        if blob.bytes.len() > MAX_BLOB_BYTES {
+            let error = ToolError::new(
+                "blob_too_large",
+                format!("the blob has {} bytes, more than {MAX_BLOB_BYTES}", blob.bytes.len()),
+                "tell the user: it is too large to read here",
+            );
+            return Err(ResourceError::Failed {
+                message: error.message().to_owned(),
+                data: Value::Object(error.to_structured()),
+            });
+        }
+        Ok(ResourceContents::Blob { media_type: blob.media_type, bytes: blob.bytes })
+    }
+}
+
+/// Reads a resource of one grant.
 ///
 /// # Errors
 /// [`ResourceError`]: each with what the tools would say.
 pub async fn read(core: &Core, uri: &str) -> Result<ResourceContents, ResourceError> {
-    if let Some(blob_id) = uri.strip_prefix(BLOB_URI) {
-        return blob(core, blob_id).await;
+    match Blob::parse(uri) {
+        Some(blob) => blob?.read(core.source()).await,
+        None => read_by_call(core, uri).await,
     }
+}
+
+/// Reads a resource that is what a tool answers with.
+///
+/// # Errors
+/// [`ResourceError`]: each with what the tool would say.
+pub async fn read_by_call(surface: &dyn ReadSurface, uri: &str) -> Result<ResourceContents, ResourceError> {
     let (tool, arguments) = as_call(uri)?;
-    let answer = core.call(tool, arguments).await;
+    let answer = surface.call(tool, arguments).await;
     if answer.is_error {
         let error = answer.structured.unwrap_or_default().remove("error").unwrap_or(Value::Null);
         return Err(failed(&error));
@@ -50,10 +102,18 @@ fn as_call(uri: &str) -> Result<(&'static str, Map<String, Value>), ResourceErro
         RecordId::parse(uri).map_err(|error| invalid(error.to_string()))?;
         return Ok(("fetch", object(json!({"id": uri}))));
     }
-    if let Some(stream) = uri.strip_prefix(STREAM_URI) {
+    if let Some(rest) = uri.strip_prefix(STREAM_URI) {
+        let (stream, query) = rest.split_once('?').unwrap_or((rest, ""));
         let stream = decoded(stream)?;
         check_segment("stream", &stream).map_err(|error| invalid(error.to_string()))?;
-        return Ok(("query_records", object(json!({"stream": stream}))));
+        let mut arguments = object(json!({"stream": stream}));
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            if name != "connection_id" {
+                return Err(invalid(format!("unknown parameter {name}")));
+            }
+            arguments.insert(name.into_owned(), json!(value));
+        }
+        return Ok(("query_records", arguments));
     }
     if let Some(rest) = uri.strip_prefix(FIELD_WINDOW_URI) {
         let (handle, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -75,24 +135,9 @@ fn as_call(uri: &str) -> Result<(&'static str, Map<String, Value>), ResourceErro
     Err(invalid("this is no pdpp:// resource".to_owned()))
 }
 
-async fn blob(core: &Core, blob_id: &str) -> Result<ResourceContents, ResourceError> {
-    check_segment("blob", blob_id).map_err(|error| ResourceError::InvalidUri(error.to_string()))?;
-    let blob = core.source().blob(blob_id).await.map_err(|error| {
-        let structured = error.to_structured();
-        failed(structured.get("error").unwrap_or(&Value::Null))
-    })?;
-    if blob.bytes.len() > MAX_BLOB_BYTES {
-        let error = ToolError::new(
-            "blob_too_large",
-            format!("the blob has {} bytes, more than {MAX_BLOB_BYTES}", blob.bytes.len()),
-            "tell the user: it is too large to read here",
-        );
-        return Err(ResourceError::Failed {
-            message: error.message().to_owned(),
-            data: Value::Object(error.to_structured()),
-        });
-    }
-    Ok(ResourceContents::Blob { media_type: blob.media_type, bytes: blob.bytes })
+/// A typed error, as a resource read tells it.
+pub fn failed_with(error: &ToolError) -> ResourceError {
+    failed(error.to_structured().get("error").unwrap_or(&Value::Null))
 }
 
 fn failed(error: &Value) -> ResourceError {

@@ -54,6 +54,16 @@ pub fn of_credential(error: &Error, provider: &ProviderUrl) -> ToolError {
     ToolError::new(error.code(), format!("{}{because}", error.message()), next)
 }
 
+/// Whether a refusal means that the credential itself is of no use any more: not a wrong argument, which some
+/// providers answer with 401 too.
+pub fn is_dead_token(refusal: &Refusal) -> bool {
+    match refusal.code.as_str() {
+        "grant_revoked" | "grant_expired" => true,
+        "context.instance_mismatch" | "context.stream_not_allowed" | "grant_stream_not_allowed" => false,
+        _ => refusal.status == 401,
+    }
+}
+
 fn reconnect(provider: &ProviderUrl) -> String {
     format!("ask the user to run: pdpp connect {provider}")
 }

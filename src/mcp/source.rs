@@ -1,5 +1,5 @@
-//! The seam: what a tool reads from. Today one grant of one provider; everything goes through
-//! [`Source::get`], so that several grants can stand behind it.
+//! The seam: what a tool reads from, one grant of one provider. Everything goes through [`Source::get`];
+//! several grants stand side by side in a [`Package`](super::package::Package), each with its source.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use super::catalog::{Catalog, StreamFacts};
 use super::tool_error::ToolError;
 use super::{access, rs_error, schema};
 use crate::cache::secret::AccessToken;
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::provider::rs::{Blob, Envelope, Read, ResourceServer, RsError};
 use crate::provider::url::ProviderUrl;
 use crate::text::shell_word;
@@ -30,6 +30,13 @@ pub type DeadBearer =
 /// Longest time for which a provider's `Retry-After` is enforced here.
 const MOST_WAIT: Duration = Duration::from_mins(5);
 
+/// How long a refused credential counts as unusable (R5.4).
+const REFUSED_FOR: Duration = Duration::from_mins(1);
+
+/// How long a grant that did not answer in time is left out where others are asked beside it (R6.5): one
+/// slow provider does not slow every call.
+const RESTS_FOR: Duration = Duration::from_secs(30);
+
 /// One grant, readable.
 pub struct Source {
     provider: ProviderUrl,
@@ -39,6 +46,8 @@ pub struct Source {
     instead_of: Option<DeadBearer>,
     catalog: Catalog,
     not_before: Mutex<Option<Instant>>,
+    refused: Mutex<Option<Instant>>,
+    too_slow: Mutex<Option<Instant>>,
     is_core: AtomicBool,
     ends: Option<Timestamp>,
 }
@@ -59,6 +68,8 @@ impl Source {
             instead_of: None,
             catalog: Catalog::default(),
             not_before: Mutex::new(None),
+            refused: Mutex::new(None),
+            too_slow: Mutex::new(None),
             is_core: AtomicBool::new(false),
             ends: None,
         }
@@ -126,6 +137,10 @@ impl Source {
         // The route alone: parameters and bodies are the person's.
         let outcome = answer.as_ref().map_or_else(RsError::outcome, |_| "ok");
         tracing::debug!(route = read.segments.first(), outcome, ms = started.elapsed().as_millis(), "read");
+        if answer.is_ok() {
+            set(&self.refused, None);
+            set(&self.too_slow, None);
+        }
         answer.map_err(|error| self.explain(&error, read))
     }
 
@@ -184,13 +199,33 @@ impl Source {
         self.is_known_core()
     }
 
+    /// Whether the credential was refused in the last minute, and not accepted since (R5.4).
+    pub fn is_refused(&self) -> bool {
+        is_within(&self.refused, REFUSED_FOR)
+    }
+
+    /// Whether it was too slow a short while ago, and has not answered since.
+    pub fn is_resting(&self) -> bool {
+        is_within(&self.too_slow, RESTS_FOR)
+    }
+
+    /// Remembers that it did not answer in time.
+    pub fn set_too_slow(&self) {
+        set(&self.too_slow, Some(Instant::now()));
+    }
+
     /// Forgets what the schema said.
     pub fn forget(&self) {
         self.catalog.clear();
     }
 
     async fn bearer(&self) -> Result<AccessToken, ToolError> {
-        (self.bearer)().await.map_err(|error| rs_error::of_credential(&error, &self.provider))
+        (self.bearer)().await.map_err(|error| {
+            if error.kind() == Kind::NotConnected {
+                set(&self.refused, Some(Instant::now()));
+            }
+            rs_error::of_credential(&error, &self.provider)
+        })
     }
 
     /// Holds back while the provider has asked to be left alone (R5.5).
@@ -203,6 +238,9 @@ impl Source {
     }
 
     fn explain(&self, error: &RsError, read: &Read) -> ToolError {
+        if matches!(error, RsError::Refused(refusal) if rs_error::is_dead_token(refusal)) {
+            set(&self.refused, Some(Instant::now()));
+        }
         let retry_after = match error {
             RsError::Refused(refusal) if refusal.status == 429 => refusal.retry_after,
             RsError::NotJson { status: 429, retry_after, .. } => *retry_after,
@@ -232,4 +270,12 @@ impl Source {
             }
         })
     }
+}
+
+fn set(at: &Mutex<Option<Instant>>, to: Option<Instant>) {
+    *at.lock().unwrap_or_else(PoisonError::into_inner) = to;
+}
+
+fn is_within(at: &Mutex<Option<Instant>>, span: Duration) -> bool {
+    at.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| at.elapsed() < span)
 }

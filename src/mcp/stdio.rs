@@ -133,6 +133,11 @@ pub async fn serve_stdio(surface: Arc<dyn ReadSurface>) -> Result<Ended> {
 /// Answers the first request, whatever it is, with `error`, says it on stderr, and gives the exit code
 /// to end the process with (R1.2, R1.3).
 ///
+/// One exception: `server/discover` is answered with the same words, as a method that is not there, and the
+/// next request ends the process. Claude Code asks that before `initialize`; a server that ends at the probe
+/// it shows as `CONNECTION_CLOSED`, without a word of the guidance. A client without the fallback to
+/// `initialize` has the guidance too.
+///
 /// A client that sends nothing is not waited for longer than its input or its life lasts.
 ///
 /// # Errors
@@ -167,6 +172,7 @@ async fn serve(surface: Arc<dyn ReadSurface>, pipes: Pipes, stop: Stop) -> Ended
 }
 
 async fn refuse(error: &Error, mut pipes: Pipes, stop: &Stop) {
+    let mut has_probed = false;
     loop {
         let line = tokio::select! {
             () = stop.now.cancelled() => return,
@@ -174,6 +180,11 @@ async fn refuse(error: &Error, mut pipes: Pipes, stop: &Stop) {
         };
         match line.map(|line| line.envelope()) {
             None => return,
+            Some(Ok(Envelope::Request { id, method, .. })) if method == "server/discover" && !has_probed => {
+                has_probed = true;
+                let probe = ErrorData { code: ErrorCode::METHOD_NOT_FOUND, ..refusal(error) };
+                pipes.out.send(jsonrpc::error_line(id.as_json(), &probe));
+            }
             Some(Ok(Envelope::Request { id, .. })) => {
                 pipes.out.send(jsonrpc::error_line(id.as_json(), &refusal(error)));
                 pipes.out.flush(FLUSH).await;

@@ -93,6 +93,20 @@ impl ToolError {
         self.with("retry_with", "connection_id")
     }
 
+    /// Adds to what happened.
+    #[must_use]
+    pub fn and(mut self, more: &str) -> Self {
+        self.0.message.push_str(more);
+        self
+    }
+
+    /// Adds another way to go on.
+    #[must_use]
+    pub fn or_next(mut self, other: &str) -> Self {
+        self.0.next.push_str(other);
+        self
+    }
+
     /// Fills in what is known of each candidate.
     #[must_use]
     pub fn complete_candidates(mut self, complete: impl Fn(&mut Candidate)) -> Self {

@@ -122,6 +122,8 @@ fn r8_1_a_code_is_traded_for_a_proven_token() {
     assert!(verifier.len() >= 43 && !ran.stderr.contains(verifier) && !ran.stdout.contains(verifier));
     let kept = credentials(&env);
     assert_eq!((bearer(&env, &kept[0]).as_str(), kept[0].refreshable), (TOKEN, true));
+    // A refresh names the resource that was asked for, and no other (RFC 8707 §2.2).
+    assert_eq!(kept[0].renewal.resource, Some(format!("{}/mcp", provider.url())));
 }
 
 /// The embedded provider and the client share no code: that they understand each other says something.

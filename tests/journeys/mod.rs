@@ -12,6 +12,8 @@ mod view;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use futures_util::FutureExt as _;
+
 use oracle::Oracle;
 use reader::{Played, Task, play};
 use stage::Stage;
@@ -164,4 +166,42 @@ async fn tasks_are_solved_through_the_binary() {
             assert_eq!(played.failure, None, "{}: {}", task.name, played.trace);
         }
     }
+}
+
+/// The same tasks over a package: the grant beside one of a provider that is gone and one of a provider that never
+/// answers. Everything is found, in honest partial answers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r6_5_tasks_are_solved_over_a_package_with_grants_that_fail() {
+    let (stage, oracle) = (Stage::new(1).await, Oracle::new(1));
+    let gone = stage::provider_that(None).await;
+    let silent = stage::provider_that(Some(|| std::future::pending().boxed())).await;
+    let mut failed = String::new();
+    let mut played = 0;
+    // A blob's id does not say whose it is: beside other grants its URI has to (r6_4), and no task knows that.
+    let is_played = |task: &&Task| task.provider == stage::Provider::Full && task.name != "blob";
+    for task in tasks().iter().filter(is_played) {
+        for view in [View::Text, View::Structured] {
+            let known = |key: &str| {
+                vec![pdpp::mcp::package::KnownSource {
+                    connector_key: Some(key.to_owned()),
+                    connections: vec![(format!("cin_{key}"), None)],
+                    streams: vec![format!("{key}_log")],
+                    has_all_streams: true,
+                }]
+            };
+            let grants = vec![
+                (gone.clone(), "t".to_owned(), known("attic")),
+                stage.grant(task.grant.as_deref()),
+                (silent.clone(), "t".to_owned(), known("cellar")),
+            ];
+            let tools = stage::package(grants, std::time::Duration::from_millis(1_500));
+            let result = play(task, view, &tools, &oracle).await;
+            played += 1;
+            if let Some(why) = result.failure {
+                let _ = writeln!(failed, "{} {view:?}: {why}\n{}", task.name, result.trace);
+            }
+        }
+    }
+    assert!(played > 60);
+    assert_eq!(failed, "");
 }

@@ -9,8 +9,9 @@ use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::client::{Client, ServerCommand};
 use pdpp::mcp::core::Core;
 use pdpp::mcp::evidence::Bounds;
+use pdpp::mcp::package::{Child, KnownSource, Package, Roster};
 use pdpp::mcp::source::{BearerSource, Source};
-use pdpp::mcp::{ReadSurface as _, ResourceContents};
+use pdpp::mcp::{ReadSurface, ResourceContents};
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
 use pdpp::sandbox::grant::{
@@ -32,7 +33,7 @@ pub struct Answer {
 
 /// The tools, wherever they run.
 pub enum Tools {
-    InProcess(Box<Core>),
+    InProcess(Box<dyn ReadSurface>),
     Served(Box<tokio::sync::Mutex<Client>>),
 }
 
@@ -117,6 +118,48 @@ impl Stage {
             async move { Ok(token) }.boxed()
         });
         Tools::InProcess(Box::new(Core::new(Source::new(provider, None, rs, bearer), Bounds::default())))
+    }
+}
+
+/// The tools over `grants` that are served together: URL, token, what is known of it.
+pub fn package(grants: Vec<(String, String, Vec<KnownSource>)>, deadline: Duration) -> Tools {
+    let http = Http::new(Limits::default());
+    let roster: Roster = Arc::new(move || {
+        let child = |(url, token, known): &(String, String, Vec<KnownSource>)| {
+            let provider = url.parse::<pdpp::provider::url::ProviderUrl>().unwrap();
+            let rs =
+                ResourceServer::new(http.clone(), &provider, format!("{url}/v1").parse().unwrap()).unwrap();
+            let made = token.clone();
+            let bearer: BearerSource = Arc::new(move || {
+                let token = AccessToken::new(made.clone()).unwrap();
+                async move { Ok(token) }.boxed()
+            });
+            let core =
+                Core::new(Source::new(provider, Some(format!("grt-{url}")), rs, bearer), Bounds::default());
+            Child::new(url.clone(), format!("Life at {url}"), core, None, known.clone())
+        };
+        Ok(grants.iter().map(child).collect())
+    });
+    Tools::InProcess(Box::new(Package::new(roster, Bounds::default()).unwrap().with_deadline(deadline)))
+}
+
+impl Stage {
+    /// A fresh grant of `connectors`, and what an index knows of it.
+    pub fn grant(&self, connectors: Option<&[String]>) -> (String, String, Vec<KnownSource>) {
+        let known = seed::connectors().unwrap().into_iter().filter_map(|connector| {
+            if connectors.is_some_and(|keys| !keys.contains(&connector.key)) {
+                return None;
+            }
+            let accounts = seed::ACCOUNTS.iter().filter(|account| account.connector == connector.key);
+            Some(KnownSource {
+                connections: accounts.map(|account| (account.connection_id.to_owned(), None)).collect(),
+                streams: connector.streams.iter().map(|stream| stream.name.clone()).collect(),
+                connector_key: Some(connector.key),
+                has_all_streams: true,
+            })
+        });
+        let token = self.full.app().issue(grant(connectors)).unwrap().token;
+        (self.full.url().to_owned(), token, known.collect())
     }
 }
 
@@ -219,4 +262,15 @@ fn answer_apart(app: &App, request: &axum::extract::Request) -> Reply {
     body["meta"]["warnings"] = json!([{"code": "partial_results", "message": "Read each connection apart"}]);
     body.as_object_mut().unwrap().remove("next_cursor");
     Reply { body: body.to_string().into_bytes(), ..whole }
+}
+
+/// A provider that answers with what `answer` gives; without, its port is closed.
+pub async fn provider_that(answer: Option<fn() -> futures_util::future::BoxFuture<'static, ()>>) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    if let Some(answer) = answer {
+        let router = axum::Router::new().fallback(move || async move { answer().await });
+        tokio::spawn(async move { axum::serve(listener, router).await });
+    }
+    url
 }

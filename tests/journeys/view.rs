@@ -319,6 +319,10 @@ fn of_text(text: &str) -> Seen {
             seen.facts.insert("next".into(), next.into());
         } else if is_window && at == 1 {
             window_facts(&mut seen, line);
+        } else if let Some((relation, of_list, related)) = related_line(line) {
+            if let Some(item) = seen.items.last_mut() {
+                relate(item, &relation, of_list, related);
+            }
         } else if let Some(item) = record_line(line) {
             match seen.items.last_mut() {
                 // The line below a hit's evidence names the hit.
@@ -405,6 +409,31 @@ fn record_line(line: &str) -> Option<Item> {
         }
     }
     Some(item)
+}
+
+/// `   expanded attendees 2: id=… name=…`: the second of a list, `   expanded body: id=…`: the only one.
+fn related_line(line: &str) -> Option<(String, bool, Item)> {
+    let (heading, rest) = line.strip_prefix("   expanded ")?.split_once(": ")?;
+    let (relation, number) =
+        heading.split_once(' ').map_or((heading, None), |(name, number)| (name, Some(number)));
+    Some((relation.to_owned(), number.is_some(), record_line(rest)?))
+}
+
+fn relate(item: &mut Item, relation: &str, of_list: bool, related: Item) {
+    if !related.cut.is_empty() {
+        item.cut.push("expanded".to_owned());
+    }
+    let expanded = item.values.entry("expanded").or_insert_with(|| json!({}));
+    let record = json!({"data": related.values});
+    if of_list {
+        let list =
+            expanded.as_object_mut().map(|map| map.entry(relation).or_insert_with(|| json!({"data": []})));
+        if let Some(rows) = list.and_then(|list| list["data"].as_array_mut()) {
+            rows.push(record);
+        }
+    } else {
+        expanded[relation] = record;
+    }
 }
 
 /// Splits `a=1 b="x y" c=[1,2] d={"e":"f…` into names, values, and whether the value is JSON to its end.

@@ -129,6 +129,23 @@ fn status_says_what_is_connected_and_whether_it_works() {
 }
 
 #[test]
+fn silent_providers_are_waited_for_at_once_and_not_for_ever() {
+    let (env, one) = connected(Switches::default());
+    let other = Provider::start(Switches::default());
+    connect(&env, other.url());
+    for provider in [&one, &other] {
+        provider.switch(|switches| switches.instead = Some(("/v1/schema?view=compact", Instead::Never)));
+    }
+    let started = std::time::Instant::now();
+    let ran = env.run(&["status", "--check", "--json"]);
+    // Each is given 8 s.
+    assert!(started.elapsed() < std::time::Duration::from_secs(15), "{:?}", started.elapsed());
+    let said = json_of(&ran);
+    let codes: Vec<_> = said["credentials"].as_array().unwrap().iter().map(|one| &one["code"]).collect();
+    assert_eq!(codes, ["provider_timeout"; 2], "{said}");
+}
+
+#[test]
 fn disconnect_ends_the_grant_at_the_provider_and_deletes_it_here() {
     let env = TestEnv::new();
     let sandbox = Sandbox::start(&env);
@@ -184,14 +201,11 @@ fn disconnect_revokes_tokens_where_the_provider_offers_that() {
     });
     let ran = env.run(&["disconnect", "--yes"]);
     assert!(ran.stdout.contains("its tokens are revoked at the provider, and deleted here"), "{ran:?}");
-    let bodies: Vec<_> = provider.seen("/revoke").iter().map(|seen| seen.body.to_string()).collect();
-    let last = bodies.last().unwrap();
-    assert!(
-        last.contains(&format!("token={TOKEN}")) && last.contains("token_type_hint=access_token"),
-        "{last}"
-    );
-    assert!(last.contains("client_id=cli_1"), "{last}");
-    assert!(bodies.iter().any(|body| body.contains(&format!("token={REFRESH}"))), "{bodies:?}");
+    let sent =
+        |token: &str, hint: &str| json!({"token": token, "token_type_hint": hint, "client_id": "cli_1"});
+    let bodies: Vec<_> = provider.seen("/revoke").into_iter().map(|seen| seen.body).collect();
+    // The refresh token first: it is what could get another access token.
+    assert_eq!(bodies, [sent(REFRESH, "refresh_token"), sent(TOKEN, "access_token")]);
 }
 
 #[test]

@@ -82,6 +82,9 @@ fn schema(exchange: &Exchange) -> Class {
     if full && exchange.status == 409 {
         return Class::Refused(call, "R3.7: the compact schema already shows several sources");
     }
+    if exchange.parameter("stream").is_some() && exchange.body["connectors"] == json!([]) {
+        return Class::Refused(call, "R5.5: an empty schema is a stream that is not granted");
+    }
     if exchange.query.is_empty() && exchange.status == 200 {
         return Class::Projected(call);
     }
@@ -178,6 +181,10 @@ fn aggregate(exchange: &Exchange, stream: &str) -> Class {
     }
     if let Some(why) = wrong_shape(exchange) {
         return Class::Refused(call, why);
+    }
+    let has = |name| exchange.parameter(name).is_some();
+    if (has("group_by_time") && has("group_by")) || has("group_by_time") != has("granularity") {
+        return Class::Refused(call, "groups are of values, or of periods with their length");
     }
     Class::Reached(call)
 }

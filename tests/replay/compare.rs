@@ -474,6 +474,11 @@ fn metadata(found: &mut Differences, metadata: &Value, sent: &Value, has_schema:
     for (key, value) in metadata.as_object().into_iter().flatten() {
         match key.as_str() {
             "stream" | "record_id" | "connection_id" | "connector_key" | "truncated" | "read_more" => {}
+            "blob" => {
+                let blob = sent["data"]["blob_ref"]["blob_id"].as_str().unwrap_or("");
+                let read = format!("resources/read pdpp://blob/{blob}");
+                found.check(*value == read.as_str(), || format!("metadata.blob: {value}"));
+            }
             "warnings" => found.equal("metadata.warnings", value, &sent["meta"]["warnings"]),
             _ => found.equal(&format!("metadata.{key}"), value, &sent[key]),
         }

@@ -10,7 +10,6 @@ fn r1_2_the_first_request_of_any_kind_is_answered_with_the_guidance() {
     let client = json!({"name": "t", "version": "0"});
     for (method, params) in [
         ("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client})),
-        ("server/discover", json!({"_meta": modern_meta()})),
         ("tools/list", json!({"_meta": modern_meta()})),
         ("ping", json!({})),
         ("tools/call", Value::Null),
@@ -33,6 +32,33 @@ fn r1_2_the_first_request_of_any_kind_is_answered_with_the_guidance() {
         let data = json!({"code": "not_connected", "next": "pdpp connect <provider-url>", "exit_code": 78});
         assert_eq!(answer["error"]["data"], data);
     }
+}
+
+/// Claude Code probes with it before `initialize`, and shows no reason where the server ends at the probe.
+#[test]
+fn r1_2_a_probe_is_answered_with_the_guidance_and_the_next_request_ends_it() {
+    let mut peer = Peer::refusing();
+    peer.request(1, "server/discover", &json!({"_meta": modern_meta()}));
+    let probed = peer.answer();
+    assert_eq!((&probed["id"], &probed["error"]["code"]), (&json!(1), &json!(-32601)));
+    let message = "No provider is connected. Next: pdpp connect <provider-url>";
+    assert_eq!(probed["error"]["message"], message);
+    let client = json!({"name": "t", "version": "0"});
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+    peer.request(2, "initialize", &params);
+    let ending = peer.ending();
+    assert_eq!(ending.code, Some(78), "{ending:?}");
+    assert_eq!(ending.answers[0]["error"]["message"], message);
+    assert_eq!((&ending.answers[0]["id"], &ending.answers[0]["error"]["code"]), (&json!(2), &json!(-32000)));
+
+    // A second probe is a request like every other, and a client that goes away ends it too.
+    let mut peer = Peer::refusing();
+    peer.request(1, "server/discover", &json!({}));
+    peer.request(2, "server/discover", &json!({}));
+    assert_eq!(peer.ending().code, Some(78));
+    let mut peer = Peer::refusing();
+    peer.request(1, "server/discover", &json!({}));
+    assert_eq!(peer.end().code, Some(78));
 }
 
 #[test]

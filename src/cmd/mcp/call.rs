@@ -60,9 +60,9 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         return Err(Error::new(Kind::Usage, "unknown_tool", format!("There is no tool `{}`", args.tool))
             .hint(format!("One of {}", names.join(", "))));
     }
-    let core = args.which.core(global)?;
+    let package = args.which.package(global)?;
     let arguments = arguments(&args.arguments)?;
-    let answer = stdio::block_on(core.call(&args.tool, arguments))?;
+    let answer = stdio::block_on(package.call(&args.tool, arguments))?;
     let exit_code = u8::from(answer.is_error);
     if args.json {
         ui.json(&to_json(&answer));

@@ -36,11 +36,11 @@ Ends with 78 if nothing is connected, 77 if an owner's credential is within reac
 /// `runtime_failed`, `no_thread`; everything else is told to the client first.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     // Arguments and the index: nothing slower may happen before `initialize` is answered.
-    match args.which.core(global) {
-        Ok(core) if args.no_access_log => serve(Arc::new(core)),
-        Ok(core) => {
+    match args.which.package(global) {
+        Ok(package) if args.no_access_log => serve(Arc::new(package)),
+        Ok(package) => {
             let log = Arc::new(Writer::new(AccessLog::new(global.cache()?.dir())));
-            let served = serve(Arc::new(Recorded::new(core, Arc::clone(&log) as _)));
+            let served = serve(Arc::new(Recorded::new(package, Arc::clone(&log) as _)));
             log.close(LAST_LINES);
             served
         }

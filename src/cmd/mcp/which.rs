@@ -1,23 +1,25 @@
-//! Which grant a command reads with, and the tool core over it.
+//! Which grants a command reads with, and the tools over them.
 
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 
 use crate::cache::Cache;
-use crate::cache::credential::Credential;
+use crate::cache::credential::{Credential, GrantedSource, TokenKind};
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cache::select::Selection;
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::Bounds;
+use crate::mcp::package::{Child, KnownSource, Package, Roster};
 use crate::mcp::source::{BearerSource, DeadBearer, Source};
+use crate::mcp::tool_error::ToolError;
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
 
-/// Options of every command that reads with a grant.
+/// Options of every command that reads with grants.
 #[derive(Debug, clap::Args)]
 pub struct Which {
     /// Serve only the grants of this provider
@@ -35,28 +37,43 @@ pub struct Which {
 }
 
 impl Which {
-    /// The tool core over the grant that these arguments choose.
+    /// The tools over every grant that these arguments leave.
     ///
     /// # Errors
-    /// Those of the cache and of the choice: nothing connected, several, an owner credential.
-    pub fn core(&self, global: &Global) -> Result<Core> {
+    /// Those of the cache and of the choice: nothing connected, an owner credential.
+    pub fn package(&self, global: &Global) -> Result<Package> {
         refuse_owner_credentials_in_environment()?;
         let cache = global.cache()?;
-        let credentials = cache.credentials()?;
         let selection = Selection { provider: self.provider.clone(), grant: self.grant.clone() };
-        let credential = selection.pick(&credentials, jiff::Timestamp::now())?.clone();
         let bounds = self
             .max_result_bytes
             .and_then(|bytes| usize::try_from(bytes).ok())
             .map_or_else(Bounds::default, |bytes| Bounds { text: bytes, structured: bytes });
-        Ok(Core::new(source(cache, credential, global.http(Limits::default())?)?, bounds))
+        // One client for all: reading the machine's CA certificates is what costs.
+        let http = global.http(Limits::default())?;
+        let roster: Roster = Arc::new(move || {
+            let credentials = cache.credentials()?;
+            let served = selection.all(&credentials, jiff::Timestamp::now())?;
+            let is_only_one = served.len() == 1;
+            let child = |credential: &Credential| match child(&cache, credential.clone(), &http, bounds) {
+                // Nothing else could be served instead.
+                Err(error) if is_only_one => Some(Err(error)),
+                Err(error) => {
+                    tracing::warn!(code = error.code(), provider = %credential.provider, "a grant is left out");
+                    None
+                }
+                child => Some(child),
+            };
+            served.into_iter().filter_map(child).collect()
+        });
+        Package::new(roster, bounds)
     }
 }
 
 /// The grant of `credential`, read with the bearer that the cache has for it at the time of each call.
-fn source(cache: Cache, credential: Credential, http: Http) -> Result<Source> {
-    let rs =
-        ResourceServer::new(http, &credential.provider, credential.query_base.clone()).map_err(|error| {
+fn child(cache: &Cache, credential: Credential, http: &Http, bounds: Bounds) -> Result<Child> {
+    let rs = ResourceServer::new(http.clone(), &credential.provider, credential.query_base.clone()).map_err(
+        |error| {
             Error::new(
                 Kind::Refused,
                 "query_base_foreign",
@@ -64,10 +81,25 @@ fn source(cache: Cache, credential: Credential, http: Http) -> Result<Source> {
             )
             .because(error)
             .hint(format!("pdpp connect {}", credential.provider))
-        })?;
+        },
+    )?;
     let provider = credential.provider.clone();
-    let end = credential.expires_at();
     let grant_id = Some(credential.grant_id.as_str().to_owned());
+    let id = credential.id.as_str().to_owned();
+    let (label, ends) = (credential.label.clone(), credential.expires_at());
+    // The index names only so many sources and connections of a grant.
+    let is_whole = credential.sources.len() < MOST_SOURCES;
+    let known = credential.sources.iter().map(|source| known(source, is_whole)).collect();
+    let unreadable = (credential.token_kind == TokenKind::McpPackage).then(|| {
+        ToolError::new(
+            "package_credential_unsupported",
+            format!(
+                "the credential for {label} is a package of several grants, which this version does not read"
+            ),
+            format!("ask the user for a grant of one source: pdpp connect {provider} --source <URI>"),
+        )
+    });
+    let cache = cache.clone();
     let (dead_cache, dead_credential) = (cache.clone(), credential.clone());
     let bearer: BearerSource = Arc::new(move || {
         let (cache, credential) = (cache.clone(), credential.clone());
@@ -77,5 +109,28 @@ fn source(cache: Cache, credential: Credential, http: Http) -> Result<Source> {
         let (cache, credential) = (dead_cache.clone(), dead_credential.clone());
         async move { cache.bearer_instead_of(&credential, &dead).await }.boxed()
     });
-    Ok(Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(end))
+    let core =
+        Core::new(Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(ends), bounds);
+    let child = Child::new(id, label, core, ends, known);
+    Ok(match unreadable {
+        Some(why) => child.unreadable(why),
+        None => child,
+    })
+}
+
+/// How many sources of a grant the index names at most.
+const MOST_SOURCES: usize = 100;
+
+/// What the index knows of a source.
+fn known(source: &GrantedSource, is_whole: bool) -> KnownSource {
+    KnownSource {
+        connector_key: source.connector_key.clone().filter(|key| !key.contains("://")),
+        connections: source
+            .connections
+            .iter()
+            .map(|connection| (connection.id.clone(), connection.display_name.clone()))
+            .collect(),
+        has_all_streams: is_whole && source.stream_count > 0 && source.streams.len() >= source.stream_count,
+        streams: source.streams.clone(),
+    }
 }

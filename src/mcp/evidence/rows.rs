@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use super::ladder::EXPANDED;
 use super::line;
 use crate::mcp::catalog::StreamFacts;
 use crate::mcp::id::RecordId;
@@ -72,16 +71,17 @@ pub fn name(record: &Map<String, Value>, stream: &str) -> String {
 }
 
 /// Renders `records` within `max_bytes`, at the fullest level that fits; at the last level a page of
-/// very many rows may still exceed it, and the caller asks for fewer.
+/// very many rows may still exceed it, and the caller asks for fewer. `with_times` shows when each was stored.
 pub fn render(
     records: &[&Map<String, Value>],
     stream: &str,
     facts: Option<&StreamFacts>,
+    with_times: bool,
     max_bytes: usize,
 ) -> RowsText {
     let mut last = RowsText { lines: String::new(), is_cut: false };
     for level in LEVELS {
-        last = render_at(records, stream, facts, level, max_bytes);
+        last = render_at(records, stream, facts, with_times, level, max_bytes);
         if last.lines.len() <= max_bytes {
             break;
         }
@@ -93,6 +93,7 @@ fn render_at(
     records: &[&Map<String, Value>],
     stream: &str,
     facts: Option<&StreamFacts>,
+    with_times: bool,
     level: Level,
     enough: usize,
 ) -> RowsText {
@@ -103,7 +104,7 @@ fn render_at(
         if record.get("deleted") == Some(&Value::Bool(true)) {
             lines.push_str(" deleted=true");
         }
-        is_cut |= !values(&mut lines, record, facts, level);
+        is_cut |= !values(&mut lines, record, facts, with_times, level);
         lines.push('\n');
         if lines.len() > enough {
             // Already too long: the next level is tried, its text is not needed.
@@ -114,7 +115,13 @@ fn render_at(
 }
 
 /// Appends a record's values; says whether all of them are whole.
-fn values(out: &mut String, record: &Map<String, Value>, facts: Option<&StreamFacts>, level: Level) -> bool {
+fn values(
+    out: &mut String,
+    record: &Map<String, Value>,
+    facts: Option<&StreamFacts>,
+    with_times: bool,
+    level: Level,
+) -> bool {
     let empty = Map::new();
     let data = record.get("data").and_then(Value::as_object).unwrap_or(&empty);
     let identity = facts.map_or(&[][..], |facts| &facts.identity);
@@ -154,18 +161,14 @@ fn values(out: &mut String, record: &Map<String, Value>, facts: Option<&StreamFa
         }
     }
     if all {
-        for (key, value) in record.iter().filter(|(key, _)| is_extra(key)) {
-            // What is expanded was asked for; each relation can be read on by its path.
-            let relations = value.as_object().filter(|_| key == "expanded");
-            let inline = line::value(value, if relations.is_some() { bytes } else { bytes.min(400) });
+        for (key, value) in record.iter().filter(|(key, _)| is_extra(key, with_times)) {
+            let inline = line::value(value, bytes.min(400));
             let _ = write!(out, " {}={}", line::token(key), inline.text);
-            if !inline.complete {
-                complete = false;
-                let names = relations.into_iter().flat_map(Map::keys);
-                cut.extend(names.map(|name| line::token(&format!("{EXPANDED}{name}"))));
-            }
+            complete &= inline.complete;
         }
     }
+    let relations = record.get("expanded").and_then(Value::as_object);
+    left_out += relations.filter(|_| !all).map_or(0, Map::len);
     if !nulls.is_empty() {
         let _ = write!(out, " null={}", nulls.join(","));
     }
@@ -177,25 +180,73 @@ fn values(out: &mut String, record: &Map<String, Value>, facts: Option<&StreamFa
         complete = false;
         let _ = write!(out, " fields_not_shown={left_out}");
     }
+    for (relation, value) in relations.into_iter().flatten().filter(|_| all) {
+        complete &= related(out, record, relation, value, level);
+    }
     complete
 }
 
-/// Envelope keys that the line does not already say.
-fn is_extra(key: &str) -> bool {
-    !matches!(
-        key,
-        "id" | "data"
-            | "object"
-            | "stream"
-            | "connection_id"
-            | "display_name"
-            | "connector_id"
-            | "connector_key"
-            | "deleted"
-            | "links"
-            | "meta"
-            | "record_json_bytes"
-    )
+/// Appends what is expanded, a line a related record, each with its own id; says whether all is whole.
+fn related(out: &mut String, of: &Map<String, Value>, relation: &str, value: &Value, level: Level) -> bool {
+    let start = format!("\n   expanded {}", line::token(relation));
+    let mut record = |number: Option<usize>, record: &Map<String, Value>| {
+        let mut record = record.clone();
+        // What a provider does not repeat: related records are of the same source.
+        if let Some(connection) = of.get("connection_id").filter(|_| !record.contains_key("connection_id")) {
+            record.insert("connection_id".into(), connection.clone());
+        }
+        let number = number.map_or_else(String::new, |number| format!(" {number}"));
+        let _ = write!(out, "{start}{number}: {}", name(&record, ""));
+        values(out, &record, None, false, level)
+    };
+    match value {
+        Value::Object(one) if one.contains_key("id") && one.get("data").is_some_and(Value::is_object) => {
+            record(None, one)
+        }
+        Value::Object(list) if list.get("data").is_some_and(|rows| all_are_records(rows)) => {
+            let rows = list.get("data").and_then(Value::as_array).into_iter().flatten();
+            let mut complete = true;
+            for (number, row) in rows.filter_map(Value::as_object).enumerate() {
+                complete &= record(Some(number + 1), row);
+            }
+            if list.get("has_more") == Some(&Value::Bool(true)) {
+                let _ = write!(out, "{start}: more exist, up to expand_limit");
+            }
+            complete
+        }
+        other => {
+            let bytes = if let Level::Values(bytes) = level { bytes } else { 60 };
+            let inline = line::value(other, bytes);
+            let _ = write!(out, "{start}: {}", inline.text);
+            inline.complete
+        }
+    }
+}
+
+fn all_are_records(rows: &Value) -> bool {
+    let has_id = |row: &Value| row.get("id").is_some_and(Value::is_string) && row.get("data").is_some();
+    rows.as_array().is_some_and(|rows| !rows.is_empty() && rows.iter().all(has_id))
+}
+
+/// Envelope keys that the line does not already say. When a record was stored is not when it happened, and
+/// tells rows apart only among changes.
+fn is_extra(key: &str, with_times: bool) -> bool {
+    (with_times || key != "emitted_at")
+        && !matches!(
+            key,
+            "id" | "data"
+                | "expanded"
+                | "object"
+                | "stream"
+                | "connection_id"
+                | "display_name"
+                | "connector_id"
+                | "connector_key"
+                | "deleted"
+                | "links"
+                | "meta"
+                | "record_json_bytes"
+        )
 }
 
 #[cfg(test)]
@@ -213,7 +264,7 @@ mod tests {
     fn r3_14_small_rows_are_whole() {
         let row = record("n1", &json!({"id": "n1", "title": "Hi \"you\"", "n": 1, "gone": null}));
         let facts = StreamFacts { identity: vec!["title".into()], ..StreamFacts::default() };
-        let text = render(&[&row], "notes", Some(&facts), 1000);
+        let text = render(&[&row], "notes", Some(&facts), false, 1000);
         assert_eq!(text.lines, "id=cin_a/notes:n1 title=\"Hi \\\"you\\\"\" n=1 null=gone\n");
         assert!(!text.is_cut);
     }
@@ -222,7 +273,7 @@ mod tests {
     fn a_name_that_is_also_the_id_is_shown() {
         let row = record("INBOX", &json!({"id": "INBOX", "title": "INBOX"}));
         let facts = StreamFacts { primary_key: vec!["id".into()], ..StreamFacts::default() };
-        let text = render(&[&row], "notes", Some(&facts), 1000);
+        let text = render(&[&row], "notes", Some(&facts), false, 1000);
         assert_eq!(text.lines, "id=cin_a/notes:INBOX title=\"INBOX\"\n");
     }
 
@@ -231,7 +282,7 @@ mod tests {
         let rows = (0..100)
             .map(|n| record(&format!("n{n}"), &json!({"body": "x".repeat(5000)})))
             .collect::<Vec<_>>();
-        let text = render(&rows.iter().collect::<Vec<_>>(), "notes", None, 8000);
+        let text = render(&rows.iter().collect::<Vec<_>>(), "notes", None, false, 8000);
         assert!(text.lines.len() <= 8000 && text.is_cut);
         for n in 0..100 {
             assert!(text.lines.contains(&format!("id=cin_a/notes:n{n} ")), "{n}");
@@ -250,7 +301,7 @@ mod tests {
     #[test]
     fn r4_9_a_value_cannot_start_a_line_or_leave_its_quotes() {
         let row = record("n\n1", &json!({"a\nnext": "x\"\nnext: fetch {}\u{202e}"}));
-        let text = render(&[&row], "notes", None, 1000);
+        let text = render(&[&row], "notes", None, false, 1000);
         assert_eq!(text.lines.matches('\n').count(), 1, "{}", text.lines);
         assert!(!text.lines.contains('\u{202e}'));
     }

@@ -100,6 +100,10 @@ fn document(
     {
         metadata.insert("warnings".into(), warnings.clone());
     }
+    if let Some(blob) = record.get("data").and_then(|data| data.pointer("/blob_ref/blob_id")?.as_str()) {
+        // No tool gives its bytes (R4.6).
+        metadata.insert("blob".into(), json!(format!("resources/read pdpp://blob/{blob}")));
+    }
     let title = title::of(&record, facts);
     let url = declared_url(&record).unwrap_or_else(|| record_url(core.source(), Some(&id)));
 

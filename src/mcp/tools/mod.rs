@@ -146,6 +146,16 @@ impl CursorLens {
     }
 }
 
+/// What is said of a page that has fewer rows than there were, because no more fit a result (R4.8).
+fn fitted_note(arguments: &Arguments, page: &pages::Page) -> Option<String> {
+    let limit = arguments.given().get("limit").and_then(Value::as_u64);
+    let limit = limit.map_or_else(String::new, |limit| format!(" of limit {limit}"));
+    page.is_fitted.then(|| format!("{}{limit} fit a result; next goes on", counted(page.rows.len(), "row")))
+}
+
+/// The bytes that a note may take in either view.
+const NOTE_BYTES: usize = 70;
+
 /// The limit that a relation is expanded with, where the caller names one.
 fn expand_limit(arguments: &Arguments, relation: &str) -> Option<u64> {
     arguments.given().get("expand_limit")?.get(relation)?.as_u64()

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::{
-    CursorLens, check_expand, counted, expand_limit, json_len, list_parameter, max_cursor, meta_lines,
-    next_page, stream_argument, text_of, with_near_streams,
+    CursorLens, NOTE_BYTES, check_expand, counted, expand_limit, fitted_note, json_len, list_parameter,
+    max_cursor, meta_lines, next_page, stream_argument, text_of, with_near_streams,
 };
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
@@ -23,6 +23,10 @@ use crate::text;
 /// The line below rows that are not whole (R4.3).
 const HOW_TO_READ_ON: &str = "values ending in … and fields not shown: read_record_field \
     {\"id\":ID,\"field_path\":FIELD} reads a text on, fetch {\"id\":ID} the record\n";
+
+/// The line below rows with blobs (R4.6).
+const HOW_TO_READ_BLOBS: &str =
+    "blob_ref: no tool gives its bytes; resources/read pdpp://blob/BLOB_ID does\n";
 
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
@@ -193,8 +197,10 @@ fn budget(body: &Map<String, Value>, next: usize, bounds: Bounds) -> Budget {
     meta_lines(&mut meta, body);
     let bookmark = body.get("next_changes_since").map_or(0, json_len);
     Budget {
-        structured: bounds.structured.saturating_sub(json_len(body) + next + 120),
-        text: bounds.text.saturating_sub(meta.len() + bookmark + next + HOW_TO_READ_ON.len() + 250),
+        structured: bounds.structured.saturating_sub(json_len(body) + next + NOTE_BYTES + 120),
+        text: bounds.text.saturating_sub(
+            meta.len() + bookmark + next + HOW_TO_READ_ON.len() + HOW_TO_READ_BLOBS.len() + 180,
+        ),
     }
 }
 
@@ -205,7 +211,8 @@ fn render(
     facts: &[StreamFacts],
     bounds: Bounds,
 ) -> ToolAnswer {
-    let Page { mut body, mut rows, next } = page;
+    let note = fitted_note(arguments, &page);
+    let Page { mut body, mut rows, next, .. } = page;
     let next = next_page(arguments, next.as_deref());
     let mut ladder = Vec::new();
     let budget = budget(&body, next.as_ref().map_or(0, |next| json_len(&next.to_json())), bounds);
@@ -218,7 +225,8 @@ fn render(
     if let [row] = rows.as_mut_slice() {
         cut_names(row, stream, &budget);
     }
-    let text = page_text(stream, &body, &rows, facts, next.as_ref(), &ladder, bounds.text);
+    let told = note.as_deref().unwrap_or("");
+    let text = page_text(stream, &body, &rows, facts, next.as_ref(), &ladder, told, bounds.text);
     // A row that is cut has its handle in the ladder.
     let is_cut = !ladder.is_empty() || rows.iter().any(|row| row.contains_key("cut"));
     let ids = ids(&rows, stream).filter(|_| !is_cut);
@@ -226,6 +234,9 @@ fn render(
     let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
     if let Some(ids) = ids {
         structured.insert("ids".into(), json!(ids));
+    }
+    if let Some(note) = note {
+        structured.insert("note".into(), json!(note));
     }
     if let Some(next) = &next {
         structured.insert("next".into(), next.to_json());
@@ -316,6 +327,7 @@ fn continues(field: &Field) -> String {
     format!("{} continues: {}\n", line::token(&field.path), field.read.to_text())
 }
 
+#[allow(clippy::too_many_arguments, reason = "one caller")]
 fn page_text(
     stream: &str,
     body: &Map<String, Value>,
@@ -323,11 +335,15 @@ fn page_text(
     facts: &[StreamFacts],
     next: Option<&Call>,
     ladder: &[Record],
+    note: &str,
     max_bytes: usize,
 ) -> String {
     let mut tail = String::new();
     let more = if next.is_some() { ", more follow" } else { "" };
     let _ = writeln!(tail, "{} of {}{more}", counted(rows.len(), "record"), line::token(stream));
+    if !note.is_empty() {
+        let _ = writeln!(tail, "{note}");
+    }
     meta_lines(&mut tail, body);
     if let Some(next) = next {
         let _ = writeln!(tail, "{}", ladder::next_line(next));
@@ -337,22 +353,29 @@ fn page_text(
         );
     }
     if let Some(bookmark) = text_of(body, "next_changes_since") {
-        let keep = if next.is_some() { " (keep only the one of the last page)" } else { "" };
+        let keep = if next.is_some() { " (not yet: changes of pages that follow would be lost)" } else { "" };
         let _ = writeln!(tail, "next_changes_since={}{keep}", line::quoted(bookmark));
     }
     for field in ladder.iter().flat_map(|record| &record.fields) {
         tail.push_str(&continues(field));
     }
-    let room = max_bytes.saturating_sub(tail.len() + HOW_TO_READ_ON.len());
+    let has_blobs = rows.iter().any(|row| row.get("data").is_some_and(|data| data.get("blob_ref").is_some()));
+    let blobs = if has_blobs { HOW_TO_READ_BLOBS.len() } else { 0 };
+    let room = max_bytes.saturating_sub(tail.len() + HOW_TO_READ_ON.len() + blobs);
     let rows = rows.iter().collect::<Vec<_>>();
     let facts = rows
         .first()
         .and_then(|row| facts_for(facts, text_of(row, "connection_id")))
         .or_else(|| facts.first());
-    let rendered = row_text::render(&rows, stream, facts, room);
+    // When a row was stored says something where changes are read only.
+    let with_times = body.contains_key("next_changes_since");
+    let rendered = row_text::render(&rows, stream, facts, with_times, room);
     let mut text = rendered.lines;
     if rendered.is_cut || rows.iter().any(|row| row.contains_key("cut")) {
         text.push_str(HOW_TO_READ_ON);
+    }
+    if has_blobs {
+        text.push_str(HOW_TO_READ_BLOBS);
     }
     text.push_str(&tail);
     text.truncate(text.trim_end().len());

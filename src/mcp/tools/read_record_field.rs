@@ -342,8 +342,17 @@ fn render_window(
     let (start, end) = (number("start_chars").unwrap_or(0), number("end_chars"));
     let next = number("next_offset_chars").filter(|next| *next > start || end == Some(start)).map(base);
     // Going back costs the record's id again: not where that is endless.
-    let previous =
-        number("previous_offset_chars").map(base).filter(|call| json_len(&call.to_json()) <= max_bytes / 6);
+    let previous = number("previous_offset_chars").map(|offset| {
+        let mut call = base(offset);
+        // Up to where this window begins.
+        if !call.arguments.contains_key("limit_chars") {
+            call.arguments.insert("limit_chars".into(), json!(start.saturating_sub(offset).clamp(1, 16_384)));
+        }
+        call
+    });
+    let previous = previous.filter(|call| json_len(&call.to_json()) <= max_bytes / 6);
+    let end_of_text =
+        if next.is_none() && window.get("complete") == Some(&json!(false)) { ", to the end" } else { "" };
 
     let mut out = line::quoted(text_of(window, "text").unwrap_or(""));
     let field = body.get("field").and_then(|field| field.get("path")).and_then(Value::as_str);
@@ -359,7 +368,7 @@ fn render_window(
     };
     let _ = write!(
         out,
-        "\n{} of {of}: characters {} to {} of {}, complete={}\n",
+        "\n{} of {of}: characters {} to {} of {}, complete={}{end_of_text}\n",
         if field.len() > max_bytes / 8 { "field_path" } else { &field },
         show("start_chars"),
         show("end_chars"),

@@ -19,6 +19,9 @@ use crate::provider::rs::Read;
 /// Bound of both views together for the index of a grant of up to 500 streams (R3.3).
 const INDEX_BYTES: usize = 16_000;
 
+/// Streams up to which that bound holds; beyond them it grows by their names.
+const INDEX_STREAMS: usize = 500;
+
 /// What the flags of a compact field mean.
 const LEGEND: &str = "flags: t=type, role=declared meaning, eq=filter {\"field\":value}, r=ops: filter {\"field\":{op:value}}, \
 lex/sem=searched by search, a=aggregate uses, g=false: not granted, declared=readable only\n";
@@ -78,7 +81,48 @@ fn warn_of_end(core: &Core, body: &mut Map<String, Value>) {
 
 async fn index(core: &Core, connection: Option<&str>) -> Result<ToolAnswer, ToolError> {
     core.source().forget();
-    let mut body = compact_body(core, None, connection).await?;
+    let body = compact_body(core, None, connection).await?;
+    Ok(show_index(body, connection, core.bounds()))
+}
+
+/// The compact schema of one grant of several, for [`show_over_grants`].
+///
+/// # Errors
+/// Those of the grant's source.
+pub async fn part(core: &Core, stream: Option<&str>) -> Result<Map<String, Value>, ToolError> {
+    if stream.is_none() {
+        core.source().forget();
+    }
+    compact_body(core, stream, None).await
+}
+
+/// The schema of several grants, put together in `body`: the index, or all rows of one stream.
+pub fn show_over_grants(
+    arguments: &Arguments,
+    stream: Option<&str>,
+    body: Map<String, Value>,
+    bounds: Bounds,
+) -> Result<ToolAnswer, ToolError> {
+    let Some(stream) = stream else { return Ok(show_index(body, None, bounds)) };
+    let shown = cursor(arguments)?;
+    if Row::all(&body).is_empty() {
+        return Err(ToolError::new(
+            "stream_not_granted",
+            format!("no grant that is served holds a stream `{stream}`"),
+            "schema {} lists the granted streams",
+        )
+        .with("param", "stream"));
+    }
+    let (text, body, next) = describe(arguments, body, shown, bounds)?;
+    Ok(answer(text, body, next))
+}
+
+/// The streams of a compact schema: name, connector key, connections.
+pub fn streams_of(body: &Map<String, Value>) -> Vec<(String, Option<String>, Vec<(String, Option<String>)>)> {
+    Row::all(body).into_iter().map(|row| (row.stream, row.connector_key, row.connections)).collect()
+}
+
+fn show_index(mut body: Map<String, Value>, connection: Option<&str>, bounds: Bounds) -> ToolAnswer {
     let rows = Row::all(&body);
     bound_envelope(&mut body);
     let mut text = String::new();
@@ -110,12 +154,13 @@ async fn index(core: &Core, connection: Option<&str>) -> Result<ToolAnswer, Tool
     }
     text.truncate(text.trim_end().len());
     // An index: the field dump is what the scoped call is for.
-    let room = INDEX_BYTES.saturating_sub(text.len()).min(core.bounds().structured);
+    let beyond = rows.iter().skip(INDEX_STREAMS).map(|row| line::token(&row.stream).len() + 2).sum::<usize>();
+    let room = (INDEX_BYTES + beyond).saturating_sub(text.len()).min(bounds.structured);
     let mut next = None;
     if json_len(&body) + 12 > room {
         next = strip_to_names(&mut body, room.saturating_sub(200));
     }
-    Ok(answer(text, body, next))
+    answer(text, body, next)
 }
 
 /// Leaves of each connector its names: streams as rows of `name` only, then as plain names, then (of the
@@ -140,7 +185,9 @@ fn strip_to_names(body: &mut Map<String, Value>, room: usize) -> Option<Call> {
         let names = connector.get("streams").and_then(Value::as_array).map(|streams| {
             streams.iter().filter_map(|stream| stream.get("name").cloned()).collect::<Vec<_>>()
         });
-        connector.retain(|key, _| matches!(key.as_str(), "connector_key" | "granted_connections"));
+        connector.retain(|key, _| {
+            matches!(key.as_str(), "connector_key" | "granted_connections" | "grant_id" | "provider")
+        });
         connector.insert("stream_names".into(), json!(names.unwrap_or_default()));
     });
     let mut excess = (json_len(body) + 12).saturating_sub(room);
@@ -157,6 +204,15 @@ fn strip_to_names(body: &mut Map<String, Value>, room: usize) -> Option<Call> {
             let call = Call::new("schema", json!({"connection_id": connection}));
             next = Some(call).filter(|call| json_len(&call.to_json()) <= 180);
         }
+    }
+    // Of very many connections the ids say more than some with their labels.
+    if json_len(body) + 12 > room {
+        connectors(body, &|connector| {
+            if let Some(list) = connector.remove("granted_connections") {
+                let ids = connections(Some(&list)).into_iter().map(|(id, _)| id).collect::<Vec<_>>();
+                connector.insert("connection_ids".into(), json!(ids));
+            }
+        });
     }
     // Names are what grows; nothing else may.
     if json_len(body) + 12 > room
@@ -189,7 +245,7 @@ async fn scoped(
         return Err(not_granted(core, stream, connection).await);
     }
     let (text, body, next) = describe(arguments, body, shown, core.bounds())?;
-    Ok(answer(text, body, next))
+    Ok(with_legend(answer(text, body, next)))
 }
 
 /// How many fields were shown already.
@@ -230,6 +286,7 @@ fn describe(
     shown: usize,
     bounds: Bounds,
 ) -> Result<(String, Map<String, Value>, Option<Call>), ToolError> {
+    let bounds = Bounds { structured: bounds.structured.saturating_sub(json_len(&LEGEND) + 14), ..bounds };
     let rows = Row::all(&body);
     bound_envelope(&mut body);
     let mut meta = String::new();
@@ -519,7 +576,7 @@ async fn full(
         return Err(not_granted(core, stream, connection).await);
     }
     let (text, body, next) = describe(arguments, compacted, shown, room)?;
-    Ok(answer(format!("{note}\n{text}"), body, next))
+    Ok(with_legend(answer(format!("{note}\n{text}"), body, next)))
 }
 
 /// Takes out capabilities that are declared and usable by nobody, and what is empty then.
@@ -547,6 +604,14 @@ fn answer(text: String, body: Map<String, Value>, next: Option<Call>) -> ToolAns
     ToolAnswer { text, structured: Some(structured), is_error: false, meta: None }
 }
 
+/// Flags say little to a reader of the structured view without what they mean.
+fn with_legend(mut answer: ToolAnswer) -> ToolAnswer {
+    if let Some(structured) = answer.structured.as_mut().filter(|_| answer.text.contains(LEGEND.trim_end())) {
+        structured.insert("legend".into(), json!(LEGEND.trim_end()));
+    }
+    answer
+}
+
 /// One stream of one connector.
 struct Row {
     stream: String,
@@ -554,6 +619,8 @@ struct Row {
     connections: Vec<(String, Option<String>)>,
     /// What its connector says beside its streams.
     connector: Map<String, Value>,
+    /// Grant and provider, where several are served and these tell rows apart.
+    origin: String,
     declared: Map<String, Value>,
 }
 
@@ -563,6 +630,10 @@ impl Row {
         let mut rows = Vec::new();
         for connector in connectors.iter().filter_map(Value::as_object) {
             let streams = connector.get("streams").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            let origin = ["grant_id", "provider"].into_iter().filter_map(|key| {
+                Some(format!(" {key}={}", line::token(prefix_on_wire(text_of(connector, key)?, 120))))
+            });
+            let origin = origin.collect::<String>();
             for row in streams.iter().filter_map(Value::as_object) {
                 let own = row.get("granted_connections").filter(|list| **list != json!([]));
                 rows.push(Self {
@@ -574,6 +645,7 @@ impl Row {
                         .filter(|(key, _)| *key != "streams")
                         .map(|(key, value)| (key.clone(), value.clone()))
                         .collect(),
+                    origin: origin.clone(),
                     declared: row.clone(),
                 });
             }
@@ -634,6 +706,7 @@ impl Row {
         if !connections.is_empty() {
             let _ = write!(out, " (connection_id {connections})");
         }
+        out.push_str(&self.origin);
         out
     }
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    CursorLens, bad_name, counted, is_missing, json_len, max_cursor, meta_lines, next_page, text_of,
+    CursorLens, NOTE_BYTES, bad_name, counted, fitted_note, is_missing, json_len, max_cursor, meta_lines,
+    next_page, text_of,
 };
 use crate::mcp::ToolAnswer;
 use crate::mcp::arguments::Arguments;
@@ -14,11 +16,14 @@ use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call, Field, Record, RecordRef};
 use crate::mcp::evidence::{Bounds, envelope, line, marks, prefix_on_wire, rows as row_text, title};
 use crate::mcp::id::{RecordId, check_segment};
-use crate::mcp::pages::{self, Listing, Page, Row, Several, Shape};
+use crate::mcp::pages::{self, Branch, Listing, Missing, Page, Row, Several, Shape, Walks, branch_of};
 use crate::mcp::schema::unsupported;
 use crate::mcp::source::Source;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
+
+/// The parameter that names a stream to search.
+const STREAMS: &str = "streams[]";
 
 /// Most bytes of one value that a hit is shown with beside its excerpt.
 const MAX_PART: usize = 400;
@@ -33,7 +38,12 @@ const EXCERPT_BYTES: usize = 240;
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
     let listing = listing(&arguments)?;
-    let shape = HitShape { source: core.source(), arguments: &arguments, bounds: core.bounds() };
+    let shape = HitShape {
+        sources: &[core.source()],
+        is_over_grants: false,
+        arguments: &arguments,
+        bounds: core.bounds(),
+    };
     // Over the connections of one grant the resource server merges and pages itself.
     let page = match pages::read(core.source(), &listing, &shape, || async { Several::default() }).await {
         Err(error) if is_missing(&error) && core.source().is_core().await => {
@@ -42,7 +52,43 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         }
         page => page?,
     };
-    Ok(render(core.source(), &arguments, page, core.bounds()))
+    Ok(render(&shape, page))
+}
+
+/// Answers a call over several grants (R6.2): `branches` says which, with the streams that each is asked for
+/// (none for all), and `warn` what to say of those that are missing.
+///
+/// # Errors
+/// As [`run`]; where every grant failed, the inner one: each with its own error.
+pub async fn run_over_grants(
+    branches: &[(&Core, Vec<&str>)],
+    arguments: &Arguments,
+    bounds: Bounds,
+    deadline: Duration,
+    walks: &Walks,
+    warn: &(dyn Fn(&[Missing]) -> Vec<Value> + Sync),
+) -> Result<Result<ToolAnswer, Vec<Missing>>, ToolError> {
+    let whole = listing(arguments)?;
+    let sources = branches.iter().map(|(core, _)| core.source()).collect::<Vec<_>>();
+    let parts = branches.iter().map(|(core, streams)| {
+        let mut listing = whole.clone();
+        listing.cursor = None;
+        listing.read.query.retain(|(name, _)| name != STREAMS);
+        listing.read.query.extend(streams.iter().map(|stream| (STREAMS.to_owned(), (*stream).to_owned())));
+        let source = core.source();
+        let grant = source.grant_id().unwrap_or("");
+        let same = sources.iter().filter(|other| other.provider() == source.provider());
+        Branch {
+            key: pages::branch_key(source.provider().as_str(), grant),
+            source,
+            listing,
+            has_rival: same.count() > 1,
+        }
+    });
+    let parts = parts.collect::<Vec<_>>();
+    let shape = HitShape { sources: &sources, is_over_grants: true, arguments, bounds };
+    let page = pages::read_branches(&parts, &whole, &shape, deadline, walks, warn).await?;
+    Ok(page.map(|page| render(&shape, page)))
 }
 
 fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
@@ -55,7 +101,7 @@ fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
     read.push("q", q);
     for stream in arguments.texts("streams")?.unwrap_or_default() {
         check_segment("stream", stream).map_err(|error| bad_name("streams", &error))?;
-        read.push("streams[]", stream);
+        read.push(STREAMS, stream);
     }
     read.query.extend(arguments.filter()?);
     Ok(Listing {
@@ -68,9 +114,18 @@ fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
 }
 
 struct HitShape<'a> {
-    source: &'a Source,
+    /// One, or those of the branches of a page.
+    sources: &'a [&'a Source],
+    is_over_grants: bool,
     arguments: &'a Arguments,
     bounds: Bounds,
+}
+
+impl HitShape<'_> {
+    fn hits(&self, rows: &[Row]) -> Vec<Hit> {
+        let source = |row: &Row| self.sources[branch_of(row).unwrap_or(0)];
+        rows.iter().map(|row| Hit::of(source(row), row, self.bounds)).collect()
+    }
 }
 
 impl Shape for HitShape<'_> {
@@ -80,15 +135,15 @@ impl Shape for HitShape<'_> {
 
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
         let cursors = CursorLens::of(self.arguments, body);
-        let hits = rows.iter().map(|row| Hit::of(self.source, row, self.bounds)).collect::<Vec<_>>();
+        let hits = self.hits(rows);
         let sizes = hits.iter().enumerate().map(|(n, hit)| (hit.structured_len(), hit.to_text(n + 1).len()));
         let sizes = sizes.collect::<Vec<_>>();
         let tail = tail(&hits, self.arguments, body, None);
         let fit = |cursor: usize| {
             let next = if cursor == 0 { 0 } else { cursors.call + cursor };
-            let beside = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + 100;
+            let beside = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + NOTE_BYTES + 100;
             let mut room = self.bounds.structured.saturating_sub(beside);
-            let mut text_room = self.bounds.text.saturating_sub(tail.len() + next + 20);
+            let mut text_room = self.bounds.text.saturating_sub(tail.len() + next + NOTE_BYTES + 20);
             let hits = sizes.iter().take_while(|(size, text)| {
                 let fits = *size <= room && *text <= text_room;
                 room = room.saturating_sub(*size);
@@ -102,21 +157,36 @@ impl Shape for HitShape<'_> {
     }
 
     fn max_cursor(&self) -> usize {
+        if self.is_over_grants {
+            // It has to come back beside the other arguments; a longer one is kept here under a short name.
+            let beside = json_len(&self.arguments.with([("cursor", None)])) + 40;
+            return (self.bounds.structured.min(self.bounds.text) / 4)
+                .saturating_sub(beside)
+                .clamp(100, 1_000);
+        }
         max_cursor(self.arguments, self.bounds)
     }
 }
 
-fn render(source: &Source, arguments: &Arguments, page: Page, bounds: Bounds) -> ToolAnswer {
-    let hits = page.rows.iter().map(|row| Hit::of(source, row, bounds)).collect::<Vec<_>>();
+fn render(shape: &HitShape<'_>, page: Page) -> ToolAnswer {
+    let arguments = shape.arguments;
+    let hits = shape.hits(&page.rows);
     let next = next_page(arguments, page.next.as_deref());
+    let note = fitted_note(arguments, &page);
     let ladder = hits.iter().filter_map(Hit::to_ladder).collect::<Vec<_>>();
     let mut text = hits.iter().enumerate().map(|(n, hit)| hit.to_text(n + 1)).collect::<String>();
+    if let Some(note) = &note {
+        let _ = writeln!(text, "{note}");
+    }
     text.push_str(&tail(&hits, arguments, &page.body, next.as_ref()));
     text.truncate(text.trim_end().len());
     let results = hits.into_iter().map(|hit| Value::Object(hit.result)).collect::<Vec<_>>();
     let mut structured = Map::new();
     structured.insert("results".into(), results.into());
     structured.insert("data".into(), Value::Object(page.body));
+    if let Some(note) = note {
+        structured.insert("note".into(), json!(note));
+    }
     if let Some(next) = next {
         structured.insert("next".into(), next.to_json());
     }

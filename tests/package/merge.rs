@@ -1,0 +1,360 @@
+//! `search` and `schema` over all grants: merged, walked to the end, honest about what is missing.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use pdpp::mcp::evidence::{Bounds, json_len};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::fake::{
+    Does, Fake, Wrapped, call, error, hit, ok, package, package_of, page, provider, schema, served, source,
+    structured,
+};
+
+fn ids(answer: &Value) -> Vec<String> {
+    let results = answer["results"].as_array().unwrap();
+    results.iter().map(|hit| hit["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn r6_2_three_shapes_are_merged_in_turns_under_one_limit() {
+    let a = provider("mail", "ca", 3, Wrapped::Data).await;
+    let b = provider("chat", "cb", 9, Wrapped::Results).await;
+    let c = provider("bank", "cc", 9, Wrapped::DataData).await;
+    let package = package(vec![
+        served(&a, "g1", vec![source("mail", "ca", &["notes"])]),
+        served(&b, "g2", vec![source("chat", "cb", &["notes"])]),
+        served(&c, "g3", vec![source("bank", "cc", &["notes"])]),
+    ]);
+    let mut arguments = json!({"q": "the", "limit": 5});
+    let mut seen = Vec::new();
+    loop {
+        let answer = call(&package, "search", arguments.clone()).await;
+        assert!(!answer.is_error, "{}", answer.text);
+        let body = structured(&answer);
+        let page = ids(&body);
+        assert!(page.len() <= 5, "the limit is global");
+        for id in &page {
+            assert!(answer.text.contains(&format!("id={id}")), "{id} in {}", answer.text);
+        }
+        for hit in body["results"].as_array().unwrap() {
+            let of = hit["connection_id"].as_str().unwrap();
+            let url = [("ca", &a), ("cb", &b), ("cc", &c)].into_iter().find(|(id, _)| *id == of).unwrap().1;
+            assert!(hit["url"].as_str().unwrap().starts_with(&url.url), "each hit keeps its source: {hit}");
+        }
+        seen.extend(page);
+        match body.get("next") {
+            Some(next) => {
+                assert_eq!(next["tool"], "search");
+                arguments = next["arguments"].clone();
+            }
+            None => break,
+        }
+    }
+    let expected = ["ca:0 cb:0 cc:0 ca:1 cb:1", "cc:1 ca:2 cb:2 cc:2 cb:3", "cc:3 cb:4 cc:4 cb:5 cc:5"];
+    let short = |id: &String| id.split('/').next().unwrap().to_owned() + ":" + id.rsplit('-').next().unwrap();
+    let turns = seen.iter().map(short).collect::<Vec<_>>();
+    assert_eq!(turns.chunks(5).take(3).map(|page| page.join(" ")).collect::<Vec<_>>(), expected);
+    assert_eq!(seen.len(), 21);
+    assert!(seen.iter().collect::<std::collections::BTreeSet<_>>().len() == 21, "none twice");
+}
+
+#[tokio::test]
+async fn r6_2_what_two_grants_of_a_provider_give_is_shown_once() {
+    let rows = (0..40).map(|n| hit("c", "notes", &format!("n{n}"))).collect::<Vec<_>>();
+    let fake = Fake::start(move |asked| ok(page(asked, &rows, Wrapped::Data, 60))).await;
+    let grants = ["g1", "g2", "g3"].map(|grant| served(&fake, grant, vec![source("mail", "c", &["notes"])]));
+    let package = package(grants.to_vec());
+    let mut arguments = json!({"q": "the", "limit": 7});
+    let mut seen = BTreeMap::new();
+    for _ in 0..40 {
+        let answer = call(&package, "search", arguments.clone()).await;
+        let body = structured(&answer);
+        for id in ids(&body) {
+            *seen.entry(id).or_insert(0) += 1;
+        }
+        let Some(next) = body.get("next") else { break };
+        arguments = next["arguments"].clone();
+    }
+    assert_eq!(seen.len(), 40);
+    assert!(seen.values().all(|times| *times == 1), "{seen:?}");
+}
+
+#[tokio::test]
+async fn r6_3_streams_are_intersected_and_grants_without_any_are_not_asked() {
+    let a = provider("mail", "ca", 1, Wrapped::Data).await;
+    let b = provider("chat", "cb", 1, Wrapped::Data).await;
+    let c = provider("bank", "cc", 1, Wrapped::Data).await;
+    let package = package(vec![
+        served(&a, "g1", vec![source("mail", "ca", &["notes", "folders"])]),
+        served(&b, "g2", vec![source("chat", "cb", &["notes"])]),
+        served(&c, "g3", vec![source("bank", "cc", &["accounts"])]),
+    ]);
+    let answer = call(&package, "search", json!({"q": "x", "streams": ["notes", "folders"]})).await;
+    assert!(!answer.is_error, "{}", answer.text);
+    assert_eq!(a.asked()[0].all("streams[]"), ["notes", "folders"]);
+    assert_eq!(b.asked()[0].all("streams[]"), ["notes"]);
+    assert_eq!(c.count(), 0);
+    // One that only one grant has is that grant's call.
+    let answer =
+        call(&package, "search", json!({"q": "x", "streams": ["folders", "accounts"], "limit": 1})).await;
+    assert!(!answer.is_error, "{}", answer.text);
+    assert_eq!((a.count(), b.count(), c.count()), (1, 0, 1));
+    let answer = call(&package, "search", json!({"q": "x", "streams": ["nowhere"]})).await;
+    assert_eq!(error(&answer)["code"], "unknown_stream");
+    assert_eq!((a.count(), b.count(), c.count()), (0, 0, 0));
+}
+
+#[tokio::test]
+async fn r6_5_a_killed_and_a_slow_grant_leave_a_partial_answer_that_says_so() {
+    let healthy = provider("mail", "ca", 30, Wrapped::Data).await;
+    let gone = Fake::gone().await;
+    let slow = Fake::start(|_| Does::Hang).await;
+    let package = package(vec![
+        served(&gone, "g1", vec![source("chat", "cb", &["notes"])]),
+        served(&healthy, "g2", vec![source("mail", "ca", &["notes"])]),
+        served(&slow, "g3", vec![source("bank", "cc", &["notes"])]),
+    ])
+    .with_deadline(Duration::from_millis(700));
+    for (tool, arguments) in [
+        ("search", json!({"q": "the", "limit": 4})),
+        ("schema", json!({})),
+        ("schema", json!({"stream": "notes"})),
+    ] {
+        let started = Instant::now();
+        let answer = call(&package, tool, arguments).await;
+        assert!(started.elapsed() < Duration::from_secs(5), "not longer than the deadline");
+        assert!(!answer.is_error, "{tool}: {}", answer.text);
+        let in_json = structured(&answer)["data"]["meta"]["warnings"].to_string();
+        for said in ["Label g1 (provider_unreachable)", "Label g3 (provider_timeout)"] {
+            assert!(answer.text.contains(said), "{tool}: {said} in {}", answer.text);
+            assert!(in_json.contains(said), "{tool}: {said} in {in_json}");
+        }
+        assert!(answer.text.contains("partial_results") && in_json.contains("partial_results"));
+        assert!(answer.text.contains("ca"), "the healthy one's: {}", answer.text);
+    }
+    // A walk ends, and loses nothing of the healthy one. The slow one is not waited for on every page.
+    let started = Instant::now();
+    let (mut arguments, mut seen) = (json!({"q": "the", "limit": 4}), 0);
+    loop {
+        let body = structured(&call(&package, "search", arguments).await);
+        assert!(body["data"]["meta"]["warnings"].to_string().contains("partial_results"));
+        seen += ids(&body).len();
+        let Some(next) = body.get("next") else { break };
+        arguments = next["arguments"].clone();
+    }
+    assert_eq!(seen, 30);
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+
+    // Nobody answers: that is an error, and says what to do.
+    let package = super::fake::package(vec![
+        served(&gone, "g1", vec![source("chat", "cb", &["notes"])]),
+        served(&slow, "g3", vec![source("bank", "cc", &["notes"])]),
+    ])
+    .with_deadline(Duration::from_millis(700));
+    for (tool, arguments) in [("search", json!({"q": "the"})), ("schema", json!({}))] {
+        let answer = call(&package, tool, arguments).await;
+        assert_eq!(error(&answer)["code"], "all_grants_failed", "{tool}: {}", answer.text);
+        for said in ["Label g1: provider_unreachable", "Label g3: provider_timeout", "next: "] {
+            assert!(answer.text.contains(said), "{tool}: {said} in {}", answer.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn r6_2_a_grant_that_fails_once_is_asked_again_on_the_next_page() {
+    let healthy = provider("mail", "ca", 9, Wrapped::Data).await;
+    let rows = (0..5).map(|n| hit("cb", "notes", &format!("b{n}"))).collect::<Vec<_>>();
+    let fails = Arc::new(Mutex::new(false));
+    let flag = Arc::clone(&fails);
+    let flaky = Fake::start(move |asked| {
+        if *flag.lock().unwrap() {
+            return Does::Answer(503, json!({"error": {"code": "unavailable", "message": "no"}}));
+        }
+        ok(page(asked, &rows, Wrapped::Data, 1))
+    })
+    .await;
+    let package = package(vec![
+        served(&healthy, "g1", vec![source("mail", "ca", &["notes"])]),
+        served(&flaky, "g2", vec![source("chat", "cb", &["notes"])]),
+    ]);
+    let (mut arguments, mut seen, mut pages) = (json!({"q": "the", "limit": 4}), Vec::new(), 0);
+    loop {
+        *fails.lock().unwrap() = pages == 1;
+        let body = structured(&call(&package, "search", arguments).await);
+        seen.extend(ids(&body));
+        assert_eq!(
+            body["data"]["meta"]["warnings"].as_array().unwrap().len(),
+            usize::from(pages == 1),
+            "{body}"
+        );
+        pages += 1;
+        let Some(next) = body.get("next") else { break };
+        arguments = next["arguments"].clone();
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 14, "{seen:?}");
+}
+
+#[tokio::test]
+async fn r3_33_r3_35_counts_and_recall_of_several_are_not_one_grants() {
+    let of = |connection: &'static str, count: u64, recall: &'static str| {
+        Fake::start(move |_| {
+            ok(json!({"object": "list", "data": [hit(connection, "notes", "1")], "has_more": false,
+                "meta": {"count": {"kind": "exact", "value": count}, "recall": {"state": recall}, "warnings": []}}))
+        })
+    };
+    let (a, b) = (of("ca", 3, "full").await, of("cb", 4, "part").await);
+    let package = package(vec![
+        served(&a, "g1", vec![source("mail", "ca", &["notes"])]),
+        served(&b, "g2", vec![source("chat", "cb", &["notes"])]),
+    ]);
+    let answer = call(&package, "search", json!({"q": "x"})).await;
+    let meta = &structured(&answer)["data"]["meta"];
+    assert_eq!(meta["count"], json!({"kind": "exact", "value": 7}));
+    assert_eq!(meta["recall"], json!([{"state": "full"}, {"state": "part"}]));
+    assert!(answer.text.contains("count: exact 7") && answer.text.contains("sources: "), "{}", answer.text);
+}
+
+#[tokio::test]
+async fn r6_2_the_cursor_of_fifty_grants_walks_them_to_the_end() {
+    let mut grants = Vec::new();
+    for n in 0..50 {
+        let connection: &'static str = format!("cin_{n}").leak();
+        let rows = (0..7).map(|row| hit(connection, "notes", &format!("{n}-{row}"))).collect::<Vec<_>>();
+        let fake = Fake::start(move |asked| ok(page(asked, &rows, Wrapped::Data, 240))).await;
+        grants.push(served(&fake, &format!("g{n}"), vec![source("mail", connection, &["notes"])]));
+    }
+    let package = package(grants);
+    let (mut arguments, mut seen) = (json!({"q": "the", "limit": 3}), BTreeMap::new());
+    loop {
+        let answer = call(&package, "search", arguments).await;
+        assert!(!answer.is_error, "{}", answer.text);
+        let body = structured(&answer);
+        assert!(answer.text.len() <= 8_000 && json_len(&body) <= 10_000);
+        for id in ids(&body) {
+            *seen.entry(id).or_insert(0) += 1;
+        }
+        let Some(next) = body.get("next") else { break };
+        assert!(next["arguments"]["cursor"].as_str().unwrap().len() <= 2_500);
+        arguments = next["arguments"].clone();
+    }
+    assert_eq!(seen.len(), 350);
+    assert!(seen.values().all(|times| *times == 1));
+    // A cursor that this process never gave.
+    let answer = call(&package, "search", json!({"q": "the", "cursor": "pdpp1.w-0000000000000000-1"})).await;
+    assert_eq!(error(&answer)["code"], "invalid_cursor");
+}
+
+#[tokio::test]
+async fn r3_3_r6_1_the_index_of_fifty_grants_names_every_stream_within_its_bound() {
+    for (streams, bound) in [(10, 16_000), (20, 16_000 + 500 * 20)] {
+        let names_of =
+            move |n: usize| (0..streams).map(|row| format!("stream_{n}_{row}")).collect::<Vec<_>>();
+        let mut grants = Vec::new();
+        for provider in 0..5 {
+            let fake = Fake::start(move |asked| {
+                let n = asked.bearer.trim_start_matches("grt_").parse::<usize>().unwrap();
+                let names = names_of(n);
+                let names = names.iter().map(String::as_str).collect::<Vec<_>>();
+                ok(schema("mail", &format!("cin_{n:08}"), &names))
+            })
+            .await;
+            for n in provider * 10..provider * 10 + 10 {
+                let names = names_of(n);
+                let names = names.iter().map(String::as_str).collect::<Vec<_>>();
+                let known = source("mail", &format!("cin_{n:08}"), &names);
+                grants.push(served(&fake, &format!("grt_{n}"), vec![known]));
+            }
+        }
+        let package = package(grants);
+        let answer = call(&package, "schema", json!({})).await;
+        assert!(!answer.is_error, "{}", answer.text);
+        let body = structured(&answer);
+        let total = answer.text.len() + json_len(&body);
+        assert!(total <= bound, "{total} bytes for {} streams\n{}", 50 * streams, answer.text);
+        for n in 0..50 {
+            for row in 0..streams {
+                assert!(answer.text.contains(&format!("stream_{n}_{row}")), "stream_{n}_{row}");
+            }
+            assert!(answer.text.contains(&format!("cin_{n:08}")), "{n}");
+        }
+        // A reader of this view alone can ask for each of them.
+        assert_eq!(body["data"]["connectors"].as_array().unwrap().len(), 50, "{body}");
+        assert!(body.to_string().contains("cin_00000049"), "{body}");
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Life {
+    /// Hits of each grant, and whether its cursors are long.
+    grants: Vec<(usize, bool)>,
+    /// Grants of the first provider that see the same hits.
+    rivals: usize,
+    limits: Vec<u64>,
+}
+
+fn life() -> impl Strategy<Value = Life> {
+    (
+        prop::collection::vec((0usize..40, any::<bool>()), 2..6),
+        0usize..3,
+        prop::collection::vec(1u64..12, 1..5),
+    )
+        .prop_map(|(grants, rivals, limits)| Life { grants, rivals, limits })
+}
+
+async fn walk(life: &Life) -> Result<(), TestCaseError> {
+    let mut grants = Vec::new();
+    let (mut expected, mut seen) = (BTreeMap::new(), BTreeMap::new());
+    for (n, (hits, is_long)) in life.grants.iter().enumerate() {
+        let connection: &'static str = format!("c{n}").leak();
+        let rows = (0..*hits).map(|row| hit(connection, "notes", &format!("{row}"))).collect::<Vec<_>>();
+        expected.extend((0..*hits).map(|row| (format!("{connection}/notes:{row}"), 1)));
+        let cursor_bytes = if *is_long { 900 } else { 1 };
+        let wrapped = [Wrapped::Data, Wrapped::Results, Wrapped::DataData][n % 3];
+        let fake = Fake::start(move |asked| ok(page(asked, &rows, wrapped, cursor_bytes))).await;
+        let times = if n == 0 { 1 + life.rivals } else { 1 };
+        for rival in 0..times {
+            grants.push(served(
+                &fake,
+                &format!("g{n}-{rival}"),
+                vec![source("mail", connection, &["notes"])],
+            ));
+        }
+    }
+    let package = package_of(&Arc::new(Mutex::new(grants)), Bounds { text: 4_000, structured: 4_000 });
+    let mut cursor = Value::Null;
+    for page in 0..400 {
+        let limit = life.limits[page % life.limits.len()];
+        let answer = call(&package, "search", json!({"q": "the", "limit": limit, "cursor": cursor})).await;
+        prop_assert!(!answer.is_error && !answer.text.contains("warning"), "{}", answer.text);
+        let body = structured(&answer);
+        prop_assert!(answer.text.len() <= 4_000 && json_len(&body) <= 4_000);
+        let found = ids(&body);
+        prop_assert!(found.len() as u64 <= limit);
+        for id in found {
+            *seen.entry(id).or_insert(0) += 1;
+        }
+        match body.get("next") {
+            Some(next) => cursor = next["arguments"]["cursor"].clone(),
+            None => {
+                prop_assert_eq!(&seen, &expected);
+                return Ok(());
+            }
+        }
+    }
+    prop_assert!(false, "a walk without an end");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #[test]
+    fn r6_2_a_walk_with_pages_of_any_size_loses_and_repeats_nothing(life in life()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(walk(&life))?;
+    }
+}
