@@ -1,6 +1,8 @@
 //! Private files: owner-only, written whole or not at all, no symlink followed. The only raw writes.
 #![allow(clippy::disallowed_methods, reason = "this is the module that the lint points to")]
 
+pub mod foreign;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};

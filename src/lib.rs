@@ -10,6 +10,8 @@
 //! - [`mcp`]: the tool core. [`mcp::surface`] is what a host is told, [`mcp::source`] what a tool reads from,
 //!   [`mcp::package`] several of them as one, [`mcp::pages`] the one cursor over it all, [`mcp::tools`] a file
 //!   a tool, [`mcp::evidence`] how an answer is shown; [`mcp::stdio`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
+//! - [`setup`]: one right entry in a host's own config: [`setup::edit`] keeps every other byte,
+//!   [`setup::clients`] is a file a host, [`setup::proof`] starts what was recorded. [`fs::foreign`] writes.
 //! - [`sandbox`]: an embedded provider with a made-up life in it. It shares nothing with [`provider`], so
 //!   that a test of one against the other proves something.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
@@ -49,6 +51,7 @@ pub mod fs;
 pub mod mcp;
 pub mod provider;
 pub mod sandbox;
+pub mod setup;
 pub mod text;
 pub mod ui;
 pub mod until;

@@ -173,21 +173,11 @@ fn readme_host_entries_start_serve() {
     for block in readme_blocks("json") {
         entries(&serde_json::from_str(&block).unwrap_or_else(|error| panic!("{block}: {error}")), &mut found);
     }
-    for line in readme_blocks("sh").concat().lines().filter(|line| line.starts_with("claude mcp add-json")) {
-        let entry = line.split('\'').nth(1).expect("the entry is quoted");
-        entries(&serde_json::from_str(entry).unwrap(), &mut found);
-    }
-    assert_eq!(
-        found.len(),
-        4,
-        "Claude Code; Claude Desktop, Cursor and Gemini; VS Code; opencode: {found:?}"
-    );
+    assert_eq!(found.len(), 1, "the one for most hosts; setup's own snapshot has all of them: {found:?}");
     for entry in found {
         assert!(entry[0].starts_with('/'), "a host has no PATH to find {} on", entry[0]);
         assert_eq!(entry[1..], ["mcp", "serve"]);
     }
-    let toml = readme_blocks("toml").concat();
-    assert!(toml.contains("command = \"/") && toml.contains("args = [\"mcp\", \"serve\"]"), "{toml}");
 }
 
 #[test]

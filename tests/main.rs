@@ -15,6 +15,7 @@ mod owner;
 mod package;
 mod replay;
 mod sandbox;
+mod setup;
 mod stdio;
 mod support;
 mod tools;

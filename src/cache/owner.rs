@@ -29,8 +29,13 @@ fn refuse(names: impl Iterator<Item = OsString>) -> Result<()> {
 }
 
 fn is_owner(name: &OsStr) -> bool {
+    is_owner_name(&name.to_string_lossy())
+}
+
+/// Whether a variable of this name holds an owner's or a control plane's credential.
+pub fn is_owner_name(name: &str) -> bool {
     // Windows' names are case-insensitive; nothing else begins so in lower case either.
-    let name = name.to_string_lossy().to_ascii_uppercase();
+    let name = name.to_ascii_uppercase();
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 

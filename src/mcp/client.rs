@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -52,6 +53,17 @@ pub struct ServerCommand {
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// Where and with what it starts, if not as its parent did.
+    pub surroundings: Option<Surroundings>,
+}
+
+/// A directory and a whole environment to start a server in.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The current directory.
+    pub directory: PathBuf,
+    /// Every variable.
+    pub environment: Vec<(OsString, OsString)>,
 }
 
 /// A connected server.
@@ -64,6 +76,7 @@ pub struct Client {
     next_id: u64,
     modern: bool,
     facts: Option<ServerFacts>,
+    refusal: Option<Value>,
 }
 
 /// A child with everything it starts; killed when dropped.
@@ -169,10 +182,22 @@ impl Client {
         }
     }
 
+    /// Starts `command` and says nothing to it yet: for a caller with an order of its own.
+    ///
+    /// # Errors
+    /// `server_start_failed`.
+    pub fn open(command: &ServerCommand, within: Duration) -> Result<Self> {
+        Self::spawn(command, Instant::now() + within)
+    }
+
     fn spawn(command: &ServerCommand, deadline: Instant) -> Result<Self> {
         let mut start = Command::new(&command.program);
         start.args(&command.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         start.kill_on_drop(true);
+        if let Some(surroundings) = &command.surroundings {
+            start.current_dir(&surroundings.directory).env_clear();
+            start.envs(surroundings.environment.iter().map(|(name, value)| (name, value)));
+        }
         let mark = mark();
         if let Some(mark) = &mark {
             start.env(MARK, mark);
@@ -211,12 +236,18 @@ impl Client {
             next_id: 1,
             modern: false,
             facts: None,
+            refusal: None,
         }
     }
 
     /// What the server said about itself, once an era is agreed on.
     pub const fn facts(&self) -> Option<&ServerFacts> {
         self.facts.as_ref()
+    }
+
+    /// The last JSON-RPC error that it answered with, as it came: also one that was got over.
+    pub const fn refusal(&self) -> Option<&Value> {
+        self.refusal.as_ref()
     }
 
     /// Gives everything that follows this much time from now.
@@ -326,7 +357,12 @@ impl Client {
         }
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         match timeout_at(self.deadline, self.exchange(id, &message)).await {
-            Ok(done) => done,
+            Ok(done) => {
+                if let Ok(Err(refusal)) = &done {
+                    self.refusal = Some(refusal.clone());
+                }
+                done
+            }
             Err(_) => {
                 Err(self
                     .explain(Error::failed("server_timeout", format!("It did not answer {method} in time"))))
@@ -411,7 +447,11 @@ impl ServerCommand {
     /// From the words of a command line; `None` if there are none.
     pub fn from_words(words: &[OsString]) -> Option<Self> {
         let (program, arguments) = words.split_first()?;
-        Some(Self { program: OsStr::to_os_string(program), arguments: arguments.to_vec() })
+        Some(Self {
+            program: OsStr::to_os_string(program),
+            arguments: arguments.to_vec(),
+            surroundings: None,
+        })
     }
 }
 

@@ -11,13 +11,16 @@ any failed.
 import contextlib
 import json
 import pathlib
+import queue
 import re
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import urllib.parse
 
+from codex import AppServer, ScriptedResponses
 from scripted_model import ScriptedModel
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -66,12 +69,14 @@ class Machine:
         self.home.mkdir()
         self.project.mkdir()
 
-    def run(self, *command, stdin="", timeout=120, **environment):
-        variables = {
-            "HOME": str(self.home), "PATH": f"{NODE}:/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb",
-            "NO_COLOR": "1", **environment,
+    def environment(self, **more):
+        return {
+            "HOME": str(self.home), "PATH": f"{NODE}:{BIN}:/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8",
+            "TERM": "dumb", "NO_COLOR": "1", **more,
         }
-        return subprocess.run([str(part) for part in command], env=variables, cwd=self.project, input=stdin,
+
+    def run(self, *command, stdin="", timeout=120, **environment):
+        return subprocess.run([str(part) for part in command], env=self.environment(**environment), cwd=self.project, input=stdin,
                               text=True, capture_output=True, timeout=timeout, check=False)
 
     def inspector(self, method, *arguments):
@@ -150,10 +155,7 @@ def claude(machine, *arguments, stdin="", **environment):
 
 
 def claude_connects(machine):
-    """The entry that README recommends, as Claude Code itself writes and starts it."""
-    entry = json.dumps({"type": "stdio", "command": str(PDPP), "args": ["mcp", "serve"]})
-    added = claude(machine, "mcp", "add-json", "-s", "user", "pdpp", "-", stdin=entry)
-    must(added.returncode == 0, said(added))
+    """The entry that setup wrote through Claude Code itself, started by Claude Code."""
     got = claude(machine, "mcp", "get", "pdpp")
     # It exits 0 whatever the server did.
     must("✔ Connected" in got.stdout, said(got))
@@ -190,6 +192,127 @@ def claude_plays_a_whole_turn(machine):
     must("limit" in refused, f"the model was not told what is wrong: {refused}")
 
 
+# --- Codex -----------------------------------------------------------------------------------------
+
+
+def codex_calls_a_tool(machine):
+    """Codex starts what its config says and calls a tool; no model is asked."""
+    with AppServer([BIN / "codex", "app-server"], machine.environment(), machine.project) as codex:
+        thread = codex.ask("thread/start", {"cwd": str(machine.project), "ephemeral": True})["thread"]["id"]
+        called = codex.ask("mcpServer/tool/call", {"threadId": thread, "server": "pdpp", "tool": "query_records",
+                                                   "arguments": machine.records})
+    rows = rows_of(called)
+    must(len(rows) == machine.records["limit"], f"{len(rows)} rows: {json.dumps(called)[:1000]}")
+
+
+def codex_plays_a_whole_turn(machine):
+    """Codex calls the tools for the (scripted) model, in its read-only mode, and shows it the records."""
+    ids = ids_in(text_of(machine.call("search", **machine.search)))
+    must(ids, "no id to go on with")
+    calls = [
+        ("query_records", machine.records), ("search", machine.search), ("fetch", {"id": ids[0]}),
+        ("query_records", machine.refused),
+    ]
+    with ScriptedResponses("pdpp", calls) as model:
+        provider = (f'model_providers.scripted={{name="scripted", base_url="{model.url}", wire_api="responses", '
+                    'env_key="SCRIPTED_KEY", supports_websockets=false}')
+        ran = machine.run(BIN / "codex", "exec", "--skip-git-repo-check", "-s", "read-only", "--json", "-c", provider,
+                          "-c", 'model_provider="scripted"', "-m", "gpt-5", "Read my data", SCRIPTED_KEY="scripted")
+    must(ran.returncode == 0, said(ran))
+    must("The scripted turn is over." in ran.stdout, said(ran))
+    inspected = json.loads(machine.run(PDPP, "mcp", "inspect", "--json").stdout)
+    must(inspected["instructions"] in model.shown_at_first(), "the model was not shown the instructions whole")
+    records, hits, document, refused = model.shown()
+    for row in rows_of(machine.call("query_records", **machine.records)):
+        must(row["id"] in records, f"the model was not shown record {row['id']}: {records}")
+    for one in ids:
+        must(one in hits, f"the model was not shown hit {one}: {hits}")
+    must(ids[0] in document, f"the model was not shown the fetched record: {document}")
+    must("limit" in refused, f"the model was not told what is wrong: {refused}")
+
+
+# --- setup -----------------------------------------------------------------------------------------
+
+# The hosts that run here.
+REAL = ["claude", "codex", "gemini", "opencode", "copilot"]
+# Those that do not: where the file is, who reads it, where the entry is in it.
+READ = {
+    "claude-desktop": (".config/Claude/claude_desktop_config.json", "json", "mcpServers"),
+    "cursor": (".cursor/mcp.json", "json", "mcpServers"),
+    "vscode": (".config/Code/User/mcp.json", "json5", "servers"),
+    "windsurf": (".codeium/windsurf/mcp_config.json", "json", "mcpServers"),
+    "zed": (".config/zed/settings.json", "json5", "context_servers"),
+    "goose": (".config/goose/config.yaml", "yaml", "extensions"),
+    "lmstudio": (".lmstudio/mcp.json", "json", "mcpServers"),
+}
+# What a person has in such a file already.
+BEFORE = {
+    "json": '{\n  "CONTAINER": {\n    "other": {"command": "other"}\n  }\n}\n',
+    "json5": '// mine\n{\n  "CONTAINER": {\n    "other": {"command": "other"}, // keep\n  },\n}\n',
+    "yaml": "# mine\nCONTAINER:\n  other: # keep\n    cmd: other\n",
+}
+
+
+def setup(machine, *arguments, code=0):
+    ran = machine.run(PDPP, "mcp", "setup", "--json", *arguments, GEMINI_CLI_TRUST_WORKSPACE="true", timeout=300)
+    must(ran.returncode == code, f"it ended with {ran.returncode}: {said(ran)}")
+    return {one["host"]: one for one in json.loads(ran.stdout)["hosts"]}
+
+
+def setup_finds_the_hosts_and_tells_them_before_there_is_a_grant(machine):
+    done = setup(machine, "--all", "--yes")
+    must(set(done) == set(REAL), f"it found {sorted(done)}")
+    for host, one in done.items():
+        must(one["action"] == "added", f"{host}: {one}")
+        must(one["proof"]["state"] == "not_connected" and "pdpp connect" in one["proof"]["next"], f"{host}: {one}")
+    must("claude mcp add-json -s user pdpp -" in done["claude"]["by"], f"not through Claude Code: {done['claude']}")
+
+
+def setup_proves_what_it_wrote_and_every_host_agrees(machine):
+    """With a grant the recorded command serves, and each host's own program says that the entry works."""
+    for host, one in setup(machine, *REAL).items():
+        must(one["action"] == "unchanged", f"{host}: {one}")
+        must(one["proof"]["state"] == "serves" and one["proof"]["tools"] == len(TOOLS), f"{host}: {one}")
+        must(one["check"] and one["check"]["is_well"], f"{host}'s own program: {one['check']}")
+
+
+def the_files_of_the_other_hosts_start_it(machine):
+    """Read by readers of their own, beside what was there before; a tool is called through what was read."""
+    for host, (path, reader, container) in READ.items():
+        file = machine.home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(BEFORE[reader].replace("CONTAINER", container))
+    done = setup(machine, *READ)
+    for host, (path, reader, container) in READ.items():
+        must(done[host]["action"] == "added", f"{host}: {done[host]}")
+        file = machine.home / path
+        read = machine.run("node", HERE / "read_config.mjs", file, reader, CLIENTS)
+        must(read.returncode == 0, f"{host}: {said(read)}\n{file.read_text()}")
+        servers = json.loads(read.stdout)[container]
+        must("other" in servers, f"{host} lost a server: {servers}")
+        call_through(machine, host, servers["pdpp"])
+    config = tomllib.loads((machine.home / ".codex/config.toml").read_text())
+    call_through(machine, "codex", config["mcp_servers"]["pdpp"])
+
+
+def call_through(machine, host, entry):
+    command = [entry.get("command") or entry["cmd"], *entry["args"]]
+    ran = machine.run(BIN / "mcp-inspector", "--cli", *command, "--method", "tools/call", "--tool-name", "query_records",
+                      "--tool-arg", *(f"{name}={value}" for name, value in machine.records.items()))
+    rows = rows_of(json.loads(ran.stdout)) if ran.returncode == 0 else []
+    must(len(rows) == machine.records["limit"], f"{host}: {entry}: {said(ran)}")
+
+
+def setup_takes_it_out_again(machine):
+    for host, one in setup(machine, *REAL, *READ, "--remove").items():
+        must(one["action"] == "removed", f"{host}: {one}")
+    for host, (path, reader, container) in READ.items():
+        text = (machine.home / path).read_text()
+        must(text == BEFORE[reader].replace("CONTAINER", container), f"{host} is left with other bytes: {text}")
+    got = claude(machine, "mcp", "get", "pdpp")
+    must(got.returncode != 0, f"Claude Code still knows it: {said(got)}")
+
+
 def inspector_says_how_to_connect(machine):
     """Before anything is connected, the host is told what its owner has to type."""
     ran = machine.inspector("tools/list")
@@ -208,13 +331,19 @@ def pdpp_connects(machine):
 # In order: each starts where the one before ended.
 CHECKS = [
     inspector_says_how_to_connect,
+    setup_finds_the_hosts_and_tells_them_before_there_is_a_grant,
     pdpp_connects,
     inspector_lists_the_six_tools,
     inspector_reads_records,
     inspector_follows_a_hit,
     inspector_is_told_what_is_wrong,
+    setup_proves_what_it_wrote_and_every_host_agrees,
     claude_connects,
     claude_plays_a_whole_turn,
+    codex_calls_a_tool,
+    codex_plays_a_whole_turn,
+    the_files_of_the_other_hosts_start_it,
+    setup_takes_it_out_again,
 ]
 
 
@@ -245,7 +374,7 @@ def main():
                 try:
                     check(machine)
                     outcome, passed = "ok", passed + 1
-                except (Failed, LookupError, ValueError, TypeError, subprocess.TimeoutExpired) as error:
+                except (Failed, LookupError, ValueError, TypeError, subprocess.TimeoutExpired, OSError, queue.Empty) as error:
                     outcome, failed = f"FAILED\n    {type(error).__name__}: {error}", failed + 1
                 print(f"  {check.__name__} ({time.monotonic() - began:.1f} s) ... {outcome}", flush=True)
     print(f"clients: {passed} passed, {failed} failed")

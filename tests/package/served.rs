@@ -47,7 +47,8 @@ fn keep(dir: &Path, url: &str, key: &str) {
     let cache = Cache::open(dir).unwrap();
     let credential = Credential {
         id: CredentialId::random().unwrap(),
-        store: cache.store_kind(),
+        store: pdpp::cache::store::StoreKind::File,
+        parts: 0,
         provider: url.parse().unwrap(),
         grant_id: GrantId::try_from(format!("grt_{key}")).unwrap(),
         query_base: format!("{url}/v1").parse().unwrap(),
@@ -61,6 +62,8 @@ fn keep(dir: &Path, url: &str, key: &str) {
         grant_expires_at: None,
         token_expires_at: None,
         refreshable: false,
+        renewal: pdpp::cache::credential::Renewal::default(),
+        asked: None,
     };
     let secrets = Secrets::new(AccessToken::new(format!("token-{key}")).unwrap(), None);
     cache.store(credential, &secrets, None).unwrap();

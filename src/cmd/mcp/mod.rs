@@ -8,6 +8,7 @@ use crate::ui::Ui;
 pub mod call;
 pub mod inspect;
 pub mod serve;
+pub mod setup;
 mod which;
 
 /// Offer the granted data to an MCP host
@@ -21,6 +22,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Serve(serve::Args),
+    Setup(setup::Args),
     Inspect(inspect::Args),
     Call(call::Args),
 }
@@ -32,6 +34,7 @@ pub enum Command {
 pub fn run(args: &Args, global: &super::Global, ui: &Ui) -> Result<u8> {
     match &args.command {
         Command::Serve(args) => serve::run(args, global, ui),
+        Command::Setup(args) => setup::run(args, global, ui),
         Command::Inspect(args) => inspect::run(args, ui),
         Command::Call(args) => call::run(args, global, ui),
     }

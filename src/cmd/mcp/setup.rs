@@ -1,0 +1,445 @@
+//! `pdpp mcp setup`: one right entry per host, proven.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::cache::Cache;
+use crate::cache::owner::refuse_owner_credentials_in_environment;
+use crate::cmd::Global;
+use crate::error::{Error, Kind, Result};
+use crate::mcp::stdio;
+use crate::provider::http::Limits;
+use crate::provider::url::ProviderUrl;
+use crate::setup::clients::chatgpt::{self, Hosted};
+use crate::setup::clients::{Host, host};
+use crate::setup::entry::{Baked, Entry};
+use crate::setup::launcher::Launcher;
+use crate::setup::paths::{Machine, Platform};
+use crate::setup::{self, Configured, How, Job, NAME, Report, Surveyed, survey};
+use crate::ui::Ui;
+
+/// Tell MCP hosts on this machine about pdpp, and prove that they can start it
+///
+/// Writes one entry into a host's own config and leaves every other byte as it is; a copy of the file is kept
+/// beside it. Without a host it shows what is installed here and, on a terminal, asks.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+#[allow(clippy::struct_excessive_bools, reason = "flags")]
+pub struct Args {
+    /// The hosts to set up
+    #[arg(value_enum, value_name = "HOST")]
+    pub hosts: Vec<Client>,
+
+    /// Every host that is installed here
+    #[arg(long, conflicts_with = "hosts")]
+    pub all: bool,
+
+    /// Take the entry out again
+    #[arg(long)]
+    pub remove: bool,
+
+    /// Show what would change, as a unified diff, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Ask nothing; an entry of that name that starts something else may be replaced
+    #[arg(long, short)]
+    pub yes: bool,
+
+    /// What the entry is called
+    #[arg(long, value_name = "NAME", default_value = NAME, value_parser = name)]
+    pub name: String,
+
+    /// Whose config: yours, or the current directory's, where the host reads one
+    #[arg(long, value_enum, value_name = "SCOPE", default_value = "user")]
+    pub scope: Scope,
+
+    /// Print the entry to paste (and an install link, where the host has one) and change nothing
+    #[arg(long, conflicts_with_all = ["remove", "dry_run"])]
+    pub print: bool,
+
+    /// Put the file back as it was if the recorded command does not start
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Print one JSON object: the plan and what came of it
+    #[arg(long)]
+    pub json: bool,
+
+    /// For chatgpt: the provider that it shall connect to [default: those that are connected]
+    #[arg(long, value_name = "URL")]
+    pub provider: Option<ProviderUrl>,
+}
+
+/// What can be set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Client {
+    Claude,
+    ClaudeDesktop,
+    Codex,
+    Chatgpt,
+    Cursor,
+    Vscode,
+    Windsurf,
+    Zed,
+    Gemini,
+    Opencode,
+    Copilot,
+    Goose,
+    Lmstudio,
+}
+
+/// Whose config.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Scope {
+    User,
+    Project,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  pdpp mcp setup                      what is installed here
+  pdpp mcp setup claude               Claude Code, for all your projects
+  pdpp mcp setup codex --dry-run      what would change
+  pdpp mcp setup --all --yes          every host that is here
+  pdpp mcp setup codex --remove
+
+Ends with 77 if an owner's credential is in the environment or in the config.";
+
+fn name(text: &str) -> std::result::Result<String, String> {
+    if setup::is_name(text) {
+        return Ok(text.to_owned());
+    }
+    Err("1 to 40 letters, digits, - and _".to_owned())
+}
+
+impl Client {
+    /// The host with a file; `None` for ChatGPT.
+    fn host(self) -> Option<&'static Host> {
+        host(self.to_possible_value()?.get_name())
+    }
+}
+
+/// Sets up what was asked for.
+///
+/// # Errors
+/// `owner_credential_in_environment`, and for a single host whatever kept it from being set up. With several,
+/// each failure is said, and the exit code is the first one's.
+pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    refuse_owner_credentials_in_environment()?;
+    let machine = Machine::from_process()?;
+    let launcher = find_launcher(&machine)?;
+    let task = Task { args, global, ui, machine, launcher };
+    let (hosts, with_chatgpt) = match task.chosen() {
+        Chosen::Hosts(hosts, with_chatgpt) => (hosts, with_chatgpt),
+        Chosen::Survey(found) => return Ok(task.show(&found)),
+        Chosen::Nothing => return Ok(0),
+    };
+    if args.print {
+        return task.print(&hosts, with_chatgpt);
+    }
+    task.set_up(&hosts, with_chatgpt)
+}
+
+enum Chosen {
+    Hosts(Vec<&'static Host>, bool),
+    /// Nobody chose.
+    Survey(Vec<Surveyed>),
+    Nothing,
+}
+
+struct Task<'a> {
+    args: &'a Args,
+    global: &'a Global,
+    ui: &'a Ui,
+    machine: Machine,
+    launcher: Launcher,
+}
+
+impl Task<'_> {
+    fn chosen(&self) -> Chosen {
+        let args = self.args;
+        if !args.hosts.is_empty() {
+            let hosts = args.hosts.iter().filter_map(|client| client.host()).collect();
+            return Chosen::Hosts(hosts, args.hosts.contains(&Client::Chatgpt));
+        }
+        let found = survey(&self.machine, &args.name);
+        let quiet = args.yes || args.json || args.dry_run || args.print || !self.ui.can_ask();
+        let installed: Vec<_> = found.iter().filter(|one| one.installed).collect();
+        if args.all {
+            let hosts: Vec<_> = installed.iter().map(|one| one.host).collect();
+            let titles = hosts.iter().map(|host| host.title).collect::<Vec<_>>().join(", ");
+            let verb = if args.remove { "Take the entry out of" } else { "Set up" };
+            if quiet || hosts.is_empty() || self.ui.confirm(&format!("{verb} {titles}?")) {
+                return Chosen::Hosts(hosts, false);
+            }
+            return Chosen::Nothing;
+        }
+        if quiet || installed.is_empty() {
+            return Chosen::Survey(found);
+        }
+        let items: Vec<_> =
+            installed.iter().map(|one| format!("{} ({})", one.host.title, state(one))).collect();
+        let question =
+            if args.remove { "Take the entry out of (space chooses)" } else { "Set up (space chooses)" };
+        match self.ui.choose(question, &items) {
+            Some(picked) if !picked.is_empty() => {
+                let hosts = picked.into_iter().filter_map(|at| installed.get(at)).map(|one| one.host);
+                Chosen::Hosts(hosts.collect(), false)
+            }
+            _ => Chosen::Nothing,
+        }
+    }
+
+    fn show(&self, found: &[Surveyed]) -> u8 {
+        if self.args.json {
+            let hosts: Vec<_> = found.iter().map(surveyed_json).collect();
+            self.ui
+                .json(&json!({"hosts": hosts, "launcher": self.launcher.path, "notes": self.launcher.notes}));
+            return 0;
+        }
+        let mut said = String::from("Hosts on this machine:");
+        for one in found.iter().filter(|one| one.installed) {
+            let _ = write!(said, "\n  {:<15} {:<20} {}", one.host.id, one.host.title, state(one));
+            for problem in &one.problems {
+                let _ = write!(said, "\n                  {problem}");
+            }
+        }
+        if !found.iter().any(|one| one.installed) {
+            said.push_str("\n  none that is known here");
+        }
+        let others: Vec<_> = found.iter().filter(|one| !one.installed).map(|one| one.host.id).collect();
+        let _ = write!(said, "\nNot found here: {}, and chatgpt (it runs elsewhere).", others.join(", "));
+        said.push_str(
+            "\n\nNext:\n  pdpp mcp setup HOST    one of them\n  pdpp mcp setup --all   all that are here",
+        );
+        self.ui.print(&said);
+        0
+    }
+
+    fn entry(&self, host: &Host) -> Result<Entry> {
+        Entry::new(&self.launcher.path, &self.baked()?, host.max_result_bytes)
+    }
+
+    /// What a host's start would not find by itself.
+    fn baked(&self) -> Result<Baked> {
+        let dir = self.global.cache()?.dir().to_owned();
+        // Hosts pass HOME, and no XDG variable.
+        let found_anyway = match self.machine.platform {
+            Platform::Linux => self.machine.home.join(".local").join("share").join("pdpp"),
+            Platform::MacOs | Platform::Windows => Cache::default_dir()?,
+        };
+        let network = self.global.network()?;
+        Ok(Baked {
+            cache_dir: (dir != found_anyway).then_some(dir),
+            proxy: network.proxy,
+            ca_file: network.ca_file,
+        })
+    }
+
+    fn job(&self, host: &'static Host, any_entry: bool) -> Result<Job<'_>> {
+        Ok(Job {
+            host,
+            scope: match self.args.scope {
+                Scope::User => setup::Scope::User,
+                Scope::Project => setup::Scope::Project,
+            },
+            name: &self.args.name,
+            entry: if self.args.remove { None } else { Some(self.entry(host)?) },
+            any_entry,
+        })
+    }
+
+    fn print(&self, hosts: &[&'static Host], with_chatgpt: bool) -> Result<u8> {
+        let mut printed = Vec::new();
+        for host in hosts {
+            let job = self.job(host, false)?;
+            let file = setup::file_of(host, &self.machine, job.scope);
+            let link = job.link();
+            if self.args.json {
+                printed.push(json!({"host": host.id, "file": file, "snippet": job.snippet(), "link": link}));
+                continue;
+            }
+            let file = file.map(|file| file.display().to_string()).unwrap_or_default();
+            let mut said = format!("{}, in {file}:\n\n{}", host.title, job.snippet());
+            if let Some(link) = link {
+                let _ = write!(said, "\nOr open: {link}\n");
+            }
+            self.ui.print(&said);
+        }
+        let chatgpt = if with_chatgpt { Some(self.chatgpt()?) } else { None };
+        if self.args.json {
+            self.ui.json(&json!({"hosts": printed, "chatgpt": chatgpt}));
+        }
+        Ok(0)
+    }
+
+    fn set_up(&self, hosts: &[&'static Host], with_chatgpt: bool) -> Result<u8> {
+        let mut outcomes = Vec::new();
+        let mut code = 0;
+        let alone = hosts.len() == 1 && !with_chatgpt && !self.args.json;
+        for host in hosts {
+            match self.one(host) {
+                Ok(report) => {
+                    if report.is_unproven() && code == 0 {
+                        code = 1;
+                    }
+                    if !self.args.json {
+                        self.ui.print(&report.to_text());
+                        self.say_failure(&report);
+                    }
+                    outcomes.push(report.to_json());
+                }
+                Err(error) if alone => return Err(error),
+                Err(error) => {
+                    if code == 0 {
+                        code = error.kind().exit_code();
+                    }
+                    let mut outcome = error.to_json();
+                    outcome["host"] = host.id.into();
+                    outcome["title"] = host.title.into();
+                    if !self.args.json {
+                        self.ui.print(&format!("{}: not set up", host.title));
+                        self.ui.error(&error);
+                    }
+                    outcomes.push(outcome);
+                }
+            }
+        }
+        let chatgpt = if with_chatgpt { Some(self.chatgpt()?) } else { None };
+        if self.args.json {
+            self.ui.json(&json!({
+                "hosts": outcomes,
+                "chatgpt": chatgpt,
+                "launcher": self.launcher.path,
+                "notes": self.launcher.notes,
+            }));
+        } else {
+            for note in self.launcher.notes.iter().filter(|_| !self.args.remove && !hosts.is_empty()) {
+                self.ui.warn(note);
+            }
+            if hosts.is_empty() && !with_chatgpt {
+                self.ui.note("No host that is known was found here; name one: pdpp mcp setup --help");
+            }
+        }
+        Ok(code)
+    }
+
+    fn one(&self, host: &'static Host) -> Result<Report> {
+        let how = How { dry_run: self.args.dry_run, strict: self.args.strict };
+        let attempt =
+            |any_entry| stdio::block_on(setup::set_up(&self.job(host, any_entry)?, &self.machine, how))?;
+        match attempt(self.args.yes) {
+            Err(error) if error.code() == "entry_not_ours" && !self.args.json => {
+                let question = format!("{}. Replace it?", error.message());
+                if self.ui.confirm(&question) { attempt(true) } else { Err(error) }
+            }
+            other => other,
+        }
+    }
+
+    fn say_failure(&self, report: &Report) {
+        let Some(setup::proof::Proof::Failed(cause)) = &report.proof else { return };
+        let kept =
+            if report.rolled_back { "the change was taken back" } else { "the entry was left in place" };
+        let mut error = Error::failed(
+            "setup_not_proven",
+            format!("{} would not get an answer from the recorded command; {kept}", report.host.title),
+        )
+        .because(cause.to_string());
+        if let Some(next) = cause.next_step() {
+            error = error.hint(next);
+        }
+        self.ui.error(&error);
+    }
+
+    /// ChatGPT: finds the address to paste for each provider, and says what to do with it.
+    fn chatgpt(&self) -> Result<Value> {
+        let providers = if let Some(provider) = &self.args.provider {
+            vec![provider.clone()]
+        } else {
+            let mut connected: Vec<_> =
+                self.global.cache()?.credentials()?.into_iter().map(|one| one.provider).collect();
+            connected.sort();
+            connected.dedup();
+            connected
+        };
+        if providers.is_empty() {
+            return Err(Error::new(
+                Kind::NotConnected,
+                "not_connected",
+                "ChatGPT connects to a provider itself, and none is known here",
+            )
+            .hint("pdpp mcp setup chatgpt --provider <provider-url>"));
+        }
+        let http = self.global.http(Limits::default())?;
+        let mut found = Vec::new();
+        for provider in &providers {
+            let hosted = stdio::block_on(chatgpt::find(&http, provider))??;
+            if !self.args.json {
+                self.ui.print(&chatgpt::steps(provider, &hosted));
+            }
+            let (state, url) = match &hosted {
+                Hosted::At(url) => ("public", Some(url.as_str())),
+                Hosted::NotPublic(url) => ("not_public", Some(url.as_str())),
+                Hosted::None => ("none", None),
+            };
+            found.push(json!({"provider": provider.as_str(), "state": state, "url": url}));
+        }
+        Ok(Value::Array(found))
+    }
+}
+
+fn find_launcher(machine: &Machine) -> Result<Launcher> {
+    let exe = std::env::current_exe().map_err(|error| {
+        Error::failed("no_launcher", "This program cannot tell where its own file is")
+            .because(error)
+            .hint("Call it by its whole path")
+    })?;
+    let typed = std::env::args_os().next().map(PathBuf::from);
+    Ok(Launcher::find(machine, &exe, typed.as_deref()))
+}
+
+fn state(one: &Surveyed) -> &'static str {
+    match &one.configured {
+        Configured::No => "not set up",
+        Configured::Ours(_) if one.problems.is_empty() => "set up",
+        Configured::Ours(_) => "set up, with a problem",
+        Configured::Other => "has another entry of that name",
+        Configured::Unknown => "its config cannot be read",
+    }
+}
+
+fn surveyed_json(one: &Surveyed) -> Value {
+    let (configured, command) = match &one.configured {
+        Configured::No => ("no", None),
+        Configured::Ours(entry) => ("yes", Some(entry.words())),
+        Configured::Other => ("other", None),
+        Configured::Unknown => ("unknown", None),
+    };
+    json!({
+        "host": one.host.id,
+        "title": one.host.title,
+        "installed": one.installed,
+        "file": one.file,
+        "configured": configured,
+        "command": command,
+        "problems": one.problems,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::clients::HOSTS;
+
+    #[test]
+    fn r8_2_every_host_can_be_named() {
+        let named: Vec<_> = Client::value_variants().iter().filter_map(|client| client.host()).collect();
+        assert_eq!(named.len(), HOSTS.len());
+        assert_eq!(Client::value_variants().len(), HOSTS.len() + 1, "and ChatGPT, which has no file");
+    }
+}

@@ -1,0 +1,394 @@
+//! Files of other programs: a host's config. Its links are followed, its mode is kept, and it is written
+//! whole or not at all, only if it still is what was read.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// The most that is read of a config: 64 MiB.
+const MAX_BYTES: u64 = 64 << 20;
+/// What the names of unfinished files and of backups have in them.
+const UNFINISHED: &str = "pdpp-tmp-";
+const BACKUP: &str = "pdpp-backup-";
+
+/// A file that belongs to another program. It need not exist.
+#[derive(Debug, Clone)]
+pub struct ForeignFile {
+    named: PathBuf,
+    real: PathBuf,
+}
+
+/// Why a file of another program is left alone.
+#[derive(Debug, thiserror::Error)]
+pub enum ForeignError {
+    /// A link to something that is not there.
+    #[error("{} is a link to a file that is not there", .0.display())]
+    Dangling(PathBuf),
+    /// A directory, a pipe, ...
+    #[error("{} is not a plain file", .0.display())]
+    NotAFile(PathBuf),
+    /// Its owner made it read-only.
+    #[error("{} is read-only", .0.display())]
+    ReadOnly(PathBuf),
+    /// Writing it would make it the property of whoever runs this.
+    #[error("{} belongs to another user", .0.display())]
+    OtherOwner(PathBuf),
+    /// More than is read.
+    #[error("{} is larger than 64 MiB", .0.display())]
+    TooLarge(PathBuf),
+    /// Another program holds its lock.
+    #[error("{} is there: another program is changing the file", .0.display())]
+    Locked(PathBuf),
+    /// The disk's own word.
+    #[error("{path}: {why}", path = .0.display(), why = .1)]
+    Io(PathBuf, #[source] io::Error),
+}
+
+/// Whether a write happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wrote {
+    /// It is on the disk.
+    Yes,
+    /// Somebody else changed the file since it was read; nothing was written.
+    ChangedMeanwhile,
+}
+
+/// One writer of this program at a time; released when dropped, or by dying.
+#[derive(Debug)]
+pub struct ForeignLock {
+    _file: File,
+}
+
+/// A lock directory beside a file, as some hosts take it; released when dropped.
+#[derive(Debug)]
+pub struct LockDir(PathBuf);
+
+impl ForeignFile {
+    /// Finds the file that `path` names, through links.
+    ///
+    /// # Errors
+    /// [`ForeignError::Dangling`], [`ForeignError::NotAFile`], [`ForeignError::Io`].
+    pub fn locate(path: &Path) -> Result<Self, ForeignError> {
+        let io = |error| ForeignError::Io(path.to_owned(), error);
+        let real = match fs::symlink_metadata(path) {
+            Ok(_) => match fs::canonicalize(path) {
+                Ok(real) => real,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(ForeignError::Dangling(path.to_owned()));
+                }
+                Err(error) => return Err(io(error)),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(ForeignError::NotAFile(path.parent().unwrap_or(path).to_owned()));
+            }
+            Err(error) => return Err(io(error)),
+        };
+        match fs::metadata(&real) {
+            Ok(found) if !found.is_file() => Err(ForeignError::NotAFile(path.to_owned())),
+            _ => Ok(Self { named: path.to_owned(), real }),
+        }
+    }
+
+    /// As it was named.
+    pub fn named(&self) -> &Path {
+        &self.named
+    }
+
+    /// The file itself, links resolved.
+    pub fn real(&self) -> &Path {
+        &self.real
+    }
+
+    /// Its bytes; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// [`ForeignError::TooLarge`], [`ForeignError::Io`].
+    pub fn read(&self) -> Result<Option<Vec<u8>>, ForeignError> {
+        let file = match File::open(&self.real) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.io(error)),
+        };
+        let mut bytes = Vec::new();
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| self.io(error))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(ForeignError::TooLarge(self.named.clone()));
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Whether it may be written: its mode and its owner say so. A file that does not exist may.
+    ///
+    /// # Errors
+    /// [`ForeignError::ReadOnly`], [`ForeignError::OtherOwner`].
+    pub fn check_writable(&self) -> Result<(), ForeignError> {
+        let Ok(found) = fs::metadata(&self.real) else { return Ok(()) };
+        // The mode and not the right: an administrator may write anything, and should not here.
+        if found.permissions().readonly() {
+            return Err(ForeignError::ReadOnly(self.named.clone()));
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            if found.uid() != rustix::process::geteuid().as_raw() {
+                return Err(ForeignError::OtherOwner(self.named.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the directory that it is in (mode 0700), and waits until no other process of this program
+    /// writes in there.
+    ///
+    /// # Errors
+    /// [`ForeignError::Io`].
+    pub fn lock(&self) -> Result<ForeignLock, ForeignError> {
+        let dir = self.dir();
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(dir).map_err(|error| self.io(error))?;
+        // A directory can be locked itself, which leaves nothing behind; not on Windows.
+        #[cfg(unix)]
+        let file = File::open(dir);
+        #[cfg(not(unix))]
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(false).open(dir.join(".pdpp-setup-lock"));
+        let file = file.and_then(|file| file.lock().map(|()| file)).map_err(|error| self.io(error))?;
+        Ok(ForeignLock { _file: file })
+    }
+
+    /// Writes `new` if the file still is `old` (`None`: is not there). A new file has mode 0600.
+    ///
+    /// # Errors
+    /// [`ForeignError::Io`]; the file is then as it was.
+    pub fn replace(
+        &self,
+        _lock: &ForeignLock,
+        old: Option<&[u8]>,
+        new: &[u8],
+    ) -> Result<Wrote, ForeignError> {
+        self.check_writable()?;
+        self.remove_unfinished();
+        let mut file = tempfile::Builder::new()
+            .prefix(&format!(".{}.{UNFINISHED}", self.name()))
+            .tempfile_in(self.dir())
+            .map_err(|error| self.io(error))?;
+        let written = file.write_all(new).and_then(|()| {
+            if let Ok(found) = fs::metadata(&self.real) {
+                file.as_file().set_permissions(found.permissions())?;
+            }
+            file.as_file().sync_all()
+        });
+        written.map_err(|error| self.io(error))?;
+        if self.read()?.as_deref() != old {
+            return Ok(Wrote::ChangedMeanwhile);
+        }
+        let persisted =
+            if old.is_some() { file.persist(&self.real) } else { file.persist_noclobber(&self.real) };
+        match persisted {
+            Ok(_) => {}
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                return Ok(Wrote::ChangedMeanwhile);
+            }
+            Err(error) => return Err(self.io(error.error)),
+        }
+        self.sync_dir()?;
+        Ok(Wrote::Yes)
+    }
+
+    /// Removes the file if it still is `old`.
+    ///
+    /// # Errors
+    /// [`ForeignError::Io`].
+    pub fn remove(&self, _lock: &ForeignLock, old: &[u8]) -> Result<Wrote, ForeignError> {
+        self.check_writable()?;
+        if self.read()?.as_deref() != Some(old) {
+            return Ok(Wrote::ChangedMeanwhile);
+        }
+        fs::remove_file(&self.real).map_err(|error| self.io(error))?;
+        self.sync_dir()?;
+        Ok(Wrote::Yes)
+    }
+
+    /// Writes `bytes` beside the file, with its mode, under a name with `stamp` in it that is not taken.
+    ///
+    /// # Errors
+    /// [`ForeignError::Io`].
+    pub fn back_up(&self, bytes: &[u8], stamp: &str) -> Result<PathBuf, ForeignError> {
+        for n in 0..100 {
+            let suffix = if n == 0 { String::new() } else { format!("-{n}") };
+            let path = self.dir().join(format!("{}.{BACKUP}{stamp}{suffix}", self.name()));
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let mut file = match options.open(&path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(ForeignError::Io(path, error)),
+            };
+            let written = file.write_all(bytes).and_then(|()| {
+                if let Ok(found) = fs::metadata(&self.real) {
+                    file.set_permissions(found.permissions())?;
+                }
+                file.sync_all()
+            });
+            return written.map(|()| path.clone()).map_err(|error| ForeignError::Io(path, error));
+        }
+        let taken =
+            io::Error::new(io::ErrorKind::AlreadyExists, "there are a hundred backups of this second");
+        Err(self.io(taken))
+    }
+
+    /// What a killed process of this program left: safe while the lock is held.
+    fn remove_unfinished(&self) {
+        let prefix = format!(".{}.{UNFINISHED}", self.name());
+        let Ok(entries) = fs::read_dir(self.dir()) else { return };
+        for entry in entries.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(&prefix) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    fn dir(&self) -> &Path {
+        self.real.parent().unwrap_or(Path::new("."))
+    }
+
+    fn name(&self) -> String {
+        self.real.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    fn io(&self, error: io::Error) -> ForeignError {
+        ForeignError::Io(self.named.clone(), error)
+    }
+
+    fn sync_dir(&self) -> Result<(), ForeignError> {
+        #[cfg(unix)]
+        File::open(self.dir()).and_then(|dir| dir.sync_all()).map_err(|error| self.io(error))?;
+        Ok(())
+    }
+}
+
+impl LockDir {
+    /// How long a lock directory counts after it was last touched: what `proper-lockfile` takes.
+    const STALE: Duration = Duration::from_secs(10);
+
+    /// Makes the directory `path`, waiting while another program has it. One that nobody has touched for
+    /// ten seconds was left behind, and is taken over.
+    ///
+    /// # Errors
+    /// [`ForeignError::Locked`] after fifteen seconds, [`ForeignError::Io`].
+    pub fn take(path: &Path) -> Result<Self, ForeignError> {
+        let until = Instant::now() + Duration::from_secs(15);
+        loop {
+            match fs::create_dir(path) {
+                Ok(()) => return Ok(Self(path.to_owned())),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(ForeignError::Io(path.to_owned(), error)),
+            }
+            let touched = fs::metadata(path).and_then(|found| found.modified());
+            let age = touched.ok().and_then(|touched| SystemTime::now().duration_since(touched).ok());
+            if age.is_some_and(|age| age > Self::STALE) {
+                let _ = fs::remove_dir(path);
+            } else if Instant::now() > until {
+                return Err(ForeignError::Locked(path.to_owned()));
+            } else {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+    }
+}
+
+impl Drop for LockDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+    fn file(dir: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
+        let path = dir.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_link_stays_a_link_and_a_mode_stays_a_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let dotfiles = dir.path().join("dotfiles");
+        fs::create_dir(&dotfiles).unwrap();
+        let real = file(&dotfiles, "real.json", "old", 0o640);
+        let link = dir.path().join("config.json");
+        symlink("dotfiles/real.json", &link).unwrap();
+        let found = ForeignFile::locate(&link).unwrap();
+        let lock = found.lock().unwrap();
+        let backup = found.back_up(b"old", "now").unwrap();
+        assert_eq!(found.replace(&lock, Some(b"old"), b"new").unwrap(), Wrote::Yes);
+        assert_eq!(fs::read_to_string(&real).unwrap(), "new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::metadata(&real).unwrap().mode() & 0o777, 0o640);
+        assert_eq!(backup.parent().unwrap().file_name().unwrap(), "dotfiles", "beside the real file");
+        assert_eq!(fs::metadata(&backup).unwrap().mode() & 0o777, 0o640);
+        assert_eq!(found.replace(&lock, Some(b"old"), b"newer").unwrap(), Wrote::ChangedMeanwhile);
+        assert_eq!(found.remove(&lock, b"old").unwrap(), Wrote::ChangedMeanwhile);
+        assert_eq!(fs::read_dir(&dotfiles).unwrap().count(), 2, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_new_file_is_the_owners_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let found = ForeignFile::locate(&dir.path().join("a/b/new.json")).unwrap();
+        assert_eq!(found.read().unwrap(), None);
+        let lock = found.lock().unwrap();
+        assert_eq!(found.replace(&lock, None, b"{}").unwrap(), Wrote::Yes);
+        assert_eq!(found.replace(&lock, None, b"[]").unwrap(), Wrote::ChangedMeanwhile);
+        assert_eq!(fs::metadata(found.real()).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(dir.path().join("a")).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn what_must_not_be_written_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let dangling = dir.path().join("dangling");
+        symlink("nowhere", &dangling).unwrap();
+        assert!(matches!(ForeignFile::locate(&dangling), Err(ForeignError::Dangling(_))));
+        assert!(matches!(ForeignFile::locate(dir.path()), Err(ForeignError::NotAFile(_))));
+        let path = file(dir.path(), "locked.json", "{}", 0o444);
+        let found = ForeignFile::locate(&path).unwrap();
+        assert!(matches!(found.check_writable(), Err(ForeignError::ReadOnly(_))));
+        let lock = found.lock().unwrap();
+        assert!(matches!(found.replace(&lock, Some(b"{}"), b"x"), Err(ForeignError::ReadOnly(_))));
+        assert!(matches!(ForeignFile::locate(&path.join("x")), Err(ForeignError::NotAFile(_))));
+    }
+
+    #[test]
+    fn a_lock_directory_is_waited_for_and_given_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.lock");
+        let first = LockDir::take(&path).unwrap();
+        let waits = std::thread::spawn({
+            let path = path.clone();
+            move || LockDir::take(&path).map(drop).is_ok()
+        });
+        assert!(path.exists());
+        drop(first);
+        assert!(waits.join().unwrap());
+        assert!(!path.exists());
+        // One that was left behind.
+        fs::create_dir(&path).unwrap();
+        let long_ago = SystemTime::now() - Duration::from_mins(1);
+        File::open(&path).unwrap().set_modified(long_ago).unwrap();
+        assert!(LockDir::take(&path).is_ok());
+    }
+}

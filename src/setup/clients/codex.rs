@@ -1,0 +1,34 @@
+//! Codex. Its own `codex mcp add` drops comments and replaces entries without a word, so it is not used.
+
+use super::{Check, Host, command_and_args};
+use crate::setup::edit::{Field, Fields, Format};
+
+/// Codex.
+pub(super) const HOST: Host = Host {
+    id: "codex",
+    title: "Codex",
+    format: Format::Toml,
+    container: "mcp_servers",
+    user_file: |machine| {
+        machine.codex_home.clone().unwrap_or_else(|| machine.home.join(".codex")).join("config.toml")
+    },
+    project_file: Some(".codex/config.toml"),
+    fields: |entry, _| {
+        let mut fields = command_and_args(entry);
+        // Older versions give a server 10 seconds.
+        fields.push(("startup_timeout_sec", Field::Number(30)));
+        Fields(fields)
+    },
+    // It keeps about 12,000 characters for a model that it does not know: the default fits.
+    max_result_bytes: None,
+    takes_bom: true,
+    programs: &["codex"],
+    check: Some(Check {
+        arguments: &["mcp", "get", "NAME", "--json"],
+        expects: &["\"enabled\": true"],
+        starts: false,
+    }),
+    overwritten_by: &[],
+    link: None,
+    afterwards: "start a new session",
+};

@@ -1,0 +1,26 @@
+//! GitHub Copilot CLI. An entry names the tools that it offers.
+
+use super::{Check, Host, typed};
+use crate::setup::edit::{Field, Fields, Format};
+
+/// GitHub Copilot CLI.
+pub(super) const HOST: Host = Host {
+    id: "copilot",
+    title: "GitHub Copilot CLI",
+    format: Format::Jsonc,
+    container: "mcpServers",
+    user_file: |machine| machine.home.join(".copilot").join("mcp-config.json"),
+    project_file: None,
+    fields: |entry, _| {
+        let mut fields = typed("local", entry);
+        fields.push(("tools", Field::Texts(vec!["*".to_owned()])));
+        Fields(fields)
+    },
+    max_result_bytes: None,
+    takes_bom: false,
+    programs: &["copilot"],
+    check: Some(Check { arguments: &["mcp", "get", "NAME"], expects: &["Status: Enabled"], starts: false }),
+    overwritten_by: &[],
+    link: None,
+    afterwards: "start a new session",
+};

@@ -1,0 +1,25 @@
+//! Cursor.
+
+use super::{Host, base64, command_and_args, in_query};
+use crate::setup::edit::{Fields, Format};
+
+/// Cursor.
+pub(super) const HOST: Host = Host {
+    id: "cursor",
+    title: "Cursor",
+    format: Format::Jsonc,
+    container: "mcpServers",
+    user_file: |machine| machine.home.join(".cursor").join("mcp.json"),
+    project_file: Some(".cursor/mcp.json"),
+    fields: |entry, _| Fields(command_and_args(entry)),
+    max_result_bytes: None,
+    takes_bom: false,
+    programs: &["cursor", "cursor-agent"],
+    check: None,
+    overwritten_by: &[],
+    link: Some(|fields, name| {
+        let (name, config) = (in_query(name), in_query(&base64(fields)));
+        format!("cursor://anysphere.cursor-deeplink/mcp/install?name={name}&config={config}")
+    }),
+    afterwards: "switch pdpp on in Cursor's settings, under MCP, if it is not on already",
+};

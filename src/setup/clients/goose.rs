@@ -1,0 +1,37 @@
+//! Goose: an extension in its YAML config.
+
+use super::Host;
+use crate::setup::edit::{Field, Fields, Format};
+use crate::setup::paths::Platform;
+
+/// Goose.
+pub(super) const HOST: Host = Host {
+    id: "goose",
+    title: "Goose",
+    format: Format::Yaml,
+    container: "extensions",
+    user_file: |machine| match machine.platform {
+        Platform::Windows => machine.roaming().join("Block").join("goose").join("config").join("config.yaml"),
+        Platform::MacOs => machine.home.join(".config").join("goose").join("config.yaml"),
+        Platform::Linux => machine.dot_config().join("goose").join("config.yaml"),
+    },
+    project_file: None,
+    fields: |entry, name| {
+        Fields(vec![
+            ("type", Field::Text("stdio".to_owned())),
+            ("name", Field::Text(name.to_owned())),
+            ("description", Field::Text("Your own data, through a grant that you approved".to_owned())),
+            ("cmd", Field::Text(entry.program.clone())),
+            ("args", Field::Texts(entry.arguments.clone())),
+            ("enabled", Field::Flag(true)),
+            ("timeout", Field::Number(300)),
+        ])
+    },
+    max_result_bytes: None,
+    takes_bom: false,
+    programs: &["goose"],
+    check: None,
+    overwritten_by: &[],
+    link: None,
+    afterwards: "start a new session",
+};

@@ -1,0 +1,24 @@
+//! LM Studio.
+
+use super::{Host, base64, command_and_args, in_query};
+use crate::setup::edit::{Fields, Format};
+
+/// LM Studio.
+pub(super) const HOST: Host = Host {
+    id: "lmstudio",
+    title: "LM Studio",
+    format: Format::Jsonc,
+    container: "mcpServers",
+    user_file: |machine| machine.home.join(".lmstudio").join("mcp.json"),
+    project_file: None,
+    fields: |entry, _| Fields(command_and_args(entry)),
+    max_result_bytes: None,
+    takes_bom: false,
+    programs: &["lms"],
+    check: None,
+    overwritten_by: &[],
+    link: Some(|fields, name| {
+        format!("lmstudio://add_mcp?name={}&config={}", in_query(name), in_query(&base64(fields)))
+    }),
+    afterwards: "switch it on in LM Studio's Program tab",
+};

@@ -1,0 +1,109 @@
+//! The hosts: one file each, all of them data.
+
+pub mod chatgpt;
+mod claude;
+mod claude_desktop;
+mod codex;
+mod copilot;
+mod cursor;
+mod gemini;
+mod goose;
+mod lmstudio;
+mod opencode;
+mod vscode;
+mod windsurf;
+mod zed;
+
+use std::path::PathBuf;
+
+use super::edit::{Field, Fields, Format};
+use super::entry::Entry;
+use super::paths::Machine;
+
+/// A host that is told about servers by a file.
+#[derive(Debug)]
+pub struct Host {
+    /// What is typed: `pdpp mcp setup <id>`.
+    pub id: &'static str,
+    /// What it is called.
+    pub title: &'static str,
+    /// How its file is written.
+    pub format: Format,
+    /// The member of the file's root that has the servers.
+    pub container: &'static str,
+    /// The user's own file.
+    pub user_file: fn(&Machine) -> PathBuf,
+    /// A project's file, from the project's directory; it goes before the user's, where there is one.
+    pub project_file: Option<&'static str>,
+    /// The entry as this host reads it.
+    pub fields: fn(&Entry, &str) -> Fields,
+    /// What its models are known to be shown of one result, if that is more than the default (R4.8).
+    pub max_result_bytes: Option<u32>,
+    /// Whether it reads a file that begins with a byte order mark.
+    pub takes_bom: bool,
+    /// Its programs on `PATH`; the first is also asked for its own word on the entry.
+    pub programs: &'static [&'static str],
+    /// What it says about an entry, if it can be asked.
+    pub check: Option<Check>,
+    /// The processes that write the file back from memory when they end.
+    pub overwritten_by: &'static [&'static str],
+    /// A link that puts the entry in, for `--print`.
+    pub link: Option<fn(&Fields, &str) -> String>,
+    /// What there is to do in the host after the entry changed.
+    pub afterwards: &'static str,
+}
+
+/// How a host is asked about an entry.
+#[derive(Debug, Clone, Copy)]
+pub struct Check {
+    /// Its program's arguments; `NAME` is the entry's name.
+    pub arguments: &'static [&'static str],
+    /// What its answer has on one line if all is well; `NAME` is the entry's name.
+    pub expects: &'static [&'static str],
+    /// Whether the host starts the server for it; then it makes sense only once a grant is there.
+    pub starts: bool,
+}
+
+/// Every host with a file, in the order in which they are shown.
+pub const HOSTS: [&Host; 12] = [
+    &claude::HOST,
+    &claude_desktop::HOST,
+    &codex::HOST,
+    &cursor::HOST,
+    &vscode::HOST,
+    &windsurf::HOST,
+    &zed::HOST,
+    &gemini::HOST,
+    &opencode::HOST,
+    &copilot::HOST,
+    &goose::HOST,
+    &lmstudio::HOST,
+];
+
+/// The host called `id`.
+pub fn host(id: &str) -> Option<&'static Host> {
+    HOSTS.into_iter().find(|host| host.id == id)
+}
+
+/// `command` and `args`, as most hosts have it.
+fn command_and_args(entry: &Entry) -> Vec<(&'static str, Field)> {
+    vec![("command", Field::Text(entry.program.clone())), ("args", Field::Texts(entry.arguments.clone()))]
+}
+
+/// The same with a `type`.
+fn typed(kind: &str, entry: &Entry) -> Vec<(&'static str, Field)> {
+    let mut fields = vec![("type", Field::Text(kind.to_owned()))];
+    fields.extend(command_and_args(entry));
+    fields
+}
+
+/// `text` in a URL's query.
+fn in_query(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+/// The entry in base64, for links.
+fn base64(fields: &Fields) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(fields.to_json().to_string())
+}

@@ -1,0 +1,33 @@
+//! opencode: program and arguments are one list.
+
+use super::{Check, Host};
+use crate::setup::edit::{Field, Fields, Format};
+
+/// opencode.
+pub(super) const HOST: Host = Host {
+    id: "opencode",
+    title: "opencode",
+    format: Format::Jsonc,
+    container: "mcp",
+    // It reads both names; the one that is there already goes on being the one.
+    user_file: |machine| {
+        let dir = machine.dot_config().join("opencode");
+        let with_comments = dir.join("opencode.jsonc");
+        if with_comments.exists() { with_comments } else { dir.join("opencode.json") }
+    },
+    project_file: Some("opencode.json"),
+    fields: |entry, _| {
+        Fields(vec![
+            ("type", Field::Text("local".to_owned())),
+            ("command", Field::Texts(entry.words())),
+            ("enabled", Field::Flag(true)),
+        ])
+    },
+    max_result_bytes: None,
+    takes_bom: false,
+    programs: &["opencode"],
+    check: Some(Check { arguments: &["mcp", "list"], expects: &["✓", "NAME"], starts: true }),
+    overwritten_by: &[],
+    link: None,
+    afterwards: "start a new session",
+};

@@ -1,0 +1,26 @@
+//! Visual Studio Code: the user's `mcp.json` of the default set of settings.
+
+use super::{Host, in_query, typed};
+use crate::setup::edit::{Fields, Format};
+
+/// Visual Studio Code.
+pub(super) const HOST: Host = Host {
+    id: "vscode",
+    title: "VS Code",
+    format: Format::Jsonc,
+    container: "servers",
+    user_file: |machine| machine.app_support().join("Code").join("User").join("mcp.json"),
+    project_file: Some(".vscode/mcp.json"),
+    fields: |entry, _| Fields(typed("stdio", entry)),
+    max_result_bytes: None,
+    takes_bom: false,
+    programs: &["code"],
+    check: None,
+    overwritten_by: &[],
+    link: Some(|fields, name| {
+        let mut server = fields.to_json();
+        server["name"] = name.into();
+        format!("vscode:mcp/install?{}", in_query(&server.to_string()))
+    }),
+    afterwards: "start it with the command `MCP: List Servers`, if VS Code does not offer to",
+};

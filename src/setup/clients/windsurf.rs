@@ -1,0 +1,22 @@
+//! Windsurf.
+
+use super::{Host, command_and_args};
+use crate::setup::edit::{Fields, Format};
+
+/// Windsurf.
+pub(super) const HOST: Host = Host {
+    id: "windsurf",
+    title: "Windsurf",
+    format: Format::Jsonc,
+    container: "mcpServers",
+    user_file: |machine| machine.home.join(".codeium").join("windsurf").join("mcp_config.json"),
+    project_file: None,
+    fields: |entry, _| Fields(command_and_args(entry)),
+    max_result_bytes: None,
+    takes_bom: false,
+    programs: &["windsurf"],
+    check: None,
+    overwritten_by: &[],
+    link: None,
+    afterwards: "refresh the MCP servers in Windsurf's Cascade panel",
+};

@@ -1,0 +1,32 @@
+//! Zed: its settings file, which usually has comments and trailing commas.
+
+use super::{Host, command_and_args};
+use crate::setup::edit::{Field, Fields, Format};
+use crate::setup::paths::Platform;
+
+/// Zed.
+pub(super) const HOST: Host = Host {
+    id: "zed",
+    title: "Zed",
+    format: Format::Jsonc,
+    container: "context_servers",
+    // On macOS too it is ~/.config (https://zed.dev/docs/configuring-zed).
+    user_file: |machine| match machine.platform {
+        Platform::Windows => machine.roaming().join("Zed").join("settings.json"),
+        Platform::MacOs => machine.home.join(".config").join("zed").join("settings.json"),
+        Platform::Linux => machine.dot_config().join("zed").join("settings.json"),
+    },
+    project_file: Some(".zed/settings.json"),
+    fields: |entry, _| {
+        let mut fields = vec![("source", Field::Text("custom".to_owned()))];
+        fields.extend(command_and_args(entry));
+        Fields(fields)
+    },
+    max_result_bytes: None,
+    takes_bom: false,
+    programs: &["zed", "zeditor"],
+    check: None,
+    overwritten_by: &[],
+    link: None,
+    afterwards: "Zed reads it at once; its Agent panel shows the server",
+};

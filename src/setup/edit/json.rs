@@ -1,0 +1,296 @@
+//! JSON and JSON with comments: places found by `jsonc-parser`, edits by splicing.
+
+use std::ops::Range;
+
+use jsonc_parser::ast::{Object, ObjectProp, Value as Node};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::tokens::{Token, TokenAndRange};
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
+use serde_json::{Map, Value};
+
+use super::{EditError, Field, Fields, Place, newline_of, position, quoted, quoted_list, splice};
+
+struct Parsed<'a> {
+    text: &'a str,
+    root: Option<Node<'a>>,
+    /// Comments too, in order.
+    tokens: Vec<TokenAndRange<'a>>,
+}
+
+fn parse(text: &str, strict: bool) -> Result<Parsed<'_>, EditError> {
+    let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
+    let options = ParseOptions {
+        allow_comments: !strict,
+        allow_trailing_commas: !strict,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let parsed = parse_to_ast(text, &collect, &options).map_err(|error| {
+        let (line, column) = position(text, error.range().start);
+        EditError::Unparsable { line, column, what: error.kind().to_string() }
+    })?;
+    let tokens = parsed.tokens.unwrap_or_default();
+    // Comments that are collected as tokens are let through by the parser.
+    let is_comment =
+        |token: &&TokenAndRange<'_>| matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_));
+    if strict && let Some(comment) = tokens.iter().find(is_comment) {
+        let (line, column) = position(text, comment.range.start);
+        return Err(EditError::Unparsable { line, column, what: "comments are not allowed".to_owned() });
+    }
+    Ok(Parsed { text, root: parsed.value, tokens })
+}
+
+pub(super) fn read(text: &str, strict: bool) -> Result<Value, EditError> {
+    Ok(match parse(text, strict)?.root {
+        Some(root) => to_value(&root),
+        None => Value::Object(Map::new()),
+    })
+}
+
+fn to_value(node: &Node<'_>) -> Value {
+    match node {
+        Node::StringLit(text) => Value::from(text.value.as_ref()),
+        // Digit for digit: a number that was touched would not be equal.
+        Node::NumberLit(number) => {
+            serde_json::from_str(number.value).unwrap_or_else(|_| Value::from(number.value))
+        }
+        Node::BooleanLit(flag) => Value::from(flag.value),
+        Node::NullKeyword(_) => Value::Null,
+        Node::Array(array) => Value::Array(array.elements.iter().map(to_value).collect()),
+        Node::Object(object) => Value::Object(
+            object
+                .properties
+                .iter()
+                .map(|one| (one.name.as_str().to_owned(), to_value(&one.value)))
+                .collect(),
+        ),
+    }
+}
+
+/// The one member called `key`.
+fn member<'a, 'b>(
+    text: &str,
+    object: &'b Object<'a>,
+    key: &str,
+) -> Result<Option<(usize, &'b ObjectProp<'a>)>, EditError> {
+    let mut found = object.properties.iter().enumerate().filter(|(_, one)| one.name.as_str() == key);
+    let first = found.next();
+    match found.next() {
+        Some((_, second)) => Err(EditError::duplicate(text, second.range.start, key)),
+        None => Ok(first),
+    }
+}
+
+fn object_of<'a, 'b>(text: &str, node: &'b Node<'a>, what: &str) -> Result<&'b Object<'a>, EditError> {
+    node.as_object()
+        .ok_or_else(|| EditError::wrong_type(text, node.range().start, format!("{what} is no object")))
+}
+
+pub(super) fn put(
+    text: Option<&str>,
+    strict: bool,
+    place: Place<'_>,
+    fields: &Fields,
+) -> Result<String, EditError> {
+    let file = text.unwrap_or_default();
+    let parsed = parse(file, strict)?;
+    let style = Style::of(file);
+    let Some(root) = &parsed.root else {
+        let whole = style.made("", place.container, &|indent| {
+            style.made(indent, place.name, &|indent| style.entry(indent, fields))
+        });
+        // A file that is made ends with a line break; one that was there and empty ends as it did.
+        return Ok(if text.is_none() { format!("{whole}\n") } else { format!("{file}{whole}") });
+    };
+    let root = object_of(file, root, "the file")?;
+    let Some((_, container)) = member(file, root, place.container)? else {
+        return Ok(parsed.insert(root, &style, place.container, &|indent| match indent {
+            Some(indent) => style.made(indent, place.name, &|indent| style.entry(indent, fields)),
+            // On one line, and with space inside: made here.
+            None => format!("{{ {}: {} }}", quoted(place.name), one_line(fields)),
+        }));
+    };
+    let object = object_of(file, &container.value, &format!("`{}`", place.container))?;
+    let entry = |indent: Option<&str>| match indent {
+        Some(indent) => style.entry(indent, fields),
+        None => one_line(fields),
+    };
+    let Some((_, old)) = member(file, object, place.name)? else {
+        return Ok(parsed.insert(object, &style, place.name, &entry));
+    };
+    let range = old.value.range();
+    let on_own_line = parsed.indent_before(old.range.start);
+    let new =
+        entry(on_own_line.or_else(|| {
+            file[range.start..range.end].contains('\n').then(|| line_indent(file, old.range.start))
+        }));
+    Ok(splice(file, &[(range.start..range.end, &new)]))
+}
+
+pub(super) fn take(text: &str, strict: bool, place: Place<'_>) -> Result<Option<String>, EditError> {
+    let parsed = parse(text, strict)?;
+    let nothing = || EditError::Unsafe("the entry is gone".to_owned());
+    let root_node = parsed.root.as_ref().ok_or_else(nothing)?;
+    let root = object_of(text, root_node, "the file")?;
+    let (at, container) = member(text, root, place.container)?.ok_or_else(nothing)?;
+    let object = object_of(text, &container.value, &format!("`{}`", place.container))?;
+    let (index, entry) = member(text, object, place.name)?.ok_or_else(nothing)?;
+    if !parsed.is_made_for(object, entry) {
+        return Ok(Some(parsed.cut(object, index)));
+    }
+    if !parsed.is_made_for(root, container) {
+        return Ok(Some(parsed.cut(root, at)));
+    }
+    let range = root_node.range();
+    let rest = splice(text, &[(range.start..range.end, "")]);
+    Ok((range.start != 0 || rest != "\n").then_some(rest))
+}
+
+impl Parsed<'_> {
+    /// The end of the last token (or comment) that ends at or before `at`.
+    fn token_before(&self, at: usize) -> Option<&TokenAndRange<'_>> {
+        let after = self.tokens.partition_point(|token| token.range.end <= at);
+        after.checked_sub(1).and_then(|index| self.tokens.get(index))
+    }
+
+    fn comma_between(&self, from: usize, to: usize) -> Option<Range<usize>> {
+        let first = self.tokens.partition_point(|token| token.range.start < from);
+        let tokens = self.tokens[first..].iter().take_while(|token| token.range.end <= to);
+        tokens
+            .filter(|token| matches!(token.token, Token::Comma))
+            .map(|token| token.range.start..token.range.end)
+            .next()
+    }
+
+    /// The indentation of what begins at `at`, if it is the first on its line.
+    fn indent_before(&self, at: usize) -> Option<&str> {
+        let from = self.token_before(at).map_or(0, |token| token.range.end);
+        let space = &self.text[from..at];
+        space.rfind('\n').map(|newline| &space[newline + 1..])
+    }
+
+    /// Puts a member at the end of `object`. `value` gets the member's indentation, or `None` where the
+    /// object is written on one line.
+    fn insert(
+        &self,
+        object: &Object<'_>,
+        style: &Style,
+        key: &str,
+        value: &dyn Fn(Option<&str>) -> String,
+    ) -> String {
+        let close = object.range.end - 1;
+        let Some(last) = object.properties.last() else {
+            // Directly before the brace: this is how `take` knows that the object was there before.
+            let member = format!("{}: {}", quoted(key), value(Some(line_indent(self.text, close))));
+            return splice(self.text, &[(close..close, &member)]);
+        };
+        let value_end = last.value.range().end;
+        let before = self.token_before(close);
+        let end = before.map_or(value_end, |token| token.range.end);
+        let after_line_comment = before.is_some_and(|token| matches!(token.token, Token::CommentLine(_)));
+        let indent = self
+            .indent_before(last.range.start)
+            .or_else(|| after_line_comment.then(|| line_indent(self.text, last.range.start)));
+        let separator = match indent {
+            Some(indent) => format!("{}{indent}", style.newline),
+            None => " ".to_owned(),
+        };
+        let member = format!("{separator}{}: {}", quoted(key), value(indent));
+        match self.comma_between(value_end, close) {
+            Some(_) => splice(self.text, &[(end..end, &format!("{member},"))]),
+            None => splice(self.text, &[(value_end..value_end, ","), (end..end, &member)]),
+        }
+    }
+
+    /// Whether `object` holds nothing but `only` and was made for it: white space follows it.
+    fn is_made_for(&self, object: &Object<'_>, only: &ObjectProp<'_>) -> bool {
+        let inside = |from: usize, to: usize| {
+            let space = &self.text[from..to];
+            !space.is_empty() && space.chars().all(char::is_whitespace)
+        };
+        object.properties.len() == 1
+            && inside(object.range.start + 1, only.range.start)
+            && inside(only.value.range().end, object.range.end - 1)
+    }
+
+    /// The text without the member `index` of `object`, and without the comma and the space that belong to it.
+    fn cut(&self, object: &Object<'_>, index: usize) -> String {
+        let one = &object.properties[index];
+        let (start, end) = (one.range.start, one.value.range().end);
+        let close = object.range.end - 1;
+        let space_start = self.token_before(start).map_or(start, |token| token.range.end);
+        let next = object.properties.get(index + 1).map_or(close, |next| next.range.start);
+        let comma_after = self.comma_between(end, next);
+        if object.properties.len() == 1 {
+            return splice(self.text, &[(start..comma_after.map_or(end, |comma| comma.end), "")]);
+        }
+        if let Some(comma) = comma_after {
+            return splice(self.text, &[(space_start..end, ""), (comma, "")]);
+        }
+        let previous = index.checked_sub(1).map(|previous| object.properties[previous].value.range().end);
+        match previous.and_then(|previous| self.comma_between(previous, start)) {
+            // Where no comment stands between, comma and space are one piece.
+            Some(comma) if comma.end >= space_start => splice(self.text, &[(comma.start..end, "")]),
+            Some(comma) => splice(self.text, &[(comma, ""), (space_start..end, "")]),
+            None => splice(self.text, &[(space_start..end, "")]),
+        }
+    }
+}
+
+/// The white space that the line of the byte `at` begins with.
+fn line_indent(text: &str, at: usize) -> &str {
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let line = &text[start..at];
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
+/// How a file is laid out.
+struct Style {
+    newline: &'static str,
+    unit: String,
+}
+
+impl Style {
+    fn of(text: &str) -> Self {
+        let indented =
+            text.lines().find(|line| line.starts_with([' ', '\t']) && line.trim_start().starts_with('"'));
+        let unit = indented.map_or("  ", |line| &line[..line.len() - line.trim_start().len()]);
+        Self { newline: newline_of(text), unit: unit.to_owned() }
+    }
+
+    /// An object made for one member, at `indent`.
+    fn made(&self, indent: &str, key: &str, value: &dyn Fn(&str) -> String) -> String {
+        let (newline, inner) = (self.newline, format!("{indent}{}", self.unit));
+        format!("{{{newline}{inner}{}: {}{newline}{indent}}}", quoted(key), value(&inner))
+    }
+
+    /// The entry, its closing brace at `indent`.
+    fn entry(&self, indent: &str, fields: &Fields) -> String {
+        let (newline, unit) = (self.newline, &self.unit);
+        let members: Vec<_> =
+            members(fields).map(|member| format!("{newline}{indent}{unit}{member}")).collect();
+        format!("{{{}{newline}{indent}}}", members.join(","))
+    }
+}
+
+fn one_line(fields: &Fields) -> String {
+    format!("{{{}}}", members(fields).collect::<Vec<_>>().join(", "))
+}
+
+fn members(fields: &Fields) -> impl Iterator<Item = String> {
+    fields.0.iter().map(|(key, field)| {
+        let value = match field {
+            Field::Text(text) => quoted(text),
+            Field::Texts(texts) => quoted_list(texts),
+            Field::Number(number) => number.to_string(),
+            Field::Flag(flag) => flag.to_string(),
+        };
+        format!("{}: {value}", quoted(key))
+    })
+}

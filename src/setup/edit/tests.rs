@@ -1,0 +1,415 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const PLACE: Place<'_> = Place { container: "mcpServers", name: "pdpp" };
+const TOML: Place<'_> = Place { container: "mcp_servers", name: "pdpp" };
+const YAML: Place<'_> = Place { container: "extensions", name: "pdpp" };
+
+fn fields() -> Fields {
+    Fields(vec![
+        ("command", Field::Text("/usr/local/bin/pdpp".to_owned())),
+        ("args", Field::Texts(vec!["mcp".to_owned(), "serve".to_owned()])),
+        ("timeout", Field::Number(30)),
+        ("enabled", Field::Flag(true)),
+    ])
+}
+
+fn place(format: Format) -> Place<'static> {
+    match format {
+        Format::Json | Format::Jsonc => PLACE,
+        Format::Toml => TOML,
+        Format::Yaml => YAML,
+    }
+}
+
+/// Puts the entry in, checks that it is there and that putting it again changes nothing, and takes it out.
+fn round_trip(format: Format, text: &str) -> String {
+    let place = place(format);
+    let added = match put(format, Some(text), place, &fields()) {
+        Ok(Edited::Added(added)) => added,
+        other => panic!("{other:?} for {text:?}"),
+    };
+    assert_eq!(entry(&read(format, &added).unwrap(), place), Some(&fields().to_json()));
+    assert_eq!(put(format, Some(&added), place, &fields()), Ok(Edited::Unchanged));
+    assert_eq!(take(format, &added, place), Ok(Edited::Removed(text.to_owned())), "{added}");
+    assert_eq!(take(format, text, place), Ok(Edited::Unchanged));
+    added
+}
+
+#[test]
+fn a_new_file_is_made_and_goes_again() {
+    for format in [Format::Json, Format::Jsonc, Format::Toml, Format::Yaml] {
+        let Ok(Edited::Added(made)) = put(format, None, place(format), &fields()) else {
+            panic!("{format:?}")
+        };
+        assert!(made.ends_with('\n'));
+        assert_eq!(take(format, &made, place(format)), Ok(Edited::RemovedWithFile), "{made}");
+    }
+}
+
+#[test]
+fn json_keeps_what_is_not_ours() {
+    for text in [
+        "",
+        "\n",
+        "  \n",
+        "{}",
+        "{ }",
+        "{\n}\n",
+        "{}\n",
+        "{\"a\":1}",
+        "{ \"a\": 1 }\n",
+        "{\"mcpServers\":{}}",
+        "{\"mcpServers\": { }}",
+        "{\n  \"mcpServers\": {\n  }\n}\n",
+        "{\n  \"mcpServers\": {},\n  \"z\": 1.10\n}",
+        "{\n\t\"mcpServers\": {\n\t\t\"other\": {\n\t\t\t\"command\": \"x\"\n\t\t}\n\t},\n\t\"n\": 12345678901234567890\n}\n",
+        "{\r\n    \"mcpServers\": {\r\n        \"other\": {}\r\n    }\r\n}\r\n",
+        "{\"mcpServers\":{\"other\":{\"command\":\"x\"}},\"a\":[1,2,{}]}",
+        "{\n  \"mcpServers\": {\"other\": {}}\n}",
+        "{\"mcpServ\\u0065rs\": {}}",
+    ] {
+        round_trip(Format::Json, text);
+        round_trip(Format::Jsonc, text);
+    }
+}
+
+#[test]
+fn jsonc_keeps_comments_and_trailing_commas() {
+    for text in [
+        "// only a comment\n",
+        "{\n  // before\n  \"mcpServers\": {\n    \"other\": {}, // behind\n    // after\n  }, // end\n}\n",
+        "{\n  \"mcpServers\": {\n    \"other\": {} // behind\n    /* after */\n  }\n}\n",
+        "{ /* empty */ }",
+        "{\n  // empty\n}",
+        "{\"a\": 1, /* x */}",
+        "{\"a\": 1 // x\n}",
+        "/* a */ {\"mcpServers\": {/* b */\"o\": {}/* c */,/* d */}} // e",
+    ] {
+        round_trip(Format::Jsonc, text);
+        assert!(read(Format::Json, text).is_err(), "{text} is no strict JSON");
+    }
+}
+
+#[test]
+fn json_is_laid_out_as_the_file_is() {
+    let added = round_trip(Format::Json, "{\n    \"a\": 1\n}\n");
+    let expected = r#"{
+    "a": 1,
+    "mcpServers": {
+        "pdpp": {
+            "command": "/usr/local/bin/pdpp",
+            "args": ["mcp", "serve"],
+            "timeout": 30,
+            "enabled": true
+        }
+    }
+}
+"#;
+    assert_eq!(added, expected);
+    let added = round_trip(Format::Json, "{\r\n\t\"mcpServers\": {}\r\n}");
+    assert!(added.starts_with("{\r\n\t\"mcpServers\": {\"pdpp\": {\r\n\t\t\"command\""), "{added}");
+    assert!(added.ends_with("true\r\n\t}}\r\n}"), "{added}");
+    let added = round_trip(Format::Json, r#"{"mcpServers":{"other":{}}}"#);
+    assert!(added.starts_with(r#"{"mcpServers":{"other":{}, "pdpp": {"command": "#), "{added}");
+}
+
+#[test]
+fn what_cannot_be_edited_is_refused_with_its_place() {
+    let refused = |format, text| match put(format, Some(text), place(format), &fields()) {
+        Err(error) => {
+            assert!(matches!(take(format, text, place(format)), Err(_) | Ok(Edited::Unchanged)), "{text}");
+            error.to_string()
+        }
+        other => panic!("{other:?} for {text}"),
+    };
+    for (text, said) in [
+        ("{\n  \"a\": ,\n}", "line 2, column 8"),
+        ("{\"mcpServers\": {}", "line 1"),
+        (
+            "{\"mcpServers\": {},\n \"mcpServers\": {}}",
+            "line 2, column 2: `mcpServers` is there a second time",
+        ),
+        ("{\"mcpServers\": {\"pdpp\": {},\n\"pdpp\": {}}}", "line 2, column 1: `pdpp`"),
+        ("{\"mcpServers\":\n  []}", "line 2, column 3: `mcpServers` is no object"),
+        ("{\"mcpServers\": null}", "column 16"),
+        ("[]", "line 1, column 1: the file is no object"),
+        ("\"x\"", "line 1, column 1"),
+        ("{'a': 1}", "line 1, column 2"),
+    ] {
+        let error = refused(Format::Jsonc, text);
+        assert!(error.contains(said), "{error} for {text}");
+    }
+    for (text, said) in [
+        ("a = 1\na = 2\n", "line 2, column 1"),
+        ("[mcp_servers.x]\ncommand = \"a\"\n[mcp_servers.x]\n", "line 3"),
+        ("x = \n", "line 1"),
+        ("mcp_servers = 1\n", "line 1, column 15: `mcp_servers` is no table"),
+        ("[[mcp_servers]]\n", "line 1"),
+        ("[mcp_servers]\npdpp.command = \"x\"\n", "dotted"),
+    ] {
+        let error = refused(Format::Toml, text);
+        assert!(error.contains(said), "{error} for {text}");
+    }
+    for (text, said) in [
+        ("a: [1\n", "line"),
+        ("a: 1\na: 2\n", "line 2"),
+        ("- 1\n", "line 1, column 1: the file is no object"),
+        ("a: 1\nextensions: []\n", "line 2, column 1: `extensions` is no mapping"),
+        ("---\na: 1\n---\nb: 1\n", "several"),
+        ("x: &x {a: 1}\nextensions: *x\n", "cannot be edited"),
+    ] {
+        let error = refused(Format::Yaml, text);
+        assert!(error.contains(said), "{error} for {text}");
+    }
+}
+
+#[test]
+fn toml_keeps_what_is_not_ours() {
+    for text in [
+        "",
+        "\n",
+        "# c",
+        "# c\n",
+        "model = \"x\"",
+        "model = \"x\"\r\n\r\n",
+        "model = \"x\" # why\n\n[mcp_servers.other] # keep\ncommand = \"y\" # too\nargs = [\n  1, # one\n]\n",
+        "[mcp_servers]\n",
+        "mcp_servers = {}\n",
+        "mcp_servers = { }\n",
+        "mcp_servers = { other = { command = \"x\" } }\n[z]\n",
+        "mcp_servers = {other = {command = \"x\"}}",
+        "mcp_servers.other.command = \"x\"\n",
+        "[mcp_servers.other]\ncommand = \"x\"\n[mcp_servers.other.env]\nA = \"1\"\n[projects.\"/x\"]\ntrust_level = \"trusted\"\n",
+        "a = '''\n[mcp_servers.pdpp]\n'''\n",
+        "d = 2026-01-01\nf = 1.0e3\nh = 0xff\n",
+    ] {
+        round_trip(Format::Toml, text);
+    }
+}
+
+#[test]
+fn yaml_keeps_what_is_not_ours() {
+    for text in [
+        "",
+        "\n",
+        "# c\n",
+        "# c",
+        "---\n",
+        "GOOSE_MODEL: x",
+        "GOOSE_MODEL: x\r\nb: 1\r\n",
+        "extensions:\n",
+        "extensions: # none yet\n",
+        "extensions: {}\n",
+        "extensions: { }\na: 1\n",
+        "{}",
+        "{}\n",
+        "{a: 1}\n",
+        "extensions:\n  developer: # built in\n    enabled: true\n\n# model\nGOOSE_MODEL: x\n",
+        "extensions:\n    # four\n    developer:\n        enabled: true\n",
+        "extensions: {developer: {enabled: true}}\nx: |+\n  text\n\n",
+        "x: |+\n  text\n\n",
+        "\"extensions\":\n  a: {b: 1}",
+    ] {
+        round_trip(Format::Yaml, text);
+    }
+}
+
+#[test]
+fn an_entry_with_other_content_is_replaced_whole_and_nothing_else() {
+    let replaced = |format, text: &str| match put(format, Some(text), place(format), &fields()) {
+        Ok(Edited::Updated(text)) => text,
+        other => panic!("{other:?} for {text}"),
+    };
+    let json = replaced(
+        Format::Jsonc,
+        "{\"mcpServers\": {\"a\": {}, /* x */ \"pdpp\": {\"url\": \"y\"}, \"b\": {}}, \"c\": 1.0}",
+    );
+    assert!(json.starts_with("{\"mcpServers\": {\"a\": {}, /* x */ \"pdpp\": {\"command\""), "{json}");
+    assert!(json.ends_with("}, \"b\": {}}, \"c\": 1.0}"), "{json}");
+
+    let toml = replaced(
+        Format::Toml,
+        "[mcp_servers.pdpp]\nurl = \"x\"\n\n[mcp_servers.b] # b\nx = 1\n\n[mcp_servers.pdpp.env]\nA = \"1\"\n\n[z]\n",
+    );
+    assert_eq!(
+        toml,
+        "[mcp_servers.pdpp]\ncommand = \"/usr/local/bin/pdpp\"\nargs = [\"mcp\", \"serve\"]\ntimeout = 30\nenabled = true\n\n\
+         [mcp_servers.b] # b\nx = 1\n\n\n[z]\n"
+    );
+    assert_eq!(
+        take(Format::Toml, &toml, TOML),
+        Ok(Edited::Removed("\n[mcp_servers.b] # b\nx = 1\n\n\n[z]\n".to_owned()))
+    );
+    let inline = replaced(Format::Toml, "[mcp_servers]\npdpp = { url = \"x\" } # c\nb = {}\n");
+    assert!(
+        inline.starts_with("[mcp_servers]\npdpp = { command = ") && inline.ends_with("} # c\nb = {}\n"),
+        "{inline}"
+    );
+    assert_eq!(take(Format::Toml, &inline, TOML), Ok(Edited::Removed("[mcp_servers]\nb = {}\n".to_owned())));
+
+    let yaml = replaced(
+        Format::Yaml,
+        "extensions:\n  a: {}\n  pdpp:\n    cmd: x\n    args:\n    - y\n  # b is next\n  b: {}\n",
+    );
+    assert!(yaml.starts_with("extensions:\n  a: {}\n  pdpp:\n    command: "), "{yaml}");
+    assert!(yaml.ends_with("enabled: true\n  # b is next\n  b: {}\n"), "{yaml}");
+}
+
+#[test]
+fn an_entry_is_taken_out_wherever_it_stands() {
+    for (text, rest) in [
+        (r#"{"mcpServers": {"pdpp": {}, "b": {}}}"#, r#"{"mcpServers": { "b": {}}}"#),
+        (r#"{"mcpServers": {"a": {}, "pdpp": {}, "b": {}}}"#, r#"{"mcpServers": {"a": {}, "b": {}}}"#),
+        (r#"{"mcpServers": {"a": {}, "pdpp": {}}}"#, r#"{"mcpServers": {"a": {}}}"#),
+        ("{\"mcpServers\": {\"pdpp\": {} /* c */, \"b\": {}}}", "{\"mcpServers\": { /* c */ \"b\": {}}}"),
+    ] {
+        assert_eq!(take(Format::Jsonc, text, PLACE), Ok(Edited::Removed(rest.to_owned())));
+    }
+    let inline = "mcp_servers = { pdpp = { a = 1 }, b = { } }\n";
+    assert_eq!(
+        take(Format::Toml, inline, TOML),
+        Ok(Edited::Removed("mcp_servers = { b = { } }\n".to_owned()))
+    );
+}
+
+#[test]
+fn a_large_file_is_edited() {
+    let mut text = "{\n  \"projects\": {\n".to_owned();
+    for n in 0..13_000 {
+        let _ = std::fmt::Write::write_fmt(
+            &mut text,
+            format_args!(
+                "    \"/home/someone/projects/{n}\": {{\"history\": [\"a long line that was typed some time ago, number {n}\"], \"mcpServers\": {{}}, \"cost\": {n}.10}},\n"
+            ),
+        );
+    }
+    text.push_str("    \"/\": {}\n  },\n  \"mcpServers\": {\"other\": {}}\n}\n");
+    assert!(text.len() > 1_800_000, "{}", text.len());
+    round_trip(Format::Json, &text);
+}
+
+/// A JSON value as text, laid out in any way: the strategy gives the text itself.
+fn jsonc_text() -> impl Strategy<Value = String> {
+    let space = || {
+        prop_oneof![
+            4 => Just(String::new()), 3 => Just(" ".to_owned()), 2 => Just("\n  ".to_owned()), 1 => Just("\r\n\t".to_owned()),
+            1 => Just(" /* c, } \" */ ".to_owned()), 1 => Just(" // d, { \"\n".to_owned())
+        ]
+    };
+    let scalar = prop_oneof![
+        Just("1.10".to_owned()),
+        Just("-0e5".to_owned()),
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        "[a-z{}\\[\\],:/ ]{0,6}".prop_map(|text| quoted(&text)),
+        Just(r#""\u00e9\"""#.to_owned()),
+    ];
+    let value = scalar.prop_recursive(3, 24, 4, move |inner| {
+        let list = (prop::collection::vec((space(), inner.clone(), space()), 0..4), any::<bool>(), space());
+        let array = list.prop_map(|(items, trailing, end)| {
+            let comma = if trailing && !items.is_empty() { "," } else { "" };
+            let items: Vec<_> = items.into_iter().map(|(a, b, c)| format!("{a}{b}{c}")).collect();
+            format!("[{}{comma}{end}]", items.join(","))
+        });
+        prop_oneof![array, object(inner.boxed(), Vec::new())]
+    });
+    let value = value.boxed();
+    let servers = object(value.clone(), Vec::new()).boxed();
+    (
+        space(),
+        prop_oneof![
+            object(value.clone(), Vec::new()),
+            object(value, vec![("mcpServers".to_owned(), servers)])
+        ],
+        space(),
+    )
+        .prop_map(|(a, b, c)| format!("{a}{b}{c}"))
+}
+
+/// An object of members `k0`, `k1`, ... and of those that are named.
+fn object(
+    value: BoxedStrategy<String>,
+    named: Vec<(String, BoxedStrategy<String>)>,
+) -> BoxedStrategy<String> {
+    let space = || prop_oneof![3 => Just(String::new()), 2 => Just(" ".to_owned()), 3 => Just("\n    ".to_owned()), 1 => Just(" // e\n".to_owned()), 1 => Just("/* f */".to_owned())];
+    let some = prop::collection::vec((space(), value, space(), space()), 0..4);
+    let named: Vec<_> = named.into_iter().map(|(key, value)| (Just(key), value)).collect();
+    (some, named, any::<bool>(), space(), any::<prop::sample::Index>())
+        .prop_map(|(some, named, trailing, end, at)| {
+            let mut members: Vec<_> = some
+                .into_iter()
+                .enumerate()
+                .map(|(n, (a, value, b, c))| format!("{a}\"k{n}\"{b}:{c}{value}{a}"))
+                .collect();
+            for (key, value) in named {
+                let at = at.index(members.len() + 1);
+                members.insert(at, format!("{}: {value}", quoted(&key)));
+            }
+            let comma = if trailing && !members.is_empty() { "," } else { "" };
+            format!("{{{}{comma}{end}}}", members.join(","))
+        })
+        .boxed()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn r8_2_remove_after_add_gives_back_the_bytes_of_json(text in jsonc_text()) {
+        prop_assert!(read(Format::Jsonc, &text).is_ok(), "{text}");
+        round_trip(Format::Jsonc, &text);
+    }
+
+    #[test]
+    fn r8_2_remove_after_add_gives_back_the_bytes_of_toml(
+        lines in prop::collection::vec(prop_oneof![
+            Just("# a comment"), Just(""), Just("   "), Just("[[list]]"), Just("t = '''\n[x\n'''"), Just("n = [\n 1, # c\n]"),
+            Just("[a.b] # c"), Just("[mcp_servers.other]"), Just("[mcp_servers.other.env]"), Just("x = \"]\""),
+        ], 0..8),
+        newline in prop_oneof![Just("\n"), Just("\r\n")], end in any::<bool>(),
+    ) {
+        let mut text = lines.join("\n").replace('\n', newline);
+        if end && !text.is_empty() { text.push_str(newline); }
+        // Some of these are no TOML (a key twice): then they are refused.
+        if read(Format::Toml, &text).is_ok() {
+            round_trip(Format::Toml, &text);
+        } else {
+            prop_assert!(put(Format::Toml, Some(&text), TOML, &fields()).is_err());
+        }
+    }
+
+    #[test]
+    fn r8_2_remove_after_add_gives_back_the_bytes_of_yaml_or_nothing_is_done(
+        lines in prop::collection::vec(prop_oneof![
+            Just("# a comment"), Just(""), Just("extensions:"), Just("  other:"), Just("    cmd: x"), Just("    args: [a, 'b #']"),
+            Just("key: |"), Just("  text"), Just("flow: {a: 1}"), Just("extensions: {}"), Just("  # indented"), Just("---"),
+        ], 0..8),
+        newline in prop_oneof![Just("\n"), Just("\r\n")], end in any::<bool>(),
+    ) {
+        let mut text = lines.join(newline);
+        if end && !text.is_empty() { text.push_str(newline); }
+        match put(Format::Yaml, Some(&text), YAML, &fields()) {
+            Ok(Edited::Added(_)) => { round_trip(Format::Yaml, &text); }
+            Ok(other) => prop_assert!(false, "{other:?} for {text}"),
+            Err(_) => {}
+        }
+    }
+
+    #[test]
+    fn any_text_is_edited_or_refused(text in "[\\[\\]{}:,\"a-c \n\r#/*=.\\-|&]{0,40}") {
+        for format in [Format::Json, Format::Jsonc, Format::Toml, Format::Yaml] {
+            let put = put(format, Some(&text), place(format), &fields());
+            prop_assert!(matches!(put, Ok(Edited::Added(_)) | Err(_)), "{put:?}");
+        }
+    }
+}
+
+#[test]
+fn positions_count_characters_and_lines_from_one() {
+    assert_eq!(position("é\nab", 4), (2, 2));
+    assert_eq!(position("", 0), (1, 1));
+    assert_eq!(json!({"a": 1}), read(Format::Json, "{\"a\":1}").map(Value::Object).unwrap());
+}

@@ -1,0 +1,172 @@
+//! The one entry that is recommended: an absolute program, arguments, and nothing that a host could
+//! resolve differently: no environment, no directory to start in, no variable, no secret.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::error::{Error, Kind, Result};
+use crate::provider::http::ProxyUrl;
+
+/// What an entry starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The program's absolute path.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
+/// What has to be baked into an entry, since a host passes no environment.
+#[derive(Debug, Clone, Default)]
+pub struct Baked {
+    /// A cache directory that is not the one a host's own start would find.
+    pub cache_dir: Option<PathBuf>,
+    /// `--proxy`.
+    pub proxy: Option<ProxyUrl>,
+    /// `--ca-file`.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl Entry {
+    /// Starts `launcher` with what is `baked` in, for a host that shows results up to `max_result_bytes`.
+    ///
+    /// # Errors
+    /// `path_not_text` for a path that is no UTF-8 or has `${` in it, which hosts expand; `proxy_has_secret`.
+    pub fn new(launcher: &Path, baked: &Baked, max_result_bytes: Option<u32>) -> Result<Self> {
+        let mut arguments = vec!["mcp".to_owned(), "serve".to_owned()];
+        if let Some(bytes) = max_result_bytes {
+            arguments.extend(["--max-result-bytes".to_owned(), bytes.to_string()]);
+        }
+        if let Some(dir) = &baked.cache_dir {
+            arguments.extend(["--cache-dir".to_owned(), words(dir)?]);
+        }
+        if let Some(proxy) = &baked.proxy {
+            if proxy.has_credentials() {
+                return Err(Error::new(
+                    Kind::Refused,
+                    "proxy_has_secret",
+                    "The proxy's URL has a user name or password in it, and a host's config is no place for one",
+                )
+                .hint("Give --proxy without them"));
+            }
+            arguments.extend(["--proxy".to_owned(), proxy.to_string()]);
+        }
+        if let Some(file) = &baked.ca_file {
+            let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+            arguments.extend(["--ca-file".to_owned(), words(&file)?]);
+        }
+        Ok(Self { program: words(launcher)?, arguments })
+    }
+
+    /// Program and arguments.
+    pub fn words(&self) -> Vec<String> {
+        std::iter::once(&self.program).chain(&self.arguments).cloned().collect()
+    }
+
+    /// The command as it would be typed.
+    pub fn display(&self) -> String {
+        self.words()
+            .iter()
+            .map(|word| crate::text::shell_word(word).into_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    /// What an entry in a host's config starts, whichever way the host writes that; `None` if it starts
+    /// nothing on this machine.
+    pub fn from_config(entry: &Value) -> Option<Self> {
+        let text = |value: &Value| value.as_str().map(ToOwned::to_owned);
+        let texts =
+            |value: &Value| value.as_array().map(|list| list.iter().filter_map(text).collect::<Vec<_>>());
+        // opencode has all in one list, Goose says `cmd`.
+        let program = entry.get("command").or_else(|| entry.get("cmd"))?;
+        if let Some(words) = texts(program) {
+            let (program, arguments) = words.split_first()?;
+            return Some(Self { program: program.clone(), arguments: arguments.to_vec() });
+        }
+        Some(Self {
+            program: text(program)?,
+            arguments: entry.get("args").and_then(texts).unwrap_or_default(),
+        })
+    }
+
+    /// Whether it starts this program, wherever it is: `…/pdpp … mcp serve …`.
+    pub fn is_ours(&self) -> bool {
+        let name = self.program.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+        let is_pdpp = name == "pdpp" || name == "pdpp.exe";
+        is_pdpp && self.arguments.windows(2).any(|pair| pair == ["mcp", "serve"])
+    }
+}
+
+fn words(path: &Path) -> Result<String> {
+    let text = path.to_str().ok_or_else(|| {
+        Error::failed(
+            "path_not_text",
+            format!("{} is not UTF-8, and a config can hold nothing else", path.display()),
+        )
+        .hint("Move it to a path that is")
+    })?;
+    no_variable(text)
+}
+
+fn no_variable(text: &str) -> Result<String> {
+    if text.contains("${") {
+        return Err(Error::failed("path_not_text", format!("{text} has `${{` in it, which hosts expand"))
+            .hint("Move it to a path without"));
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn r8_2_an_entry_has_what_a_host_does_not_pass_as_arguments() {
+        let plain = Entry::new(Path::new("/usr/local/bin/pdpp"), &Baked::default(), None).unwrap();
+        assert_eq!(plain.words(), ["/usr/local/bin/pdpp", "mcp", "serve"]);
+        let baked = Baked {
+            cache_dir: Some("/data/my cache".into()),
+            proxy: Some("http://proxy.example:3128".parse().unwrap()),
+            ca_file: Some("/etc/ca.pem".into()),
+        };
+        let full = Entry::new(Path::new("/p/pdpp"), &baked, Some(48_000)).unwrap();
+        assert_eq!(
+            full.display(),
+            "/p/pdpp mcp serve --max-result-bytes 48000 --cache-dir '/data/my cache' --proxy \
+             http://proxy.example:3128 --ca-file /etc/ca.pem"
+        );
+        assert!(full.is_ours());
+    }
+
+    #[test]
+    fn a_secret_or_a_variable_is_no_argument() {
+        let with = |proxy: &str| Baked { proxy: proxy.parse().ok(), ..Baked::default() };
+        for proxy in ["http://me:word@proxy.example", "http://me@proxy.example"] {
+            let error = Entry::new(Path::new("/p"), &with(proxy), None).unwrap_err();
+            assert_eq!((error.code(), error.kind()), ("proxy_has_secret", Kind::Refused));
+        }
+        assert_eq!(
+            Entry::new(Path::new("/a/${B}/pdpp"), &Baked::default(), None).unwrap_err().code(),
+            "path_not_text"
+        );
+    }
+
+    #[test]
+    fn entries_are_recognised_however_a_host_writes_them() {
+        let ours = |entry| Entry::from_config(&entry).map(|entry| entry.is_ours());
+        assert_eq!(ours(json!({"command": "/a/pdpp", "args": ["mcp", "serve"]})), Some(true));
+        assert_eq!(
+            ours(json!({"command": "C:\\Tools\\PDPP.exe", "args": ["--cache-dir", "x", "mcp", "serve"]})),
+            Some(true)
+        );
+        assert_eq!(ours(json!({"command": ["/a/pdpp", "mcp", "serve"]})), Some(true));
+        assert_eq!(ours(json!({"cmd": "pdpp", "args": ["mcp", "serve"]})), Some(true));
+        assert_eq!(ours(json!({"command": "npx", "args": ["pdpp", "mcp"]})), Some(false));
+        assert_eq!(ours(json!({"command": "/a/pdpp"})), Some(false));
+        assert_eq!(ours(json!({"url": "https://a.example/mcp"})), None);
+        assert_eq!(ours(json!([])), None);
+    }
+}

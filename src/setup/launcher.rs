@@ -1,0 +1,120 @@
+//! Which path starts this program tomorrow: the one on `PATH`, not what it resolves to. A package manager
+//! replaces the latter with every version.
+
+use std::path::{Path, PathBuf};
+
+use super::paths::{Machine, is_program};
+
+/// How hosts will start this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launcher {
+    /// An absolute path.
+    pub path: PathBuf,
+    /// What the person should know about it.
+    pub notes: Vec<String>,
+}
+
+impl Launcher {
+    /// The launcher of the running program: `exe` is its own file, `typed` how it was called.
+    pub fn find(machine: &Machine, exe: &Path, typed: Option<&Path>) -> Self {
+        let real = |path: &Path| path.canonicalize().ok();
+        let this = real(exe);
+        let is_this = |path: &Path| this.is_some() && real(path) == this;
+        let mut notes = Vec::new();
+
+        let on_path: Vec<_> = machine.programs("pdpp").collect();
+        let ours = on_path.iter().find(|path| is_this(path));
+        if let Some(other) = on_path.first().filter(|first| !is_this(first)) {
+            let how = if ours.is_some() { "comes first on" } else { "is on" };
+            notes.push(format!(
+                "another program called pdpp {how} your PATH: {}; the entry starts this one, by its whole path",
+                other.display()
+            ));
+        }
+        let typed = typed
+            .filter(|typed| typed.components().count() > 1)
+            .map(|typed| machine.cwd.join(typed))
+            .filter(|typed| is_program(typed) && is_this(typed));
+        let path = ours
+            .cloned()
+            .or_else(|| typed.map(|typed| without_dots(&typed)))
+            .unwrap_or_else(|| exe.to_owned());
+        if is_build(&path) {
+            notes.push(format!(
+                "{} is a build directory's; `cargo install --path .` gives a path that stays",
+                path.display()
+            ));
+        }
+        Self { path, notes }
+    }
+}
+
+/// `a/./b` is `a/b`; `..` stays, since it may cross a link.
+fn without_dots(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+fn is_build(path: &Path) -> bool {
+    let names: Vec<_> = path.components().map(|one| one.as_os_str().to_string_lossy()).collect();
+    names.windows(2).any(|pair| pair[0] == "target" && matches!(&*pair[1], "debug" | "release" | "dist"))
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+#[allow(clippy::disallowed_methods, reason = "a test's own files")]
+mod tests {
+    use super::*;
+    use crate::setup::paths::Platform;
+    use crate::setup::paths::tests::machine;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    fn program(path: &Path) -> PathBuf {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_owned()
+    }
+
+    #[test]
+    fn r8_2_the_link_on_path_is_written_and_not_the_versions_own_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let cellar = program(&root.join("Cellar/pdpp/1.0/bin/pdpp"));
+        let bin = root.join("bin");
+        std::fs::create_dir(&bin).unwrap();
+        symlink(&cellar, bin.join("pdpp")).unwrap();
+        let mut machine = machine(Platform::Linux, &root);
+        machine.path = vec![root.join("missing"), bin.clone()];
+        let found = Launcher::find(&machine, &cellar, Some(Path::new("pdpp")));
+        assert_eq!(found, Launcher { path: bin.join("pdpp"), notes: Vec::new() });
+    }
+
+    #[test]
+    fn another_program_of_that_name_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let other = program(&root.join("npm/pdpp"));
+        let this = program(&root.join("bin/pdpp"));
+        let mut machine = machine(Platform::Linux, &root);
+        machine.path = vec![root.join("npm"), root.join("bin")];
+        let found = Launcher::find(&machine, &this, None);
+        assert_eq!(found.path, this);
+        assert!(
+            found.notes[0].contains(&format!("comes first on your PATH: {}", other.display())),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn off_path_it_is_as_it_was_typed_and_a_build_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let built = program(&root.join("target/release/pdpp"));
+        let mut machine = machine(Platform::Linux, &root);
+        machine.cwd = root.clone();
+        let found = Launcher::find(&machine, &built, Some(Path::new("./target/release/pdpp")));
+        assert_eq!(found.path, built);
+        assert!(found.notes[0].contains("cargo install --path ."), "{found:?}");
+        assert_eq!(Launcher::find(&machine, &built, Some(Path::new("pdpp"))).path, built);
+    }
+}

@@ -1,0 +1,648 @@
+//! `pdpp mcp setup`: one right entry per host, proven by the host itself.
+//!
+//! [`clients`] says where each host's file is and what it reads, [`entry`] what is recommended, [`edit`] puts
+//! it in and keeps every other byte, [`proof`] starts what was recorded, [`survey`] only looks.
+//! It knows no provider and no cache; what a host needs to find them is baked into the entry's arguments.
+
+pub mod clients;
+pub mod edit;
+pub mod entry;
+pub mod launcher;
+pub mod paths;
+pub mod proof;
+pub mod survey;
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Kind, Result};
+use crate::fs::foreign::{ForeignError, ForeignFile, ForeignLock, LockDir, Wrote};
+use crate::text::shell_word;
+use clients::Host;
+use edit::{EditError, Edited, Fields, Place};
+use entry::Entry;
+use paths::Machine;
+use proof::{Checked, Proof};
+
+pub use survey::{Configured, Surveyed, survey};
+
+/// What an entry is called, unless `--name` says otherwise.
+pub const NAME: &str = "pdpp";
+
+const BOM: &str = "\u{feff}";
+/// How often a file that changes under our hands is tried again.
+const TRIES: usize = 8;
+const CLI_WITHIN: Duration = Duration::from_secs(30);
+
+/// Whose config.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The user's own: every project.
+    User,
+    /// The current directory's.
+    Project,
+}
+
+/// What is to be done to one host's config.
+#[derive(Debug, Clone)]
+pub struct Job<'a> {
+    /// The host.
+    pub host: &'static Host,
+    /// Whose config.
+    pub scope: Scope,
+    /// The entry's name.
+    pub name: &'a str,
+    /// What it starts; `None` takes the entry out.
+    pub entry: Option<Entry>,
+    /// Whether an entry of that name that starts something else may be replaced or taken out.
+    pub any_entry: bool,
+}
+
+/// What a job comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// There was no entry of that name.
+    Added,
+    /// There was one with other content.
+    Updated,
+    /// The file was as wanted.
+    Unchanged,
+    /// The entry is gone.
+    Removed,
+    /// There was none to remove.
+    Absent,
+}
+
+impl Action {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Updated => "updated",
+            Self::Unchanged => "unchanged",
+            Self::Removed => "removed",
+            Self::Absent => "absent",
+        }
+    }
+}
+
+/// A job, worked out but not done.
+#[derive(Debug)]
+pub struct Plan {
+    /// What would happen.
+    pub action: Action,
+    /// The file as the host names it.
+    pub file: PathBuf,
+    /// The change as a unified diff; empty if there is none.
+    pub diff: String,
+    old: Option<Vec<u8>>,
+    /// `None`: the file goes.
+    new: Option<Vec<u8>>,
+}
+
+/// A job that was done.
+#[derive(Debug)]
+pub struct Done {
+    /// What happened, and to which bytes.
+    pub plan: Plan,
+    /// Where the file of before is now, if there was one and it changed.
+    pub backup: Option<PathBuf>,
+    /// The host's own command that did it, if one did.
+    pub by: Option<String>,
+    /// What went on beside.
+    pub notes: Vec<String>,
+}
+
+/// The file that `job` is about.
+pub fn file_of(host: &Host, machine: &Machine, scope: Scope) -> Option<PathBuf> {
+    match scope {
+        Scope::User => Some((host.user_file)(machine)),
+        Scope::Project => host
+            .project_file
+            .map(|path| path.split('/').fold(machine.cwd.clone(), |dir, part| dir.join(part))),
+    }
+}
+
+/// A file's bytes as text: whether it began with a byte order mark, and the rest. `None` if it is not UTF-8.
+pub(crate) fn document(bytes: &[u8]) -> Option<(bool, &str)> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    Some(text.strip_prefix(BOM).map_or((false, text), |rest| (true, rest)))
+}
+
+/// The name of an owner's credential in a host's config: a key anywhere, or the beginning of a text among its
+/// servers. Values are looked at for such a name only.
+pub(crate) fn owner_credential(root: &Map<String, Value>, container: &str) -> Option<String> {
+    fn walk(value: &Value, texts: bool, found: &dyn Fn(&String) -> Option<String>) -> Option<String> {
+        match value {
+            Value::Object(members) => {
+                members.iter().find_map(|(key, value)| found(key).or_else(|| walk(value, texts, found)))
+            }
+            Value::Array(items) => items.iter().find_map(|item| walk(item, texts, found)),
+            Value::String(text) if texts => {
+                let name: String =
+                    text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+                found(&name)
+            }
+            _ => None,
+        }
+    }
+    let in_keys = |key: &String| crate::cache::owner::is_owner_name(key).then(|| key.clone());
+    root.iter().find_map(|(key, value)| in_keys(key).or_else(|| walk(value, key == container, &in_keys)))
+}
+
+impl Job<'_> {
+    fn place(&self) -> Place<'_> {
+        Place { container: self.host.container, name: self.name }
+    }
+
+    fn fields(&self) -> Option<Fields> {
+        self.entry.as_ref().map(|entry| (self.host.fields)(entry, self.name))
+    }
+
+    /// The entry alone, as the host's file would have it: to paste.
+    pub fn snippet(&self) -> String {
+        let Some(fields) = self.fields() else { return String::new() };
+        match edit::put(self.host.format, None, self.place(), &fields) {
+            Ok(Edited::Added(text)) => text,
+            _ => fields.to_json().to_string(),
+        }
+    }
+
+    /// A link that puts the entry in, where the host has such links.
+    pub fn link(&self) -> Option<String> {
+        Some((self.host.link?)(&self.fields()?, self.name))
+    }
+
+    fn locate(&self, machine: &Machine) -> Result<ForeignFile> {
+        let path = file_of(self.host, machine, self.scope).ok_or_else(|| {
+            Error::new(
+                Kind::Usage,
+                "no_such_scope",
+                format!("{} has no config of a project's that it reads servers from", self.host.title),
+            )
+            .hint(format!("pdpp mcp setup {}", self.host.id))
+        })?;
+        ForeignFile::locate(&path).map_err(|error| self.left_alone(error))
+    }
+
+    /// Works out what would happen. Touches nothing.
+    ///
+    /// # Errors
+    /// `config_unreadable`, `config_unwritable`, `config_damaged`, `entry_not_ours`, `owner_credential_in_config`,
+    /// `no_such_scope`.
+    pub fn plan(&self, machine: &Machine) -> Result<Plan> {
+        self.plan_for(&self.locate(machine)?)
+    }
+
+    fn plan_for(&self, file: &ForeignFile) -> Result<Plan> {
+        let old = file.read().map_err(|error| self.left_alone(error))?;
+        let plan = self.edit(file.named(), old)?;
+        if plan.old != plan.new {
+            file.check_writable().map_err(|error| self.left_alone(error))?;
+        }
+        Ok(plan)
+    }
+
+    /// The edit itself: bytes in, bytes out.
+    fn edit(&self, file: &Path, old: Option<Vec<u8>>) -> Result<Plan> {
+        let before = match old.as_deref().map(document) {
+            Some(None) => return Err(self.damaged(file, "it is not UTF-8")),
+            Some(Some(document)) => Some(document),
+            None => None,
+        };
+        let damaged = |error: EditError| self.damaged(file, &error.to_string());
+        let text = before.map(|(_, text)| text);
+        let root = edit::read(self.host.format, text.unwrap_or_default()).map_err(damaged)?;
+        if let Some(name) = owner_credential(&root, self.host.container) {
+            return Err(Error::new(
+                Kind::Refused,
+                "owner_credential_in_config",
+                format!(
+                    "{} has {name} in it: an agent must never have an owner's credential within reach",
+                    file.display()
+                ),
+            )
+            .hint(format!("Take {name} out of it, then run this again")));
+        }
+        let there = edit::entry(&root, self.place());
+        let is_ours = there.and_then(Entry::from_config).is_some_and(|entry| entry.is_ours());
+        if there.is_some() && !is_ours && !self.any_entry {
+            return Err(Error::failed(
+                "entry_not_ours",
+                format!(
+                    "{} has an entry `{}` already, and it starts something else",
+                    file.display(),
+                    self.name
+                ),
+            )
+            .hint("--name OTHER for another name, or --yes if that entry may go"));
+        }
+        let edited = match self.fields() {
+            Some(fields) => edit::put(self.host.format, text, self.place(), &fields).map_err(damaged)?,
+            None => edit::take(self.host.format, text.unwrap_or_default(), self.place()).map_err(damaged)?,
+        };
+        let bom = before.is_some_and(|(bom, _)| bom);
+        let whole = |text: String| {
+            Some(if bom && self.host.takes_bom { format!("{BOM}{text}") } else { text }.into_bytes())
+        };
+        let (action, new) = match edited {
+            Edited::Added(text) => (Action::Added, whole(text)),
+            Edited::Updated(text) => (Action::Updated, whole(text)),
+            Edited::Removed(text) => (Action::Removed, whole(text)),
+            Edited::RemovedWithFile => (Action::Removed, None),
+            Edited::Unchanged if self.entry.is_some() => (Action::Unchanged, old.clone()),
+            Edited::Unchanged => (Action::Absent, old.clone()),
+        };
+        let diff = diff(file, old.as_deref(), new.as_deref());
+        Ok(Plan { action, file: file.to_owned(), diff, old, new })
+    }
+
+    /// Does it: reads, edits and writes under the locks there are, until what was read is what is replaced.
+    ///
+    /// # Errors
+    /// As [`Job::plan`], and `config_busy`.
+    pub async fn apply(&self, machine: &Machine) -> Result<Done> {
+        let mut notes = Vec::new();
+        if let Some(done) = self.through_claude(machine, &mut notes).await? {
+            return Ok(done);
+        }
+        let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        for _ in 0..TRIES {
+            let file = self.locate(machine)?;
+            // Nothing is made, not even a directory, for what turns out to be no change.
+            let plan = self.plan_for(&file)?;
+            if plan.old == plan.new {
+                return Ok(Done { plan, backup: None, by: None, notes });
+            }
+            let lock = file.lock().map_err(|error| self.left_alone(error))?;
+            let _host_lock = self.host_lock(&file)?;
+            let plan = self.plan_for(&file)?;
+            if let Some(backup) = self.write(&file, &lock, &plan, &stamp)? {
+                return Ok(Done { plan, backup, by: None, notes });
+            }
+        }
+        let file = self.locate(machine)?;
+        Err(Error::failed(
+            "config_busy",
+            format!("{} changes faster than it can be edited", file.named().display()),
+        )
+        .hint(format!("Close {}, then run this again", self.host.title)))
+    }
+
+    /// Writes what was planned: the backup's path, or `None` if the file is no longer what was read.
+    #[allow(clippy::option_option, reason = "written or not, with a backup or without")]
+    fn write(
+        &self,
+        file: &ForeignFile,
+        lock: &ForeignLock,
+        plan: &Plan,
+        stamp: &str,
+    ) -> Result<Option<Option<PathBuf>>> {
+        if plan.old == plan.new {
+            return Ok(Some(None));
+        }
+        let left_alone = |error| self.left_alone(error);
+        let backup =
+            plan.old.as_deref().map(|old| file.back_up(old, stamp)).transpose().map_err(left_alone)?;
+        let wrote = match (&plan.new, &plan.old) {
+            (Some(new), old) => file.replace(lock, old.as_deref(), new),
+            (None, Some(old)) => file.remove(lock, old),
+            (None, None) => Ok(Wrote::Yes),
+        };
+        Ok((wrote.map_err(left_alone)? == Wrote::Yes).then_some(backup))
+    }
+
+    fn host_lock(&self, file: &ForeignFile) -> Result<Option<LockDir>> {
+        if self.host.id != "claude" || self.scope != Scope::User {
+            return Ok(None);
+        }
+        let mut path = file.named().as_os_str().to_owned();
+        path.push(".lock");
+        LockDir::take(Path::new(&path)).map(Some).map_err(|error| self.left_alone(error))
+    }
+
+    /// Claude Code adds an entry itself, where it is there. It cannot replace one in a single step, so that,
+    /// and taking one out, is done in the file.
+    async fn through_claude(&self, machine: &Machine, notes: &mut Vec<String>) -> Result<Option<Done>> {
+        if self.host.id != "claude" || self.scope != Scope::User {
+            return Ok(None);
+        }
+        let (Some(program), Some(fields)) = (machine.program("claude"), self.fields()) else {
+            return Ok(None);
+        };
+        let file = self.locate(machine)?;
+        let plan = self.plan_for(&file)?;
+        if plan.action != Action::Added {
+            return Ok(None);
+        }
+        let lock = file.lock().map_err(|error| self.left_alone(error))?;
+        let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        let backup = plan.old.as_deref().map(|old| file.back_up(old, &stamp)).transpose();
+        let backup = backup.map_err(|error| self.left_alone(error))?;
+        let words = ["mcp", "add-json", "-s", "user", self.name, "-"].map(ToOwned::to_owned);
+        let by = format!("claude {}", words.join(" "));
+        let ran = proof::run(&program, &words, Some(&fields.to_json().to_string()), CLI_WITHIN).await;
+        drop(lock);
+        // Its word is not enough: the entry has to be there.
+        let now = self.plan_for(&self.locate(machine)?)?;
+        if now.action == Action::Unchanged {
+            let diff = diff(&plan.file, plan.old.as_deref(), now.old.as_deref());
+            let plan = Plan { diff, new: now.old, ..plan };
+            return Ok(Some(Done { plan, backup, by: Some(by), notes: std::mem::take(notes) }));
+        }
+        let why = match ran {
+            Ok((_, said)) => crate::text::one_line(crate::text::prefix(said.trim(), 300)).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        notes.push(format!("`{by}` did not add it ({why}); the file was edited instead"));
+        Ok(None)
+    }
+
+    /// Puts back what was there before `done`, if nobody has changed it since; otherwise takes the entry out.
+    ///
+    /// # Errors
+    /// As [`Job::apply`].
+    pub async fn roll_back(&self, machine: &Machine, done: &Done) -> Result<()> {
+        let file = self.locate(machine)?;
+        let lock = file.lock().map_err(|error| self.left_alone(error))?;
+        let host_lock = self.host_lock(&file)?;
+        let back = match (&done.plan.new, &done.plan.old) {
+            (new, Some(old)) => file.replace(&lock, new.as_deref(), old),
+            (Some(new), None) => file.remove(&lock, new),
+            (None, None) => return Ok(()),
+        };
+        if back.map_err(|error| self.left_alone(error))? == Wrote::Yes {
+            return Ok(());
+        }
+        drop((host_lock, lock));
+        let undo = Job { entry: None, any_entry: true, ..self.clone() };
+        Box::pin(undo.apply(machine)).await.map(|_| ())
+    }
+
+    fn left_alone(&self, error: ForeignError) -> Error {
+        let (code, hint) = match &error {
+            ForeignError::Dangling(_) => {
+                ("config_unreadable", "Make what it points to, or remove the link".to_owned())
+            }
+            ForeignError::NotAFile(_) | ForeignError::TooLarge(_) => {
+                ("config_unreadable", format!("{} could not read that either", self.host.title))
+            }
+            ForeignError::ReadOnly(path) => (
+                "config_unwritable",
+                format!(
+                    "chmod u+w {}, or change it where it comes from: {}",
+                    shell_word(&path.to_string_lossy()),
+                    self.by_hand()
+                ),
+            ),
+            ForeignError::OtherOwner(_) => ("config_unwritable", "Run this as that user".to_owned()),
+            ForeignError::Locked(path) => (
+                "config_busy",
+                format!("Run this again; if nothing runs, rmdir {}", shell_word(&path.to_string_lossy())),
+            ),
+            ForeignError::Io(..) => {
+                ("config_unwritable", format!("Check the rights there, or {}", self.by_hand()))
+            }
+        };
+        Error::failed(code, format!("{}'s config is left as it is", self.host.title))
+            .because(error)
+            .hint(hint)
+    }
+
+    fn damaged(&self, file: &Path, why: &str) -> Error {
+        let hint = if self.entry.is_some() {
+            format!("Correct that, or put this in yourself:\n{}", self.snippet().trim_end())
+        } else {
+            format!("Correct that, or take `{}` out yourself", self.name)
+        };
+        Error::failed("config_damaged", format!("{} cannot be edited, and is left as it is", file.display()))
+            .because(std::io::Error::other(why.to_owned()))
+            .hint(hint)
+    }
+
+    fn by_hand(&self) -> String {
+        format!("pdpp mcp setup {} --print", self.host.id)
+    }
+}
+
+fn diff(file: &Path, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
+    if old == new {
+        return String::new();
+    }
+    let text = |bytes: Option<&[u8]>| {
+        bytes.map_or(Cow::Borrowed(""), |bytes| Cow::Owned(String::from_utf8_lossy(bytes).into_owned()))
+    };
+    let (before, after) = (text(old), text(new));
+    let name = file.display().to_string();
+    let header = |there: bool| if there { name.clone() } else { "/dev/null".to_owned() };
+    similar::TextDiff::from_lines(before.as_ref(), after.as_ref())
+        .unified_diff()
+        .context_radius(3)
+        .header(&header(old.is_some()), &header(new.is_some()))
+        .to_string()
+}
+
+/// Everything about one host that was set up, for a person and for `--json`.
+#[derive(Debug)]
+pub struct Report {
+    /// The host.
+    pub host: &'static Host,
+    /// The entry's name.
+    pub name: String,
+    /// Whose config.
+    pub scope: Scope,
+    /// What was done, or would be.
+    pub done: Done,
+    /// Whether it only would be.
+    pub dry_run: bool,
+    /// What the entry starts; `None` after a removal.
+    pub entry: Option<Entry>,
+    /// Whether the recorded command starts.
+    pub proof: Option<Proof>,
+    /// What the host's own program says.
+    pub check: Option<Checked>,
+    /// Whether the change was taken back, since it could not be proven.
+    pub rolled_back: bool,
+    /// What may go wrong later.
+    pub warnings: Vec<String>,
+}
+
+impl Report {
+    /// Whether what was written cannot be started.
+    pub const fn is_unproven(&self) -> bool {
+        matches!(self.proof, Some(Proof::Failed(_)))
+    }
+
+    /// For `--json`.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "host": self.host.id,
+            "title": self.host.title,
+            "name": self.name,
+            "scope": match self.scope { Scope::User => "user", Scope::Project => "project" },
+            "file": self.done.plan.file,
+            "action": self.done.plan.action.word(),
+            "dry_run": self.dry_run,
+            "diff": self.done.plan.diff,
+            "backup": self.done.backup,
+            "by": self.done.by,
+            "command": self.entry.as_ref().map(Entry::words),
+            "proof": self.proof.as_ref().map(Proof::to_json),
+            "check": self.check.as_ref().map(|check| json!({
+                "command": check.command, "is_well": check.is_well, "said": check.said,
+            })),
+            "rolled_back": self.rolled_back,
+            "warnings": self.warnings,
+            "notes": self.done.notes,
+            "afterwards": self.afterwards(),
+        })
+    }
+
+    /// What there is to do now; `None` if nothing is.
+    fn afterwards(&self) -> Option<&'static str> {
+        let changed = matches!(self.done.plan.action, Action::Added | Action::Updated | Action::Removed);
+        (changed && !self.dry_run && !self.rolled_back).then_some(self.host.afterwards)
+    }
+
+    /// For a person.
+    pub fn to_text(&self) -> String {
+        let plan = &self.done.plan;
+        let (name, file) = (&self.name, plan.file.display());
+        let mut said = match (plan.action, self.dry_run) {
+            (Action::Added, false) => format!("{}: added `{name}` to {file}", self.host.title),
+            (Action::Updated, false) => format!("{}: updated `{name}` in {file}", self.host.title),
+            (Action::Removed, false) => format!("{}: removed `{name}` from {file}", self.host.title),
+            (Action::Unchanged, _) => {
+                format!("{}: unchanged, `{name}` is in {file} already", self.host.title)
+            }
+            (Action::Absent, _) => format!("{}: absent, there is no `{name}` in {file}", self.host.title),
+            (action, true) => format!("{}: `{name}` would be {} ({file})", self.host.title, action.word()),
+        };
+        let mut line = |label: &str, text: &str| {
+            let _ = write!(said, "\n  {label}: {text}");
+        };
+        if let Some(entry) = &self.entry {
+            line("starts", &entry.display());
+        }
+        if let Some(by) = &self.done.by {
+            line("by", by);
+        }
+        if let Some(backup) = &self.done.backup {
+            line("backup", &backup.display().to_string());
+        }
+        match &self.proof {
+            Some(Proof::Serves { tools, took }) => line(
+                "proof",
+                &format!(
+                    "it starts with few variables and in /, and lists {tools} tools in {:.2} s",
+                    took.as_secs_f64()
+                ),
+            ),
+            Some(Proof::NotConnected { next, .. }) => {
+                line("proof", "it starts, and says that nothing is connected yet");
+                line("next", next.as_deref().unwrap_or("pdpp connect <provider-url>"));
+            }
+            Some(Proof::Failed(error)) => line("proof", &format!("FAILED: {error}")),
+            None => {}
+        }
+        if let Some(check) = &self.check {
+            let said = if check.is_well {
+                format!("{} says that it works", check.command)
+            } else {
+                format!("{} does not say that it works: {}", check.command, check.said)
+            };
+            line("asked", &said);
+        }
+        for note in self.done.notes.iter().chain(&self.warnings) {
+            line("note", note);
+        }
+        if self.rolled_back {
+            line("rolled back", "the file is as it was before");
+        }
+        if let Some(afterwards) = self.afterwards() {
+            line("then", afterwards);
+        }
+        if self.dry_run && !plan.diff.is_empty() {
+            said.push('\n');
+            said.push_str(plan.diff.trim_end());
+        }
+        said
+    }
+}
+
+/// Whether `name` can be an entry's name everywhere: 1 to 40 letters, digits, `-` and `_`.
+pub fn is_name(name: &str) -> bool {
+    // Cursor takes 60 characters of server and tool together, and the longest tool has 17.
+    (1..=40).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+}
+
+/// What is to be done, beside the job itself.
+#[derive(Debug, Clone, Copy)]
+pub struct How {
+    /// Change nothing.
+    pub dry_run: bool,
+    /// Take a change back that cannot be proven.
+    pub strict: bool,
+}
+
+/// Does one job from its plan to its proof.
+///
+/// # Errors
+/// As [`Job::apply`]. A failed proof is no error here: see [`Report::is_unproven`].
+pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report> {
+    let mut warnings = Vec::new();
+    if job.entry.is_some() {
+        warnings.extend(survey::shadows(machine, job.host, job.name, job.scope));
+        if job.scope == Scope::Project {
+            warnings.push(
+                "the entry names a path on this machine: keep it out of what others check out".to_owned(),
+            );
+        }
+    }
+    let done = if how.dry_run {
+        Done { plan: job.plan(machine)?, backup: None, by: None, notes: Vec::new() }
+    } else {
+        job.apply(machine).await?
+    };
+    let changed = matches!(done.plan.action, Action::Added | Action::Updated | Action::Removed);
+    if changed {
+        for process in proof::running(job.host.overwritten_by, machine.platform).await {
+            warnings.push(format!(
+                "{} runs ({process}), and may write its config back over this when it ends: quit it, and run this again",
+                job.host.title
+            ));
+        }
+    }
+    let mut report = Report {
+        host: job.host,
+        name: job.name.to_owned(),
+        scope: job.scope,
+        done,
+        dry_run: how.dry_run,
+        entry: job.entry.clone(),
+        proof: None,
+        check: None,
+        rolled_back: false,
+        warnings,
+    };
+    let Some(entry) = job.entry.as_ref().filter(|_| !how.dry_run) else { return Ok(report) };
+    let proof = proof::prove(entry).await;
+    let connected = matches!(proof, Proof::Serves { .. });
+    if matches!(proof, Proof::Failed(_)) {
+        if how.strict && changed {
+            job.roll_back(machine, &report.done).await?;
+            report.rolled_back = true;
+        }
+    } else {
+        report.check = proof::check(job.host, job.name, machine, connected).await;
+    }
+    report.proof = Some(proof);
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests;

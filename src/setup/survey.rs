@@ -1,0 +1,194 @@
+//! What is here: which hosts, whether they know this program, and what is wrong with that. It reads only.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use super::clients::{HOSTS, Host};
+use super::edit::{self, Place};
+use super::entry::Entry;
+use super::paths::{Machine, is_program};
+use super::{Scope, document, file_of, owner_credential};
+use crate::fs::foreign::ForeignFile;
+use crate::text;
+
+/// Whether a host's file has an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Configured {
+    /// No entry of that name.
+    No,
+    /// One that starts this program.
+    Ours(Entry),
+    /// One that starts something else, or is remote.
+    Other,
+    /// The file cannot be read, so it cannot be told.
+    Unknown,
+}
+
+/// One host.
+#[derive(Debug, Clone)]
+pub struct Surveyed {
+    /// Which.
+    pub host: &'static Host,
+    /// Whether there is a sign of it: its program, its file or its directory.
+    pub installed: bool,
+    /// The user's file; it need not exist.
+    pub file: PathBuf,
+    /// What the file says.
+    pub configured: Configured,
+    /// What is wrong, each a sentence with what to do.
+    pub problems: Vec<String>,
+}
+
+/// Looks at every host for the entry `name`. Never starts anything, never writes.
+pub fn survey(machine: &Machine, name: &str) -> Vec<Surveyed> {
+    HOSTS.into_iter().map(|host| look(machine, host, name)).collect()
+}
+
+fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
+    let file = (host.user_file)(machine);
+    // Claude Code's and others' files lie in HOME itself, which is no sign of anything.
+    let dir = file.parent().filter(|dir| *dir != machine.home);
+    let installed = host.programs.iter().any(|program| machine.program(program).is_some())
+        || file.exists()
+        || dir.is_some_and(std::path::Path::is_dir);
+    let mut problems = Vec::new();
+    let configured = match read(host, &file) {
+        Ok(root) => {
+            if let Some(credential) = owner_credential(&root, host.container) {
+                problems.push(format!(
+                    "{} has {credential} in it: an owner's credential within reach of an agent; take it out",
+                    file.display()
+                ));
+            }
+            match edit::entry(&root, Place { container: host.container, name }) {
+                None => Configured::No,
+                Some(entry) => match Entry::from_config(entry).filter(Entry::is_ours) {
+                    Some(entry) => {
+                        problems.extend(wrong_with(machine, host, &entry));
+                        Configured::Ours(entry)
+                    }
+                    None => Configured::Other,
+                },
+            }
+        }
+        Err(why) => {
+            problems.push(format!("{}: {why}", file.display()));
+            Configured::Unknown
+        }
+    };
+    if matches!(configured, Configured::Ours(_)) {
+        problems.extend(shadows(machine, host, name, Scope::User));
+    }
+    Surveyed { host, installed, file, configured, problems }
+}
+
+fn read(host: &Host, file: &std::path::Path) -> Result<Map<String, Value>, String> {
+    let bytes = ForeignFile::locate(file).and_then(|file| file.read()).map_err(|error| error.to_string())?;
+    let Some(bytes) = bytes else { return Ok(Map::new()) };
+    let text = document(&bytes).ok_or("it is not UTF-8")?.1;
+    edit::read(host.format, text).map_err(|error| error.to_string())
+}
+
+fn wrong_with(machine: &Machine, host: &Host, entry: &Entry) -> Option<String> {
+    let again = format!("pdpp mcp setup {}", host.id);
+    let program = std::path::Path::new(&entry.program);
+    if !program.is_absolute() {
+        return Some(format!(
+            "{} is told `{}`, which depends on its PATH: {again}",
+            host.title,
+            text::one_line(&entry.program)
+        ));
+    }
+    if !is_program(program) {
+        return Some(format!(
+            "{} is told {}, which is not there: {again}",
+            host.title,
+            text::one_line(&entry.program)
+        ));
+    }
+    let ours = machine.programs("pdpp").next().and_then(|path| path.canonicalize().ok());
+    if ours.is_some() && program.canonicalize().ok() != ours {
+        return Some(format!(
+            "{} starts {}, which is not the pdpp that comes first on your PATH",
+            host.title,
+            text::one_line(&entry.program)
+        ));
+    }
+    None
+}
+
+/// Entries of the same name in other scopes of the host, which go before the one in `scope`.
+pub fn shadows(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<String> {
+    let mut found = Vec::new();
+    let place = Place { container: host.container, name };
+    if scope == Scope::User
+        && let Some(file) = file_of(host, machine, Scope::Project)
+        && file != (host.user_file)(machine)
+        && read(host, &file).is_ok_and(|root| edit::entry(&root, place).is_some())
+    {
+        found.push(format!(
+            "{} has an entry `{name}` too, which may go before this one in that directory",
+            file.display()
+        ));
+    }
+    if host.id == "claude" {
+        let user = read(host, &(host.user_file)(machine)).unwrap_or_default();
+        let here = machine.cwd.to_string_lossy().into_owned();
+        let local = user.get("projects").and_then(|projects| projects.get(&here));
+        if local.and_then(|local| local.get(place.container)).is_some_and(|local| local.get(name).is_some()) {
+            found.push(format!(
+                "Claude Code has a local entry `{name}` for {here}, which goes before this one there: \
+                 claude mcp remove -s local {name}"
+            ));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a test's own files")]
+mod tests {
+    use super::*;
+    use crate::setup::paths::Platform;
+    use crate::setup::paths::tests::machine;
+
+    #[test]
+    fn a_survey_says_what_is_here_and_what_is_wrong() {
+        let dir = tempfile::tempdir().unwrap();
+        let machine = machine(Platform::Linux, dir.path());
+        let write = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write(
+            ".cursor/mcp.json",
+            r#"{"mcpServers": {"pdpp": {"command": "/gone/pdpp", "args": ["mcp", "serve"]}}}"#,
+        );
+        write(
+            ".codex/config.toml",
+            "[mcp_servers.pdpp]\ncommand = \"npx\"\nargs = [\"pdpp\"]\nenv = { PDPP_OWNER_TOKEN = \"x\" }\n",
+        );
+        write(".gemini/settings.json", "{\n  oops\n}");
+        write(
+            ".claude.json",
+            &format!(
+                r#"{{"mcpServers": {{"pdpp": {{"command": "pdpp", "args": ["mcp", "serve"]}}}}, "projects": {{"{}": {{"mcpServers": {{"pdpp": {{}}}}}}}}}}"#,
+                machine.cwd.display()
+            ),
+        );
+        let found = survey(&machine, "pdpp");
+        let one = |id: &str| found.iter().find(|one| one.host.id == id).unwrap();
+        assert!(!one("zed").installed);
+        assert_eq!(one("zed").configured, Configured::No);
+        assert!(matches!(one("cursor").configured, Configured::Ours(_)));
+        assert!(one("cursor").problems[0].contains("/gone/pdpp, which is not there: pdpp mcp setup cursor"));
+        assert_eq!(one("codex").configured, Configured::Other);
+        assert!(one("codex").problems[0].contains("PDPP_OWNER_TOKEN"));
+        assert_eq!(one("gemini").configured, Configured::Unknown);
+        assert!(one("gemini").problems[0].contains("line 2, column 3"), "{:?}", one("gemini"));
+        assert!(one("claude").problems[0].contains("depends on its PATH"));
+        assert!(one("claude").problems[1].contains("claude mcp remove -s local pdpp"));
+    }
+}

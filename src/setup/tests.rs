@@ -1,0 +1,100 @@
+use super::*;
+use edit::Format;
+use paths::Platform;
+use paths::tests::machine;
+
+fn entry() -> Entry {
+    Entry { program: "/usr/local/bin/pdpp".to_owned(), arguments: vec!["mcp".to_owned(), "serve".to_owned()] }
+}
+
+fn job(id: &str) -> Job<'static> {
+    let host = clients::host(id).unwrap();
+    Job { host, scope: Scope::User, name: NAME, entry: Some(entry()), any_entry: false }
+}
+
+/// Each host's whole entry, in a file made for it.
+#[test]
+fn r8_2_each_host_gets_one_recommended_entry() {
+    let all: Vec<_> =
+        clients::HOSTS.iter().map(|host| format!("--- {}\n{}", host.id, job(host.id).snippet())).collect();
+    let all = all.concat();
+    insta::assert_snapshot!(all);
+    // No secret, no environment, no directory, no variable.
+    for word in ["env", "cwd", "${", "token", "profile"] {
+        assert!(!all.to_lowercase().contains(word), "{word} in {all}");
+    }
+}
+
+#[test]
+fn r8_3_an_owner_credential_in_the_config_stops_it() {
+    for (id, text) in [
+        ("cursor", r#"{"mcpServers": {"x": {"command": "y", "env": {"PDPP_OWNER_TOKEN": "z"}}}}"#),
+        ("cursor", r#"{"mcpServers": {"x": {"command": "env", "args": ["PDPP_OWNER_TOKEN=z", "y"]}}}"#),
+        ("claude", r#"{"projects": {"/p": {"mcpServers": {"x": {"env": {"pdpp_control_key": "z"}}}}}}"#),
+        ("codex", "[shell_environment_policy.set]\nPDPP_CONTROL_PLANE = \"z\"\n"),
+        ("goose", "extensions:\n  x:\n    envs: {PDPP_OWNER_X: z}\n"),
+    ] {
+        let error = job(id).edit(Path::new("f"), Some(text.into())).unwrap_err();
+        assert_eq!((error.code(), error.kind().exit_code()), ("owner_credential_in_config", 77), "{text}");
+        assert!(!format!("{error:?}").contains(" z"), "the value is not repeated: {error:?}");
+    }
+    // A name in a prompt of long ago is no credential.
+    let harmless = r#"{"history": ["PDPP_OWNER_TOKEN is what?"], "mcpServers": {}}"#;
+    assert!(job("claude").edit(Path::new("f"), Some(harmless.into())).is_ok());
+}
+
+#[test]
+fn an_entry_that_starts_something_else_is_not_replaced_unasked() {
+    let text = r#"{"mcpServers": {"pdpp": {"command": "npx", "args": ["pdpp", "mcp"]}}}"#;
+    let error = job("cursor").edit(Path::new("f"), Some(text.into())).unwrap_err();
+    assert_eq!(error.code(), "entry_not_ours");
+    let asked = Job { any_entry: true, ..job("cursor") };
+    assert_eq!(asked.edit(Path::new("f"), Some(text.into())).unwrap().action, Action::Updated);
+    let taken = Job { entry: None, ..job("cursor") };
+    assert_eq!(taken.edit(Path::new("f"), Some(text.into())).unwrap_err().code(), "entry_not_ours");
+    let older =
+        r#"{"mcpServers": {"pdpp": {"command": "/old/pdpp", "args": ["mcp", "serve"], "env": {"A": "1"}}}}"#;
+    let plan = job("cursor").edit(Path::new("f"), Some(older.into())).unwrap();
+    assert_eq!(plan.action, Action::Updated);
+    assert!(!String::from_utf8(plan.new.unwrap()).unwrap().contains("env"), "replaced whole");
+}
+
+#[test]
+fn a_byte_order_mark_is_read_and_kept_only_where_the_host_takes_it() {
+    for host in clients::HOSTS {
+        let text = match host.format {
+            Format::Json | Format::Jsonc => "{}",
+            Format::Toml | Format::Yaml => "a = 1\n",
+        };
+        let text = if host.format == Format::Yaml { "a: 1\n" } else { text };
+        let plan = job(host.id).edit(Path::new("f"), Some(format!("{BOM}{text}").into())).unwrap();
+        let new = String::from_utf8(plan.new.unwrap()).unwrap();
+        assert_eq!(new.starts_with(BOM), host.takes_bom, "{}", host.id);
+    }
+}
+
+#[test]
+fn a_damaged_file_is_refused_with_a_snippet_to_paste() {
+    let error = job("gemini").edit(Path::new("/h/settings.json"), Some("{\n  oops\n".into())).unwrap_err();
+    assert_eq!(error.code(), "config_damaged");
+    assert!(error.causes().next().unwrap().contains("line 2, column 3"), "{error:?}");
+    assert!(error.next_step().unwrap().contains("\"command\": \"/usr/local/bin/pdpp\""), "{error:?}");
+    let error = job("codex").edit(Path::new("f"), Some(vec![0xff, 0xfe])).unwrap_err();
+    assert!(error.causes().next().unwrap().contains("UTF-8"));
+}
+
+#[test]
+fn names_are_what_every_host_takes() {
+    assert!(is_name("pdpp") && is_name("my-data_2"));
+    for name in ["", "a b", "a.b", "ä", "a/b", &"x".repeat(41)] {
+        assert!(!is_name(name), "{name}");
+    }
+}
+
+#[test]
+fn project_files_are_below_the_current_directory() {
+    let machine = machine(Platform::Linux, Path::new("/h"));
+    let file = |id: &str| file_of(clients::host(id).unwrap(), &machine, Scope::Project);
+    assert_eq!(file("codex"), Some("/h/project/.codex/config.toml".into()));
+    assert_eq!(file("windsurf"), None);
+}

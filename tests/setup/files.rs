@@ -1,0 +1,212 @@
+//! The trap files, for every host and every verb.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use super::{HOSTS, Kind, setup};
+use crate::support::env::TestEnv;
+
+/// A file as a person leaves it, with another server in it where there is room for one.
+struct Trap {
+    name: &'static str,
+    text: String,
+    /// What `setup` says, and what is left after `--remove`, if not the same bytes.
+    refused: Option<&'static str>,
+}
+
+fn traps(kind: Kind, takes_bom: bool) -> Vec<Trap> {
+    let ok = |name, text: String| Trap { name, text, refused: None };
+    let no = |name, text: String, code| Trap { name, text, refused: Some(code) };
+    let long_line = format!("\"{}\",\n", "what was typed long ago ".repeat(43));
+    let mut traps = match kind {
+        Kind::Json(key) | Kind::Jsonc(key) => {
+            let other = format!(
+                "{{\n  \"{key}\": {{\n    \"other\": {{\"command\": \"x\", \"n\": 1.10}}\n  }}\n}}\n"
+            );
+            let comments =
+                format!("// c\n{{\n  \"{key}\": {{ // d\n    \"other\": {{}}, /* e */\n  }},\n}}\n");
+            let strict = matches!(kind, Kind::Json(_));
+            vec![
+                ok("empty", String::new()),
+                ok("{}", "{}".to_owned()),
+                ok("other servers", other.clone()),
+                ok("CRLF", other.replace('\n', "\r\n")),
+                ok("tabs", other.replace("  ", "\t")),
+                ok("one line", format!("{{\"a\":1,\"{key}\":{{\"other\":{{}}}}}}")),
+                ok("1.8 MB", format!("{{\"big\": [{}\"\"],\n \"{key}\": {{}}}}", long_line.repeat(1800))),
+                if strict {
+                    no("comments and trailing commas", comments, "config_damaged")
+                } else {
+                    ok("comments and trailing commas", comments)
+                },
+                no("duplicate keys", format!("{{\"{key}\": {{}}, \"{key}\": {{}}}}"), "config_damaged"),
+                no("wrong type", format!("{{\"{key}\": []}}"), "config_damaged"),
+                no("wrong root", "[]".to_owned(), "config_damaged"),
+                no("unparsable", "{\"a\": ".to_owned(), "config_damaged"),
+                no(
+                    "same name, other content",
+                    format!("{{\"{key}\": {{\"pdpp\": {{\"command\": \"npx\"}}}}}}"),
+                    "entry_not_ours",
+                ),
+            ]
+        }
+        Kind::Toml => {
+            let other = "# top\nmodel = \"m\" # why\n\n[mcp_servers.other]\ncommand = \"x\" # y\n".to_owned();
+            vec![
+                ok("empty", String::new()),
+                ok("other servers", other.clone()),
+                ok("CRLF", other.replace('\n', "\r\n")),
+                ok("inline table", "mcp_servers = { other = { command = \"x\" } }\n".to_owned()),
+                ok("tabs", "[mcp_servers.other]\n\tcommand = \"x\"\n".to_owned()),
+                ok("1.8 MB", format!("{}[mcp_servers.other]\n", format!("# {long_line}").repeat(1800))),
+                no("duplicate keys", "a = 1\na = 2\n".to_owned(), "config_damaged"),
+                no("wrong type", "mcp_servers = []\n".to_owned(), "config_damaged"),
+                no("unparsable", "[mcp_servers\n".to_owned(), "config_damaged"),
+                no(
+                    "same name, other content",
+                    "[mcp_servers.pdpp]\nurl = \"https://a.example\"\n".to_owned(),
+                    "entry_not_ours",
+                ),
+            ]
+        }
+        Kind::Yaml => {
+            let other =
+                "# top\nGOOSE_MODEL: m # why\nextensions:\n  other:\n    cmd: x # y\n\n# end\n".to_owned();
+            vec![
+                ok("empty", String::new()),
+                ok("{}", "{}".to_owned()),
+                ok("other servers", other.clone()),
+                ok("CRLF", other.replace('\n', "\r\n")),
+                ok("1.8 MB", format!("{}{other}", format!("# {long_line}").repeat(1800))),
+                no("tabs", "extensions:\n\tother: {}\n".to_owned(), "config_damaged"),
+                no("duplicate keys", "a: 1\na: 2\n".to_owned(), "config_damaged"),
+                no("wrong type", "extensions: [a]\n".to_owned(), "config_damaged"),
+                no("wrong root", "- a\n".to_owned(), "config_damaged"),
+                no("unparsable", "a: [\n".to_owned(), "config_damaged"),
+                no(
+                    "same name, other content",
+                    "extensions:\n  pdpp:\n    cmd: npx\n".to_owned(),
+                    "entry_not_ours",
+                ),
+            ]
+        }
+    };
+    if takes_bom {
+        let with_bom = traps[1].text.clone();
+        traps.push(ok("byte order mark", format!("\u{feff}{with_bom}")));
+    }
+    traps
+}
+
+fn place(env: &TestEnv, path: &str) -> PathBuf {
+    let file = env.home().join(path);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    file
+}
+
+fn beside(file: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(file.parent().unwrap()).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn r8_2_every_host_and_verb_keeps_what_a_person_wrote() {
+    std::thread::scope(|scope| {
+        for hosts in HOSTS.chunks(3) {
+            scope.spawn(move || hosts.iter().for_each(|host| keeps(*host)));
+        }
+    });
+}
+
+fn keeps((host, path, kind): (&str, &str, Kind)) {
+    for trap in traps(kind, matches!(host, "claude" | "codex")) {
+        let env = TestEnv::new();
+        let file = place(&env, path);
+        let what = format!("{host}, {}", trap.name);
+        std::fs::write(&file, &trap.text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+        let bytes = || std::fs::read_to_string(&file).unwrap();
+
+        let (code, dry) = setup(&env, &[host, "--dry-run"]);
+        assert_eq!(bytes(), trap.text, "{what}: a dry run");
+        if let Some(refused) = trap.refused {
+            assert_eq!((code, &dry["error"]["code"]), (Some(1), &refused.into()), "{what}: {dry}");
+            let (code, said) = setup(&env, &[host]);
+            assert_eq!((code, &said["error"]["code"]), (Some(1), &refused.into()), "{what}: {said}");
+            assert_eq!(bytes(), trap.text, "{what}");
+            assert_eq!(beside(&file).iter().filter(|name| name.contains("pdpp")).count(), 0, "{what}");
+            if refused == "entry_not_ours" {
+                let (code, said) = setup(&env, &[host, "--yes"]);
+                assert_eq!((code, &said["action"]), (Some(0), &"updated".into()), "{what}: {said}");
+            }
+            continue;
+        }
+        assert_eq!((code, &dry["action"]), (Some(0), &"added".into()), "{what}: {dry}");
+        let (code, said) = setup(&env, &[host]);
+        assert_eq!((code, &said["action"]), (Some(0), &"added".into()), "{what}: {said}");
+        assert_eq!(said["diff"], dry["diff"], "{what}");
+        assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o640, "{what}");
+        let backup = said["backup"].as_str().unwrap_or_else(|| panic!("{what}: {said}"));
+        assert_eq!(std::fs::read_to_string(backup).unwrap(), trap.text, "{what}");
+        let added = bytes();
+        let (code, said) = setup(&env, &[host]);
+        assert_eq!((code, &said["action"]), (Some(0), &"unchanged".into()), "{what}: {said}");
+        assert_eq!(bytes(), added, "{what}");
+        let (code, said) = setup(&env, &[host, "--remove"]);
+        assert_eq!((code, &said["action"]), (Some(0), &"removed".into()), "{what}: {said}");
+        assert_eq!(bytes(), trap.text, "{what}: remove after add");
+        let (_, said) = setup(&env, &[host, "--remove"]);
+        assert_eq!(said["action"], "absent", "{what}");
+    }
+}
+
+#[test]
+fn links_are_followed_and_what_must_not_be_written_is_not() {
+    for (host, path, _) in HOSTS {
+        let env = TestEnv::new();
+        let file = place(&env, path);
+        // A dotfile manager's link.
+        let real = env.home().join("dotfiles/config");
+        std::fs::create_dir(real.parent().unwrap()).unwrap();
+        std::fs::write(&real, "").unwrap();
+        symlink(&real, &file).unwrap();
+        let (code, said) = setup(&env, &[host]);
+        assert_eq!((code, &said["action"]), (Some(0), &"added".into()), "{host}: {said}");
+        assert!(file.is_symlink(), "{host}");
+        assert!(std::fs::read_to_string(&real).unwrap().contains("pdpp"), "{host}");
+        assert!(said["backup"].as_str().unwrap().contains("/dotfiles/config.pdpp-backup-"), "{host}: {said}");
+
+        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o444)).unwrap();
+        let before = std::fs::read(&real).unwrap();
+        let (code, said) = setup(&env, &[host, "--remove"]);
+        assert_eq!((code, &said["error"]["code"]), (Some(1), &"config_unwritable".into()), "{host}: {said}");
+        assert_eq!(std::fs::read(&real).unwrap(), before, "{host}");
+        let (code, _) = setup(&env, &[host]);
+        assert_eq!(code, Some(0), "{host}: as wanted already, so nothing has to be written");
+
+        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o644)).unwrap();
+        std::fs::remove_file(&real).unwrap();
+        let (code, said) = setup(&env, &[host]);
+        assert_eq!((code, &said["error"]["code"]), (Some(1), &"config_unreadable".into()), "{host}: {said}");
+        assert!(!real.exists() && file.is_symlink(), "{host}");
+
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        let (code, said) = setup(&env, &[host]);
+        assert_eq!((code, &said["error"]["code"]), (Some(1), &"config_unreadable".into()), "{host}: {said}");
+    }
+}
+
+#[test]
+fn a_file_that_was_made_is_the_owners_alone_and_goes_with_the_entry() {
+    for (host, path, _) in HOSTS {
+        let env = TestEnv::new();
+        let (code, said) = setup(&env, &[host]);
+        assert_eq!((code, &said["action"]), (Some(0), &"added".into()), "{host}: {said}");
+        assert_eq!(env.files(), [path], "{host}");
+        assert_eq!(std::fs::metadata(env.home().join(path)).unwrap().mode() & 0o777, 0o600, "{host}");
+        let (_, said) = setup(&env, &[host, "--remove"]);
+        assert_eq!(said["action"], "removed", "{host}: {said}");
+        assert!(!env.home().join(path).exists(), "{host}");
+    }
+}

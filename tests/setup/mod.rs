@@ -1,0 +1,264 @@
+//! Promise: `pdpp mcp setup` puts in one right entry, keeps everything else in a file that is not its own, and
+//! loses nothing whatever happens meanwhile.
+
+#[cfg(unix)]
+mod files;
+#[cfg(unix)]
+mod storms;
+
+use serde_json::{Value, json};
+
+use crate::support::env::{Ran, TestEnv};
+
+/// Each host with where its file is on Linux, and a file with another server in it as a person leaves it.
+pub(super) const HOSTS: [(&str, &str, Kind); 12] = [
+    ("claude", ".claude.json", Kind::Json("mcpServers")),
+    ("claude-desktop", ".config/Claude/claude_desktop_config.json", Kind::Json("mcpServers")),
+    ("codex", ".codex/config.toml", Kind::Toml),
+    ("cursor", ".cursor/mcp.json", Kind::Jsonc("mcpServers")),
+    ("vscode", ".config/Code/User/mcp.json", Kind::Jsonc("servers")),
+    ("windsurf", ".codeium/windsurf/mcp_config.json", Kind::Jsonc("mcpServers")),
+    ("zed", ".config/zed/settings.json", Kind::Jsonc("context_servers")),
+    ("gemini", ".gemini/settings.json", Kind::Jsonc("mcpServers")),
+    ("opencode", ".config/opencode/opencode.json", Kind::Jsonc("mcp")),
+    ("copilot", ".copilot/mcp-config.json", Kind::Jsonc("mcpServers")),
+    ("goose", ".config/goose/config.yaml", Kind::Yaml),
+    ("lmstudio", ".lmstudio/mcp.json", Kind::Jsonc("mcpServers")),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Json(&'static str),
+    Jsonc(&'static str),
+    Toml,
+    Yaml,
+}
+
+pub(super) fn json_of(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("not JSON: {ran:?}"))
+}
+
+/// Sets one host up (or whatever `arguments` say): the outcome from `--json`.
+pub(super) fn setup(env: &TestEnv, arguments: &[&str]) -> (Option<i32>, Value) {
+    let ran = env.run(&[&["mcp", "setup", "--json"], arguments].concat());
+    let mut said = json_of(&ran);
+    (ran.code, said["hosts"][0].take())
+}
+
+#[test]
+fn r8_2_setup_writes_the_entry_proves_it_and_says_what_is_next() {
+    let env = TestEnv::new();
+    let ran = env.run(&["mcp", "setup", "codex"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for part in
+        ["Codex: added `pdpp` to ", "/.codex/config.toml", "nothing is connected yet", "next: pdpp connect"]
+    {
+        assert!(ran.stdout.contains(part), "{part} in {ran:?}");
+    }
+    let text = std::fs::read_to_string(env.home().join(".codex/config.toml")).unwrap();
+    let expected = format!(
+        "[mcp_servers.pdpp]\ncommand = \"{}\"\nargs = [\"mcp\", \"serve\"]\nstartup_timeout_sec = 30\n",
+        env!("CARGO_BIN_EXE_pdpp")
+    );
+    assert_eq!(text, expected);
+    let again = env.run(&["mcp", "setup", "codex"]);
+    assert!(again.code == Some(0) && again.stdout.starts_with("Codex: unchanged"), "{again:?}");
+    let removed = env.run(&["mcp", "setup", "codex", "--remove"]);
+    assert!(removed.stdout.starts_with("Codex: removed `pdpp` from "), "{removed:?}");
+    let absent = env.run(&["mcp", "setup", "codex", "--remove"]);
+    assert!(absent.stdout.starts_with("Codex: absent"), "{absent:?}");
+}
+
+#[test]
+fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
+    let env = TestEnv::new();
+    let cache = env.home().join("elsewhere");
+    let cache = cache.to_str().unwrap();
+    let (code, said) = setup(
+        &env,
+        &["codex", "--cache-dir", cache, "--proxy", "http://proxy.example:3128", "--ca-file", "/etc/ca.pem"],
+    );
+    assert_eq!(code, Some(0), "{said}");
+    let words = json!([
+        env!("CARGO_BIN_EXE_pdpp"),
+        "mcp",
+        "serve",
+        "--cache-dir",
+        cache,
+        "--proxy",
+        "http://proxy.example:3128",
+        "--ca-file",
+        "/etc/ca.pem",
+    ]);
+    assert_eq!(said["command"], words);
+    // What the environment moves is not found by a host that passes none on.
+    let moved = env.pdpp(&["mcp", "setup", "codex", "--json"]).env("XDG_DATA_HOME", "/x").output().unwrap();
+    let said: Value = serde_json::from_slice(&moved.stdout).unwrap();
+    assert_eq!(said["hosts"][0]["command"][4], "/x/pdpp", "{said}");
+    assert_eq!(said["hosts"][0]["action"], "updated");
+    let (_, plain) = setup(&env, &["claude"]);
+    assert_eq!(plain["command"][4], "48000", "what Claude Code is known to show: {plain}");
+
+    let ran = env.run(&["mcp", "setup", "codex", "--proxy", "http://me:word@proxy.example:3128"]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(ran.stderr.contains("proxy_has_secret") && !ran.stderr.contains("word@"), "{ran:?}");
+}
+
+#[test]
+fn r8_3_one_path_first_and_an_owner_credential_in_the_environment_stops_it() {
+    let env = TestEnv::new();
+    let ran = Ran::from(env.pdpp(&["mcp", "setup", "codex"]).env("PDPP_OWNER_TOKEN", "x").output().unwrap());
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(
+        ran.stderr.contains("PDPP_OWNER_TOKEN") && ran.stderr.contains("owner_credential_in_environment")
+    );
+    assert_eq!(env.files(), Vec::<String>::new());
+    // Without anything chosen nothing is written and nothing is asked.
+    let ran = env.run(&["mcp", "setup"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stdout.contains("Next:\n  pdpp mcp setup HOST"), "{ran:?}");
+    assert_eq!(env.files(), Vec::<String>::new());
+}
+
+#[test]
+fn r8_3_an_owner_credential_in_the_config_that_it_edits_stops_it() {
+    let env = TestEnv::new();
+    let file = env.home().join(".cursor/mcp.json");
+    std::fs::create_dir(file.parent().unwrap()).unwrap();
+    let text = r#"{"mcpServers": {"other": {"command": "x", "env": {"PDPP_OWNER_TOKEN": "precious"}}}}"#;
+    std::fs::write(&file, text).unwrap();
+    let ran = env.run(&["mcp", "setup", "cursor"]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(
+        ran.stderr.contains("PDPP_OWNER_TOKEN") && ran.stderr.contains("owner_credential_in_config"),
+        "{ran:?}"
+    );
+    assert!(!ran.stderr.contains("precious"));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+}
+
+#[test]
+fn a_dry_run_shows_a_unified_diff_and_touches_nothing() {
+    let env = TestEnv::new();
+    let ran = env.run(&["mcp", "setup", "gemini", "--dry-run"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for line in ["--- /dev/null", "+++ ", "@@ -0,0 +1,", "+  \"mcpServers\": {"] {
+        assert!(ran.stdout.contains(line), "{line} in {ran:?}");
+    }
+    assert_eq!(env.files(), Vec::<String>::new());
+    let ran = env.run(&["mcp", "setup", "vscode", "cursor", "lmstudio", "--print"]);
+    for part in [
+        "\"servers\": {",
+        "vscode:mcp/install?",
+        "cursor://anysphere.cursor-deeplink/mcp/install?name=pdpp",
+        "lmstudio://add_mcp?",
+    ] {
+        assert!(ran.stdout.contains(part), "{part} in {ran:?}");
+    }
+    assert_eq!(env.files(), Vec::<String>::new());
+}
+
+#[test]
+fn all_means_those_that_are_here() {
+    let env = TestEnv::new();
+    for dir in [".codex", ".cursor"] {
+        std::fs::create_dir(env.home().join(dir)).unwrap();
+    }
+    let ran = env.run(&["mcp", "setup", "--all", "--json", "--name", "mine"]);
+    let said = json_of(&ran);
+    assert_eq!(ran.code, Some(0), "{said}");
+    let hosts: Vec<_> =
+        said["hosts"].as_array().unwrap().iter().map(|one| (&one["host"], &one["action"])).collect();
+    assert_eq!(json!(hosts), json!([["codex", "added"], ["cursor", "added"]]));
+    assert_eq!(env.files(), [".codex/config.toml", ".cursor/mcp.json"]);
+    // A broken one does not keep the others from being set up, and is the exit code.
+    std::fs::write(env.home().join(".codex/config.toml"), "oops").unwrap();
+    let ran = env.run(&["mcp", "setup", "--all", "--json"]);
+    let said = json_of(&ran);
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(said["hosts"][0]["error"]["code"], "config_damaged");
+    assert_eq!(said["hosts"][1]["action"], "added");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_command_that_does_not_start_is_said_and_taken_back_if_asked() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let env = TestEnv::new();
+    // What is on PATH is this very program for setup, and no program for a host: a link with a way round.
+    let bin = env.home().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let copy = bin.join("pdpp");
+    std::fs::copy(env!("CARGO_BIN_EXE_pdpp"), &copy).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = std::process::Command::new(&copy);
+        command.args(["mcp", "setup", "cursor", "--json"]).args(arguments).env_clear();
+        command.env("HOME", env.home()).env("PATH", "/usr/bin:/bin").current_dir(env.home());
+        let output = command.output().unwrap();
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), said["hosts"][0].clone())
+    };
+    // A cache that cannot be read makes `mcp serve` refuse with another code than 78.
+    let cache = env.home().join(".local/share/pdpp");
+    std::fs::create_dir_all(&cache).unwrap();
+    std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::fs::write(cache.join("index.json"), "damaged").unwrap();
+    let file = env.home().join(".cursor/mcp.json");
+    let (code, said) = run(&["--strict"]);
+    assert_eq!(
+        (code, &said["proof"]["state"], &said["rolled_back"]),
+        (Some(1), &json!("failed"), &json!(true)),
+        "{said}"
+    );
+    assert!(!file.exists(), "it was made for the entry");
+    let (code, said) = run(&[]);
+    assert_eq!((code, &said["rolled_back"]), (Some(1), &json!(false)), "{said}");
+    assert!(std::fs::read_to_string(&file).unwrap().contains(copy.to_str().unwrap()));
+}
+
+#[test]
+fn entries_that_go_before_ours_are_said() {
+    let env = TestEnv::new();
+    let project = env.home().join("p");
+    std::fs::create_dir_all(project.join(".cursor")).unwrap();
+    std::fs::write(project.join(".cursor/mcp.json"), r#"{"mcpServers": {"pdpp": {"command": "x"}}}"#)
+        .unwrap();
+    let output = env.pdpp(&["mcp", "setup", "cursor", "--json"]).current_dir(&project).output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let warning = said["hosts"][0]["warnings"][0].as_str().unwrap_or_else(|| panic!("{said}"));
+    assert!(warning.contains("p/.cursor/mcp.json has an entry `pdpp` too"), "{warning}");
+
+    let output =
+        env.pdpp(&["mcp", "setup", "vscode", "--scope", "project", "--json"]).current_dir(&project).output();
+    let said: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+    assert_eq!(said["hosts"][0]["action"], "added", "{said}");
+    assert!(project.join(".vscode/mcp.json").exists());
+    let ran = env.run(&["mcp", "setup", "windsurf", "--scope", "project"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("no_such_scope"), "{ran:?}");
+}
+
+#[test]
+fn chatgpt_needs_a_provider_and_writes_nothing() {
+    let env = TestEnv::new();
+    let ran = env.run(&["mcp", "setup", "chatgpt"]);
+    assert_eq!(ran.code, Some(78), "{ran:?}");
+    assert!(ran.stderr.contains("pdpp mcp setup chatgpt --provider"), "{ran:?}");
+    let mut sandbox = env
+        .pdpp(&["sandbox", "--listen", "127.0.0.1:0", "--json"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let out = sandbox.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).unwrap();
+    let url = serde_json::from_str::<Value>(&line).unwrap()["url"].as_str().unwrap().to_owned();
+    let ran = env.run(&["mcp", "setup", "chatgpt", "--provider", &url, "--json"]);
+    sandbox.kill().unwrap();
+    sandbox.wait().unwrap();
+    let said = json_of(&ran);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // On this machine only, whether it has an endpoint or not.
+    assert_ne!(said["chatgpt"][0]["state"], "public", "{said}");
+    assert_eq!(env.files().iter().filter(|file| file.ends_with(".json")).count(), 0, "{:?}", env.files());
+}
