@@ -44,6 +44,8 @@ pub struct Source {
     rs: ResourceServer,
     bearer: BearerSource,
     instead_of: Option<DeadBearer>,
+    /// When a bearer that was just got in the place of a dead one was refused too.
+    replaced_in_vain: Mutex<Option<Instant>>,
     catalog: Catalog,
     not_before: Mutex<Option<Instant>>,
     refused: Mutex<Option<Instant>>,
@@ -66,6 +68,7 @@ impl Source {
             rs,
             bearer,
             instead_of: None,
+            replaced_in_vain: Mutex::new(None),
             catalog: Catalog::default(),
             not_before: Mutex::new(None),
             refused: Mutex::new(None),
@@ -130,9 +133,12 @@ impl Source {
         if let Err(RsError::Refused(refusal)) = &answer
             && rs_error::is_inactive(refusal)
             && let Some(instead_of) = &self.instead_of
+            && !is_within(&self.replaced_in_vain, REFUSED_FOR)
             && let Ok(another) = instead_of(bearer).await
         {
             answer = self.rs.get(&another, read).await;
+            let in_vain = matches!(&answer, Err(RsError::Refused(refusal)) if rs_error::is_inactive(refusal));
+            set(&self.replaced_in_vain, in_vain.then(Instant::now));
         }
         // The route alone: parameters and bodies are the person's.
         let outcome = answer.as_ref().map_or_else(RsError::outcome, |_| "ok");

@@ -1,4 +1,9 @@
 //! A writer that is killed at any moment leaves the cache as it was before or after (200 times).
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the child's progress, and how well the kills were spread"
+)]
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -76,9 +81,9 @@ fn a_writer_killed_at_any_step_leaves_before_or_after() {
         let bearer = runtime.block_on(cache.bearer(&found[0])).unwrap();
         assert_eq!(bearer.expose_bearer(), format!("token-{number}"), "index and secret belong together");
         if number == last {
-            after += 1
+            after += 1;
         } else {
-            before += 1
+            before += 1;
         }
         let secrets = std::fs::read_dir(cache.dir().join("secrets")).unwrap().count();
         let files =
