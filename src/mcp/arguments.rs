@@ -305,7 +305,7 @@ impl Arguments {
             pairs.push((format!("expand_limit[{relation}]"), limit.to_string()));
         }
         if !self.has("expand") {
-            let relations = Value::from_iter(relations.keys().cloned());
+            let relations = relations.keys().cloned().collect::<Value>();
             let corrected = self.with([("expand", Some(relations))]);
             return Err(self.lacks("expand_limit", "expand", "nothing is expanded without it", &corrected));
         }
