@@ -203,7 +203,7 @@ fn related(out: &mut String, of: &Map<String, Value>, relation: &str, value: &Va
         Value::Object(one) if one.contains_key("id") && one.get("data").is_some_and(Value::is_object) => {
             record(None, one)
         }
-        Value::Object(list) if list.get("data").is_some_and(|rows| all_are_records(rows)) => {
+        Value::Object(list) if list.get("data").is_some_and(all_are_records) => {
             let rows = list.get("data").and_then(Value::as_array).into_iter().flatten();
             let mut complete = true;
             for (number, row) in rows.filter_map(Value::as_object).enumerate() {

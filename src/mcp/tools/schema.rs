@@ -277,6 +277,9 @@ async fn not_granted(
     advice::unknown_stream(error.with("param", "stream"), stream, &all)
 }
 
+/// The text, the body and the call that goes on.
+type Described = (String, Map<String, Value>, Option<Call>);
+
 /// Every row of a stream with its fields, within the bounds: where several sources do not fit, one call
 /// for each; where one is too wide, the fields that fit, and the call that goes on behind them.
 fn describe(
@@ -284,7 +287,7 @@ fn describe(
     mut body: Map<String, Value>,
     shown: usize,
     bounds: Bounds,
-) -> Result<(String, Map<String, Value>, Option<Call>), ToolError> {
+) -> Result<Described, ToolError> {
     let bounds = Bounds { structured: bounds.structured.saturating_sub(json_len(&LEGEND) + 14), ..bounds };
     let rows = Row::all(&body);
     bound_envelope(&mut body);
@@ -323,7 +326,7 @@ fn by_connection(
     mut body: Map<String, Value>,
     meta: &str,
     bounds: Bounds,
-) -> (String, Map<String, Value>, Option<Call>) {
+) -> Described {
     let of = |id: &str| arguments.with([("connection_id", Some(json!(id)))]);
     let next = Call { tool: "schema", arguments: of(&candidates[0].connection_id) };
     let next = Some(next).filter(|next| next.to_text().len() <= bounds.text / 4);
@@ -348,7 +351,7 @@ fn page_of_fields(
     meta: &str,
     shown: usize,
     bounds: Bounds,
-) -> (String, Map<String, Value>, Option<Call>) {
+) -> Described {
     let total = rows.iter().map(Row::units).sum::<usize>();
     let next = |at: usize| Call {
         tool: "schema",
@@ -385,7 +388,7 @@ fn page_of_fields(
                 if is_new { (line.len() + above.0, size + above.1) } else { (line.len(), size) };
             let fits = line_len <= text_left && size <= left;
             // The first one always comes: it is bounded by itself, and a walk has to get on.
-            if !fits && !(is_new && connectors.is_empty()) {
+            if !(fits || is_new && connectors.is_empty()) {
                 if !is_new {
                     stream.insert("field_capabilities".into(), Value::Object(fields));
                     connector.insert("streams".into(), json!([stream]));
