@@ -169,7 +169,7 @@ impl Arguments {
             return Ok(Pairs::new());
         };
         let Some(expanded) = self.texts("expand")? else {
-            let all = Value::from_iter(relations.keys().cloned());
+            let all = relations.keys().cloned().collect::<Value>();
             let corrected = self.with([("expand", Some(all))]);
             return Err(self.lacks("expand_limit", "expand", "nothing is expanded without it", &corrected));
         };

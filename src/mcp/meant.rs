@@ -177,10 +177,9 @@ fn other_name(
         "offset" | "start" => "offset_chars",
         "before" => "before_chars",
         "after" if tool == "read_record_field" => "after_chars",
-        "field" if tool == "read_record_field" => "field_path",
+        "field" | "fields" if tool == "read_record_field" => "field_path",
         "path" | "field_name" => "field_path",
         "field" | "select" | "columns" => "fields",
-        "fields" if tool == "read_record_field" => "field_path",
         "fields" | "column" => "field",
         "ids" | "handle" | "record" | "uri" => "id",
         "filters" | "where" => "filter",
@@ -246,6 +245,7 @@ fn choices(spec: &Map<String, Value>) -> Option<Vec<&str>> {
     Some(spec.get("enum")?.as_array()?.iter().filter_map(Value::as_str).collect())
 }
 
+#[allow(clippy::single_match_else, reason = "a text is one of a list or free")]
 fn fault_of(
     tool: &str,
     name: &str,
@@ -584,11 +584,11 @@ fn filter(value: &Value) -> Option<(Fault, Meant)> {
         Value::Object(fields) => conditions(fields, &mut faults),
         Value::String(text) => {
             faults.push(wrong("a text is not accepted", None));
-            text_filter(text).map_or(Meant::Unknown, again)
+            text_filter(text).map_or(Meant::Unknown, |fields| again(&fields))
         }
         Value::Array(items) => {
             faults.push(wrong("a list is not accepted", None));
-            listed_filter(items).map_or(Meant::Unknown, again)
+            listed_filter(items).map_or(Meant::Unknown, |fields| again(&fields))
         }
         _ => {
             faults.push(wrong("only an object is accepted", None));
@@ -607,8 +607,8 @@ fn filter(value: &Value) -> Option<(Fault, Meant)> {
 }
 
 /// A filter that was read from another form, corrected in its turn.
-fn again(fields: Map<String, Value>) -> Meant {
-    match conditions(&fields, &mut Vec::new()) {
+fn again(fields: &Map<String, Value>) -> Meant {
+    match conditions(fields, &mut Vec::new()) {
         _ if fields.is_empty() => Meant::Unknown,
         Meant::So(value) => Meant::So(value),
         _ => Meant::Unknown,
@@ -699,7 +699,7 @@ fn condition(field: &str, value: &Value, faults: &mut Vec<(String, Option<String
                 match operator(written) {
                     Some(name) if OPERATORS.contains(&name) && name == written => {}
                     Some(_) => {
-                        wrong(format!("`{written}` is not one of gte, gt, lte, lt"), about_operator(written))
+                        wrong(format!("`{written}` is not one of gte, gt, lte, lt"), about_operator(written));
                     }
                     None => {
                         wrong(format!("`{written}` is not one of gte, gt, lte, lt"), about_operator(written));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::near;
 use crate::mcp::arguments::{Arguments, call};
-use crate::mcp::catalog::{Declared, StreamFacts};
+use crate::mcp::catalog::{Declared, Kind, StreamFacts};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::Call;
 use crate::mcp::filter_value;
@@ -34,7 +34,7 @@ pub async fn check_filter(
         .offer(next)
         .with("param", "filter")
         .with("field", first.field.clone())
-        .with_some("type", first.kind.map(|kind| kind.name())))
+        .with_some("type", first.kind.map(Kind::name)))
 }
 
 /// What a refusal of the resource server means for this call. The code and the message stay its own (R5.1).
