@@ -360,6 +360,7 @@ mod tests {
 
     /// What readers of one view guessed: the call, the code, a part of the error, the arguments offered.
     #[test]
+    #[allow(clippy::too_many_lines, reason = "a table")]
     fn r5_2_a_corrected_call_means_the_same_or_is_not_offered() {
         let none = Value::Null;
         for (tool, given, code, part, offered) in [

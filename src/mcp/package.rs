@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::{Arguments, call as call_text};
 use super::catalog::connections;
 use super::core::Core;
+use super::evidence::ladder::Call;
 use super::evidence::{Bounds, prefix_on_wire};
 use super::id::RecordId;
 use super::pages::{self, Missing, Walks};
@@ -581,9 +582,9 @@ fn nothing_served() -> ToolError {
 
 fn not_granted(streams: &str, grants: usize) -> ToolError {
     ToolError::new(
-        "unknown_stream",
+        "stream_not_granted",
         format!("none of the {grants} grants served here has a stream `{streams}`"),
-        "schema {} lists the granted streams",
+        Call::new("schema", json!({})),
     )
     .with("param", "stream")
 }

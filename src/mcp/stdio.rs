@@ -210,12 +210,14 @@ fn refusal(error: &Error) -> ErrorData {
         message.push_str(". Next: ");
         message.push_str(next);
     }
-    let data = serde_json::json!({
+    let mut data = serde_json::json!({
         "code": error.code(),
-        "because": because,
         "next": next,
         "exit_code": error.kind().exit_code(),
     });
+    if !because.is_empty() {
+        data["because"] = because.into();
+    }
     ErrorData::new(ErrorCode(-32000), text::lines(&message).into_owned(), Some(data))
 }
 

@@ -197,7 +197,7 @@ async fn r6_5_tasks_are_solved_over_a_package_with_grants_that_fail() {
             let result = play(task, view, &tools, &oracle).await;
             played += 1;
             // What a provider would refuse is found out here without asking one.
-            let earlier = ["unknown_connection", "unknown_stream"];
+            let earlier = ["unknown_connection", "stream_not_granted"];
             let is_earlier = |why: &String| {
                 why.starts_with("not the error context.")
                     && earlier.iter().any(|code| why.ends_with(&format!("{code:?})")))

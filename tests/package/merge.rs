@@ -103,7 +103,7 @@ async fn r6_3_streams_are_intersected_and_grants_without_any_are_not_asked() {
     assert!(!answer.is_error, "{}", answer.text);
     assert_eq!((a.count(), b.count(), c.count()), (1, 0, 1));
     let answer = call(&package, "search", json!({"q": "x", "streams": ["nowhere"]})).await;
-    assert_eq!(error(&answer)["code"], "unknown_stream");
+    assert_eq!(error(&answer)["code"], "stream_not_granted");
     assert_eq!((a.count(), b.count(), c.count()), (0, 0, 0));
 }
 

@@ -135,7 +135,7 @@ async fn r6_6_a_stream_that_one_grant_has_is_read_there() {
         assert!(b.count() > 0);
     }
     let answer = call(&package, "aggregate", json!({"stream": "nowhere", "metric": "count"})).await;
-    assert_eq!(error(&answer)["code"], "unknown_stream");
+    assert_eq!(error(&answer)["code"], "stream_not_granted");
     assert_eq!((a.count(), b.count()), (0, 0));
 }
 
@@ -228,7 +228,7 @@ async fn r5_4_a_refused_or_expired_grant_is_no_normal_option() {
     // Not known yet to be refused: its own error says so, and what else can be done.
     let answer = call(&package, "query_records", json!({"stream": "notes", "connection_id": "cb"})).await;
     assert_eq!(error(&answer)["code"], "grant_revoked");
-    let next = error(&answer)["next"].as_str().unwrap().to_owned();
+    let next = error(&answer)["hint"].as_str().unwrap().to_owned();
     assert!(
         next.contains(&format!("pdpp connect {}", b.url)) && next.contains("choose another connection"),
         "{next}"

@@ -1,6 +1,8 @@
 //! What a wrong call should have been, told with what the schema declares: before the resource server where
 //! it would answer as if nothing were wrong, after it where it refuses.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 
 use super::near;
@@ -48,7 +50,7 @@ pub async fn explain(
     let message = error.message().to_lowercase();
     let has = |name: &str| arguments.has(name);
     match error.code() {
-        "context.stream_not_allowed" | "grant_stream_not_allowed" | "stream_not_found" | "unknown_stream" => {
+        "context.stream_not_allowed" | "grant_stream_not_allowed" | "stream_not_found" => {
             let all = every_stream(core).await;
             let named = arguments.texts("streams").ok().flatten().unwrap_or_default();
             let is_granted = |name: &str| all.iter().any(|(known, _)| known == name);
@@ -262,7 +264,7 @@ async fn unknown_field(
     elsewhere.truncate(3);
     let mut hint = format!("`{shown}` is none of the granted fields of `{stream}`");
     if !elsewhere.is_empty() {
-        hint.push_str(&format!("; a field of that name is in {}", elsewhere.join(", ")));
+        let _ = write!(hint, "; a field of that name is in {}", elsewhere.join(", "));
     }
     let error = if near.is_empty() { error } else { error.with("did_you_mean", near) };
     error.hint(hint).offer(Some(schema))
