@@ -319,7 +319,7 @@ fn of_text(text: &str) -> Seen {
             window_facts(&mut seen, line);
         } else if let Some((relation, of_list, related)) = related_line(line) {
             if let Some(item) = seen.items.last_mut() {
-                relate(item, &relation, of_list, related);
+                relate(item, &relation, of_list, &related);
             }
         } else if let Some(item) = record_line(line) {
             match seen.items.last_mut() {
@@ -417,12 +417,12 @@ fn related_line(line: &str) -> Option<(String, bool, Item)> {
     Some((relation.to_owned(), number.is_some(), record_line(rest)?))
 }
 
-fn relate(item: &mut Item, relation: &str, of_list: bool, related: Item) {
+fn relate(item: &mut Item, relation: &str, of_list: bool, related: &Item) {
     if !related.cut.is_empty() {
         item.cut.push("expanded".to_owned());
     }
     let expanded = item.values.entry("expanded").or_insert_with(|| json!({}));
-    let record = json!({"data": related.values});
+    let record = json!({"data": &related.values});
     if of_list {
         let list =
             expanded.as_object_mut().map(|map| map.entry(relation).or_insert_with(|| json!({"data": []})));

@@ -106,6 +106,7 @@ async fn r3_10_a_filter_is_forwarded_and_a_call_without_one_reads_no_more_than_b
 }
 
 #[tokio::test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 async fn r5_1_a_refusal_is_explained_with_what_the_schema_says() {
     for (refused, tool, arguments, says, next) in [
         (
