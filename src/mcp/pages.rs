@@ -567,7 +567,7 @@ pub fn is_over_grants(cursor: &str) -> bool {
         || Own::decode(cursor).is_some_and(|own| own.places.iter().any(|place| place.grant.is_some()))
 }
 
-/// Walks whose cursor would be too long to pass on, by name: the last [`MAX_KEPT`] pages. They end with the
+/// Walks whose cursor would be too long to pass on, by name: the last 256 pages. They end with the
 /// process, and the name says which process it was, so that another never takes it for one of its own.
 #[derive(Default)]
 pub struct Walks(Mutex<Kept>);

@@ -1,7 +1,7 @@
 //! `pdpp mcp setup`: one right entry per host, proven by the host itself.
 //!
 //! [`clients`] says where each host's file is and what it reads, [`entry`] what is recommended, [`edit`] puts
-//! it in and keeps every other byte, [`proof`] starts what was recorded, [`survey`] only looks.
+//! it in and keeps every other byte, [`proof`] starts what was recorded, [`mod@survey`] only looks.
 //! It knows no provider and no cache; what a host needs to find them is baked into the entry's arguments.
 
 pub mod clients;
