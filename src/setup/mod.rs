@@ -241,6 +241,17 @@ impl Job<'_> {
             )
             .hint("--name OTHER for another name, or --yes if that entry may go"));
         }
+        if self.entry.is_some() && !self.any_entry && there.is_some_and(is_narrowed) {
+            return Err(Error::failed(
+                "entry_narrowed",
+                format!(
+                    "The entry `{}` of {} serves less than everything, or is switched off; it is left as it is",
+                    self.name,
+                    file.display()
+                ),
+            )
+            .hint("--yes if it may serve every grant on this machine from now on"));
+        }
         let edited = match self.fields() {
             Some(fields) => edit::put(self.host.format, text, self.place(), &fields).map_err(damaged)?,
             None => edit::take(self.host.format, text.unwrap_or_default(), self.place()).map_err(damaged)?,
@@ -572,6 +583,19 @@ impl Report {
         }
         said
     }
+}
+
+/// Whether a person has set the entry to serve certain grants only, or switched it off: a new one in its place
+/// would show an agent more.
+fn is_narrowed(entry: &Value) -> bool {
+    let narrows = |word: &String| {
+        ["--grant", "--provider"].iter().any(|option| {
+            word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+        })
+    };
+    let is_off = entry.get("disabled") == Some(&Value::Bool(true))
+        || entry.get("enabled") == Some(&Value::Bool(false));
+    is_off || Entry::from_config(entry).is_some_and(|entry| entry.arguments.iter().any(narrows))
 }
 
 /// Whether `name` can be an entry's name everywhere: 1 to 40 letters, digits, `-` and `_`.

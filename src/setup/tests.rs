@@ -98,3 +98,25 @@ fn project_files_are_below_the_current_directory() {
     assert_eq!(file("codex"), Some("/h/project/.codex/config.toml".into()));
     assert_eq!(file("windsurf"), None);
 }
+
+#[test]
+fn what_a_person_narrowed_or_switched_off_is_known() {
+    let entry = |extra: Value| {
+        let mut entry = json!({"command": "/usr/bin/pdpp", "args": ["mcp", "serve"]});
+        entry.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        entry
+    };
+    for narrowed in [
+        json!({"args": ["mcp", "serve", "--grant", "g"]}),
+        json!({"args": ["mcp", "serve", "--provider=https://a.example"]}),
+        json!({"disabled": true}),
+        json!({"enabled": false}),
+    ] {
+        assert!(is_narrowed(&entry(narrowed)));
+    }
+    for plain in
+        [json!({}), json!({"enabled": true}), json!({"args": ["mcp", "serve", "--cache-dir", "--x"]})]
+    {
+        assert!(!is_narrowed(&entry(plain)));
+    }
+}
