@@ -8,7 +8,7 @@ use jsonc_parser::tokens::{Token, TokenAndRange};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
-use super::{EditError, Field, Fields, Place, newline_of, position, quoted, quoted_list, splice};
+use super::{EditError, Fields, Place, newline_of, position, quoted, splice, written};
 
 struct Parsed<'a> {
     text: &'a str,
@@ -284,13 +284,5 @@ fn one_line(fields: &Fields) -> String {
 }
 
 fn members(fields: &Fields) -> impl Iterator<Item = String> {
-    fields.0.iter().map(|(key, field)| {
-        let value = match field {
-            Field::Text(text) => quoted(text),
-            Field::Texts(texts) => quoted_list(texts),
-            Field::Number(number) => number.to_string(),
-            Field::Flag(flag) => flag.to_string(),
-        };
-        format!("{}: {value}", quoted(key))
-    })
+    fields.0.iter().map(|(key, field)| format!("{}: {}", quoted(key), written(field)))
 }

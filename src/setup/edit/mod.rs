@@ -267,6 +267,16 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
+/// A field on one line, as JSON, TOML and YAML alike take it.
+fn written(field: &Field) -> String {
+    match field {
+        Field::Text(text) => quoted(text),
+        Field::Texts(texts) => quoted_list(texts),
+        Field::Number(number) => number.to_string(),
+        Field::Flag(flag) => flag.to_string(),
+    }
+}
+
 fn quoted_list(texts: &[String]) -> String {
     format!("[{}]", texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", "))
 }

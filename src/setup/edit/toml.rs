@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 use toml_edit::{Document, InlineTable, Item, Table, TableLike, Value as Node};
 
-use super::{EditError, Field, Fields, Place, newline_of, position, quoted, quoted_list, splice};
+use super::{EditError, Fields, Place, newline_of, position, splice, written};
 
 fn parse(text: &str) -> Result<Document<&str>, EditError> {
     Document::parse(text).map_err(|error| {
@@ -88,15 +88,6 @@ fn block(newline: &str, place: Place<'_>, fields: &Fields) -> String {
         let _ = write!(out, "{key} = {}{newline}", written(field));
     }
     out
-}
-
-fn written(field: &Field) -> String {
-    match field {
-        Field::Text(text) => quoted(text),
-        Field::Texts(texts) => quoted_list(texts),
-        Field::Number(number) => number.to_string(),
-        Field::Flag(flag) => flag.to_string(),
-    }
 }
 
 fn inline(fields: &Fields) -> String {

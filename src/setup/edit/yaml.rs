@@ -7,7 +7,7 @@ use std::ops::Range;
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Marker, Scalar, YamlData};
 use serde_json::{Map, Value};
 
-use super::{EditError, Field, Fields, Place, newline_of, quoted, quoted_list, splice};
+use super::{EditError, Fields, Place, newline_of, quoted, splice, written};
 
 type Node<'a> = MarkedYaml<'a>;
 
@@ -168,15 +168,6 @@ fn flow(fields: &Fields) -> String {
     let members: Vec<_> =
         fields.0.iter().map(|(key, field)| format!("{}: {}", quoted(key), written(field))).collect();
     format!("{{{}}}", members.join(", "))
-}
-
-fn written(field: &Field) -> String {
-    match field {
-        Field::Text(text) => quoted(text),
-        Field::Texts(texts) => quoted_list(texts),
-        Field::Number(number) => number.to_string(),
-        Field::Flag(flag) => flag.to_string(),
-    }
 }
 
 fn replace(
