@@ -830,21 +830,30 @@ fn text_filter(text: &str) -> Option<Map<String, Value>> {
         {
             return None;
         }
-        let value = scalar_of(value);
-        let value = if compare == "eq" { value } else { json!({compare: value}) };
-        match (fields.get_mut(&field), value) {
-            (None, value) => {
-                fields.insert(field, value);
-            }
-            (Some(Value::Object(range)), Value::Object(more))
-                if more.keys().all(|key| !range.contains_key(key)) =>
-            {
-                range.extend(more);
-            }
-            _ => return None,
-        }
+        add_condition(&mut fields, field, compared(compare, scalar_of(value)))?;
     }
     Some(fields)
+}
+
+/// A value, or a range with one bound.
+fn compared(compare: &str, value: Value) -> Value {
+    if compare == "eq" { value } else { json!({compare: value}) }
+}
+
+/// Adds a condition; `None` where the field has one already that a further bound does not complete.
+fn add_condition(fields: &mut Map<String, Value>, field: String, value: Value) -> Option<()> {
+    match (fields.get_mut(&field), value) {
+        (None, value) => {
+            fields.insert(field, value);
+        }
+        (Some(Value::Object(range)), Value::Object(more))
+            if more.keys().all(|key| !range.contains_key(key)) =>
+        {
+            range.extend(more);
+        }
+        _ => return None,
+    }
+    Some(())
 }
 
 fn is_quoted(text: &str) -> bool {
@@ -879,23 +888,12 @@ fn listed_filter(items: &[Value]) -> Option<Map<String, Value>> {
             let field = text(["field", "field", "field"])?.to_owned();
             let value = item.get("value")?.clone();
             let compare = written.map_or(Some("eq"), operator)?;
-            let value = if compare == "eq" { value } else { json!({compare: value}) };
-            Map::from_iter([(field, value)])
+            Map::from_iter([(field, compared(compare, value))])
         } else {
             item.clone()
         };
         for (field, value) in more {
-            match (fields.get_mut(&field), value) {
-                (None, value) => {
-                    fields.insert(field, value);
-                }
-                (Some(Value::Object(range)), Value::Object(more))
-                    if more.keys().all(|key| !range.contains_key(key)) =>
-                {
-                    range.extend(more);
-                }
-                _ => return None,
-            }
+            add_condition(&mut fields, field, value)?;
         }
     }
     Some(fields)
