@@ -711,22 +711,6 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes in, no parameter name can be forged, and nothing panics.
-        #[test]
-        fn filter_parameters_are_well_formed(filter in any_json()) {
-            let given = Map::from_iter([("q".into(), json!("x")), ("filter".into(), filter)]);
-            if let Ok(arguments) = Arguments::new("search", given) {
-                for (name, _) in arguments.filter().unwrap() {
-                    let inner = name.strip_prefix("filter[").and_then(|rest| rest.strip_suffix(']')).unwrap();
-                    let field = ["gte", "gt", "lte", "lt"]
-                        .iter()
-                        .find_map(|op| inner.strip_suffix(&format!("][{op}")))
-                        .unwrap_or(inner);
-                    prop_assert!(!field.is_empty() && !field.contains(['[', ']']));
-                }
-            }
-        }
-
         /// An offered call is never refused in its turn, and drops nothing that it was given unless that
         /// said nothing.
         #[test]
