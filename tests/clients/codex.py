@@ -3,13 +3,13 @@
 Both read the config that is in HOME; nothing is written there.
 """
 
-import http.server
 import json
 import queue
 import subprocess
 import threading
 import time
 
+import loopback
 from scripted_model import strings
 
 
@@ -62,7 +62,7 @@ class AppServer:
                 return answer["result"]
 
 
-class ScriptedResponses:
+class ScriptedResponses(loopback.Loopback):
     """A model behind the Responses API on loopback: it calls the scripted tools in order, then ends the turn."""
 
     def __init__(self, server, calls):
@@ -71,38 +71,18 @@ class ScriptedResponses:
         self.requests = []
         model = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
+        class Handler(loopback.Handler):
             def do_GET(self):
                 self.finish_with("application/json", b'{"data":[],"models":[]}')
 
             def do_POST(self):
-                asked = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
+                asked = self.asked()
                 if "tools" in asked:
                     model.requests.append(asked)
                 self.finish_with("text/event-stream", as_events(model.next_item(asked)))
 
-            def finish_with(self, media_type, body):
-                self.send_response(200)
-                self.send_header("content-type", media_type)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-
-    def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
+        super().__init__(Handler)
+        self.url += "/v1"
 
     def next_item(self, asked):
         """Decided from the conversation alone, so a retried request gets the same."""

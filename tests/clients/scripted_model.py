@@ -5,24 +5,19 @@ the scripted tools one after the other (through the host's own tool search where
 then ends the turn. What it was sent is kept: that is what a real model would have been shown.
 """
 
-import http.server
 import json
-import threading
+
+import loopback
 
 
-class ScriptedModel:
+class ScriptedModel(loopback.Loopback):
     def __init__(self, calls):
         """`calls`: (tool name, arguments) in order."""
         self.calls = calls
         self.requests = []
         model = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
+        class Handler(loopback.Handler):
             def do_HEAD(self):
                 self.finish_with("application/json", b"")
 
@@ -30,7 +25,7 @@ class ScriptedModel:
                 self.finish_with("application/json", b'{"data":[]}')
 
             def do_POST(self):
-                asked = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
+                asked = self.asked()
                 if "count_tokens" in self.path:
                     return self.finish_with("application/json", b'{"input_tokens":1000}')
                 if "/v1/messages" not in self.path:
@@ -41,24 +36,7 @@ class ScriptedModel:
                 else:
                     self.finish_with("application/json", json.dumps(as_message(asked, [block])).encode())
 
-            def finish_with(self, media_type, body):
-                self.send_response(200)
-                self.send_header("content-type", media_type)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                if self.command != "HEAD":
-                    self.wfile.write(body)
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
+        super().__init__(Handler)
 
     def next_block(self, asked):
         """The next content block: decided from the conversation alone, so a retried request gets the same."""
