@@ -603,7 +603,7 @@ fn guard_process(stop: Stop) -> std::io::Result<()> {
             }
             tokio::time::sleep(if stop.now.is_cancelled() { LAST_RESORT } else { FLUSH }).await;
             // A token on its way may still come, unless somebody wants the process gone.
-            if stop.cause() == Ended::EndOfInput {
+            if stop.cause() == Ended::EndOfInput && ending::PROCESS.is_held() {
                 tokio::select! {
                     () = ending::PROCESS.released(ending::LONGEST) => tokio::time::sleep(FLUSH).await,
                     () = signals => tokio::time::sleep(LAST_RESORT).await,

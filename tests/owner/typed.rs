@@ -119,7 +119,7 @@ fn with_json_every_failure_is_one_json_object() {
         (&["status", "--json", "--move-to", "keyring"], "keyring_absent", 1),
         (&["doctor", "--json", "--proxy", "x"], "proxy_invalid", 2),
         (&["connect", "--json", "ftp://x"], "provider_url_invalid", 2),
-        (&["sandbox", "--json", "--listen", "192.0.2.1:1"], "", 1),
+        (&["sandbox", "--json", "--listen", "192.0.2.1:1"], "", 2),
     ] {
         let ran = env.run(arguments);
         let said = json_of(&ran);
