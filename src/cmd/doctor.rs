@@ -139,7 +139,7 @@ fn host(found: &Surveyed) -> Check {
         Configured::Other => {
             Check::warn("host", format!("{title} has an entry `{ENTRY}` that starts something else"), setup)
         }
-        Configured::Unknown => {
+        Configured::Damaged(_) | Configured::Unknown => {
             Check::warn("host", format!("{title}: {} cannot be read", found.file.display()), setup)
         }
     }

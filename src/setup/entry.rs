@@ -91,6 +91,24 @@ impl Entry {
         })
     }
 
+    /// The same with what a person has chosen in the arguments of `old` and setup has no say in.
+    #[must_use]
+    pub fn with_choices_of(mut self, old: &Self) -> Self {
+        let mut words = old.arguments.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--no-access-log" => self.arguments.push(word.clone()),
+                "--log-level" => {
+                    self.arguments
+                        .extend(words.next().into_iter().flat_map(|level| [word.clone(), level.clone()]));
+                }
+                _ if word.starts_with("--log-level=") => self.arguments.push(word.clone()),
+                _ => {}
+            }
+        }
+        self
+    }
+
     /// Whether it starts this program, wherever it is: `…/pdpp … mcp serve …`.
     pub fn is_ours(&self) -> bool {
         let name = self.program.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();

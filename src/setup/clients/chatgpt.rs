@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 use url::{Host, Url};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::provider::discovery::{DiscoveryError, discover};
 use crate::provider::http::Http;
 use crate::provider::url::ProviderUrl;
@@ -90,25 +90,35 @@ fn is_public(address: IpAddr) -> bool {
 }
 
 /// What to do with it, for a person.
-pub fn steps(provider: &ProviderUrl, hosted: &Hosted) -> String {
+///
+/// # Errors
+/// `no_public_endpoint` if there is nothing that ChatGPT could connect to.
+pub fn steps(provider: &ProviderUrl, hosted: &Hosted) -> Result<String> {
+    let none = |why: String| {
+        Error::failed("no_public_endpoint", why)
+            .hint("Ask whoever runs the provider for a public https /mcp; or a host on this machine: pdpp mcp setup")
+    };
     match hosted {
-        Hosted::At(url) => format!(
+        Hosted::At(url) => Ok(format!(
             "ChatGPT connects to your provider itself; nothing was written here.\n\
              \n  {url}\n\n\
              In ChatGPT on the web: Settings, then Apps & Connectors (or Plugins), Advanced, switch on Developer \
              mode, then Create. Give it any name, the address above, and OAuth. Your provider then asks you what \
              ChatGPT may read, as it asks for pdpp."
-        ),
-        Hosted::NotPublic(url) => format!(
-            "{provider} has an MCP endpoint, {url}, but ChatGPT connects from the internet and needs a public https \
-             address. Ask whoever runs the provider for one; here, other hosts work: pdpp mcp setup"
-        ),
-        Hosted::None => format!(
-            "{provider} offers no MCP endpoint of its own, and ChatGPT can start no program on this machine. \
-             Ask whoever runs the provider for a public https `/mcp`; here, other hosts work: pdpp mcp setup"
-        ),
+        )),
+        Hosted::NotPublic(url) => {
+            Err(none(format!("ChatGPT connects from the internet, and {url} is no public https address")))
+        }
+        Hosted::None => Err(none(format!(
+            "ChatGPT cannot be connected to {provider}: it publishes nothing about an MCP endpoint at {provider}/mcp"
+        ))),
     }
 }
+
+/// What `--remove` has to say.
+pub const REMOVAL: &str = "\
+ChatGPT: nothing was ever written here. Disconnect it in ChatGPT's own settings, and end its grant in your
+provider's own pages.";
 
 #[cfg(test)]
 mod tests {
