@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _};
 use rmcp::model::{
     ClientCapabilities, ClientRequest, ErrorCode, GetMeta as _, Icon, Implementation,
-    InitializeRequestParams, JsonRpcMessage, ProtocolVersion, RequestId,
+    InitializeRequestParams, JsonRpcMessage, ProtocolVersion, RequestId, ServerResult,
 };
 use rmcp::service::serve_directly_with_ct;
 use rmcp::transport::OneshotTransport;
@@ -587,8 +587,10 @@ impl Mcp {
         let lacks_meta = !request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty();
         match self.run(surface, headers, request).await {
             Ok(result) => {
+                let is_error =
+                    matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
                 let line = jsonrpc::answer_line(id.as_json(), "result", &result);
-                message(form, StatusCode::OK, line, what.outcome(result.get("isError").is_none()))
+                message(form, StatusCode::OK, line, what.outcome(!is_error))
             }
             Err(error) => {
                 let line = jsonrpc::error_line(id.as_json(), &error);
@@ -603,7 +605,7 @@ impl Mcp {
         surface: Arc<dyn ReadSurface>,
         headers: &HeaderMap,
         request: ClientRequest,
-    ) -> Result<Value, ErrorData> {
+    ) -> Result<ServerResult, ErrorData> {
         let version = match &request {
             ClientRequest::InitializeRequest(initialize) => initialize.params.protocol_version.clone(),
             _ => headers
@@ -627,9 +629,7 @@ impl Mcp {
         while let Some(message) = messages.recv().await {
             match message {
                 JsonRpcMessage::Response(response) => {
-                    answer = serde_json::to_value(&response.result).map_err(|_| {
-                        ErrorData::internal_error("Internal error: the answer is no JSON", None)
-                    });
+                    answer = Ok(response.result);
                     break;
                 }
                 JsonRpcMessage::Error(error) => {
