@@ -163,6 +163,75 @@ async fn r6_5_a_killed_and_a_slow_grant_leave_a_partial_answer_that_says_so() {
     }
 }
 
+/// The schema that a filter is checked with is read within the deadline of the search itself, in each grant apart.
+#[tokio::test]
+async fn r6_5_a_silent_grant_costs_its_time_once_when_a_filter_is_checked() {
+    let healthy = provider("mail", "ca", 3, Wrapped::Data).await;
+    let silent = Fake::start(|_| Does::Hang).await;
+    let package = package(vec![
+        served(&healthy, "g1", vec![source("mail", "ca", &["notes"])]),
+        served(&silent, "g2", vec![source("chat", "cb", &["notes"])]),
+    ])
+    .with_deadline(Duration::from_millis(700));
+    let asked = json!({"q": "the", "streams": ["notes"], "filter": {"id": "x"}});
+    let answer = call(&package, "search", asked).await;
+    assert_eq!(ids(&structured(&answer)).len(), 3, "{}", answer.text);
+    assert!(answer.text.contains("Label g2 (provider_timeout)"), "{}", answer.text);
+    let paths = |fake: &Fake| fake.asked().into_iter().map(|asked| asked.path).collect::<Vec<_>>();
+    assert_eq!(paths(&silent), ["/schema"], "its time was over with the first read");
+    assert_eq!(paths(&healthy), ["/schema", "/search"]);
+}
+
+/// A wrong call is refused as soon as one grant shows that, and not when the silent one's time is over.
+#[tokio::test]
+async fn r3_60_a_wrong_filter_over_grants_does_not_wait_for_a_silent_one() {
+    let typed = Fake::start(|asked| {
+        assert_eq!(asked.path, "/schema", "nothing is searched with a wrong filter");
+        let mut body = schema("mail", "ca", &["notes"]);
+        body["connectors"][0]["streams"][0]["field_capabilities"]["size"] = json!("t=integer,eq");
+        ok(body)
+    })
+    .await;
+    let silent = Fake::start(|_| Does::Hang).await;
+    let package = package(vec![
+        served(&typed, "g1", vec![source("mail", "ca", &["notes"])]),
+        served(&silent, "g2", vec![source("chat", "cb", &["notes"])]),
+    ])
+    .with_deadline(Duration::from_secs(100_000));
+    let answer =
+        call(&package, "search", json!({"q": "x", "streams": ["notes"], "filter": {"size": "many"}})).await;
+    assert_eq!(error(&answer)["code"], "invalid_filter", "{}", answer.text);
+}
+
+#[tokio::test]
+async fn r6_5_a_grant_of_a_core_provider_is_told_as_one_without_search() {
+    let healthy = provider("mail", "ca", 2, Wrapped::Data).await;
+    let core = || {
+        Fake::start(|asked| match asked.path.as_str() {
+            "/streams" => ok(json!({"object": "list", "data": [{"name": "notes"}], "has_more": false})),
+            _ => Does::Answer(404, json!({"error": {"code": "not_found", "message": "no"}})),
+        })
+    };
+    let (core, other) = (core().await, core().await);
+    let grants = vec![
+        served(&healthy, "g1", vec![source("mail", "ca", &["notes"])]),
+        served(&core, "g2", vec![source("chat", "cb", &["notes"])]),
+        served(&other, "g3", vec![source("bank", "cc", &["notes"])]),
+    ];
+    let answer = call(&package(grants.clone()), "search", json!({"q": "the"})).await;
+    assert_eq!(ids(&structured(&answer)).len(), 2);
+    assert!(answer.text.contains("Label g2 (unsupported_by_provider)"), "{}", answer.text);
+    assert!(!answer.text.contains("not_found"), "{}", answer.text);
+    // None of them has it: what works instead is said.
+    let answer = call(&package(grants[1..].to_vec()), "search", json!({"q": "the"})).await;
+    assert_eq!(error(&answer)["code"], "unsupported_by_provider");
+    assert!(
+        answer.text.contains("all of 2 grants") && answer.text.contains("query_records"),
+        "{}",
+        answer.text
+    );
+}
+
 #[tokio::test]
 async fn r6_2_a_grant_that_fails_once_is_asked_again_on_the_next_page() {
     let healthy = provider("mail", "ca", 9, Wrapped::Data).await;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use futures_util::future::try_join_all;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -17,7 +18,9 @@ use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call, Field, Record, RecordRef};
 use crate::mcp::evidence::{Bounds, envelope, line, marks, prefix_on_wire, rows as row_text, title};
 use crate::mcp::id::{RecordId, check_segment};
-use crate::mcp::pages::{self, Branch, Listing, Missing, Page, Row, Several, Shape, Walks, branch_of};
+use crate::mcp::pages::{
+    self, Beside, Branch, Listing, Missing, Page, Row, Several, Shape, Walks, branch_of,
+};
 use crate::mcp::schema::unsupported;
 use crate::mcp::source::Source;
 use crate::mcp::tool_error::ToolError;
@@ -54,11 +57,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     };
     // Over the connections of one grant the resource server merges and pages itself.
     let page = match pages::read(core.source(), &listing, &shape, || async { Several::default() }).await {
-        Err(error) if is_missing(&error) && core.source().is_core().await => {
-            let instead = "page through query_records instead; schema {} lists the streams";
-            return Err(unsupported("search", instead).offer(Some(Call::new("schema", json!({})))));
-        }
-        Err(error) => return Err(advice::explain(core, error, &arguments, stream, connection).await),
+        Err(error) => return Err(explain(core, error, &arguments, stream, connection).await),
         Ok(page) => page,
     };
     Ok(render(&shape, page))
@@ -78,13 +77,6 @@ pub async fn run_over_grants(
     warn: &(dyn Fn(&[Missing]) -> Vec<Value> + Sync),
 ) -> Result<Result<ToolAnswer, Vec<Missing>>, ToolError> {
     let whole = listing(arguments)?;
-    if let Some([stream]) = arguments.texts("streams")?.as_deref() {
-        // One that cannot be asked in time says so itself in a moment.
-        let checks = branches.iter().map(|(core, _)| advice::check_filter(core, arguments, stream, None));
-        if let Ok(checked) = tokio::time::timeout(deadline, try_join_all(checks)).await {
-            checked?;
-        }
-    }
     let sources = branches.iter().map(|(core, _)| core.source()).collect::<Vec<_>>();
     let parts = branches.iter().map(|(core, streams)| {
         let mut listing = whole.clone();
@@ -103,8 +95,56 @@ pub async fn run_over_grants(
     });
     let parts = parts.collect::<Vec<_>>();
     let shape = HitShape { sources: &sources, is_over_grants: true, arguments, bounds };
-    let page = pages::read_branches(&parts, &whole, &shape, deadline, walks, warn).await?;
+    let beside = OfGrants { branches, arguments };
+    let page = pages::read_branches(&parts, &whole, &shape, &beside, deadline, walks, warn).await?;
     Ok(page.map(|page| render(&shape, page)))
+}
+
+/// What goes on beside the read of each of several grants.
+struct OfGrants<'a> {
+    branches: &'a [(&'a Core, Vec<&'a str>)],
+    arguments: &'a Arguments,
+}
+
+impl OfGrants<'_> {
+    /// The one stream that is asked for, which a filter needs.
+    fn stream(&self) -> &str {
+        let streams = self.arguments.texts("streams").ok().flatten().unwrap_or_default();
+        if let [only] = streams.as_slice() { only } else { "" }
+    }
+}
+
+impl Beside for OfGrants<'_> {
+    fn check(&self, branch: usize) -> BoxFuture<'_, Result<(), ToolError>> {
+        let core = self.branches[branch].0;
+        async move {
+            match self.stream() {
+                "" => Ok(()),
+                stream => advice::check_filter(core, self.arguments, stream, None).await,
+            }
+        }
+        .boxed()
+    }
+
+    fn explain(&self, branch: usize, error: ToolError) -> BoxFuture<'_, ToolError> {
+        let core = self.branches[branch].0;
+        async move { explain(core, error, self.arguments, self.stream(), None).await }.boxed()
+    }
+}
+
+/// What a refusal of the resource server means; a provider of the Core alone has no search.
+async fn explain(
+    core: &Core,
+    error: ToolError,
+    arguments: &Arguments,
+    stream: &str,
+    connection: Option<&str>,
+) -> ToolError {
+    if is_missing(&error) && core.source().is_core().await {
+        let instead = "page through query_records instead; schema {} lists the streams";
+        return unsupported("search", instead).offer(Some(Call::new("schema", json!({}))));
+    }
+    advice::explain(core, error, arguments, stream, connection).await
 }
 
 fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
