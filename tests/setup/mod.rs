@@ -5,6 +5,8 @@ mod chatgpt;
 #[cfg(unix)]
 mod files;
 #[cfg(unix)]
+mod own;
+#[cfg(unix)]
 mod storms;
 
 use serde_json::{Value, json};

@@ -22,5 +22,5 @@ pub(super) const HOST: Host = Host {
         let (name, config) = (in_query(name), in_query(&base64(fields)));
         format!("cursor://anysphere.cursor-deeplink/mcp/install?name={name}&config={config}")
     }),
-    afterwards: "switch pdpp on in Cursor's settings, under MCP, if it is not on already",
+    afterwards: "switch it on in Cursor's settings, under MCP, if it is not on already",
 };
