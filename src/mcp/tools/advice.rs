@@ -27,7 +27,11 @@ pub async fn check_filter(
 ) -> Result<(), ToolError> {
     let Some(filter) = arguments.given().get("filter").and_then(Value::as_object) else { return Ok(()) };
     let facts = core.source().facts(stream, connection).await;
-    let (misfits, meant) = filter_value::misfits(filter, &facts);
+    let (mut misfits, mut meant) = filter_value::misfits(filter, &facts);
+    if misfits.is_empty() && filter_value::may_misfit(filter, &facts) {
+        let full = core.source().full_facts(stream, connection).await;
+        (misfits, meant) = filter_value::misfits(filter, &full);
+    }
     let Some(first) = misfits.first() else { return Ok(()) };
     let join =
         |of: &dyn Fn(&filter_value::Misfit) -> &str| misfits.iter().map(of).collect::<Vec<_>>().join("; ");
