@@ -215,6 +215,9 @@ impl Listing {
         let Some(text) = self.cursor.as_deref().filter(|text| text.starts_with(PREFIX)) else {
             return Ok(vec![Place { cursor: self.cursor.clone(), ..Place::default() }]);
         };
+        if text.starts_with(KEPT_PREFIX) {
+            return Err(expired_cursor());
+        }
         // One of several grants means nothing to a single one.
         match Own::decode(text).filter(|own| own.places.iter().all(|place| place.grant.is_none())) {
             Some(own)
@@ -225,6 +228,19 @@ impl Listing {
             _ => Err(invalid_cursor()),
         }
     }
+}
+
+/// Our cursors end with the process that gave them where they were too long to be passed on.
+fn expired_cursor() -> ToolError {
+    ToolError::new(
+        "cursor_expired",
+        format!(
+            "the place that this cursor names is not kept any more: the server was started again, or {MAX_KEPT} other pages \
+             were read since"
+        ),
+        "start again without cursor",
+    )
+    .with("param", "cursor")
 }
 
 fn invalid_cursor() -> ToolError {
@@ -301,7 +317,7 @@ pub fn take_rows(body: &mut Map<String, Value>) -> Vec<Row> {
 /// Reads the page of `listing` that fits `shape`.
 ///
 /// # Errors
-/// `invalid_cursor`, and those of [`Source::get`].
+/// `invalid_cursor`, `cursor_expired`, and those of [`Source::get`].
 pub async fn read<'a, F, C>(
     source: &Source,
     listing: &Listing,
@@ -629,7 +645,7 @@ pub trait Beside: Sync {
 /// the envelope, so that what fits beside it is right.
 ///
 /// # Errors
-/// `invalid_cursor`, those of [`Beside::check`]; the grants' own error where all of them failed.
+/// `invalid_cursor`, `cursor_expired`, those of [`Beside::check`]; the grants' own error where all of them failed.
 pub async fn read_branches(
     branches: &[Branch<'_>],
     whole: &Listing,
@@ -756,7 +772,11 @@ fn start_over_grants(branches: &[Branch<'_>], whole: &Listing, walks: &Walks) ->
         let place = |branch: &Branch<'_>| Place { grant: Some(branch.key.clone()), ..Place::default() };
         return Ok(Own { query, places: branches.iter().map(place).collect(), seen: Vec::new() });
     };
-    let own = if cursor.starts_with(KEPT_PREFIX) { walks.find(cursor) } else { Own::decode(cursor) };
+    let own = if cursor.starts_with(KEPT_PREFIX) {
+        Some(walks.find(cursor).ok_or_else(expired_cursor)?)
+    } else {
+        Own::decode(cursor)
+    };
     own.filter(|own| {
         own.query == query
             && own.places.len() <= 4_096

@@ -315,7 +315,8 @@ async fn r6_2_the_cursor_of_fifty_grants_walks_them_to_the_end() {
     assert!(seen.values().all(|times| *times == 1));
     // A cursor that this process never gave.
     let answer = call(&package, "search", json!({"q": "the", "cursor": "pdpp1.w-0000000000000000-1"})).await;
-    assert_eq!(error(&answer)["code"], "invalid_cursor");
+    assert_eq!(error(&answer)["code"], "cursor_expired");
+    assert!(answer.text.ends_with(r#"next: search {"q":"the"}"#), "{}", answer.text);
 }
 
 #[tokio::test]
@@ -355,6 +356,52 @@ async fn r3_3_r6_1_the_index_of_fifty_grants_names_every_stream_within_its_bound
         assert_eq!(body["data"]["connectors"].as_array().unwrap().len(), 50, "{body}");
         assert!(body.to_string().contains("cin_00000049"), "{body}");
     }
+}
+
+#[tokio::test]
+async fn r4_8_r6_1_the_index_of_many_grants_goes_on_where_a_host_shows_little() {
+    let mut grants = Vec::new();
+    let fake = Fake::start(|asked| {
+        let n = asked.bearer.trim_start_matches("grt_").parse::<usize>().unwrap();
+        let mut body =
+            schema("mail", &format!("cin_{n:08}"), &[&format!("stream_{n}_a"), &format!("stream_{n}_b")]);
+        let label = format!("The one of {n} {}", "that has a long name ".repeat(8));
+        body["connectors"][0]["granted_connections"][0]["display_name"] = json!(label);
+        ok(body)
+    })
+    .await;
+    for n in 0..30 {
+        grants.push(served(&fake, &format!("grt_{n}"), vec![]));
+    }
+    let package = package_of(&Arc::new(Mutex::new(grants)), Bounds { text: 4_000, structured: 4_000 });
+    let (mut told, mut given, mut arguments) = (String::new(), Vec::new(), json!({}));
+    for _ in 0..30 {
+        let answer = call(&package, "schema", arguments).await;
+        assert!(!answer.is_error, "{}", answer.text);
+        let body = structured(&answer);
+        assert!(
+            answer.text.len() <= 4_000 && json_len(&body) <= 4_000,
+            "{} {}",
+            answer.text.len(),
+            json_len(&body)
+        );
+        told.push_str(&answer.text);
+        for connector in body["data"]["connectors"].as_array().unwrap() {
+            assert!(connector["granted_connections"][0]["connection_id"].is_string());
+            given.extend(connector["stream_names"].as_array().unwrap().iter().cloned());
+        }
+        let Some(next) = body.get("next") else { break };
+        assert!(answer.text.ends_with(&format!("next: schema {}", next["arguments"])), "{}", answer.text);
+        arguments = next["arguments"].clone();
+    }
+    let all = (0..30).flat_map(|n| [json!(format!("stream_{n}_a")), json!(format!("stream_{n}_b"))]);
+    assert_eq!(given, all.clone().collect::<Vec<_>>());
+    for name in all {
+        assert_eq!(told.matches(name.as_str().unwrap()).count(), 1, "{name}");
+    }
+    let answer = call(&package, "schema", json!({"cursor": "streams:60"})).await;
+    assert_eq!(error(&answer)["code"], "invalid_cursor");
+    assert!(answer.text.ends_with("next: schema {}"), "{}", answer.text);
 }
 
 #[derive(Debug, Clone)]

@@ -96,7 +96,8 @@ pub async fn run_over_grants(
     let parts = parts.collect::<Vec<_>>();
     let shape = HitShape { sources: &sources, is_over_grants: true, arguments, bounds };
     let beside = OfGrants { branches, arguments };
-    let page = pages::read_branches(&parts, &whole, &shape, &beside, deadline, walks, warn).await?;
+    let page = pages::read_branches(&parts, &whole, &shape, &beside, deadline, walks, warn).await;
+    let page = page.map_err(|error| advice::restart(error, arguments))?;
     Ok(page.map(|page| render(&shape, page)))
 }
 
@@ -192,7 +193,7 @@ impl Shape for HitShape<'_> {
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
         let cursors = CursorLens::of(self.arguments, body);
         let hits = self.hits(rows);
-        let sizes = hits.iter().enumerate().map(|(n, hit)| (hit.structured_len(), hit.to_text(n + 1).len()));
+        let sizes = hits.iter().map(|hit| (hit.structured_len(), hit.to_text().len()));
         let sizes = sizes.collect::<Vec<_>>();
         let tail = tail(&hits, self.arguments, body, None);
         let fit = |cursor: usize| {
@@ -230,7 +231,7 @@ fn render(shape: &HitShape<'_>, page: Page) -> ToolAnswer {
     let next = next_page(arguments, page.next.as_deref());
     let note = fitted_note(arguments, &page);
     let ladder = hits.iter().filter_map(Hit::to_ladder).collect::<Vec<_>>();
-    let mut text = hits.iter().enumerate().map(|(n, hit)| hit.to_text(n + 1)).collect::<String>();
+    let mut text = hits.iter().map(Hit::to_text).collect::<String>();
     if let Some(note) = &note {
         let _ = writeln!(text, "{note}");
     }
@@ -317,7 +318,7 @@ impl Hit {
     }
 
     fn is_within(&self, bounds: Bounds) -> bool {
-        self.structured_len() <= bounds.structured / 2 && self.to_text(100).len() <= bounds.text / 2
+        self.structured_len() <= bounds.structured / 2 && self.to_text().len() <= bounds.text / 2
     }
 
     fn whole(source: &Source, hit: &Map<String, Value>) -> Self {
@@ -392,28 +393,23 @@ impl Hit {
         Self { result, name, title, source: source_label, embeds, evidence, snippet }
     }
 
-    fn to_text(&self, number: usize) -> String {
+    /// A page knows nothing of those before it: hits are marked, not numbered.
+    fn to_text(&self) -> String {
         let mut out = String::new();
+        let mut mark = "- ";
         for evidence in &self.evidence {
-            let _ = writeln!(
-                out,
-                "{number}. {}: {}",
-                line::token(&evidence.field),
-                line::quoted(&evidence.excerpt)
-            );
+            let (field, excerpt) = (line::token(&evidence.field), line::quoted(&evidence.excerpt));
+            let _ = writeln!(out, "{mark}{field}: {excerpt}");
+            mark = "  ";
         }
         if let Some((field, excerpt)) = &self.snippet {
             let field = if field.is_empty() { String::new() } else { format!(" {}", line::token(field)) };
-            let _ = writeln!(out, "{number}. snippet{field}: {}", line::quoted(excerpt));
+            let _ = writeln!(out, "{mark}snippet{field}: {}", line::quoted(excerpt));
+            mark = "  ";
         }
-        if self.evidence.is_empty() && self.snippet.is_none() {
-            let _ = write!(out, "{number}.");
-        } else {
-            out.push_str("  ");
-        }
-        let _ = writeln!(out, " {} title={}", self.name, line::quoted(&self.title));
+        let _ = writeln!(out, "{mark}{} title={}", self.name, line::quoted(&self.title));
         for evidence in self.evidence.iter().filter(|evidence| !evidence.complete) {
-            let _ = writeln!(out, "   more: {}", evidence.read.to_text());
+            let _ = writeln!(out, "  more: {}", evidence.read.to_text());
         }
         out
     }
