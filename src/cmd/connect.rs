@@ -19,7 +19,7 @@ use crate::provider::approve::proof::{Proof, prove};
 use crate::provider::approve::token::TokenResponse;
 use crate::provider::approve::wanted::{SourceRequest, Wanted};
 use crate::provider::approve::way::Way;
-use crate::provider::approve::{self, ApproveError, Attempt, Choice, Client};
+use crate::provider::approve::{self, ApproveError, Attempt, Choice, Client, minutes};
 use crate::provider::discovery::{Discovery, discover};
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
@@ -38,15 +38,16 @@ pub struct Args {
     #[arg(value_name = "PROVIDER_URL", required_unless_present = "renew")]
     provider: Option<String>,
 
-    /// Only print the approval URL; open no browser
+    /// Open no browser; only print the approval URL, as is done in any case
     #[arg(long)]
     no_browser: bool,
 
-    /// How to get the grant [default: what the provider offers; a device code where no browser is]
+    /// How to get the grant [default: what the provider offers; a device code, where it has that, over SSH,
+    /// in a container or without a display]
     #[arg(long, value_enum, value_name = "WAY")]
     flow: Option<Way>,
 
-    /// Give up after so many seconds, 1 to 3600 [default: what the provider says]
+    /// Stop waiting after so many seconds, 1 to 3600 [default: when the provider's page ends]
     #[arg(long, value_name = "SECONDS", value_parser = narrow::patience)]
     wait: Option<Duration>,
 
@@ -280,8 +281,8 @@ async fn begin(
 ) -> Result<(Attempt, Client, Wanted, Way)> {
     let server = &discovery.authorization_server;
     let told = |error: ApproveError| error.told(&plan.provider);
-    // Who opens the address themselves knows where; and who names a way has it.
-    let elsewhere = if args.no_browser || args.flow.is_some() { None } else { browser::why_none_here() };
+    // Who names a way has it.
+    let elsewhere = if args.flow.is_some() { None } else { browser::why_none_here() };
     let mut wanted = plan.wanted.clone();
     let mut asked = args.flow;
     let mut questions = 0;
@@ -415,10 +416,10 @@ fn invitation(discovery: &Discovery, attempt: &Attempt, wanted: &Wanted, way: Wa
 }
 
 async fn wait(http: &Http, attempt: &Attempt, ui: &Ui) -> Result<TokenResponse, approve::ApproveError> {
-    let end = Instant::now() + attempt.expires_in();
+    let end = Instant::now() + attempt.waits();
     let progress = ui.progress();
     if !ui.is_interactive() {
-        ui.note(&format!("Waiting for the approval, at most {}.", countdown(attempt.expires_in())));
+        ui.note(&format!("Waiting for the approval, at most {}.", minutes(attempt.waits())));
     }
     let mut second = tokio::time::interval(Duration::from_secs(1));
     second.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -427,16 +428,11 @@ async fn wait(http: &Http, attempt: &Attempt, ui: &Ui) -> Result<TokenResponse, 
         tokio::select! {
             decided = &mut approval => return decided,
             _ = second.tick() => {
-                let left = countdown(end.saturating_duration_since(Instant::now()));
+                let left = minutes(end.saturating_duration_since(Instant::now()));
                 progress.say(&format!("Waiting for the approval, {left} left (Ctrl-C stops)"));
             }
         }
     }
-}
-
-fn countdown(left: Duration) -> String {
-    let seconds = left.as_secs();
-    format!("{}:{:02} min", seconds / 60, seconds % 60)
 }
 
 /// What there is to tell at the end.
@@ -727,7 +723,7 @@ Next:
 
     #[test]
     fn countdowns_are_minutes_and_seconds() {
-        assert_eq!(countdown(Duration::from_mins(5)), "5:00 min");
-        assert_eq!(countdown(Duration::from_millis(61_999)), "1:01 min");
+        assert_eq!(minutes(Duration::from_mins(5)), "5:00 min");
+        assert_eq!(minutes(Duration::from_millis(61_999)), "1:01 min");
     }
 }

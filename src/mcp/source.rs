@@ -77,10 +77,16 @@ impl Source {
         }
     }
 
-    /// The same, of a grant that ends then, and that the command `renew` asks for again.
+    /// The same, of a grant that ends then.
     #[must_use]
-    pub fn ending(mut self, ends: Option<Timestamp>, renew: String) -> Self {
+    pub const fn ending(mut self, ends: Option<Timestamp>) -> Self {
         self.ends = ends;
+        self
+    }
+
+    /// The same, of a grant that the command `renew` asks for again.
+    #[must_use]
+    pub fn renewed_by(mut self, renew: String) -> Self {
         self.renew = Some(renew);
         self
     }
@@ -89,8 +95,10 @@ impl Source {
     pub fn end_warning(&self, now: Timestamp) -> Option<Value> {
         let end = self.ends.filter(|end| until::is_soon(*end, now))?;
         let (when, left) = (until::day_and_time(end), until::left(end, now).unwrap_or_default());
-        let renew = advice::complete(self.renew.as_deref()?);
-        let message = format!("this grant ends {when} ({left}); the user renews it with: {renew}");
+        let mut message = format!("this grant ends {when} ({left})");
+        if let Some(renew) = &self.renew {
+            message = format!("{message}; the user renews it with: {}", advice::complete(renew));
+        }
         Some(json!({"code": "grant_ends_soon", "message": message}))
     }
 
@@ -172,6 +180,16 @@ impl Source {
             Err(_) => Vec::new(),
         };
         self.catalog.put(stream, connection, facts)
+    }
+
+    /// What the full schema declares, which says more of a field's values (`format`) than the compact one; nothing
+    /// where it cannot be read.
+    pub async fn full_facts(&self, stream: &str, connection: Option<&str>) -> Vec<StreamFacts> {
+        let read = Read::of(["schema"]).with("stream", stream).with_some("connection_id", connection);
+        match self.get(&read).await {
+            Ok(full) => StreamFacts::all_from_schema(&full.body, stream),
+            Err(_) => Vec::new(),
+        }
     }
 
     /// What the schema declares now: asked every time (R3.62). `None` where it cannot be read.

@@ -169,6 +169,16 @@ pub enum ApproveError {
         /// The last exchange that failed, if the provider was not heard from afterwards.
         last: Option<HttpError>,
     },
+    /// This program stopped waiting, before the provider did or said when it would.
+    #[error("nobody approved the request within {} s{}", waited.as_secs(), unheard(last.as_ref()))]
+    WaitOver {
+        /// How long it waited.
+        waited: Duration,
+        /// How long the provider's page can be approved from then on, where the provider says.
+        left: Option<Duration>,
+        /// As in [`ApproveError::Expired`].
+        last: Option<HttpError>,
+    },
     /// The authorization server forgot the attempt: it was answered or denied before.
     #[error("the authorization server no longer knows this request: {0}")]
     InvalidGrant(OAuthError),
@@ -244,6 +254,7 @@ impl ApproveError {
             Self::Foreign(error) => error.code(),
             Self::Denied => "access_denied",
             Self::Expired { .. } => "expired_token",
+            Self::WaitOver { .. } => "wait_over",
             Self::InvalidGrant(_) => "invalid_grant",
             Self::PollRefused(_) => "approval_failed",
             Self::Loopback(_) => "loopback_failed",
@@ -266,6 +277,7 @@ impl ApproveError {
             | Self::RequestRefused(_)
             | Self::Denied
             | Self::Expired { .. }
+            | Self::WaitOver { .. }
             | Self::InvalidGrant(_)
             | Self::PollRefused(_)
             | Self::StateMismatch
@@ -281,6 +293,9 @@ impl ApproveError {
         let message = match &self {
             Self::Denied => format!("{provider}: the request was denied"),
             Self::Expired { .. } => format!("{provider}: the request expired before it was approved"),
+            Self::WaitOver { waited, .. } => {
+                format!("{provider}: nobody approved within {}, and the waiting ended", minutes(*waited))
+            }
             Self::SourceRequired { choices } if choices.is_empty() => format!(
                 "{provider} has several sources, and one must be named. The provider's own pages show each \
                  source's URI, such as https://registry.pdpp.dev/connectors/slack; for one that is configured \
@@ -329,6 +344,17 @@ impl ApproveError {
             Self::Denied | Self::Expired { .. } | Self::InvalidGrant(_) | Self::PollRefused(_) => {
                 format!("Nothing is stored. To ask again: pdpp connect {provider}")
             }
+            Self::WaitOver { left, .. } => {
+                let left = match left {
+                    Some(left) if *left > Duration::from_hours(24) => "for days to come".to_owned(),
+                    Some(left) => format!("for {} more", minutes(*left)),
+                    None => "for a while, perhaps".to_owned(),
+                };
+                format!(
+                    "Nothing is stored. The page can still be approved {left}, but nothing here waits for it any \
+                     more: leave it. To ask again: pdpp connect {provider}"
+                )
+            }
             Self::UnknownClient(_) | Self::Register(_) => {
                 "Try again later; if it stays so, tell the provider".to_owned()
             }
@@ -345,10 +371,17 @@ impl ApproveError {
             Self::SourceRequired { .. }
             | Self::InstanceRequired { .. }
             | Self::Denied
-            | Self::Expired { last: None } => told,
+            | Self::Expired { last: None }
+            | Self::WaitOver { last: None, .. } => told,
             cause => told.because(cause),
         }
     }
+}
+
+/// `5:00 min`.
+pub fn minutes(span: Duration) -> String {
+    let seconds = span.as_secs();
+    format!("{}:{:02} min", seconds / 60, seconds % 60)
 }
 
 fn listed(choices: &[Choice]) -> String {
@@ -382,24 +415,26 @@ impl Attempt {
         }
     }
 
-    /// How long the owner has.
-    pub const fn expires_in(&self) -> Duration {
+    /// How long the owner is waited for.
+    pub const fn waits(&self) -> Duration {
         match self {
-            Self::AgentConnect(attempt) => attempt.pace.expires_in,
-            Self::AuthorizationCode(attempt) => attempt.expires_in,
-            Self::DeviceCode(attempt) => attempt.pace.expires_in,
+            Self::AgentConnect(attempt) => attempt.pace.patience.waits,
+            Self::AuthorizationCode(attempt) => attempt.patience.waits,
+            Self::DeviceCode(attempt) => attempt.pace.patience.waits,
         }
     }
 
-    /// Gives the owner `patience` at most.
+    /// Waits for the owner no longer than `most`.
     #[must_use]
-    pub fn within(mut self, patience: Option<Duration>) -> Self {
-        let expires_in = match &mut self {
-            Self::AgentConnect(attempt) => &mut attempt.pace.expires_in,
-            Self::AuthorizationCode(attempt) => &mut attempt.expires_in,
-            Self::DeviceCode(attempt) => &mut attempt.pace.expires_in,
+    pub fn within(mut self, most: Option<Duration>) -> Self {
+        let patience = match &mut self {
+            Self::AgentConnect(attempt) => &mut attempt.pace.patience,
+            Self::AuthorizationCode(attempt) => &mut attempt.patience,
+            Self::DeviceCode(attempt) => &mut attempt.pace.patience,
         };
-        *expires_in = patience.map_or(*expires_in, |patience| patience.min(*expires_in));
+        if let Some(most) = most {
+            patience.limit(most);
+        }
         self
     }
 
