@@ -124,7 +124,8 @@ impl Ui {
         self.lost.load(Ordering::Relaxed)
     }
 
-    fn keep(&self, written: std::io::Result<()>) {
+    /// Keeps in mind whether something else that was `written` to stdout was lost ([`Ui::has_lost_output`]).
+    pub fn keep(&self, written: std::io::Result<()>) {
         if written.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
             self.lost.store(true, Ordering::Relaxed);
         }
@@ -209,6 +210,15 @@ impl Drop for Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Lets a panic say where it was, never what: a message may quote a record or a token.
+pub fn keep_panics_short() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place =
+            panic.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        Ui::from_process().warn(&format!("internal error{place}; please report it"));
+    }));
 }
 
 /// Sends log events to stderr, from `level` up. The SDK's are kept at errors: it logs whole requests and

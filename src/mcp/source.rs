@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use super::catalog::{Catalog, StreamFacts};
 use super::tool_error::ToolError;
 use super::{access, rs_error, schema};
+use crate::advice;
 use crate::cache::secret::AccessToken;
 use crate::error::{Error, Kind};
 use crate::provider::rs::{Blob, Envelope, Read, ResourceServer, RsError};
 use crate::provider::url::ProviderUrl;
-use crate::text::shell_word;
 use crate::until;
 
 /// Gives the bearer when a read needs it: the one way from the credential cache to the tools. Not
@@ -44,14 +44,13 @@ pub struct Source {
     rs: ResourceServer,
     bearer: BearerSource,
     instead_of: Option<DeadBearer>,
-    /// When a bearer that was just got in the place of a dead one was refused too.
-    replaced_in_vain: Mutex<Option<Instant>>,
     catalog: Catalog,
     not_before: Mutex<Option<Instant>>,
     refused: Mutex<Option<Instant>>,
     too_slow: Mutex<Option<Instant>>,
     is_core: AtomicBool,
     ends: Option<Timestamp>,
+    renew: Option<String>,
 }
 
 impl Source {
@@ -68,20 +67,21 @@ impl Source {
             rs,
             bearer,
             instead_of: None,
-            replaced_in_vain: Mutex::new(None),
             catalog: Catalog::default(),
             not_before: Mutex::new(None),
             refused: Mutex::new(None),
             too_slow: Mutex::new(None),
             is_core: AtomicBool::new(false),
             ends: None,
+            renew: None,
         }
     }
 
-    /// The same, of a grant that ends then.
+    /// The same, of a grant that ends then, and that the command `renew` asks for again, where there is one.
     #[must_use]
-    pub const fn ending(mut self, ends: Option<Timestamp>) -> Self {
+    pub fn ending(mut self, ends: Option<Timestamp>, renew: Option<String>) -> Self {
         self.ends = ends;
+        self.renew = renew;
         self
     }
 
@@ -89,10 +89,11 @@ impl Source {
     pub fn end_warning(&self, now: Timestamp) -> Option<Value> {
         let end = self.ends.filter(|end| until::is_soon(*end, now))?;
         let (when, left) = (until::day_and_time(end), until::left(end, now).unwrap_or_default());
-        let provider = shell_word(self.provider.as_str());
-        let message = format!(
-            "this grant ends {when} ({left}); the user renews it with: pdpp connect {provider} --renew"
+        let renew = self.renew.as_deref().map_or_else(
+            || "connects this server again in the host's settings".to_owned(),
+            |command| format!("renews it with: {}", advice::complete(command)),
         );
+        let message = format!("this grant ends {when} ({left}); the user {renew}");
         Some(json!({"code": "grant_ends_soon", "message": message}))
     }
 
@@ -133,12 +134,9 @@ impl Source {
         if let Err(RsError::Refused(refusal)) = &answer
             && rs_error::is_inactive(refusal)
             && let Some(instead_of) = &self.instead_of
-            && !is_within(&self.replaced_in_vain, REFUSED_FOR)
             && let Ok(another) = instead_of(bearer).await
         {
             answer = self.rs.get(&another, read).await;
-            let in_vain = matches!(&answer, Err(RsError::Refused(refusal)) if rs_error::is_inactive(refusal));
-            set(&self.replaced_in_vain, in_vain.then(Instant::now));
         }
         // The route alone: parameters and bodies are the person's.
         let outcome = answer.as_ref().map_or_else(RsError::outcome, |_| "ok");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cache::Cache;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
-use crate::cmd::{Global, told};
+use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::stdio;
 use crate::provider::http::Limits;
@@ -129,10 +129,6 @@ impl Client {
 /// `owner_credential_in_environment`, and for a single host whatever kept it from being set up. With several,
 /// each failure is said, and the exit code is the first one's.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
-    told(args.json, ui, || set_up(args, global, ui))
-}
-
-fn set_up(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     // Taking an entry out only makes things safer.
     if !args.remove {
         refuse_owner_credentials_in_environment()?;
