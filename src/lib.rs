@@ -12,13 +12,14 @@
 //!   a tool, [`mcp::evidence`] how an answer is shown; [`mcp::stdio`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
 //! - [`setup`]: one right entry in a host's own config: [`setup::edit`] keeps every other byte,
 //!   [`setup::clients`] is a file a host, [`setup::proof`] starts what was recorded. [`fs::foreign`] writes.
+//! - [`host`]: the same tools over HTTP, in front of a provider: whose bearer it is, how often, how many at once.
 //! - [`sandbox`]: an embedded provider with a made-up life in it. It shares nothing with [`provider`], so
 //!   that a test of one against the other proves something.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying.
 //! - [`error`], [`text`], [`ui`], [`fs`]: one error, safe text, the one writer, private files.
 //!
-//! Arrows go one way: `cmd → {checks, access_log, sandbox, mcp, provider, cache} → {ui, text, fs, error}`. [`mcp`] gets a bearer
+//! Arrows go one way: `cmd → {checks, access_log, host, sandbox, mcp, provider, cache} → {ui, text, fs, error}`. [`mcp`] gets a bearer
 //! through one function ([`mcp::source::BearerSource`]) and knows no cache.
 //!
 //! # What always holds
@@ -48,6 +49,7 @@ pub mod checks;
 pub mod cmd;
 pub mod error;
 pub mod fs;
+pub mod host;
 pub mod mcp;
 pub mod provider;
 pub mod sandbox;
