@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _};
 use rmcp::model::{
     ClientCapabilities, ClientRequest, ErrorCode, GetMeta as _, Icon, Implementation,
-    InitializeRequestParams, JsonRpcMessage, ProtocolVersion, RequestId,
+    InitializeRequestParams, JsonRpcMessage, ProtocolVersion, RequestId, ServerResult,
 };
 use rmcp::service::serve_directly_with_ct;
 use rmcp::transport::OneshotTransport;
@@ -397,6 +397,31 @@ impl Endpoint {
         self.allowed_origins.iter().any(|allowed| allowed.matches(text)).then_some(origin)
     }
 
+    /// Answers with `answer`, if [`Endpoint::check`] lets the request through; tells a page of an allowed origin
+    /// what it may see.
+    async fn guarded<F: Future<Output = Response>>(
+        &self,
+        request: axum::extract::Request,
+        answer: impl FnOnce(axum::extract::Request) -> F,
+    ) -> Response {
+        if let Err(refusal) = self.check(request.uri(), request.headers()) {
+            return refusal.response(self);
+        }
+        let origin = self.origin(request.headers()).cloned();
+        let is_preflight = request.method() == Method::OPTIONS && origin.is_some();
+        let mut response = if is_preflight { preflight() } else { answer(request).await };
+        let headers = response.headers_mut();
+        if let Some(origin) = origin {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            let exposed = "WWW-Authenticate, Link, Retry-After, Request-Id";
+            put(headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+        }
+        if !self.allowed_origins.is_empty() {
+            put(headers, header::VARY, "Origin");
+        }
+        response
+    }
+
     /// What `initialize` and `server/discover` say that this is (R7.7).
     fn server_info(&self) -> Implementation {
         let icon =
@@ -408,53 +433,30 @@ impl Endpoint {
 /// The endpoint's routes: `/mcp` (and the public URL's path, where that is another) and `/icon.svg`, guarded.
 pub fn router(endpoint: Arc<Endpoint>, gate: Arc<dyn Gate>) -> axum::Router {
     let (path, icon) = (endpoint.public_url.path().trim_end_matches('/').to_owned(), endpoint.icon_url());
-    let served = Arc::new(Served { info: endpoint.server_info(), endpoint: Arc::clone(&endpoint), gate });
-    let mcp = axum::routing::any(move |request: axum::extract::Request| {
+    let served = Arc::new(Mcp::new(endpoint, gate));
+    let any = axum::routing::any(move |request: axum::extract::Request| {
         let served = Arc::clone(&served);
         async move { served.answer(request).await }
     });
-    let image = axum::routing::get(|| async { ([(header::CONTENT_TYPE, ICON_TYPE)], ICON) });
-    let mut routes = axum::Router::new().route("/mcp", mcp.clone()).route(ICON_PATH, image.clone());
+    let mut routes = axum::Router::new();
     // A proxy in front may or may not take the prefix away.
-    if path.starts_with('/') && path != "/mcp" {
-        routes = routes.route(&path, mcp);
+    let mut paths = vec!["/mcp", ICON_PATH, path.as_str(), icon.path()];
+    paths.sort_unstable();
+    paths.dedup();
+    for path in paths.into_iter().filter(|path| !path.is_empty()) {
+        routes = routes.route(path, any.clone());
     }
-    if icon.path() != ICON_PATH {
-        routes = routes.route(icon.path(), image);
-    }
-    guard(&endpoint, routes)
+    routes
 }
 
-/// `routes` behind the checks of [`Endpoint::check`], with CORS (the Fetch standard) for the allowed origins.
+/// `routes` behind the checks of [`Endpoint::check`], with CORS (the Fetch standard) for the allowed origins:
+/// for what is served beside [`router`], which is guarded by itself.
 pub fn guard(endpoint: &Arc<Endpoint>, routes: axum::Router) -> axum::Router {
     let endpoint = Arc::clone(endpoint);
     routes.layer(axum::middleware::from_fn(
         move |request: axum::extract::Request, next: axum::middleware::Next| {
             let endpoint = Arc::clone(&endpoint);
-            async move {
-                if let Err(refusal) = endpoint.check(request.uri(), request.headers()) {
-                    return refusal.response(&endpoint);
-                }
-                let origin = endpoint.origin(request.headers()).cloned();
-                let mut response = if request.method() == Method::OPTIONS && origin.is_some() {
-                    preflight()
-                } else {
-                    next.run(request).await
-                };
-                if let Some(origin) = origin {
-                    let headers = response.headers_mut();
-                    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-                    put(
-                        headers,
-                        header::ACCESS_CONTROL_EXPOSE_HEADERS,
-                        "WWW-Authenticate, Link, Retry-After, Request-Id",
-                    );
-                }
-                if !endpoint.allowed_origins.is_empty() {
-                    put(response.headers_mut(), header::VARY, "Origin");
-                }
-                response
-            }
+            async move { endpoint.guarded(request, |request| next.run(request)).await }
         },
     ))
 }
@@ -473,15 +475,29 @@ fn preflight() -> Response {
     response
 }
 
-/// What answers at `/mcp`.
-struct Served {
+/// What answers at `/mcp` and `/icon.svg`: [`router`] without a router.
+pub struct Mcp {
     endpoint: Arc<Endpoint>,
     gate: Arc<dyn Gate>,
     info: Implementation,
 }
 
-impl Served {
-    async fn answer(&self, request: axum::extract::Request) -> Response {
+impl Mcp {
+    /// An endpoint whose callers `gate` lets in.
+    pub fn new(endpoint: Arc<Endpoint>, gate: Arc<dyn Gate>) -> Self {
+        Self { info: endpoint.server_info(), endpoint, gate }
+    }
+
+    /// Answers a request to either path, guarded.
+    pub async fn answer(&self, request: axum::extract::Request) -> Response {
+        self.endpoint
+            .guarded(request, |request| async {
+                if request.uri().path().ends_with(ICON_PATH) { icon() } else { self.guarded(request).await }
+            })
+            .await
+    }
+
+    async fn guarded(&self, request: axum::extract::Request) -> Response {
         let request_id = request_id();
         let answered = AssertUnwindSafe(self.try_answer(request)).catch_unwind().await;
         let mut response = match answered {
@@ -571,8 +587,10 @@ impl Served {
         let lacks_meta = !request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty();
         match self.run(surface, headers, request).await {
             Ok(result) => {
+                let is_error =
+                    matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
                 let line = jsonrpc::answer_line(id.as_json(), "result", &result);
-                message(form, StatusCode::OK, line, what.outcome(result.get("isError").is_none()))
+                message(form, StatusCode::OK, line, what.outcome(!is_error))
             }
             Err(error) => {
                 let line = jsonrpc::error_line(id.as_json(), &error);
@@ -587,7 +605,7 @@ impl Served {
         surface: Arc<dyn ReadSurface>,
         headers: &HeaderMap,
         request: ClientRequest,
-    ) -> Result<Value, ErrorData> {
+    ) -> Result<ServerResult, ErrorData> {
         let version = match &request {
             ClientRequest::InitializeRequest(initialize) => initialize.params.protocol_version.clone(),
             _ => headers
@@ -611,9 +629,7 @@ impl Served {
         while let Some(message) = messages.recv().await {
             match message {
                 JsonRpcMessage::Response(response) => {
-                    answer = serde_json::to_value(&response.result).map_err(|_| {
-                        ErrorData::internal_error("Internal error: the answer is no JSON", None)
-                    });
+                    answer = Ok(response.result);
                     break;
                 }
                 JsonRpcMessage::Error(error) => {
@@ -626,6 +642,13 @@ impl Served {
         drop(running);
         answer
     }
+}
+
+fn icon() -> Response {
+    let mut response = Response::new(Body::from(ICON));
+    put(response.headers_mut(), header::CONTENT_TYPE, ICON_TYPE);
+    put(response.headers_mut(), header::CACHE_CONTROL, "max-age=86400");
+    response
 }
 
 /// 16 hex digits, for both ends' logs.
@@ -764,6 +787,12 @@ fn check_headers(headers: &HeaderMap, method: &str, params: Option<&Value>) -> R
     if !headers.get(PROTOCOL_VERSION).is_some_and(is_modern) {
         return Ok(());
     }
+    if asked.is_none() && !method.starts_with("notifications/") {
+        return Err(jsonrpc::invalid_params(
+            method,
+            "_meta has to name protocolVersion and the client (2026-07-28)",
+        ));
+    }
     if header(METHOD)? != Some(method) {
         return Err(mismatch("Mcp-Method has to be there and to be the body's method".to_owned()));
     }
@@ -866,4 +895,391 @@ fn accepted() -> Response {
     *response.status_mut() = StatusCode::ACCEPTED;
     response.extensions_mut().insert(Outcome::Accepted);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::{ResourceContents, ResourceError, ToolAnswer};
+    use axum::http::Request;
+    use proptest::prelude::*;
+    use serde_json::Map;
+
+    /// Says whose it is and what it was asked.
+    struct Whose(String);
+
+    impl ReadSurface for Whose {
+        fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
+            let text = format!("{} {tool} {}", self.0, Value::Object(arguments));
+            async move {
+                assert!(!text.contains("panic"), "asked for");
+                ToolAnswer { text, structured: None, is_error: false, meta: None }
+            }
+            .boxed()
+        }
+
+        fn read_resource(&self, _: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
+            async { Err(ResourceError::InvalidUri("none here".to_owned())) }.boxed()
+        }
+    }
+
+    struct Names;
+
+    impl Gate for Names {
+        fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn ReadSurface>, Refusal>> {
+            let name = bearer.expose_bearer().to_owned();
+            async move {
+                match name.as_str() {
+                    "dead" => Err(Refusal::invalid_token("token_revoked", "The grant was revoked")),
+                    "busy" => Err(Refusal::too_many("rate_limited", "Too many requests", 7)),
+                    "scope" => Err(Refusal::insufficient_scope("package_unsupported", "Not here")),
+                    "panics" => panic!("asked for"),
+                    _ => Ok(Arc::new(Whose(name)) as Arc<dyn ReadSurface>),
+                }
+            }
+            .boxed()
+        }
+    }
+
+    fn endpoint() -> Endpoint {
+        Endpoint {
+            trusted_hosts: vec!["inside.example:8080".parse().unwrap()],
+            allowed_origins: vec![
+                "https://app.example".parse().unwrap(),
+                "http://localhost:*".parse().unwrap(),
+            ],
+            limits: Limits { body: 2_000, ..Limits::default() },
+            ..Endpoint::new("https://data.example/p/mcp".parse().unwrap())
+        }
+    }
+
+    struct Asked(axum::http::request::Builder, Body);
+
+    impl Asked {
+        fn new(method: &str, body: impl Into<Body>) -> Self {
+            let request = Request::builder().method(method).uri("/mcp").header("host", "data.example");
+            Self(request, body.into())
+        }
+
+        fn post(body: &Value) -> Self {
+            Self::new("POST", body.to_string()).with("content-type", JSON).with("authorization", "Bearer ann")
+        }
+
+        fn with(self, name: &str, value: &str) -> Self {
+            let mut request = self.0;
+            let headers = request.headers_mut().unwrap();
+            headers.insert(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+            Self(request, self.1)
+        }
+
+        fn without(mut self, name: &str) -> Self {
+            self.0.headers_mut().unwrap().remove(name);
+            self
+        }
+
+        async fn answer(self) -> (u16, HeaderMap, String) {
+            let served = Mcp::new(Arc::new(endpoint()), Arc::new(Names));
+            let (head, body) = served.answer(self.0.body(self.1).unwrap()).await.into_parts();
+            let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+            (head.status.as_u16(), head.headers, String::from_utf8(body.to_vec()).unwrap())
+        }
+
+        async fn json(self) -> (u16, Value) {
+            let (status, _, body) = self.answer().await;
+            (status, serde_json::from_str(&body).unwrap_or_else(|_| panic!("{body}")))
+        }
+    }
+
+    fn call(id: &Value, tool: &str) -> Value {
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {"a": 1}}})
+    }
+
+    fn meta() -> Value {
+        json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        })
+    }
+
+    #[tokio::test]
+    async fn r7_1_the_eras_with_initialize_need_no_session() {
+        for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+            let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+            let (status, headers, body) =
+                Asked::post(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}))
+                    .answer()
+                    .await;
+            let body: Value = serde_json::from_str(&body).unwrap();
+            assert_eq!((status, &body["result"]["protocolVersion"]), (200, &json!(version)), "{body}");
+            assert!(!headers.contains_key("mcp-session-id"));
+            let told = Asked::post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+            assert_eq!(told.with(PROTOCOL_VERSION, version).answer().await.0, 202);
+            let asked = Asked::post(&call(&json!(7), "fetch")).with(PROTOCOL_VERSION, version);
+            let (status, body) = asked.json().await;
+            assert_eq!((status, &body["id"]), (200, &json!(7)));
+            assert_eq!(body["result"]["content"][0]["text"], "ann fetch {\"a\":1}");
+        }
+        // Without the header too, as a client of before 2025-06-18 asks.
+        let (status, body) =
+            Asked::post(&json!({"jsonrpc": "2.0", "id": "x", "method": "tools/list"})).json().await;
+        assert_eq!((status, body["result"]["tools"].as_array().map(Vec::len)), (200, Some(6)));
+        let (status, body) =
+            Asked::post(&call(&json!(1), "fetch")).with(PROTOCOL_VERSION, "2031-01-01").json().await;
+        assert_eq!((status, &body["error"]["code"], &body["id"]), (400, &json!(-32600), &json!(1)));
+    }
+
+    #[tokio::test]
+    async fn r7_1_the_era_without_initialize_is_served_too() {
+        let discover =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": meta()}});
+        let modern = |body: &Value, method: &str| {
+            Asked::post(body).with(PROTOCOL_VERSION, "2026-07-28").with(METHOD, method)
+        };
+        let (status, body) = modern(&discover, "server/discover").json().await;
+        assert_eq!(status, 200, "{body}");
+        assert!(body["result"]["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")));
+        let mut asked = call(&json!("i"), "schema");
+        asked["params"]["_meta"] = meta();
+        let (status, body) = modern(&asked, "tools/call").with(NAME, "schema").json().await;
+        assert_eq!((status, &body["id"]), (200, &json!("i")), "{body}");
+        assert_eq!(modern(&asked, "tools/call").with(NAME, "=?base64?c2NoZW1h?=").json().await.0, 200);
+        // What a router reads has to be what is done.
+        for (method, name) in
+            [("tools/list", "schema"), ("tools/call", "fetch"), ("tools/call", "=?base64?!?=")]
+        {
+            let (status, body) = modern(&asked, method).with(NAME, name).json().await;
+            assert_eq!(
+                (status, &body["error"]["code"], &body["id"]),
+                (400, &json!(-32020), &json!("i")),
+                "{method} {name}"
+            );
+        }
+        let (status, body) = modern(&asked, "tools/call")
+            .with(NAME, "schema")
+            .with(PROTOCOL_VERSION, "2025-11-25")
+            .json()
+            .await;
+        assert_eq!((status, &body["error"]["code"]), (400, &json!(-32020)));
+        let unknown = json!({"jsonrpc": "2.0", "id": 1, "method": "no/such", "params": {"_meta": meta()}});
+        assert_eq!(modern(&unknown, "no/such").json().await.0, 404);
+        asked["params"]["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+        let (status, body) = modern(&asked, "tools/call").with(NAME, "schema").json().await;
+        assert_eq!((status, &body["error"]["code"]), (400, &json!(-32602)), "{body}");
+        asked["params"].as_object_mut().unwrap().remove("_meta");
+        let (status, body) = modern(&asked, "tools/call").with(NAME, "schema").json().await;
+        assert_eq!((status, &body["error"]["code"]), (400, &json!(-32602)), "{body}");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_message_is_told_so() {
+        for (body, code, id) in [
+            ("{not json", -32700, Value::Null),
+            ("", -32700, Value::Null),
+            ("[]", -32600, Value::Null),
+            (r#"[{"jsonrpc":"2.0","id":5,"method":"ping"}]"#, -32600, Value::Null),
+            (r#"{"jsonrpc":"1.0","id":5,"method":"ping"}"#, -32600, json!(5)),
+            (r#"{"jsonrpc":"2.0","id":5,"result":{}}"#, -32600, Value::Null),
+        ] {
+            let asked =
+                Asked::new("POST", body).with("content-type", JSON).with("authorization", "Bearer ann");
+            let (status, answer) = asked.json().await;
+            assert_eq!((status, &answer["error"]["code"], &answer["id"]), (400, &json!(code), &id), "{body}");
+        }
+        // A malformed call is no unknown method, and an id of any length comes back as it went.
+        let long = r#"{"jsonrpc":"2.0","id":12345678901234567890123,"method":"tools/call","params":{"arguments":[]}}"#;
+        let (status, _, body) = Asked::new("POST", long)
+            .with("content-type", JSON)
+            .with("authorization", "Bearer ann")
+            .answer()
+            .await;
+        assert!(
+            body.contains(r#""id":12345678901234567890123"#) && body.contains("-32602"),
+            "{status} {body}"
+        );
+    }
+
+    #[tokio::test]
+    async fn media_types_methods_and_sizes() {
+        let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        for kind in ["text/plain", "application/json-seq", ""] {
+            assert_eq!(Asked::post(&ping).with("content-type", kind).answer().await.0, 415, "{kind}");
+        }
+        for (accept, status, kind) in [
+            ("*/*", 200, JSON),
+            ("application/json, text/event-stream", 200, JSON),
+            ("text/event-stream", 200, EVENTS),
+            ("application/json;q=0, text/event-stream", 200, EVENTS),
+            ("text/html", 406, JSON),
+        ] {
+            let (got, headers, body) = Asked::post(&ping).with("accept", accept).answer().await;
+            assert_eq!((got, headers["content-type"].to_str().unwrap()), (status, kind), "{accept}");
+            if kind == EVENTS {
+                assert_eq!(body, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n");
+            }
+        }
+        let charset = Asked::post(&ping).with("content-type", "Application/JSON; charset=utf-8");
+        assert_eq!(charset.answer().await.0, 200);
+        for method in ["GET", "DELETE", "PUT"] {
+            let (status, headers, _) =
+                Asked::new(method, "").with("authorization", "Bearer ann").answer().await;
+            assert_eq!((status, headers["allow"].to_str().unwrap()), (405, "POST"), "{method}");
+        }
+        let large = json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "y".repeat(2_000)}});
+        assert_eq!(Asked::post(&large).answer().await.0, 413);
+    }
+
+    #[tokio::test]
+    async fn r7_2_without_a_good_bearer_it_says_where_to_get_one() {
+        const METADATA: &str = "https://data.example/.well-known/oauth-protected-resource/p/mcp";
+        let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        let missing = format!("Bearer resource_metadata=\"{METADATA}\"");
+        let invalid = format!("{missing}, error=\"invalid_token\"");
+        for (asked, challenge, code) in [
+            (Asked::post(&ping).without("authorization"), &missing, "authentication_error"),
+            (Asked::new("GET", ""), &missing, "authentication_error"),
+            (Asked::post(&ping).with("authorization", "Basic YTpi"), &missing, "authentication_error"),
+            (Asked::post(&ping).with("authorization", "Bearer"), &missing, "authentication_error"),
+            (Asked::post(&ping).with("authorization", "Bearer a b"), &invalid, "invalid_token"),
+            (Asked::post(&ping).with("authorization", "bearer dead"), &invalid, "token_revoked"),
+        ] {
+            let (status, headers, body) = asked.answer().await;
+            let body: Value = serde_json::from_str(&body).unwrap();
+            assert_eq!((status, headers["www-authenticate"].to_str().unwrap()), (401, challenge.as_str()));
+            assert_eq!(body["error"]["resource_metadata"], METADATA);
+            assert_eq!(body["error"]["code"], code);
+            assert_eq!(
+                headers["link"],
+                "<https://data.example/p/icon.svg>; rel=\"icon\"; type=\"image/svg+xml\""
+            );
+            assert!(!headers["request-id"].is_empty());
+        }
+        let (status, headers, _) = Asked::post(&ping).with("authorization", "Bearer busy").answer().await;
+        assert_eq!((status, headers["retry-after"].to_str().unwrap()), (429, "7"));
+        assert!(!headers.contains_key("www-authenticate"));
+        let (status, headers, _) = Asked::post(&ping).with("authorization", "Bearer scope").answer().await;
+        assert!(
+            status == 403 && headers["www-authenticate"].to_str().unwrap().ends_with("insufficient_scope\"")
+        );
+        assert_eq!(Asked::post(&ping).with("authorization", "Bearer panics").json().await.0, 500);
+    }
+
+    #[tokio::test]
+    async fn r7_6_an_untrusted_host_or_page_gets_nothing() {
+        let ping = || Asked::post(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));
+        for host in [
+            "evil.example",
+            "data.example.evil.example",
+            "data.example:8443",
+            "inside.example",
+            "data.example@evil.example",
+            "",
+        ] {
+            let (status, headers, body) = ping().with("host", host).without("authorization").answer().await;
+            assert_eq!(status, 421, "{host}");
+            assert!(!body.contains("evil") && !format!("{headers:?}").contains("evil"), "{host}");
+        }
+        for host in ["data.example", "DATA.example:443", "inside.example:8080"] {
+            assert_eq!(ping().with("host", host).answer().await.0, 200, "{host}");
+        }
+        // Nor from any header that a proxy would set.
+        let (_, headers, _) = ping()
+            .without("authorization")
+            .with("x-forwarded-host", "evil.example")
+            .with("forwarded", "host=evil.example;proto=http")
+            .answer()
+            .await;
+        assert!(!format!("{headers:?}").contains("evil"));
+        for origin in [
+            "https://evil.example",
+            "http://app.example",
+            "https://app.example:8443",
+            "null",
+            "http://localhost.evil.example",
+        ] {
+            assert_eq!(ping().with("origin", origin).answer().await.0, 403, "{origin}");
+        }
+        for origin in ["https://app.example", "http://localhost:6274", "http://localhost"] {
+            let (status, headers, _) = ping().with("origin", origin).answer().await;
+            assert_eq!((status, headers["access-control-allow-origin"].to_str().unwrap()), (200, origin));
+            assert_eq!(headers["vary"], "Origin");
+        }
+        let (status, headers, _) =
+            Asked::new("OPTIONS", "").with("origin", "https://app.example").answer().await;
+        assert_eq!(status, 204);
+        assert!(headers["access-control-allow-headers"].to_str().unwrap().contains("Authorization"));
+        assert_eq!(Asked::new("OPTIONS", "").with("origin", "https://evil.example").answer().await.0, 403);
+    }
+
+    #[tokio::test]
+    async fn r7_7_initialize_carries_the_icon() {
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let asked =
+            Asked::post(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}));
+        let icon = json!([{"src": "https://data.example/p/icon.svg", "mimeType": "image/svg+xml", "sizes": ["any"]}]);
+        assert_eq!(asked.json().await.1["result"]["serverInfo"]["icons"], icon);
+        let mut served = Asked::new("GET", "");
+        served.0 = served.0.uri("/icon.svg");
+        let (status, headers, body) = served.answer().await;
+        assert_eq!((status, headers["content-type"].to_str().unwrap()), (200, ICON_TYPE));
+        assert!(body.starts_with("<svg "));
+    }
+
+    #[test]
+    fn r7_5_two_documents_name_two_resources() {
+        let about = About {
+            provider: "https://data.example/p".parse().unwrap(),
+            name: "Data".to_owned(),
+            authorization_servers: vec!["https://login.example".to_owned()],
+            query_base: "https://data.example/p/v1".parse().unwrap(),
+            packages: false,
+        };
+        let (own, mcp) = (endpoint().provider_document(&about), endpoint().mcp_document(&about));
+        assert_eq!(own["resource"], "https://data.example/p");
+        assert_eq!(own["pdpp_core_query_base"], "https://data.example/p/v1");
+        assert_eq!(own["pdpp_agent_discovery"]["mcp"]["endpoint"], "https://data.example/p/mcp");
+        assert_eq!(mcp["resource"], "https://data.example/p/mcp");
+        assert_eq!(mcp["pdpp_token_kinds_supported"], json!(["client"]));
+        let with = endpoint().mcp_document(&About { packages: true, ..about });
+        assert_eq!(with["pdpp_token_kinds_supported"], json!(["client", "mcp_package"]));
+        for document in [own, mcp, with] {
+            assert!(
+                !document.to_string().contains("logo_uri") && !document.to_string().contains("\"owner\"")
+            );
+        }
+    }
+
+    #[test]
+    fn hosts_and_origins_are_parsed() {
+        for bad in ["", "a b", "user@host", "/x", "https://x.example"] {
+            assert!(bad.parse::<TrustedHost>().is_err(), "{bad}");
+        }
+        for bad in
+            ["", "null", "app.example", "https://app.example/x", "ftp://x", "http://x:1:*", "http://a@b"]
+        {
+            assert!(bad.parse::<AllowedOrigin>().is_err(), "{bad}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_panics_is_answered() {
+        let mut asked = call(&json!(3), "fetch");
+        asked["params"]["arguments"] = json!({"q": "panic"});
+        let (status, body) = Asked::post(&asked).json().await;
+        assert_eq!((status, &body["error"]["code"], &body["id"]), (200, &json!(-32603), &json!(3)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_or_body_panics(
+            body in proptest::collection::vec(any::<u8>(), 0..200),
+            name in prop::sample::select(vec!["host", "origin", "accept", "content-type", "authorization", PROTOCOL_VERSION, METHOD, NAME]),
+            value in "[ -~]{0,40}",
+        ) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let asked = Asked::new("POST", body).with("content-type", JSON).with("authorization", "Bearer ann");
+            let (status, ..) = runtime.block_on(asked.with(name, &value).answer());
+            prop_assert!(status != 500);
+        }
+    }
 }
