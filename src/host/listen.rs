@@ -200,6 +200,47 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+    fn routes() -> axum::Router {
+        axum::Router::new().fallback(|| async { "answered" })
+    }
+
+    /// What a client that sends `sent` and then nothing gets, and after how many seconds it is hung up on.
+    async fn hung_up_after(sent: &[u8]) -> (String, u64) {
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let serving =
+            tokio::spawn(async move { requests(server, routes(), &CancellationToken::new()).await });
+        client.write_all(sent).await.unwrap();
+        let (began, mut said) = (Instant::now(), String::new());
+        client.read_to_string(&mut said).await.unwrap();
+        serving.await.unwrap();
+        (said, began.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_says_nothing_or_half_of_it_is_hung_up_on() {
+        for half in [&b""[..], b"G", b"POST /mcp HTTP/1.1\r\nhost: x\r\n"] {
+            let (said, after) = hung_up_after(half).await;
+            assert!((HEAD_TIME.as_secs()..=HEAD_TIME.as_secs() + 1).contains(&after), "{after} s: {said}");
+        }
+        let (said, after) = hung_up_after(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        assert!(said.ends_with("answered") && after <= HEAD_TIME.as_secs() + 1, "{after} s: {said}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_closes_what_is_idle_at_once() {
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let stop = CancellationToken::new();
+        let stopping = stop.clone();
+        let serving = tokio::spawn(async move { requests(server, routes(), &stopping).await });
+        client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut some = [0; 12];
+        client.read_exact(&mut some).await.unwrap();
+        let began = Instant::now();
+        stop.cancel();
+        serving.await.unwrap();
+        assert!(began.elapsed() < Duration::from_secs(1));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn whoever_takes_nothing_is_cut_off_and_whoever_is_slow_is_not() {
         let (near, mut far) = tokio::io::duplex(8);
