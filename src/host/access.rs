@@ -170,7 +170,7 @@ struct Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        let took = self.started.elapsed();
+        let passed = self.started.elapsed();
         let (method, tool, outcome) = match self.outcome {
             Some(Outcome::Answered { method, tool, is_ok }) => {
                 (Some(method.unwrap_or("other")), tool, if is_ok { "ok" } else { "error" })
@@ -188,7 +188,7 @@ impl Drop for Line {
             method.unwrap_or(self.route),
             tool.unwrap_or_default(),
             self.status,
-            took,
+            passed,
             self.bytes,
         );
         self.log.write(&json!({
@@ -202,7 +202,7 @@ impl Drop for Line {
             "outcome": outcome,
             "bearer": self.record.bearer.get(),
             "client_id": self.record.client.get(),
-            "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            "ms": u64::try_from(passed.as_millis()).unwrap_or(u64::MAX),
             "bytes": self.bytes,
             "request_id": self.request_id,
         }));

@@ -251,7 +251,7 @@ mod tests {
         });
         let mut some = [0; 8];
         for _ in 0..8 {
-            tokio::time::sleep(STALL_TIME - Duration::from_secs(1)).await;
+            tokio::time::sleep(STALL_TIME.mul_f32(0.9)).await;
             far.read_exact(&mut some).await.unwrap();
         }
         let (slowly, never) = writing.await.unwrap();

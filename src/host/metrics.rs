@@ -56,11 +56,11 @@ impl Metrics {
         method: &'static str,
         tool: &'static str,
         status: u16,
-        took: Duration,
+        passed: Duration,
         bytes: u64,
     ) {
         add(&self.requests, (method, tool, status));
-        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let ms = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX);
         for (bound, bucket) in BUCKETS.iter().zip(&self.buckets) {
             if ms <= *bound {
                 bucket.fetch_add(1, Ordering::Relaxed);

@@ -26,7 +26,7 @@ pub enum Command {
     Setup(setup::Args),
     Inspect(inspect::Args),
     Call(call::Args),
-    Host(host::Args),
+    Host(Box<host::Args>),
 }
 
 /// Runs the subcommand.
