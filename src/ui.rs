@@ -7,6 +7,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::advice;
 use crate::error::Error;
 use crate::text;
 
@@ -147,9 +148,9 @@ impl Ui {
         self.keep(write_bytes(&self.out, bytes));
     }
 
-    /// Something on the way, to stderr.
+    /// Something on the way, to stderr; a command in it gets the options of this process's own.
     pub fn note(&self, message: &str) {
-        let _ = write_line(&self.err, &text::lines(message));
+        let _ = write_line(&self.err, &text::lines(&advice::complete(message)));
     }
 
     /// A line on stderr that changes while something is waited for; nothing at all unless a person
@@ -164,7 +165,7 @@ impl Ui {
 
     /// Something on the way that deserves attention, to stderr.
     pub fn warn(&self, message: &str) {
-        let _ = write_line(&self.err, &format!("warning: {}", text::lines(message)));
+        let _ = write_line(&self.err, &format!("warning: {}", text::lines(&advice::complete(message))));
     }
 
     /// A failure, to stderr: what, why, and what to type next.

@@ -384,7 +384,7 @@ impl Cache {
                 "secret_damaged",
                 format!("The stored token for {} is damaged", credential.provider),
             )
-            .hint(format!("pdpp connect {}", credential.provider))
+            .hint(select::renew_exactly(credential))
         })?;
         if is_keyring {
             known().insert(credential.id.clone(), secrets.clone());
@@ -407,10 +407,14 @@ impl Cache {
 
     /// `error` for a person; `of` is the credential that it is about, unless it is a new one.
     fn store_failed(&self, error: StoreError, of: Option<&Credential>) -> Error {
-        let url = of.map_or("<provider-url>", |one| one.provider.as_str());
+        let again = match of {
+            Some(one) if self.current(one).is_ok_and(|found| found.is_some()) => select::renew_exactly(one),
+            Some(new) => format!("pdpp connect {}", new.provider),
+            None => "pdpp connect <provider-url>".to_owned(),
+        };
         error.told(
             format!("Check that you own {} and that its disk has room", self.dir.display()),
-            &format!("pdpp connect {url} --store file"),
+            &format!("{again} --store file"),
         )
     }
 
@@ -547,7 +551,7 @@ mod tests {
         std::fs::remove_dir_all(cache.dir().join("secrets")).unwrap();
         let error = cache.bearer(&one).await.unwrap_err();
         assert_eq!((error.code(), error.kind().exit_code()), ("secret_missing", 78));
-        assert_eq!(error.next_step(), Some("pdpp connect https://a.example"));
+        assert_eq!(error.next_step(), Some("pdpp connect https://a.example --renew --grant g1"));
     }
 
     #[cfg(unix)]

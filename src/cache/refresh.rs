@@ -13,6 +13,7 @@ use secrecy::SecretString;
 
 use super::credential::{Credential, CredentialId, Renewal, RenewalOver, Secrets, TokenKind};
 use super::secret::AccessToken;
+use super::select::renew_exactly;
 use super::{Cache, new_credential_id, unwritable};
 use crate::ending;
 use crate::error::{Error, Kind, Result};
@@ -159,7 +160,7 @@ impl Cache {
             "secret_missing",
             format!("The token for {} is no longer on this machine", credential.provider),
         )
-        .hint(format!("pdpp connect {}", credential.provider)))
+        .hint(renew_exactly(credential)))
     }
 
     /// Gets the next token, unless another process has: `known` is what this one saw. Blocks.
@@ -265,7 +266,7 @@ impl Cache {
     /// What an exchange without a new token leaves behind.
     fn give_up(&self, current: &Credential, error: RefreshError) -> Result<Error> {
         let provider = &current.provider;
-        let connect = || format!("pdpp connect {provider}");
+        let connect = || renew_exactly(current);
         let over = match &error {
             RefreshError::NotSent(_) | RefreshError::Busy(_) | RefreshError::BadRequest(_) => None,
             RefreshError::Lost(_) | RefreshError::Token(_) => Some(RenewalOver::Lost),
@@ -366,7 +367,7 @@ async fn endpoint_of(http: &Http, current: &Credential) -> Result<url::Url> {
                 format!("The token for {} could not be renewed", current.provider),
             )
             .because(error)
-            .hint(format!("Try again later; if it stays so: pdpp connect {}", current.provider))
+            .hint(format!("Try again later; if it stays so: {}", renew_exactly(current)))
         })?
         .ok_or_else(|| {
             Error::new(
@@ -377,7 +378,7 @@ async fn endpoint_of(http: &Http, current: &Credential) -> Result<url::Url> {
                     current.provider
                 ),
             )
-            .hint(format!("pdpp connect {}", current.provider))
+            .hint(renew_exactly(current))
         })
 }
 
@@ -406,7 +407,7 @@ async fn ask(
 fn refusal(current: &Credential, now: Timestamp) -> Option<Error> {
     let provider = &current.provider;
     let error = |code, message: String| {
-        Some(Error::new(Kind::NotConnected, code, message).hint(format!("pdpp connect {provider}")))
+        Some(Error::new(Kind::NotConnected, code, message).hint(renew_exactly(current)))
     };
     if let Some(end) = current.grant_expires_at.filter(|end| *end <= now) {
         return error("grant_expired", format!("The grant for {provider} ended {end}"));
@@ -427,7 +428,7 @@ fn refusal(current: &Credential, now: Timestamp) -> Option<Error> {
 fn token_dead(current: &Credential) -> Error {
     let provider = &current.provider;
     let said = format!("{provider} no longer accepts this token, and gives no new one");
-    Error::new(Kind::NotConnected, "token_dead", said).hint(format!("pdpp connect {provider}"))
+    Error::new(Kind::NotConnected, "token_dead", said).hint(renew_exactly(current))
 }
 
 /// Runs `work`, which blocks, on a thread of its own. Not on the runtime's: it would wait for it at its end.
@@ -452,7 +453,7 @@ fn lost(current: &Credential, cause: Option<Error>) -> Error {
         "refresh_lost",
         format!("The answer to a refresh for {provider} was lost, and with it the next token"),
     )
-    .hint(format!("pdpp connect {provider}"));
+    .hint(renew_exactly(current));
     match cause {
         Some(cause) => error.because(cause),
         None => error,
@@ -465,7 +466,7 @@ fn token_gone(current: &Credential) -> Error {
         "secret_missing",
         format!("The refresh token for {} is no longer on this machine", current.provider),
     )
-    .hint(format!("pdpp connect {}", current.provider))
+    .hint(renew_exactly(current))
 }
 
 fn stuck(credential: &Credential) -> Error {

@@ -60,11 +60,16 @@ pub fn short_id<'a>(one: &'a Credential, all: &[Credential]) -> &'a str {
 
 /// The command that asks for `one` again and replaces it, given `all` that are on this machine.
 pub fn renew_command(one: &Credential, all: &[Credential]) -> String {
-    let mut command = format!("pdpp connect {} --renew", shell_word(one.provider.as_str()));
     if all.iter().any(|other| other.provider == one.provider && other.grant_id != one.grant_id) {
-        let _ = write!(command, " --grant {}", shell_word(one.grant_id.as_str()));
+        return renew_exactly(one);
     }
-    command
+    format!("pdpp connect {} --renew", shell_word(one.provider.as_str()))
+}
+
+/// The same, where it is not known what else is on this machine.
+pub fn renew_exactly(one: &Credential) -> String {
+    let (provider, grant) = (shell_word(one.provider.as_str()), shell_word(one.grant_id.as_str()));
+    format!("pdpp connect {provider} --renew --grant {grant}")
 }
 
 /// What a command is about, where the user said so.

@@ -142,7 +142,7 @@ fn host(found: &Surveyed) -> Check {
     let title = found.host.title;
     let setup = format!("pdpp mcp setup {}", found.host.id);
     match (&found.configured, found.problems.first()) {
-        (Configured::Damaged(_) | Configured::Unknown, why) => Check {
+        (Configured::Damaged(_), why) => Check {
             code: Some("config_damaged".to_owned()),
             ..Check::warn(
                 "host",
@@ -153,6 +153,9 @@ fn host(found: &Surveyed) -> Check {
                 format!("Correct that file, then: {setup}"),
             )
         },
+        (Configured::Unknown, None) => {
+            Check::warn("host", format!("{title}: {} cannot be read", found.file.display()), setup)
+        }
         (_, Some(problem)) => Check::warn("host", format!("{title}: {problem}"), setup),
         (Configured::Ours(_), None) => Check::ok("host", format!("{title} starts this program")),
         (Configured::No, None) => {

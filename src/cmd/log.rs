@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::Global;
 use crate::access_log::{AccessLog, Entries, Entry};
-use crate::advice;
 use crate::error::{Error, Kind, Result};
 use crate::text;
 use crate::ui::{Column, Ui, table};
@@ -73,7 +72,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     } else {
         ui.print(&to_text(&found, args.limit.get(), ui.width()));
         if !log.is_on() {
-            ui.note(&advice::complete("The access log is off: pdpp log --on"));
+            ui.note("The access log is off: pdpp log --on");
         }
     }
     Ok(0)

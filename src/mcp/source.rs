@@ -77,11 +77,17 @@ impl Source {
         }
     }
 
-    /// The same, of a grant that ends then, and that the command `renew` asks for again, where there is one.
+    /// The same, of a grant that ends then.
     #[must_use]
-    pub fn ending(mut self, ends: Option<Timestamp>, renew: Option<String>) -> Self {
+    pub const fn ending(mut self, ends: Option<Timestamp>) -> Self {
         self.ends = ends;
-        self.renew = renew;
+        self
+    }
+
+    /// The same, of a grant that the command `renew` asks for again.
+    #[must_use]
+    pub fn renewed_by(mut self, renew: String) -> Self {
+        self.renew = Some(renew);
         self
     }
 
@@ -89,11 +95,10 @@ impl Source {
     pub fn end_warning(&self, now: Timestamp) -> Option<Value> {
         let end = self.ends.filter(|end| until::is_soon(*end, now))?;
         let (when, left) = (until::day_and_time(end), until::left(end, now).unwrap_or_default());
-        let renew = self.renew.as_deref().map_or_else(
-            || "connects this server again in the host's settings".to_owned(),
-            |command| format!("renews it with: {}", advice::complete(command)),
-        );
-        let message = format!("this grant ends {when} ({left}); the user {renew}");
+        let mut message = format!("this grant ends {when} ({left})");
+        if let Some(renew) = &self.renew {
+            message = format!("{message}; the user renews it with: {}", advice::complete(renew));
+        }
         Some(json!({"code": "grant_ends_soon", "message": message}))
     }
 

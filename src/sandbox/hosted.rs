@@ -224,7 +224,7 @@ fn child(
 ) -> Child {
     let label = known.first().and_then(|source| source.connector_key.clone()).unwrap_or_default();
     let ends = grant.expires_at.as_deref().and_then(|at| at.parse().ok());
-    let source = Source::new(provider.clone(), Some(grant.grant_id.clone()), rs.clone(), bearer).ending(ends, None);
+    let source = Source::new(provider.clone(), Some(grant.grant_id.clone()), rs.clone(), bearer).ending(ends);
     Child::new(grant.grant_id.clone(), label, Core::new(source, Bounds::default()), ends, known)
 }
 

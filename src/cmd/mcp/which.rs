@@ -116,7 +116,7 @@ fn child(cache: &Cache, credential: Credential, renew: String, http: &Http, boun
         async move { cache.bearer_instead_of(&credential, &dead).await }.boxed()
     });
     let core = Core::new(
-        Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(ends, Some(renew)),
+        Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(ends).renewed_by(renew),
         bounds,
     );
     let child = Child::new(id, label, core, ends, known);
