@@ -9,11 +9,12 @@
 //!   of what to serve.
 //! - [`mcp`]: the tool core. [`mcp::surface`] is what a host is told, [`mcp::source`] what a tool reads from,
 //!   [`mcp::package`] several of them as one, [`mcp::pages`] the one cursor over it all, [`mcp::tools`] a file
-//!   a tool, [`mcp::evidence`] how an answer is shown; [`mcp::stdio`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
+//!   a tool, [`mcp::evidence`] how an answer is shown; [`mcp::stdio`], [`mcp::http`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
 //! - [`setup`]: one right entry in a host's own config: [`setup::edit`] keeps every other byte,
 //!   [`setup::clients`] is a file a host, [`setup::proof`] starts what was recorded. [`fs::foreign`] writes.
-//! - [`sandbox`]: an embedded provider with a made-up life in it. It shares nothing with [`provider`], so
-//!   that a test of one against the other proves something.
+//! - [`sandbox`]: an embedded provider with a made-up life in it. Its `/v1` and its authorization
+//!   server share nothing with [`provider`], so that a test of one against the other proves something; its `/mcp`
+//!   ([`sandbox::hosted`]) is the tool core over them.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying.
 //! - [`error`], [`text`], [`ui`], [`fs`]: one error, safe text, the one writer, private files.

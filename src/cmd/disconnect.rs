@@ -219,7 +219,12 @@ async fn end_all<'a>(cache: &Cache, http: &Http, chosen: &'a [Credential]) -> Ve
         .await
 }
 
-async fn end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revoked, (String, String)> {
+/// Ends the grant of `credential` at its provider, if it can be; else the code and the reason.
+pub(super) async fn end(
+    cache: &Cache,
+    http: &Http,
+    credential: &Credential,
+) -> Result<Revoked, (String, String)> {
     if credential.token_kind == TokenKind::Owner {
         return Err((
             "owner_credential_in_cache".to_owned(),

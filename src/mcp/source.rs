@@ -179,6 +179,16 @@ impl Source {
         self.catalog.put(stream, connection, facts)
     }
 
+    /// What the full schema declares, which says more of a field's values (`format`) than the compact one; nothing
+    /// where it cannot be read.
+    pub async fn full_facts(&self, stream: &str, connection: Option<&str>) -> Vec<StreamFacts> {
+        let read = Read::of(["schema"]).with("stream", stream).with_some("connection_id", connection);
+        match self.get(&read).await {
+            Ok(full) => StreamFacts::all_from_schema(&full.body, stream),
+            Err(_) => Vec::new(),
+        }
+    }
+
     /// What the schema declares now: asked every time (R3.62). `None` where it cannot be read.
     pub async fn live_facts(&self, stream: &str, connection: Option<&str>) -> Option<Arc<Vec<StreamFacts>>> {
         let schema = schema::compact(self, Some(stream), connection).await.ok()?;

@@ -324,15 +324,6 @@ fn write_lines(
     Ok(())
 }
 
-/// A line of JSON with every hidden character as a `\u` escape: the same JSON, and nothing in it that a
-/// log or a terminal would obey (R4.9). Here, because nothing else sees every line that goes out.
-fn visible(line: Vec<u8>) -> Vec<u8> {
-    match std::str::from_utf8(&line).map(crate::ui::json_ascii_controls) {
-        Ok(std::borrow::Cow::Owned(escaped)) => escaped.into_bytes(),
-        Ok(std::borrow::Cow::Borrowed(_)) | Err(_) => line,
-    }
-}
-
 /// What is to be written, counted in bytes until it is.
 #[derive(Clone)]
 struct Outbox {
@@ -342,7 +333,7 @@ struct Outbox {
 
 impl Outbox {
     fn send(&self, line: Vec<u8>) {
-        let mut line = visible(line);
+        let mut line = jsonrpc::visible(line);
         line.push(b'\n');
         self.queued.send_modify(|queued| *queued += line.len());
         // Fails only when the writer is gone, and then everything ends.

@@ -500,10 +500,10 @@ fn diff(file: &Path, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
     let (before, after) = (text(old), text(new));
     let name = file.display().to_string();
     let header = |there: bool| if there { name.clone() } else { "/dev/null".to_owned() };
-    similar::TextDiff::from_lines(before.as_ref(), after.as_ref())
-        .unified_diff()
-        .context_radius(3)
-        .header(&header(old.is_some()), &header(new.is_some()))
+    diffy::DiffOptions::new()
+        .set_original_filename(header(old.is_some()))
+        .set_modified_filename(header(new.is_some()))
+        .create_patch(&before, &after)
         .to_string()
 }
 
