@@ -731,6 +731,10 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
         job.apply(machine).await?
     };
     let changed = matches!(done.plan.action, Action::Added | Action::Updated | Action::Removed);
+    if job.entry.is_none() {
+        let others = survey::elsewhere(machine, job.host, job.name, job.scope).into_iter();
+        warnings.extend(others.map(|file| format!("{} still has an entry `{}`", file.display(), job.name)));
+    }
     if changed {
         for process in proof::running(job.host.overwritten_by, machine.platform).await {
             warnings.push(format!(
