@@ -12,6 +12,7 @@
 //!   a tool, [`mcp::evidence`] how an answer is shown; [`mcp::stdio`], [`mcp::http`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
 //! - [`setup`]: one right entry in a host's own config: [`setup::edit`] keeps every other byte,
 //!   [`setup::clients`] is a file a host, [`setup::proof`] starts what was recorded. [`fs::foreign`] writes.
+//! - [`host`]: the same tools over HTTP, in front of a provider: whose bearer it is, how often, how many at once.
 //! - [`sandbox`]: an embedded provider with a made-up life in it. Its `/v1` and its authorization
 //!   server share nothing with [`provider`], so that a test of one against the other proves something; its `/mcp`
 //!   ([`sandbox::hosted`]) is the tool core over them.
@@ -20,7 +21,7 @@
 //! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`ending`]: one error, the command to type next, safe text,
 //!   the one writer, private files, what the end of the process waits for.
 //!
-//! Arrows go one way: `cmd → {checks, access_log, sandbox, mcp, provider, cache} → {ui, text, fs, error}`. [`mcp`] gets a bearer
+//! Arrows go one way: `cmd → {checks, access_log, host, sandbox, mcp, provider, cache} → {ui, text, fs, error}`. [`mcp`] gets a bearer
 //! through one function ([`mcp::source::BearerSource`]) and knows no cache.
 //!
 //! # What always holds
@@ -53,6 +54,7 @@ pub mod cmd;
 pub mod ending;
 pub mod error;
 pub mod fs;
+pub mod host;
 pub mod mcp;
 pub mod provider;
 pub mod sandbox;

@@ -8,6 +8,8 @@ pub mod connect;
 pub mod demo;
 pub mod disconnect;
 pub mod doctor;
+pub mod given;
+pub mod known;
 pub mod log;
 pub mod man;
 pub mod mcp;
@@ -154,6 +156,22 @@ impl Global {
     /// As [`Global::network`].
     pub fn http(&self, limits: Limits) -> Result<Http> {
         Ok(Http::new(limits).over(self.network()?))
+    }
+
+    /// The same for a command that is about to use it: a file of authorities that is none is a wrong argument,
+    /// and no provider's failure.
+    ///
+    /// # Errors
+    /// As [`Global::network`]; `ca_file_invalid`.
+    pub fn http_now(&self, limits: Limits) -> Result<Http> {
+        let http = self.http(limits)?;
+        http.network().check_ca_file().map_err(|error| {
+            let hint = error.next_step();
+            Error::new(Kind::Usage, error.code(), "What --ca-file was given cannot be used")
+                .because(error)
+                .hint(hint)
+        })?;
+        Ok(http)
     }
 }
 

@@ -500,10 +500,10 @@ fn diff(file: &Path, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
     let (before, after) = (text(old), text(new));
     let name = file.display().to_string();
     let header = |there: bool| if there { name.clone() } else { "/dev/null".to_owned() };
-    similar::TextDiff::from_lines(before.as_ref(), after.as_ref())
-        .unified_diff()
-        .context_radius(3)
-        .header(&header(old.is_some()), &header(new.is_some()))
+    diffy::DiffOptions::new()
+        .set_original_filename(header(old.is_some()))
+        .set_modified_filename(header(new.is_some()))
+        .create_patch(&before, &after)
         .to_string()
 }
 
@@ -731,6 +731,10 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
         job.apply(machine).await?
     };
     let changed = matches!(done.plan.action, Action::Added | Action::Updated | Action::Removed);
+    if job.entry.is_none() {
+        let others = survey::elsewhere(machine, job.host, job.name, job.scope).into_iter();
+        warnings.extend(others.map(|file| format!("{} still has an entry `{}`", file.display(), job.name)));
+    }
     if changed {
         for process in proof::running(job.host.overwritten_by, machine.platform).await {
             warnings.push(format!(

@@ -157,19 +157,33 @@ fn wrong_with(machine: &Machine, host: &Host, entry: &Entry) -> Option<String> {
     None
 }
 
+/// The host's other files on this machine that have an entry `name`.
+pub fn elsewhere(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<PathBuf> {
+    let user = (host.user_file)(machine);
+    let mut files: Vec<_> = file_of(host, machine, Scope::Project).into_iter().collect();
+    if host.id == "opencode" {
+        // It reads both.
+        files.extend(["json", "jsonc"].map(|ending| user.with_extension(ending)));
+    } else {
+        files.push(user);
+    }
+    let own = file_of(host, machine, scope);
+    let place = Place { container: host.container, name };
+    files.retain(|file| Some(file) != own.as_ref() && edit::entry(&read(host, file), place).is_some());
+    files
+}
+
 /// Entries of the same name in other scopes of the host, which go before the one in `scope`.
 pub fn shadows(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<String> {
     let mut found = Vec::new();
     let place = Place { container: host.container, name };
-    if scope == Scope::User
-        && let Some(file) = file_of(host, machine, Scope::Project)
-        && file != (host.user_file)(machine)
-        && edit::entry(&read(host, &file), place).is_some()
-    {
-        found.push(format!(
-            "{} has an entry `{name}` too, which may go before this one in that directory",
-            file.display()
-        ));
+    if scope == Scope::User {
+        let others = elsewhere(machine, host, name, scope).into_iter();
+        found.extend(others.map(|file| {
+            let is_project = file_of(host, machine, Scope::Project).as_ref() == Some(&file);
+            let where_to = if is_project { "in that directory" } else { "everywhere" };
+            format!("{} has an entry `{name}` too, which may go before this one {where_to}", file.display())
+        }));
     }
     if host.id == "claude" {
         let user = read(host, &(host.user_file)(machine));

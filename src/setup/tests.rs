@@ -110,6 +110,20 @@ fn a_damaged_file_is_refused_with_a_snippet_to_paste() {
 }
 
 #[test]
+fn an_entry_that_somebody_wrote_over_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let machine = machine(Platform::Linux, dir.path());
+    let job = job("cursor");
+    assert!(!job.is_in_place(&machine));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert_eq!(runtime.block_on(job.apply(&machine)).unwrap().plan.action, Action::Added);
+    assert!(job.is_in_place(&machine));
+    #[allow(clippy::disallowed_methods, reason = "another program's write")]
+    std::fs::write(job.file(&machine).unwrap(), "{}").unwrap();
+    assert!(!job.is_in_place(&machine));
+}
+
+#[test]
 fn names_are_what_every_host_takes() {
     assert!(is_name("pdpp") && is_name("my-data_2"));
     for name in ["", "a b", "a.b", "ä", "a/b", &"x".repeat(41)] {

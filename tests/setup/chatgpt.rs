@@ -77,15 +77,15 @@ fn answer(mut stream: impl Read + Write, name: &str, about: Option<Value>) {
     let _ = stream.write_all(answer.as_bytes()).and_then(|()| stream.flush());
 }
 
-fn resource(url: &str) -> Option<Value> {
-    Some(json!({"resource": url, "authorization_servers": ["https://provider.example.org"]}))
+fn resource(url: &str) -> Value {
+    json!({"resource": url, "authorization_servers": ["https://provider.example.org"]})
 }
 
 #[test]
 fn r8_2_chatgpt_gets_the_public_address_that_the_provider_publishes() {
     let env = TestEnv::new();
     let url = "https://provider.example.org/me/mcp";
-    let way = provider(&env, "provider.example.org", resource(url));
+    let way = provider(&env, "provider.example.org", Some(resource(url)));
     let way: Vec<_> = way.iter().map(String::as_str).collect();
     let ask = ["mcp", "setup", "chatgpt", "--provider", "https://provider.example.org/me"];
     let ran = env.run(&[&ask[..], &way].concat());
@@ -113,9 +113,9 @@ fn r8_2_chatgpt_gets_the_public_address_that_the_provider_publishes() {
 fn chatgpt_without_a_public_address_is_a_failure_in_every_form() {
     for (name, about, state) in [
         ("provider.example.org", None, "none"),
-        ("provider.example.org", resource("https://elsewhere.example.org/me/mcp"), "none"),
-        ("provider.example.org", resource("http://provider.example.org/me/mcp"), "none"),
-        ("provider.test", resource("https://provider.test/me/mcp"), "not_public"),
+        ("provider.example.org", Some(resource("https://elsewhere.example.org/me/mcp")), "none"),
+        ("provider.example.org", Some(resource("http://provider.example.org/me/mcp")), "none"),
+        ("provider.test", Some(resource("https://provider.test/me/mcp")), "not_public"),
     ] {
         let env = TestEnv::new();
         let way = provider(&env, name, about);

@@ -176,6 +176,44 @@ fn r8_3_an_owner_credential_does_not_keep_an_entry_in() {
 }
 
 #[test]
+fn what_is_left_elsewhere_is_said() {
+    let env = TestEnv::new();
+    let file = |name: &str| env.home().join(".config/opencode").join(name);
+    std::fs::create_dir_all(file("")).unwrap();
+    assert_eq!(setup(&env, &["opencode"]).1["action"], "added");
+    // opencode reads both files; from now on the other one is written.
+    std::fs::write(file("opencode.jsonc"), "{}").unwrap();
+    let (_, said) = setup(&env, &["opencode"]);
+    let warning = said["warnings"][0].as_str().unwrap_or_else(|| panic!("{said}"));
+    assert!(warning.contains("opencode.json has an entry `pdpp` too"), "{warning}");
+    let (_, said) = setup(&env, &["opencode", "--remove"]);
+    let warning = said["warnings"][0].as_str().unwrap_or_else(|| panic!("{said}"));
+    assert!(warning.ends_with("opencode.json still has an entry `pdpp`"), "{warning}");
+}
+
+#[test]
+fn without_a_host_a_verb_is_a_usage_error_and_every_host_can_be_here() {
+    let env = TestEnv::new();
+    for verb in ["--remove", "--dry-run", "--yes", "--print", "--strict"] {
+        let ran = env.run(&["mcp", "setup", verb]);
+        assert!(ran.code == Some(2) && ran.stderr.contains("No host is named"), "{verb}: {ran:?}");
+    }
+    for (_, path, _) in HOSTS {
+        let file = env.home().join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "").unwrap();
+    }
+    let ran = env.run(&["mcp", "setup"]);
+    assert!(ran.stdout.contains("\nNot here: chatgpt (it runs elsewhere).\n"), "{ran:?}");
+    // Of those that are here, the ones that read a project's file.
+    let ran = env.run(&["mcp", "setup", "--all", "--scope", "project", "--dry-run", "--json"]);
+    let said = json_of(&ran);
+    let hosts: Vec<_> = said["hosts"].as_array().unwrap().iter().map(|one| &one["host"]).collect();
+    let all = ["claude", "codex", "cursor", "vscode", "zed", "gemini", "opencode"];
+    assert_eq!((ran.code, json!(hosts)), (Some(0), json!(all)), "{said}");
+}
+
+#[test]
 fn a_removal_says_nothing_about_switching_on() {
     for (host, ..) in HOSTS {
         let env = TestEnv::new();

@@ -179,7 +179,9 @@ impl Task<'_> {
         }
         let found = survey(&self.machine, &args.name);
         let quiet = args.yes || args.json || args.print || !self.ui.can_ask();
-        let installed: Vec<_> = found.iter().filter(|one| one.installed).collect();
+        let in_project = args.scope == Scope::Project;
+        let has_scope = |one: &&Surveyed| !in_project || one.host.project_file.is_some();
+        let installed: Vec<_> = found.iter().filter(|one| one.installed).filter(has_scope).collect();
         if args.all {
             let hosts: Vec<_> = installed.iter().map(|one| one.host).collect();
             let titles = hosts.iter().map(|host| host.title).collect::<Vec<_>>().join(", ");
@@ -189,19 +191,35 @@ impl Task<'_> {
             }
             return Chosen::Nothing;
         }
+        // What is known of the entries is known of the user's own files.
+        let has_entry = |one: &&&Surveyed| in_project || !args.remove || one.configured != Configured::No;
+        let offered: Vec<_> = installed.iter().filter(has_entry).collect();
         if quiet || installed.is_empty() {
             return Chosen::Survey(found);
         }
-        let items: Vec<_> =
-            installed.iter().map(|one| format!("{} ({})", one.host.title, state(one))).collect();
+        let item = |one: &Surveyed| {
+            if in_project {
+                one.host.title.to_owned()
+            } else {
+                format!("{} ({})", one.host.title, state(one))
+            }
+        };
+        let items: Vec<_> = offered.iter().map(|one| item(one)).collect();
+        if items.is_empty() {
+            self.ui.note(&format!("No host here has an entry `{}`", args.name));
+            return Chosen::Nothing;
+        }
         let question =
             if args.remove { "Take the entry out of (space chooses)" } else { "Set up (space chooses)" };
         match self.ui.choose(question, &items) {
             Some(picked) if !picked.is_empty() => {
-                let hosts = picked.into_iter().filter_map(|at| installed.get(at)).map(|one| one.host);
+                let hosts = picked.into_iter().filter_map(|at| offered.get(at)).map(|one| one.host);
                 Chosen::Hosts(hosts.collect(), false)
             }
-            _ => Chosen::Nothing,
+            _ => {
+                self.ui.note("Nothing was chosen, so nothing was changed");
+                Chosen::Nothing
+            }
         }
     }
 
@@ -297,7 +315,9 @@ impl Task<'_> {
         if self.args.json {
             self.ui.json(&json!({"hosts": printed, "chatgpt": chatgpt, "notes": self.notes()}));
         } else {
-            self.notes().iter().for_each(|note| self.ui.warn(note));
+            for note in &self.notes() {
+                self.ui.warn(note);
+            }
         }
         Ok(code)
     }
@@ -344,7 +364,9 @@ impl Task<'_> {
                 "notes": notes,
             }));
         } else {
-            notes.iter().for_each(|note| self.ui.warn(note));
+            for note in &notes {
+                self.ui.warn(note);
+            }
             if hosts.is_empty() && !with_chatgpt {
                 self.ui.note("No host that is known was found here; name one: pdpp mcp setup --help");
             }
@@ -391,6 +413,9 @@ impl Task<'_> {
             notes.push(format!(
                 "{name} is set here, and some hosts pass no variables on: --proxy puts it into the entry"
             ));
+        }
+        if let Some(file) = self.global.ca_file.as_ref().filter(|file| !file.is_file()) {
+            notes.push(format!("{} is not there: no provider is reached with it", file.display()));
         }
         notes
     }
@@ -490,15 +515,19 @@ fn find_launcher(machine: &Machine) -> Result<Launcher> {
     Ok(Launcher::find(machine, &exe, typed.as_deref()))
 }
 
-fn state(one: &Surveyed) -> &'static str {
-    match &one.configured {
+fn state(one: &Surveyed) -> String {
+    let said = match &one.configured {
         Configured::No => "not set up",
         Configured::Ours(_) if one.problems.is_empty() => "set up",
         Configured::Ours(_) => "set up, with a problem",
         Configured::Other => "has another entry of that name",
-        Configured::Damaged(_) => "its config is damaged",
+        Configured::Damaged(error) => match error.at() {
+            Some((line, column)) => return format!("its config is damaged: line {line}, column {column}"),
+            None => "its config is written in a way that cannot be edited",
+        },
         Configured::Unknown => "its config cannot be read",
-    }
+    };
+    said.to_owned()
 }
 
 fn surveyed_json(one: &Surveyed) -> Value {

@@ -112,6 +112,11 @@ async fn known(http: &Http, token_endpoint: Url, client_id: &str) -> Result<(), 
 }
 
 impl Attempt {
+    /// The port of this machine that the browser comes back to.
+    pub fn port(&self) -> u16 {
+        self.listener.port()
+    }
+
     /// Waits for the browser to come back, once, and trades its code. Dropping the future stops it.
     ///
     /// # Errors

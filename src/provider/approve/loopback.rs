@@ -66,6 +66,11 @@ impl Listener {
         Ok(Self { listener, address })
     }
 
+    /// Its port.
+    pub const fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// Where the browser is to come back to: by number, so that no name has to be resolved.
     pub fn redirect_uri(&self) -> String {
         format!("http://{}{CALLBACK}", self.address)
@@ -212,11 +217,7 @@ fn check(query: &str, expected: &Expected) -> Result<SecretString, ApproveError>
         (Some(code), _) => {
             let message = once("error_description")?.map(|said| text::prefix(said, 300).to_owned());
             let error = OAuthError { status: 400, code: Some(text::prefix(code, 100).to_owned()), message };
-            Err(if error.is_unknown_client() {
-                ApproveError::UnknownClient(error)
-            } else {
-                ApproveError::RequestRefused(error)
-            })
+            Err(ApproveError::refused(error, Vec::new()))
         }
         (None, Some(code)) if code.len() <= 4096 => Ok(SecretString::from(code)),
         (None, _) => Err(ApproveError::Malformed("it has no usable `code`".to_owned())),

@@ -95,7 +95,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || (a == 198 && (18..20).contains(&b)))
 }
 
-/// Only 2000::/3 is routed, and what carries an IPv4 address is as public as that one.
+/// Only `2000::/3` is routed, and what carries an IPv4 address is as public as that one.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let part = address.segments();
     let v4 = |high: u16, low: u16| {

@@ -1,7 +1,7 @@
 //! Claude Desktop. It parses strictly, resets a file that begins with a byte order mark, and writes the file
 //! back from memory when it ends. The Windows Store's package reads a copy of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Host, command_and_args};
 use crate::setup::edit::{Fields, Format};
@@ -29,20 +29,20 @@ pub(super) const HOST: Host = Host {
 fn user_file(machine: &Machine) -> PathBuf {
     let packaged = packaged(machine);
     let found = packaged.iter().find(|file| file.exists()).or(packaged.first());
-    found.cloned().unwrap_or_else(|| in_dir(machine.app_support()))
+    found.cloned().unwrap_or_else(|| in_dir(&machine.app_support()))
 }
 
 fn other_files(machine: &Machine) -> Vec<PathBuf> {
     let mut others = packaged(machine);
     if !others.is_empty() {
-        others.push(in_dir(machine.app_support()));
+        others.push(in_dir(&machine.app_support()));
     }
     let written = user_file(machine);
     others.retain(|file| *file != written);
     others
 }
 
-fn in_dir(dir: PathBuf) -> PathBuf {
+fn in_dir(dir: &Path) -> PathBuf {
     dir.join("Claude").join("claude_desktop_config.json")
 }
 
@@ -57,7 +57,7 @@ fn packaged(machine: &Machine) -> Vec<PathBuf> {
     let mut found: Vec<_> = packages
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with("Claude_"))
-        .map(|entry| in_dir(entry.path().join("LocalCache").join("Roaming")))
+        .map(|entry| in_dir(&entry.path().join("LocalCache").join("Roaming")))
         .collect();
     found.sort();
     found

@@ -592,7 +592,7 @@ proptest! {
     ) {
         let [a, b, c, d, e, f] = &spaces[..] else { unreachable!() };
         let mut members = vec![format!("{a}\"command\"{b}:{c}<C>{a}"), format!("{d}\"args\"{e}:{f}<A>{b}"), format!("{c}\"enabled\": false{d}")];
-        let at = if first { 0 } else { 1 };
+        let at = usize::from(!first);
         for (n, (space, value, after)) in extras.iter().enumerate() {
             members.insert(at, format!("{space}\"x{n}\"{after}: \"{value}\"{space}"));
         }
@@ -664,6 +664,20 @@ proptest! {
         match update(Format::Yaml, &old, YAML, &Fields(fields().0[..2].to_vec())) {
             Ok(Edited::Updated(got)) => prop_assert_eq!(got, new),
             other => prop_assert!(false, "{:?} for {}", other, old),
+        }
+    }
+
+    #[test]
+    fn any_path_can_be_written_and_read_back(program in any::<String>(), word in "[ '\"%\\\\$#:{}\\[\\],&*!|>@`ü\u{1}\u{7f}\u{85}\u{2028}\u{feff}a-]{0,12}") {
+        let fields = Fields(vec![
+            ("command", Field::Text(program.clone()), Whose::Ours), ("args", Field::Texts(vec![word.clone()]), Whose::Ours)
+        ]);
+        for format in [Format::Json, Format::Jsonc, Format::Toml, Format::Yaml] {
+            let Ok(Edited::Added(new)) = put(format, None, place(format), &fields) else {
+                return Err(TestCaseError::fail(format!("{format:?}: {program:?}, {word:?}")));
+            };
+            let root = read(format, &new).unwrap();
+            prop_assert_eq!(entry(&root, place(format)), Some(&json!({"command": program, "args": [word]})));
         }
     }
 
