@@ -11,7 +11,7 @@ use super::given::{self, Difference};
 use super::{Global, browser, disconnect, known, narrow};
 use crate::cache::credential::{Credential, GrantedSource, Renewal, Secrets, TokenKind};
 use crate::cache::index::RegisteredClient;
-use crate::cache::select::Selection;
+use crate::cache::select::{GrantName, Selection};
 use crate::cache::store::StoreKind;
 use crate::cache::store::choice::{Chosen, StoreChoice};
 use crate::cache::{Cache, Stored, new_credential_id};
@@ -66,9 +66,9 @@ pub struct Args {
     #[arg(long)]
     renew: bool,
 
-    /// Which one to renew, by its id or its name
-    #[arg(long, value_name = "ID", requires = "renew")]
-    grant: Option<String>,
+    /// Which one to renew: its id, the beginning of it, or its name, as `pdpp status` shows them
+    #[arg(long, value_name = "GRANT", requires = "renew")]
+    grant: Option<GrantName>,
 
     #[command(flatten)]
     narrow: narrow::Narrow,
@@ -128,8 +128,11 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         Some(provider) if !args.renew => {
             Plan { provider: provider.clone(), wanted: args.narrow.wanted(Timestamp::now())?, replaces: None }
         }
-        provider => renewal(&cache.credentials()?, provider.as_ref(), args.grant.as_deref())?,
+        provider => renewal(&cache.credentials()?, provider.as_ref(), args.grant.as_ref())?,
     };
+    if let Some(name) = &args.name {
+        cache.check_label(&plan.provider, name, plan.replaces.as_ref())?;
+    }
     let http = global.http_now(LIMITS)?;
     // A cache that cannot be used is better known before the owner is asked.
     let Chosen { kind: store, note } = cache.choose_store(args.store)?;
@@ -177,12 +180,10 @@ struct Plan {
 }
 
 /// To ask again for the one grant that is meant: by its provider, its id or its name.
-fn renewal(all: &[Credential], provider: Option<&ProviderUrl>, grant: Option<&str>) -> Result<Plan> {
-    let is_meant = |one: &&Credential| {
-        provider.is_none_or(|provider| *provider == one.provider)
-            && grant.is_none_or(|grant| grant == one.grant_id.as_str() || grant == one.label)
-    };
-    let meant: Vec<&Credential> = all.iter().filter(is_meant).collect();
+fn renewal(all: &[Credential], provider: Option<&ProviderUrl>, grant: Option<&GrantName>) -> Result<Plan> {
+    let is_of = |one: &&Credential| provider.is_none_or(|provider| *provider == one.provider);
+    let of_provider: Vec<&Credential> = all.iter().filter(is_of).collect();
+    let meant = grant.map_or_else(|| of_provider.clone(), |grant| grant.meant(&of_provider));
     let url = provider.map_or("<provider-url>", ProviderUrl::as_str);
     match meant[..] {
         [] => {
@@ -496,7 +497,7 @@ impl Granted {
             Way::AuthorizationCode | Way::DeviceCode => approve::mcp_resource(&discovery),
             Way::AgentConnect | Way::Par => discovery.resource,
         };
-        let credential = Credential {
+        let mut credential = Credential {
             id: new_credential_id()?,
             store,
             parts: 1,
@@ -520,12 +521,14 @@ impl Granted {
                 ..Renewal::default()
             },
         };
+        credential.label = cache.free_label(&credential, plan.replaces.as_ref())?;
         let secrets = Secrets::new(response.access_token, response.refresh_token);
         let client = match client {
             Client::Registered(client_id) => Some(RegisteredClient { issuer, client_id }),
             _ => None,
         };
-        let mut stored = cache.store(credential.clone(), &secrets, client)?;
+        let mut stored =
+            cache.store_in_place_of(credential.clone(), &secrets, client, plan.replaces.as_ref())?;
         let old = plan.replaces.clone().filter(|old| !old.is_same_grant(&credential));
         let replaces = old.map(|credential| Old { credential, at_provider: AtProvider::Over });
         if replaces.is_some() {

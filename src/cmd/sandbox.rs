@@ -59,7 +59,7 @@ pub struct Serve {
     #[arg(long)]
     pub auto_approve: bool,
 
-    /// Tell where it is as one line of JSON on stdout: {"url":…,"pid":…}
+    /// Tell where it is as one line of JSON on stdout: {"url":…,"mcp_url":…,"pid":…}
     #[arg(long)]
     pub json: bool,
 }
@@ -127,9 +127,11 @@ fn serve(args: Serve, ui: &Ui) -> Result<u8> {
         Some(dir) => ui.note(&format!("  data kept in {}", dir.display())),
         None => ui.note("  data in memory, gone when it stops"),
     }
+    ui.note(&format!("  for hosts that speak MCP over HTTP: {}", handle.mcp_url()));
     ui.note(&format!("  next: pdpp connect {url}\n  stop: Ctrl-C"));
     if json {
-        ui.json(&serde_json::json!({ "url": url, "pid": std::process::id() }));
+        let told = serde_json::json!({ "url": url, "mcp_url": handle.mcp_url(), "pid": std::process::id() });
+        ui.json(&told);
     }
     runtime.block_on(told.wait());
     handle.stop();

@@ -116,6 +116,16 @@ pub fn answer_line(id: &str, member: &str, value: &impl serde::Serialize) -> Vec
     line
 }
 
+/// A line of JSON with every hidden character as a `\u` escape: the same JSON, and nothing in it that a
+/// log or a terminal would obey (R4.9). Every transport
+/// sends its lines through here.
+pub fn visible(line: Vec<u8>) -> Vec<u8> {
+    match std::str::from_utf8(&line).map(crate::ui::json_ascii_controls) {
+        Ok(std::borrow::Cow::Owned(escaped)) => escaped.into_bytes(),
+        Ok(std::borrow::Cow::Borrowed(_)) | Err(_) => line,
+    }
+}
+
 /// Reads one line.
 ///
 /// # Errors

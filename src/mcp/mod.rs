@@ -10,6 +10,7 @@ pub mod client;
 pub mod core;
 pub mod evidence;
 pub mod filter_value;
+pub mod http;
 pub mod id;
 pub mod jsonrpc;
 pub mod meant;

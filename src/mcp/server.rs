@@ -32,8 +32,12 @@ pub struct Server {
 impl Server {
     /// A server that says it is `pdpp`.
     pub fn new(surface: Arc<dyn ReadSurface>) -> Self {
-        let info = Implementation::new("pdpp", env!("CARGO_PKG_VERSION")).with_title("Personal data (PDPP)");
-        Self { surface, info }
+        Self { surface, info: Self::implementation() }
+    }
+
+    /// What a server says that it is.
+    pub fn implementation() -> Implementation {
+        Implementation::new("pdpp", env!("CARGO_PKG_VERSION")).with_title("Personal data (PDPP)")
     }
 
     /// The same, presenting itself as `info` (the hosted endpoint adds icons).

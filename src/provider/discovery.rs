@@ -50,6 +50,8 @@ pub struct AuthorizationServer {
     /// `registration_endpoint` (RFC 7591), where `pdpp_registration_modes_supported` allows `dynamic`
     /// or is absent.
     pub registration_endpoint: Option<Url>,
+    /// `introspection_endpoint` (RFC 7662): for a hosted endpoint.
+    pub introspection_endpoint: Option<Url>,
     /// `revocation_endpoint` (RFC 7009).
     pub revocation_endpoint: Option<Url>,
     /// `client_id`s of `pdpp_pre_registered_public_clients` that need no secret.
@@ -374,6 +376,7 @@ fn read_authorization_server(
         takes_details: lists(&metadata, "authorization_details_types_supported", DATA_ACCESS)
             || lists(&metadata, "pdpp_authorization_details_types_supported", DATA_ACCESS),
         registration_endpoint: endpoint("registration_endpoint").filter(|_| dynamic),
+        introspection_endpoint: endpoint("introspection_endpoint"),
         revocation_endpoint: endpoint("revocation_endpoint"),
         public_clients: public_clients
             .into_iter()

@@ -2,10 +2,12 @@
 //! with the data of a fictional life.
 //!
 //! It is a provider, not a mock: grants are enforced ([`access`]), consent is a page ([`oauth::consent`]).
-//! It shares nothing with [`crate::provider`], so that a test of the client against it proves something.
+//! It shares nothing with [`crate::provider`], so that a test of the client against it proves something; but
+//! for its own `/mcp` ([`hosted`]), which is that client.
 
 pub mod access;
 pub mod grant;
+pub mod hosted;
 pub mod html;
 pub mod import;
 pub mod manifest;
@@ -19,6 +21,7 @@ pub mod time;
 pub mod tokens;
 pub mod wire;
 
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +31,7 @@ use rusqlite::OptionalExtension;
 
 use crate::error::{Error, Kind, Result};
 use crate::fs::PrivateDir;
+use crate::mcp::http::Mcp;
 use oauth::flows::{Approved, Flows};
 use store::Store;
 use wire::{ApiError, Reply, Request};
@@ -94,6 +98,7 @@ pub struct App {
     owner_token: String,
     owner_token_hash: String,
     introspection: IntrospectionClient,
+    inner: hosted::InnerTokens,
 }
 
 impl App {
@@ -117,6 +122,7 @@ impl App {
             csrf: ring::hmac::Key::generate(ring::hmac::HMAC_SHA256, &ring::rand::SystemRandom::new())
                 .map_err(|_| no_randomness())?,
             flows: Flows::default(),
+            inner: hosted::InnerTokens::default(),
             client_documents: oauth::client_document::Documents::default(),
             owner_token_hash: oauth::tokens::hash(&owner_token),
             owner_token,
@@ -193,6 +199,11 @@ impl Handle {
     /// Where it is: `http://127.0.0.1:7377`.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Where its tools are, for hosts that speak MCP over HTTP: `http://127.0.0.1:7377/mcp`.
+    pub fn mcp_url(&self) -> String {
+        format!("{}/mcp", self.url)
     }
 
     /// The provider behind it.
@@ -288,9 +299,15 @@ async fn serve(
         let _ = stream.set_nodelay(true);
     });
     let hosts: Arc<[String]> = hosts(address).into();
+    // One a name: a client finds in the metadata the name that it came by.
+    let endpoints = hosts.iter().map(|host| {
+        let endpoint = hosted::mcp(&app, &format!("http://{host}"), Arc::clone(&hosts));
+        endpoint.map(|endpoint| (host.clone(), endpoint)).map_err(std::io::Error::other)
+    });
+    let endpoints: Arc<HashMap<String, Mcp>> = Arc::new(endpoints.collect::<std::io::Result<_>>()?);
     let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
-        let (app, hosts) = (Arc::clone(&app), Arc::clone(&hosts));
-        async move { handle(app, &hosts, request).await }
+        let (app, endpoints) = (Arc::clone(&app), Arc::clone(&endpoints));
+        async move { handle(app, &endpoints, request).await }
     });
     let (closing, closed) = tokio::sync::oneshot::channel::<()>();
     let server = axum::serve(listener, router).with_graceful_shutdown(async move {
@@ -321,12 +338,18 @@ fn hosts(address: SocketAddr) -> Vec<String> {
 
 async fn handle(
     app: Arc<App>,
-    hosts: &[String],
+    endpoints: &HashMap<String, Mcp>,
     request: axum::extract::Request,
 ) -> axum::response::Response {
+    let host = request.headers().get("host").and_then(|host| host.to_str().ok());
+    let host = host.unwrap_or_default().to_ascii_lowercase();
+    let endpoint = endpoints.get(&host);
+    if let Some(endpoint) = endpoint
+        && matches!(request.uri().path(), "/mcp" | "/icon.svg")
+    {
+        return endpoint.answer(request).await;
+    }
     let (head, body) = request.into_parts();
-    let host =
-        head.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
     let mut request = Request {
         method: head.method,
         base: format!("http://{host}"),
@@ -339,7 +362,7 @@ async fn handle(
     let refused = |request: &Request, status, code, message: &str| {
         ApiError::new(status, code, message).reply(request).with("request-id", request.request_id.clone())
     };
-    if !hosts.contains(&host) {
+    if endpoint.is_none() {
         let reply = refused(
             &request,
             StatusCode::MISDIRECTED_REQUEST,

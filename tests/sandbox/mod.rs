@@ -3,6 +3,7 @@
 mod connect;
 mod diff;
 mod isolation;
+mod mcp;
 mod oauth;
 mod process;
 mod reads;

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::clients::PRE_REGISTERED;
 use super::token_endpoint::DEVICE_GRANT;
-use crate::sandbox::App;
 use crate::sandbox::rs::params::{DEFAULT_LIMIT, MAX_LIMIT};
-use crate::sandbox::wire::Request;
+use crate::sandbox::wire::{ApiError, Request};
+use crate::sandbox::{App, hosted};
 
 /// The one type of authorization details.
 pub const DETAILS_TYPE: &str = "https://pdpp.dev/data-access";
@@ -35,6 +35,9 @@ pub fn protected_resource(app: &App, request: &Request) -> Value {
             },
         },
     });
+    if let Ok(endpoint) = hosted::endpoint(base) {
+        metadata["pdpp_agent_discovery"]["mcp"] = endpoint.discovery_hint();
+    }
     if app.config.core {
         metadata["capabilities"] = json!({
             "lexical_retrieval": { "supported": false },
@@ -76,6 +79,16 @@ pub fn protected_resource(app: &App, request: &Request) -> Value {
         "hybrid_retrieval": { "supported": false },
     });
     metadata
+}
+
+/// `GET /.well-known/oauth-protected-resource/mcp`
+///
+/// # Errors
+/// None where the caller's name of this server is one of its own.
+pub fn mcp_resource(request: &Request) -> Result<Value, ApiError> {
+    let no_url = |_| ApiError::invalid("This server has another name");
+    let endpoint = hosted::endpoint(&request.base).map_err(no_url)?;
+    Ok(endpoint.mcp_document(&hosted::about(&request.base).map_err(no_url)?))
 }
 
 /// `GET /.well-known/oauth-authorization-server`

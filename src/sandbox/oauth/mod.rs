@@ -39,6 +39,10 @@ pub fn answer(app: &App, request: &Request, path: &[&str]) -> Result<Option<Repl
             get()?;
             Reply::ok(&metadata::protected_resource(app, request))
         }
+        [".well-known", "oauth-protected-resource", "mcp"] => {
+            get()?;
+            Reply::ok(&metadata::mcp_resource(request)?)
+        }
         [".well-known", "oauth-authorization-server"] => {
             get()?;
             Reply::ok(&metadata::authorization_server(request))

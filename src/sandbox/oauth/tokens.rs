@@ -410,8 +410,18 @@ fn grants_of(
 /// A token as the store knows it.
 enum Known {
     Owner,
-    Client { kept: Box<KeptGrant>, expires_ms: Option<i64> },
-    Package { package_id: String, client_id: String, grants: Vec<Grant>, expires_ms: Option<i64> },
+    Client {
+        kept: Box<KeptGrant>,
+        expires_ms: Option<i64>,
+        resource: Option<String>,
+    },
+    Package {
+        package_id: String,
+        client_id: String,
+        grants: Vec<Grant>,
+        expires_ms: Option<i64>,
+        resource: Option<String>,
+    },
 }
 
 /// What a token stands for; `None` for one that is not known or not good any more by itself.
@@ -419,19 +429,30 @@ fn look_up(app: &App, token: &str) -> Result<Option<Known>, ApiError> {
     if hash(token) == app.owner_token_hash {
         return Ok(Some(Known::Owner));
     }
+    if let Some(grant_id) = app.inner.grant_of(&hash(token)) {
+        let grant = app.store.read(|db, _| grants_of(db, Some(&grant_id), None))?.pop();
+        return Ok(grant.map(|kept| Known::Client {
+            kept: Box::new(kept),
+            expires_ms: None,
+            resource: None,
+        }));
+    }
     app.store.read(|db, _| {
-        type Found = (Option<String>, Option<String>, Option<i64>, Option<i64>, Option<String>);
+        type Found =
+            (Option<String>, Option<String>, Option<i64>, Option<i64>, Option<String>, Option<String>);
         let found: Option<Found> = db
             .prepare_cached(
-                "SELECT t.grant_id, t.package_id, t.expires_ms, f.revoked_ms, p.client_id FROM token t
+                "SELECT t.grant_id, t.package_id, t.expires_ms, f.revoked_ms, p.client_id, f.resource FROM token t
                  LEFT JOIN family f ON f.family_id = t.family_id
                  LEFT JOIN package p ON p.package_id = t.package_id WHERE t.hash = ?1",
             )?
             .query_row([hash(token)], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
             })
             .optional()?;
-        let Some((grant_id, package_id, expires_ms, revoked_ms, client_id)) = found else { return Ok(None) };
+        let Some((grant_id, package_id, expires_ms, revoked_ms, client_id, resource)) = found else {
+            return Ok(None);
+        };
         if revoked_ms.is_some() || expires_ms.is_some_and(|end| end <= time::now_ms()) {
             return Ok(None);
         }
@@ -442,22 +463,50 @@ fn look_up(app: &App, token: &str) -> Result<Option<Known>, ApiError> {
                 client_id: client_id.unwrap_or_default(),
                 grants: grants.into_iter().filter_map(KeptGrant::live).collect(),
                 expires_ms,
+                resource,
             }),
-            None => grants.pop().map(|kept| Known::Client { kept: Box::new(kept), expires_ms }),
+            None => grants.pop().map(|kept| Known::Client { kept: Box::new(kept), expires_ms, resource }),
         })
     })
 }
 
-/// The live grants that a bearer of the provider's `/mcp` stands for: one of a client's token, several
-/// of a package's. None for an owner's, or one that is over.
+/// What a bearer is to the provider's own `/mcp` (R7.3).
+#[derive(Debug)]
+pub enum Standing {
+    /// For one grant.
+    Client(Box<Grant>),
+    /// For the live grants of a package, at least one.
+    Package(Vec<Grant>),
+    /// The owner's.
+    Owner,
+    /// Of a grant that was revoked, or of a package of none but such.
+    Revoked,
+    /// Of a grant that is over.
+    Expired,
+    /// For another resource (RFC 8707).
+    OtherResource,
+    /// Not known, or over by itself.
+    Unknown,
+}
+
+/// What a bearer is to the provider's `/mcp`; `is_ours` tells a resource of this provider's.
 ///
 /// # Errors
 /// Where the database fails.
-pub fn grants_for_mcp(app: &App, token: &str) -> Result<Option<Vec<Grant>>, ApiError> {
+pub fn standing(app: &App, token: &str, is_ours: impl Fn(&str) -> bool) -> Result<Standing, ApiError> {
+    let is_other = |resource: &Option<String>| resource.as_deref().is_some_and(|resource| !is_ours(resource));
     Ok(match look_up(app, token)? {
-        Some(Known::Client { kept, .. }) => kept.live().map(|grant| vec![grant]),
-        Some(Known::Package { grants, .. }) if !grants.is_empty() => Some(grants),
-        _ => None,
+        None => Standing::Unknown,
+        Some(Known::Owner) => Standing::Owner,
+        Some(Known::Client { resource, .. } | Known::Package { resource, .. }) if is_other(&resource) => {
+            Standing::OtherResource
+        }
+        Some(Known::Client { kept, .. }) if kept.is_revoked => Standing::Revoked,
+        Some(Known::Client { kept, .. }) => {
+            kept.live().map_or(Standing::Expired, |grant| Standing::Client(Box::new(grant)))
+        }
+        Some(Known::Package { grants, .. }) if grants.is_empty() => Standing::Revoked,
+        Some(Known::Package { grants, .. }) => Standing::Package(grants),
     })
 }
 
@@ -548,14 +597,16 @@ pub fn introspect(app: &App, request: &Request) -> Result<Reply, ApiError> {
             "subject_id": SUBJECT,
             "iss": request.base,
         }),
-        Some(Known::Package { package_id, client_id, grants, expires_ms }) if !grants.is_empty() => {
+        Some(Known::Package { package_id, client_id, grants, expires_ms, resource })
+            if !grants.is_empty() =>
+        {
             let mut answer = json!({
                 "active": true,
                 "pdpp_token_kind": "mcp_package",
                 "subject_id": SUBJECT,
                 "client_id": client_id,
                 "grant_package_id": package_id,
-                "aud": format!("{}/mcp", request.base),
+                "aud": resource.unwrap_or_else(|| format!("{}/mcp", request.base)),
                 "iss": request.base,
             });
             if let Some(expires) = expires_ms {
@@ -563,7 +614,7 @@ pub fn introspect(app: &App, request: &Request) -> Result<Reply, ApiError> {
             }
             answer
         }
-        Some(Known::Client { kept, expires_ms })
+        Some(Known::Client { kept, expires_ms, resource })
             if !kept.is_revoked && !kept.grant.is_expired(time::now_ms()) =>
         {
             let grant = kept.grant;
@@ -586,6 +637,9 @@ pub fn introspect(app: &App, request: &Request) -> Result<Reply, ApiError> {
                 "iss": request.base,
                 "authorization_details": [details],
             });
+            if let Some(resource) = resource {
+                answer["aud"] = resource.into();
+            }
             let of_grant = grant.expires_at.as_deref().and_then(time::parse_ms);
             if let Some(expires) = expires_ms.into_iter().chain(of_grant).min() {
                 answer["exp"] = (expires / 1000).into();

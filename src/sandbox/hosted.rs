@@ -1,0 +1,283 @@
+//! The provider's own `/mcp`: the tools of [`crate::mcp`] over its own `/v1`.
+//!
+//! It is the one place where the sandbox uses what the client is made of: what answers here is that client,
+//! reading through HTTP as it would from anywhere else, with the caller's own bearer (R7.4). A package's
+//! bearer is nothing to `/v1`; there its child grants are read with bearers that only this process knows
+//! and that last a minute (R7.8).
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+
+use super::App;
+use super::grant::Grant;
+use super::oauth::tokens::{self, Standing};
+use super::store::{Catalog, random_id};
+use crate::cache::secret::AccessToken;
+use crate::error::{Error, Result};
+use crate::mcp::ReadSurface;
+use crate::mcp::core::Core;
+use crate::mcp::evidence::Bounds;
+use crate::mcp::http::{About, Endpoint, Gate, Mcp, Refusal};
+use crate::mcp::package::{Child, KnownSource, Package, Roster};
+use crate::mcp::source::{BearerSource, Source};
+use crate::provider::http::{Http, Limits};
+use crate::provider::rs::ResourceServer;
+use crate::provider::url::ProviderUrl;
+
+/// How long a bearer for a child grant is good.
+const INNER_LASTS: Duration = Duration::from_mins(1);
+/// Callers whose tools keep what they learned; the one that asked longest ago goes first.
+const MAX_KEPT: usize = 256;
+
+/// What the endpoint at `base` (`http://127.0.0.1:7377`) is.
+///
+/// # Errors
+/// If that is no URL.
+pub fn endpoint(base: &str) -> std::result::Result<Endpoint, url::ParseError> {
+    let origins = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
+    Ok(Endpoint {
+        // Pages that a program on this computer serves, as MCP's own inspector does.
+        allowed_origins: origins.iter().filter_map(|origin| origin.parse().ok()).collect(),
+        ..Endpoint::new(format!("{base}/mcp").parse()?)
+    })
+}
+
+/// What its metadata says of the provider.
+///
+/// # Errors
+/// If `base` is no URL.
+pub fn about(base: &str) -> std::result::Result<About, url::ParseError> {
+    Ok(About {
+        provider: base.parse()?,
+        name: "PDPP sandbox (fictional data), MCP endpoint".to_owned(),
+        authorization_servers: vec![base.to_owned()],
+        query_base: format!("{base}/v1").parse()?,
+        packages: true,
+    })
+}
+
+/// The endpoint of `app` at `base`.
+///
+/// # Errors
+/// `sandbox_listen` if `base` is no URL.
+pub fn mcp(app: &Arc<App>, base: &str, names: Arc<[String]>) -> Result<Mcp> {
+    let no_url = |why: String| Error::failed("sandbox_listen", format!("{base} is not a URL: {why}"));
+    let provider: ProviderUrl = base.parse().map_err(|error| no_url(format!("{error}")))?;
+    let about = about(base).map_err(|error| no_url(error.to_string()))?;
+    let rs = ResourceServer::new(Http::new(Limits::default()), &provider, about.query_base)
+        .map_err(|error| no_url(error.to_string()))?;
+    let gate = Callers { app: Arc::clone(app), provider, rs, names, kept: Mutex::default() };
+    let endpoint = endpoint(base).map_err(|error| no_url(error.to_string()))?;
+    Ok(Mcp::new(Arc::new(endpoint), Arc::new(gate)))
+}
+
+/// Who may call, and the tools of each.
+struct Callers {
+    app: Arc<App>,
+    provider: ProviderUrl,
+    rs: ResourceServer,
+    /// What this server is called: `127.0.0.1:7377`, `localhost:7377`.
+    names: Arc<[String]>,
+    kept: Mutex<VecDeque<Kept>>,
+}
+
+/// The tools of one bearer. Another bearer has others, also for the same grants.
+struct Kept {
+    hash: String,
+    grants: Vec<String>,
+    tools: Arc<Package>,
+}
+
+impl Gate for Callers {
+    fn admit(
+        &self,
+        bearer: AccessToken,
+    ) -> BoxFuture<'_, std::result::Result<Arc<dyn ReadSurface>, Refusal>> {
+        async move {
+            let (app, names, token) = (Arc::clone(&self.app), Arc::clone(&self.names), bearer.clone());
+            let standing = tokio::task::spawn_blocking(move || {
+                let is_ours = |resource: &str| {
+                    let host = resource.strip_prefix("http://").unwrap_or_default();
+                    names
+                        .iter()
+                        .any(|name| matches!(host.strip_prefix(name.as_str()), Some("" | "/" | "/mcp")))
+                };
+                let standing = tokens::standing(&app, token.expose_bearer(), is_ours)?;
+                let catalog = app.store.read(|_, catalog| Ok::<_, rusqlite::Error>(Arc::clone(catalog)))?;
+                Ok::<_, super::wire::ApiError>((standing, catalog))
+            });
+            let broken =
+                || Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", "Internal server error");
+            let (standing, catalog) = standing.await.map_err(|_| broken())?.map_err(|_| broken())?;
+            let (grants, is_package) = match standing {
+                Standing::Client(grant) => (vec![*grant], false),
+                Standing::Package(grants) => (grants, true),
+                refused => return Err(refusal(&refused)),
+            };
+            let tools = self.tools(&bearer, grants, is_package, &catalog).map_err(|_| broken())?;
+            Ok(tools as Arc<dyn ReadSurface>)
+        }
+        .boxed()
+    }
+}
+
+fn refusal(standing: &Standing) -> Refusal {
+    match standing {
+        Standing::Owner => Refusal::new(
+            StatusCode::FORBIDDEN,
+            "owner_token_not_accepted",
+            "Owner tokens are not accepted here; ask the owner for a grant",
+        ),
+        Standing::OtherResource => {
+            Refusal::invalid_token("wrong_audience", "The token is for another resource")
+        }
+        Standing::Revoked => Refusal::invalid_token("grant_revoked", "The grant was revoked"),
+        Standing::Expired => Refusal::invalid_token("grant_expired", "The grant has expired"),
+        _ => Refusal::invalid_token("invalid_token", "The token is not known, or not good any more"),
+    }
+}
+
+impl Callers {
+    /// The tools over these grants. Kept for the next request: what they learned of the schema spares reads,
+    /// and nothing else is kept between two of them.
+    fn tools(
+        &self,
+        bearer: &AccessToken,
+        grants: Vec<Grant>,
+        is_package: bool,
+        catalog: &Catalog,
+    ) -> Result<Arc<Package>> {
+        let hash = tokens::hash(bearer.expose_bearer());
+        let ids = grants.iter().map(|grant| grant.grant_id.clone()).collect::<Vec<_>>();
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = kept.iter().position(|one| one.hash == hash)
+            && let Some(one) = kept.remove(at)
+            && one.grants == ids
+        {
+            let tools = Arc::clone(&one.tools);
+            kept.push_back(one);
+            return Ok(tools);
+        }
+        let all = grants
+            .into_iter()
+            .map(|grant| {
+                let known = known(&grant, catalog);
+                let bearer = if is_package { self.inner(&grant) } else { own(bearer) };
+                Arc::new((grant, known, bearer))
+            })
+            .collect::<Vec<_>>();
+        let (provider, rs) = (self.provider.clone(), self.rs.clone());
+        // The same grants every time: with others it is another bearer's tools, or made anew.
+        let roster: Roster = Arc::new(move || {
+            Ok(all
+                .iter()
+                .map(|one| child(&provider, &rs, &one.0, one.1.clone(), Arc::clone(&one.2)))
+                .collect())
+        });
+        let tools = Arc::new(Package::new(roster, Bounds::default())?);
+        kept.push_back(Kept { hash, grants: ids, tools: Arc::clone(&tools) });
+        if kept.len() > MAX_KEPT {
+            kept.pop_front();
+        }
+        Ok(tools)
+    }
+
+    /// Bearers for a grant of a package, one after the other.
+    fn inner(&self, grant: &Grant) -> BearerSource {
+        let (app, grant_id) = (Arc::clone(&self.app), grant.grant_id.clone());
+        let last: Mutex<Option<(AccessToken, Instant)>> = Mutex::default();
+        let last = Arc::new(last);
+        Arc::new(move || {
+            let issued = || -> Result<AccessToken> {
+                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some((token, made)) = last.as_ref()
+                    && made.elapsed() < INNER_LASTS / 2
+                {
+                    return Ok(token.clone());
+                }
+                let token = app.inner.issue(&grant_id)?;
+                *last = Some((token.clone(), Instant::now()));
+                Ok(token)
+            };
+            std::future::ready(issued()).boxed()
+        })
+    }
+}
+
+/// The caller's own bearer.
+fn own(bearer: &AccessToken) -> BearerSource {
+    let bearer = bearer.clone();
+    Arc::new(move || std::future::ready(Ok(bearer.clone())).boxed())
+}
+
+fn child(
+    provider: &ProviderUrl,
+    rs: &ResourceServer,
+    grant: &Grant,
+    known: Vec<KnownSource>,
+    bearer: BearerSource,
+) -> Child {
+    let label = known.first().and_then(|source| source.connector_key.clone()).unwrap_or_default();
+    let ends = grant.expires_at.as_deref().and_then(|at| at.parse().ok());
+    let source = Source::new(provider.clone(), Some(grant.grant_id.clone()), rs.clone(), bearer).ending(ends);
+    Child::new(grant.grant_id.clone(), label, Core::new(source, Bounds::default()), ends, known)
+}
+
+/// What a grant is about, so that nobody has to be asked where a call goes.
+fn known(grant: &Grant, catalog: &Catalog) -> Vec<KnownSource> {
+    let mut known: Vec<KnownSource> = Vec::new();
+    for stream in &grant.streams {
+        let source = grant.source_of(stream);
+        let connector = catalog.connectors.iter().find(|connector| connector.id == source.id);
+        let connector_key = connector.map(|connector| connector.key.clone());
+        let connections = stream
+            .instance_ids
+            .iter()
+            .map(|id| (id.clone(), catalog.connection(id).map(|connection| connection.display_name.clone())))
+            .collect::<Vec<_>>();
+        match known
+            .iter_mut()
+            .find(|one| one.connector_key == connector_key && one.connections == connections)
+        {
+            Some(one) => one.streams.push(stream.name.clone()),
+            None => known.push(KnownSource {
+                connector_key,
+                connections,
+                streams: vec![stream.name.clone()],
+                has_all_streams: true,
+            }),
+        }
+    }
+    known
+}
+
+/// Bearers for grants of packages: known to this process alone, by their hash, for a minute.
+#[derive(Default)]
+pub struct InnerTokens(Mutex<HashMap<String, (String, Instant)>>);
+
+impl InnerTokens {
+    fn issue(&self, grant_id: &str) -> Result<AccessToken> {
+        let no_token = || Error::failed("no_randomness", "The system gives no random numbers");
+        let token = format!(
+            "{}{}",
+            random_id("pdpp_it_").map_err(|_| no_token())?,
+            random_id("").map_err(|_| no_token())?
+        );
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        all.retain(|_, (_, end)| *end > now);
+        all.insert(tokens::hash(&token), (grant_id.to_owned(), now + INNER_LASTS));
+        AccessToken::new(token).map_err(|error| no_token().because(error))
+    }
+
+    /// The grant that the bearer of this hash is for.
+    pub fn grant_of(&self, hash: &str) -> Option<String> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(hash).filter(|(_, end)| *end > Instant::now()).map(|(grant_id, _)| grant_id.clone())
+    }
+}
