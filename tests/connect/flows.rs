@@ -446,9 +446,14 @@ fn without_a_browser_a_device_code_is_taken_and_said() {
     let mut env = TestEnv::new();
     env.set("BROWSER", None);
     let provider = Provider::start(Switches::default());
-    let ran = Ran::from(env.pdpp(&["connect", provider.url()]).env("SSH_TTY", "/dev/pts/1").output().unwrap());
+    let ran =
+        Ran::from(env.pdpp(&["connect", provider.url()]).env("SSH_TTY", "/dev/pts/1").output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stderr.contains("/consent?request_uri=") && !ran.stderr.contains("device code"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("/consent?request_uri=") && !ran.stderr.contains("device code"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]

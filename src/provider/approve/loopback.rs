@@ -390,7 +390,8 @@ mod tests {
                 let page = send(address, &request).await;
                 assert!(page.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {page}");
             }
-            send(address, &format!("GET /callback?code=c1&state=st-1 HTTP/1.1\r\nHost: {address}\r\n\r\n")).await
+            send(address, &format!("GET /callback?code=c1&state=st-1 HTTP/1.1\r\nHost: {address}\r\n\r\n"))
+                .await
         };
         let (code, page) = tokio::join!(listener.answer(&expected), browser);
         assert_eq!(code.unwrap().expose_secret(), "c1");

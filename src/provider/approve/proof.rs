@@ -287,7 +287,11 @@ mod tests {
             .collect();
         assert_eq!(
             told,
-            [("https://s.example/mail", 1, 2), ("https://s.example/chat", 1, 1), ("https://rs.example", 1, 1)]
+            [
+                ("https://s.example/mail", 1, 2),
+                ("https://s.example/chat", 1, 1),
+                ("https://rs.example", 1, 1)
+            ]
         );
         assert_eq!(found[1].connector_key.as_deref(), Some("chat"));
         assert_eq!(core_sources(object(&json!({"data": []})), &response).unwrap().len(), 1);
