@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::advice;
+
 /// What a failure means for whoever started the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -52,19 +54,19 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// A failure of `kind`. `code` is stable (`snake_case`); `message` says what happened, in one sentence.
-    pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, code, message: message.into(), hint: None, source: None }
+    pub fn new(kind: Kind, code: &'static str, message: impl AsRef<str>) -> Self {
+        Self { kind, code, message: advice::complete(message.as_ref()), hint: None, source: None }
     }
 
     /// A failure of kind [`Kind::Failed`].
-    pub fn failed(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn failed(code: &'static str, message: impl AsRef<str>) -> Self {
         Self::new(Kind::Failed, code, message)
     }
 
-    /// Adds what to do next: ideally the command to type.
+    /// Adds what to do next: ideally the command to type, which gets the options of this process's own.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+    pub fn hint(mut self, hint: impl AsRef<str>) -> Self {
+        self.hint = Some(advice::complete(hint.as_ref()));
         self
     }
 

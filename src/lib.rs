@@ -18,7 +18,8 @@
 //!   ([`sandbox::hosted`]) is the tool core over them.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying.
-//! - [`error`], [`text`], [`ui`], [`fs`]: one error, safe text, the one writer, private files.
+//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`ending`]: one error, the command to type next, safe text,
+//!   the one writer, private files, what the end of the process waits for.
 //!
 //! Arrows go one way: `cmd → {checks, access_log, host, sandbox, mcp, provider, cache} → {ui, text, fs, error}`. [`mcp`] gets a bearer
 //! through one function ([`mcp::source::BearerSource`]) and knows no cache.
@@ -42,12 +43,15 @@
 //! - A text from outside is data: never a format string, a path, a command or an instruction
 //!   ([`text`], [`mcp::evidence::line`]).
 //! - A result is bounded before it is built, not cut after ([`mcp::pages`], [`mcp::evidence::Bounds`]).
+//! - A refresh that has begun is not cut off by the end of its process, for 5 s ([`ending`], `tests/cache`).
 //! - A process killed while it writes leaves the cache as it was before or after ([`fs`], [`cache`]).
 
 pub mod access_log;
+pub mod advice;
 pub mod cache;
 pub mod checks;
 pub mod cmd;
+pub mod ending;
 pub mod error;
 pub mod fs;
 pub mod host;

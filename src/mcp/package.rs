@@ -679,6 +679,12 @@ fn all_failed(failed: &[Failed]) -> ToolError {
     if let Some((_, error)) = failed.iter().find(|(_, error)| is_about_the_call(error)) {
         return error.clone().and(&format!(" (none of {} grants gave an answer)", failed.len()));
     }
+    // What they all say alike is said once, whole.
+    if failed.windows(2).all(|pair| pair[0].1 == pair[1].1)
+        && let Some((_, error)) = failed.first()
+    {
+        return error.clone().and(&format!(" (the same for all of {} grants)", failed.len()));
+    }
     let named = failed.iter().take(3).map(|(child, error)| {
         let code = prefix_on_wire(error.code(), 60);
         format!("{}: {code}", crate::text::prefix(&child.label, 60))

@@ -242,8 +242,15 @@ fn nobody_comes_back() {
     let provider = Provider::start(code_switches());
     let started = Instant::now();
     let ran = by_code(&env, &provider, &["--wait", "2"], |_| ());
-    failed(&ran, 77, "expired_token");
+    failed(&ran, 77, "wait_over");
+    assert!(ran.stderr.contains("within 0:02 min") && ran.stderr.contains("leave it"), "{}", ran.stderr);
     assert!(started.elapsed() < Duration::from_secs(15));
+    // Of the others the provider has said how long its page lasts.
+    let pending = Switches { polls: vec![Poll::Pending], server: provider::with_all, ..Switches::default() };
+    for flow in ["agent-connect", "device-code"] {
+        let said = fails(&pending, &["--flow", flow, "--wait", "2"], 77, "wait_over");
+        assert!(said.contains("can still be approved for 0:58 min more"), "{said}");
+    }
     let wrong = env.run(&["connect", provider.url(), "--wait", "0"]);
     assert_eq!(wrong.code, Some(2));
 }
@@ -414,7 +421,8 @@ fn a_hostile_device_authorization_ends_in_bounded_time() {
 fn without_a_browser_a_device_code_is_taken_and_said() {
     let all = Switches { server: provider::with_all, ..Switches::default() };
     let run = |variables: &[(&str, &str)], more: &[&str]| {
-        let env = TestEnv::new();
+        let mut env = TestEnv::new();
+        env.set("BROWSER", None);
         let provider = Provider::start(all.clone());
         let mut command = env.pdpp(&[&["connect", provider.url()], more].concat());
         let ran = Ran::from(command.envs(variables.iter().copied()).output().unwrap());
@@ -428,8 +436,24 @@ fn without_a_browser_a_device_code_is_taken_and_said() {
     let (ran, provider) = run(&[("SSH_TTY", "/dev/pts/1")], &["--flow", "agent-connect"]);
     assert!(!ran.stderr.contains("device code"), "{}", ran.stderr);
     assert!(provider.seen("/device").is_empty());
+    // Who opens no browser is where they were before.
+    let (ran, provider) = run(&[("container", "podman")], &["--no-browser"]);
+    assert!(ran.stderr.contains("Using a device code, since this is a container"), "{}", ran.stderr);
+    assert_eq!(provider.seen("/device").len(), 1);
     let (_, provider) = run(&[("SSH_TTY", "/dev/pts/1"), ("BROWSER", "/bin/true")], &[]);
     assert!(provider.seen("/device").is_empty(), "somebody said that there is a browser");
+    // A provider without device codes: the address is printed for a browser elsewhere.
+    let mut env = TestEnv::new();
+    env.set("BROWSER", None);
+    let provider = Provider::start(Switches::default());
+    let ran =
+        Ran::from(env.pdpp(&["connect", provider.url()]).env("SSH_TTY", "/dev/pts/1").output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stderr.contains("/consent?request_uri=") && !ran.stderr.contains("device code"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]

@@ -598,7 +598,8 @@ fn the_browser_gets_the_url_as_one_argument() {
 fn without_a_browser_it_says_so_and_goes_on() {
     let env = TestEnv::new();
     let provider = Provider::start(Switches::default());
-    let ran = Ran::from(env.pdpp(&["connect", provider.url()]).env("PATH", "/nonexistent").output().unwrap());
+    let mut command = env.pdpp(&["connect", provider.url()]);
+    let ran = Ran::from(command.env("PATH", "/nonexistent").env_remove("BROWSER").output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("No browser could be opened here"), "{}", ran.stderr);
 }

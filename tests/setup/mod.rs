@@ -1,8 +1,11 @@
 //! Promise: `pdpp mcp setup` puts in one right entry, keeps everything else in a file that is not its own, and
 //! loses nothing whatever happens meanwhile.
 
+mod chatgpt;
 #[cfg(unix)]
 mod files;
+#[cfg(unix)]
+mod own;
 #[cfg(unix)]
 mod storms;
 
@@ -236,34 +239,4 @@ fn entries_that_go_before_ours_are_said() {
     let ran = env.run(&["mcp", "setup", "windsurf", "--scope", "project"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("no_such_scope"), "{ran:?}");
-}
-
-#[test]
-fn chatgpt_needs_a_provider_and_writes_nothing() {
-    let env = TestEnv::new();
-    let ran = env.run(&["mcp", "setup", "chatgpt"]);
-    assert_eq!(ran.code, Some(78), "{ran:?}");
-    assert!(ran.stderr.contains("pdpp mcp setup chatgpt --provider"), "{ran:?}");
-    let mut sandbox = env
-        .pdpp(&["sandbox", "--listen", "127.0.0.1:0", "--json"])
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let out = sandbox.stdout.take().unwrap();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).unwrap();
-    let url = serde_json::from_str::<Value>(&line).unwrap()["url"].as_str().unwrap().to_owned();
-    let ran = env.run(&["mcp", "setup", "chatgpt", "--provider", &url, "--json"]);
-    sandbox.kill().unwrap();
-    sandbox.wait().unwrap();
-    let said = json_of(&ran);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    // On this machine only, whether it has an endpoint or not.
-    assert_ne!(said["chatgpt"][0]["state"], "public", "{said}");
-    assert_eq!(
-        env.files().iter().filter(|file| HOSTS.iter().any(|(_, path, _)| path == file)).count(),
-        0,
-        "{:?}",
-        env.files()
-    );
 }

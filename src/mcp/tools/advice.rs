@@ -27,7 +27,11 @@ pub async fn check_filter(
 ) -> Result<(), ToolError> {
     let Some(filter) = arguments.given().get("filter").and_then(Value::as_object) else { return Ok(()) };
     let facts = core.source().facts(stream, connection).await;
-    let (misfits, meant) = filter_value::misfits(filter, &facts);
+    let (mut misfits, mut meant) = filter_value::misfits(filter, &facts);
+    if misfits.is_empty() && filter_value::may_misfit(filter, &facts) {
+        let full = core.source().full_facts(stream, connection).await;
+        (misfits, meant) = filter_value::misfits(filter, &full);
+    }
     let Some(first) = misfits.first() else { return Ok(()) };
     let join =
         |of: &dyn Fn(&filter_value::Misfit) -> &str| misfits.iter().map(of).collect::<Vec<_>>().join("; ");
@@ -76,6 +80,7 @@ pub async fn explain(
                 "changes_since is \"beginning\" or a next_changes_since of this very stream; for records since a date \
                  filter its time field: {\"FIELD\":{\"gte\":\"YYYY-MM-DD\"}}",
             ),
+        _ if has("cursor") && is_about_the_cursor(&error) => restart(error, arguments),
         _ if error.detail("status") != Some(&json!(400)) => error,
         _ if message.contains("requires exactly one streams") => error
             .about( "streams")
@@ -104,6 +109,18 @@ pub async fn explain(
         }
         _ => error,
     }
+}
+
+fn is_about_the_cursor(error: &ToolError) -> bool {
+    matches!(error.code(), "invalid_cursor" | "cursor_expired") || error.detail("status") == Some(&json!(410))
+}
+
+/// Offers the same call from its beginning, where a cursor is of no use.
+pub fn restart(error: ToolError, arguments: &Arguments) -> ToolError {
+    if !is_about_the_cursor(&error) {
+        return error;
+    }
+    error.offer(Some(call(arguments.tool(), &arguments.with([("cursor", None)]))))
 }
 
 /// A record that was not found by a short id: what that form cannot say.

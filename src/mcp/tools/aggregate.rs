@@ -65,6 +65,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     }
     groups.drain(..shown);
     groups.iter_mut().filter(|group| json_len(group) > KEY_BYTES).for_each(cut_group);
+    warn_of_limit(&arguments, &mut body);
     let rest = fit(&stream, &arguments, shown, &mut body, &mut groups, core.bounds());
     Ok(assemble(&stream, body, Some(groups), rest.as_ref()))
 }
@@ -142,12 +143,39 @@ fn limit_of(arguments: &Arguments, body: &Map<String, Value>, groups: usize) -> 
     said.or_else(|| arguments.given().get("limit")?.as_u64()).unwrap_or(groups as u64)
 }
 
+/// Says that the provider gives fewer groups than were asked for, where some are missing for that.
+fn warn_of_limit(arguments: &Arguments, body: &mut Map<String, Value>) {
+    let asked = arguments.given().get("limit").and_then(Value::as_u64);
+    let given = body.get("limit").and_then(Value::as_u64);
+    let (Some(asked), Some(given)) = (asked, given) else { return };
+    if given >= asked || !has_others(body) {
+        return;
+    }
+    let message = format!("the provider gives at most {given} groups, {asked} were asked for");
+    let warning = json!({"code": "limit_clamped", "message": message});
+    let meta = body.entry("meta").or_insert_with(|| json!({}));
+    let Some(meta) = meta.as_object_mut() else { return };
+    match meta.entry("warnings").or_insert_with(|| json!([])) {
+        Value::Array(warnings) => {
+            let is_known = |known: &Value| known.get("code") == warning.get("code");
+            if !warnings.iter().any(is_known) {
+                warnings.push(warning);
+            }
+        }
+        other => *other = json!([warning]),
+    }
+}
+
+/// Whether there are records in groups that the provider did not give.
+fn has_others(body: &Map<String, Value>) -> bool {
+    body.get("other_count").is_some_and(|count| count.as_u64() != Some(0))
+}
+
 /// The call for the groups behind the limit, where a higher one was not tried yet.
 fn further(arguments: &Arguments, body: &Map<String, Value>, groups: usize) -> Option<Rest> {
-    let has_others = body.get("other_count").is_some_and(|count| count.as_u64() != Some(0));
     let limit = limit_of(arguments, body, groups);
     let asked = arguments.given().get("limit").and_then(Value::as_u64);
-    (has_others && groups > 0 && limit < MANY && asked.is_none_or(|asked| asked <= limit)).then(|| {
+    (has_others(body) && groups > 0 && limit < MANY && asked.is_none_or(|asked| asked <= limit)).then(|| {
         let cursor = json!(format!("{CURSOR}{groups}"));
         let arguments = arguments.with([("limit", Some(json!(MANY))), ("cursor", Some(cursor))]);
         Rest { groups: 0, next: Call { tool: "aggregate", arguments } }
