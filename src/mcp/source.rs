@@ -225,7 +225,11 @@ impl Source {
         self.catalog.clear();
     }
 
-    async fn bearer(&self) -> Result<AccessToken, ToolError> {
+    /// The bearer for a request.
+    ///
+    /// # Errors
+    /// That of the credential, as a tool tells it.
+    pub(super) async fn bearer(&self) -> Result<AccessToken, ToolError> {
         (self.bearer)().await.map_err(|error| {
             if error.kind() == Kind::NotConnected {
                 set(&self.refused, Some(Instant::now()));
@@ -234,8 +238,25 @@ impl Source {
         })
     }
 
+    /// Another bearer in the place of a dead one, where one can be had and it would not be in vain again.
+    pub(super) async fn instead_of(&self, dead: AccessToken) -> Option<AccessToken> {
+        let instead_of =
+            self.instead_of.as_ref().filter(|_| !is_within(&self.replaced_in_vain, REFUSED_FOR))?;
+        instead_of(dead).await.ok()
+    }
+
+    /// Remembers whether the credential was refused.
+    pub(super) fn set_refused(&self, is_refused: bool) {
+        let now = is_refused.then(Instant::now);
+        set(&self.refused, now);
+        set(&self.replaced_in_vain, now);
+    }
+
     /// Holds back while the provider has asked to be left alone (R5.5).
-    fn check_wait(&self) -> Result<(), ToolError> {
+    ///
+    /// # Errors
+    /// `rate_limited`, until then.
+    pub(super) fn check_wait(&self) -> Result<(), ToolError> {
         let until = *self.not_before.lock().unwrap_or_else(PoisonError::into_inner);
         match until.and_then(|until| until.checked_duration_since(Instant::now())) {
             Some(left) => Err(rs_error::rate_limited(left.as_secs() + 1)),
@@ -243,7 +264,9 @@ impl Source {
         }
     }
 
-    fn explain(&self, error: &RsError, read: &Read) -> ToolError {
+    /// The typed error for what gave no answer; what it says of the credential, and of when to ask again, is
+    /// remembered.
+    pub(super) fn explain(&self, error: &RsError, read: &Read) -> ToolError {
         if matches!(error, RsError::Refused(refusal) if rs_error::is_dead_token(refusal)) {
             set(&self.refused, Some(Instant::now()));
         }
