@@ -63,6 +63,14 @@ pub fn input_schema(tool: &str) -> Map<String, Value> {
         .unwrap_or_default()
 }
 
+/// The values that `argument` of `tool` takes, where they are listed.
+pub fn choices(tool: &str, argument: &str) -> Vec<String> {
+    let schema = input_schema(tool);
+    let listed =
+        schema.get("properties").and_then(|properties| properties.get(argument)?.get("enum")?.as_array());
+    listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
 /// The resource templates, in the order in which they are listed (R4.5).
 pub fn resource_templates() -> Vec<ResourceTemplate> {
     let template = |uri: &str, name: &str, description: &str| {

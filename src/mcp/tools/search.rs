@@ -150,7 +150,7 @@ async fn explain(
 
 fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
     let q = arguments.required_text("q", "WORDS")?;
-    let mode = arguments.choice("mode", &["lexical", "semantic", "hybrid"])?;
+    let mode = arguments.text("mode")?;
     let mut read = match mode {
         None | Some("lexical") => Read::of(["search"]),
         Some(mode) => Read::of(["search", mode]),
