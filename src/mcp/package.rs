@@ -467,7 +467,7 @@ impl Package {
     async fn schema(&self, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
         let stream = arguments.text("stream")?;
         let children = self.children();
-        let is_full = arguments.choice("detail", &["compact", "full"])? == Some("full");
+        let is_full = arguments.text("detail")? == Some("full");
         match (is_full, stream) {
             // Refused there, before anything is asked (R3.6).
             (true, None) => return self.ask(&children[0], "schema", arguments.given().clone(), true).await,
