@@ -56,11 +56,11 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;connect' {
-            [CompletionResult]::new('--flow', '--flow', [CompletionResultType]::ParameterName, 'How to get the grant [default: what the provider offers; a device code where no browser is]')
-            [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Give up after so many seconds, 1 to 3600 [default: what the provider says]')
+            [CompletionResult]::new('--flow', '--flow', [CompletionResultType]::ParameterName, 'How to get the grant [default: what the provider offers; a device code, where it has that, over SSH, in a container or without a display]')
+            [CompletionResult]::new('--wait', '--wait', [CompletionResultType]::ParameterName, 'Stop waiting after so many seconds, 1 to 3600 [default: when the provider''s page ends]')
             [CompletionResult]::new('--name', '--name', [CompletionResultType]::ParameterName, 'Call the grant this, instead of what its sources are called')
             [CompletionResult]::new('--store', '--store', [CompletionResultType]::ParameterName, 'Where to keep the token; remembered [default: as before, else auto]')
-            [CompletionResult]::new('--grant', '--grant', [CompletionResultType]::ParameterName, 'Which one to renew, by its id or its name')
+            [CompletionResult]::new('--grant', '--grant', [CompletionResultType]::ParameterName, 'Which one to renew: its id, the beginning of it, or its name, as `pdpp status` shows them')
             [CompletionResult]::new('--source', '--source', [CompletionResultType]::ParameterName, 'Ask for this source, where the provider has several')
             [CompletionResult]::new('--instance', '--instance', [CompletionResultType]::ParameterName, 'Ask for this configured instance of the source (repeatable)')
             [CompletionResult]::new('--stream', '--stream', [CompletionResultType]::ParameterName, 'Ask for this stream only (repeatable)')
@@ -73,8 +73,8 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr; never a secret or record data')
             [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
             [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
-            [CompletionResult]::new('--no-browser', '--no-browser', [CompletionResultType]::ParameterName, 'Only print the approval URL; open no browser')
-            [CompletionResult]::new('--renew', '--renew', [CompletionResultType]::ParameterName, 'Ask again for a grant that is on this machine, and replace it')
+            [CompletionResult]::new('--no-browser', '--no-browser', [CompletionResultType]::ParameterName, 'Open no browser; only print the approval URL, as is done in any case')
+            [CompletionResult]::new('--renew', '--renew', [CompletionResultType]::ParameterName, 'Ask again for a grant that is on this machine, and replace it: the old one is ended at its provider')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
@@ -83,6 +83,8 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;status' {
+            [CompletionResult]::new('--provider', '--provider', [CompletionResultType]::ParameterName, 'Show only the grants of this provider')
+            [CompletionResult]::new('--grant', '--grant', [CompletionResultType]::ParameterName, 'Show only this grant: its id, the beginning of it, or its name')
             [CompletionResult]::new('--move-to', '--move-to', [CompletionResultType]::ParameterName, 'First move every token there: into the keyring, or into private files. New ones follow')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr; never a secret or record data')
@@ -97,6 +99,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;disconnect' {
+            [CompletionResult]::new('--grant', '--grant', [CompletionResultType]::ParameterName, 'Only this grant of them')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr; never a secret or record data')
             [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
@@ -174,12 +177,13 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('setup', 'setup', [CompletionResultType]::ParameterValue, 'Tell MCP hosts on this machine about pdpp, and prove that they can start it')
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Show the tools and what they cost a model''s context')
             [CompletionResult]::new('call', 'call', [CompletionResultType]::ParameterValue, 'Call one tool and show what a host would get: both views, and their sizes')
+            [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Offer a provider''s data to remote MCP hosts, over HTTP')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
         'pdpp;mcp;serve' {
             [CompletionResult]::new('--provider', '--provider', [CompletionResultType]::ParameterName, 'Serve only the grants of this provider')
-            [CompletionResult]::new('--grant', '--grant', [CompletionResultType]::ParameterName, 'Serve only this grant')
+            [CompletionResult]::new('--grant', '--grant', [CompletionResultType]::ParameterName, 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them')
             [CompletionResult]::new('--max-result-bytes', '--max-result-bytes', [CompletionResultType]::ParameterName, 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr; never a secret or record data')
@@ -203,8 +207,8 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--all', '--all', [CompletionResultType]::ParameterName, 'Every host that is installed here')
             [CompletionResult]::new('--remove', '--remove', [CompletionResultType]::ParameterName, 'Take the entry out again')
             [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Show what would change, as a unified diff, and change nothing')
-            [CompletionResult]::new('-y', '-y', [CompletionResultType]::ParameterName, 'Ask nothing; an entry of that name that starts something else may be replaced')
-            [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Ask nothing; an entry of that name that starts something else may be replaced')
+            [CompletionResult]::new('-y', '-y', [CompletionResultType]::ParameterName, 'Ask nothing; an entry of that name may go that starts something else or serves certain grants only')
+            [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Ask nothing; an entry of that name may go that starts something else or serves certain grants only')
             [CompletionResult]::new('--print', '--print', [CompletionResultType]::ParameterName, 'Print the entry to paste (and an install link, where the host has one) and change nothing')
             [CompletionResult]::new('--strict', '--strict', [CompletionResultType]::ParameterName, 'Put the file back as it was if the recorded command does not start')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print one JSON object: the plan and what came of it')
@@ -230,7 +234,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         'pdpp;mcp;call' {
             [CompletionResult]::new('--view', '--view', [CompletionResultType]::ParameterName, 'Show only one view')
             [CompletionResult]::new('--provider', '--provider', [CompletionResultType]::ParameterName, 'Serve only the grants of this provider')
-            [CompletionResult]::new('--grant', '--grant', [CompletionResultType]::ParameterName, 'Serve only this grant')
+            [CompletionResult]::new('--grant', '--grant', [CompletionResultType]::ParameterName, 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them')
             [CompletionResult]::new('--max-result-bytes', '--max-result-bytes', [CompletionResultType]::ParameterName, 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr; never a secret or record data')
@@ -243,11 +247,41 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             break
         }
+        'pdpp;mcp;host' {
+            [CompletionResult]::new('--provider-url', '--provider-url', [CompletionResultType]::ParameterName, 'The provider')
+            [CompletionResult]::new('--listen', '--listen', [CompletionResultType]::ParameterName, 'Where to listen; port 0 takes a free one')
+            [CompletionResult]::new('--public-url', '--public-url', [CompletionResultType]::ParameterName, 'Where clients reach the endpoint; it ends in /mcp [default: /mcp below the provider]')
+            [CompletionResult]::new('--trusted-host', '--trusted-host', [CompletionResultType]::ParameterName, 'Answer requests for this host too, beside the public URL''s own; again for more')
+            [CompletionResult]::new('--allowed-origin', '--allowed-origin', [CompletionResultType]::ParameterName, 'Let pages of this origin call it; again for more [default: none]')
+            [CompletionResult]::new('--introspection-file', '--introspection-file', [CompletionResultType]::ParameterName, 'Credentials for introspection: {"client_id":…,"client_secret":…}, mode 600')
+            [CompletionResult]::new('--tls-cert', '--tls-cert', [CompletionResultType]::ParameterName, 'Do TLS here, with this certificate chain (PEM)')
+            [CompletionResult]::new('--tls-key', '--tls-key', [CompletionResultType]::ParameterName, 'Its private key (PEM), mode 600')
+            [CompletionResult]::new('--metrics-listen', '--metrics-listen', [CompletionResultType]::ParameterName, 'Tell counters in Prometheus'' format at /metrics here, apart from the endpoint')
+            [CompletionResult]::new('--max-body-bytes', '--max-body-bytes', [CompletionResultType]::ParameterName, 'The longest message')
+            [CompletionResult]::new('--max-result-bytes', '--max-result-bytes', [CompletionResultType]::ParameterName, 'The most that either view of one result may take [default: 8000 of text, 10000 of structured output]')
+            [CompletionResult]::new('--requests-per-minute', '--requests-per-minute', [CompletionResultType]::ParameterName, 'How often one bearer may ask, on average')
+            [CompletionResult]::new('--max-concurrent-per-bearer', '--max-concurrent-per-bearer', [CompletionResultType]::ParameterName, 'Requests of one bearer at once')
+            [CompletionResult]::new('--max-concurrent', '--max-concurrent', [CompletionResultType]::ParameterName, 'Requests at once')
+            [CompletionResult]::new('--max-connections', '--max-connections', [CompletionResultType]::ParameterName, 'Connections at once')
+            [CompletionResult]::new('--drain', '--drain', [CompletionResultType]::ParameterName, 'How long requests may still take after SIGTERM')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr; never a secret or record data')
+            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
+            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
+            [CompletionResult]::new('--introspection-keyring', '--introspection-keyring', [CompletionResultType]::ParameterName, 'Take them from the keyring instead')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Tell where it is as one line of JSON on stdout: {"url":…,"public_url":…,"metrics_url":…,"pid":…}')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
         'pdpp;mcp;help' {
             [CompletionResult]::new('serve', 'serve', [CompletionResultType]::ParameterValue, 'Offer the granted data to an MCP host, on stdin and stdout')
             [CompletionResult]::new('setup', 'setup', [CompletionResultType]::ParameterValue, 'Tell MCP hosts on this machine about pdpp, and prove that they can start it')
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Show the tools and what they cost a model''s context')
             [CompletionResult]::new('call', 'call', [CompletionResultType]::ParameterValue, 'Call one tool and show what a host would get: both views, and their sizes')
+            [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Offer a provider''s data to remote MCP hosts, over HTTP')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
         }
@@ -263,6 +297,9 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         'pdpp;mcp;help;call' {
             break
         }
+        'pdpp;mcp;help;host' {
+            break
+        }
         'pdpp;mcp;help;help' {
             break
         }
@@ -276,7 +313,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
             [CompletionResult]::new('--core', '--core', [CompletionResultType]::ParameterName, 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused')
             [CompletionResult]::new('--auto-approve', '--auto-approve', [CompletionResultType]::ParameterName, 'Approve every request without asking anybody; for tests')
-            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Tell where it is as one line of JSON on stdout: {"url":…,"pid":…}')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Tell where it is as one line of JSON on stdout: {"url":…,"mcp_url":…,"pid":…}')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
@@ -354,6 +391,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('setup', 'setup', [CompletionResultType]::ParameterValue, 'Tell MCP hosts on this machine about pdpp, and prove that they can start it')
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Show the tools and what they cost a model''s context')
             [CompletionResult]::new('call', 'call', [CompletionResultType]::ParameterValue, 'Call one tool and show what a host would get: both views, and their sizes')
+            [CompletionResult]::new('host', 'host', [CompletionResultType]::ParameterValue, 'Offer a provider''s data to remote MCP hosts, over HTTP')
             break
         }
         'pdpp;help;mcp;serve' {
@@ -366,6 +404,9 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;help;mcp;call' {
+            break
+        }
+        'pdpp;help;mcp;host' {
             break
         }
         'pdpp;help;sandbox' {

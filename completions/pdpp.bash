@@ -85,6 +85,9 @@ _pdpp() {
             pdpp__subcmd__help__subcmd__mcp,call)
                 cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__call"
                 ;;
+            pdpp__subcmd__help__subcmd__mcp,host)
+                cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__host"
+                ;;
             pdpp__subcmd__help__subcmd__mcp,inspect)
                 cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__inspect"
                 ;;
@@ -103,6 +106,9 @@ _pdpp() {
             pdpp__subcmd__mcp,help)
                 cmd="pdpp__subcmd__mcp__subcmd__help"
                 ;;
+            pdpp__subcmd__mcp,host)
+                cmd="pdpp__subcmd__mcp__subcmd__host"
+                ;;
             pdpp__subcmd__mcp,inspect)
                 cmd="pdpp__subcmd__mcp__subcmd__inspect"
                 ;;
@@ -117,6 +123,9 @@ _pdpp() {
                 ;;
             pdpp__subcmd__mcp__subcmd__help,help)
                 cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__help"
+                ;;
+            pdpp__subcmd__mcp__subcmd__help,host)
+                cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__host"
                 ;;
             pdpp__subcmd__mcp__subcmd__help,inspect)
                 cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__inspect"
@@ -322,12 +331,16 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__disconnect)
-            opts="-y -h -V --all --yes --json --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-y -h -V --grant --all --yes --json --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --grant)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --cache-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -508,7 +521,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__mcp)
-            opts="serve setup inspect call"
+            opts="serve setup inspect call host"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -522,6 +535,20 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__mcp__subcmd__call)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__mcp__subcmd__host)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -688,7 +715,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp)
-            opts="-h -V --cache-dir --log-level --proxy --ca-file --help --version serve setup inspect call help"
+            opts="-h -V --cache-dir --log-level --proxy --ca-file --help --version serve setup inspect call host help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -764,7 +791,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__help)
-            opts="serve setup inspect call help"
+            opts="serve setup inspect call host help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -792,6 +819,20 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp__subcmd__help__subcmd__host)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -840,6 +881,100 @@ _pdpp() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__mcp__subcmd__host)
+            opts="-h -V --provider-url --listen --public-url --trusted-host --allowed-origin --introspection-file --introspection-keyring --tls-cert --tls-key --metrics-listen --max-body-bytes --max-result-bytes --requests-per-minute --max-concurrent-per-bearer --max-concurrent --max-connections --drain --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --provider-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --public-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trusted-host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allowed-origin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --introspection-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tls-cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tls-key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics-listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-body-bytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-result-bytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --requests-per-minute)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-concurrent-per-bearer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-concurrent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-connections)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --drain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1096,12 +1231,20 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__status)
-            opts="-h -V --check --move-to --json --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --provider --grant --check --move-to --json --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --provider)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grant)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --move-to)
                     COMPREPLY=($(compgen -W "keyring file" -- "${cur}"))
                     return 0

@@ -51,11 +51,11 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --version 'Print version'
         }
         &'pdpp;connect'= {
-            cand --flow 'How to get the grant [default: what the provider offers; a device code where no browser is]'
-            cand --wait 'Give up after so many seconds, 1 to 3600 [default: what the provider says]'
+            cand --flow 'How to get the grant [default: what the provider offers; a device code, where it has that, over SSH, in a container or without a display]'
+            cand --wait 'Stop waiting after so many seconds, 1 to 3600 [default: when the provider''s page ends]'
             cand --name 'Call the grant this, instead of what its sources are called'
             cand --store 'Where to keep the token; remembered [default: as before, else auto]'
-            cand --grant 'Which one to renew, by its id or its name'
+            cand --grant 'Which one to renew: its id, the beginning of it, or its name, as `pdpp status` shows them'
             cand --source 'Ask for this source, where the provider has several'
             cand --instance 'Ask for this configured instance of the source (repeatable)'
             cand --stream 'Ask for this stream only (repeatable)'
@@ -68,8 +68,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --log-level 'How much to log to stderr; never a secret or record data'
             cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
             cand --ca-file 'Trust the certificate authorities in this PEM file too'
-            cand --no-browser 'Only print the approval URL; open no browser'
-            cand --renew 'Ask again for a grant that is on this machine, and replace it'
+            cand --no-browser 'Open no browser; only print the approval URL, as is done in any case'
+            cand --renew 'Ask again for a grant that is on this machine, and replace it: the old one is ended at its provider'
             cand --json 'Print the result, or the failure, as one JSON object'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
@@ -77,6 +77,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --version 'Print version'
         }
         &'pdpp;status'= {
+            cand --provider 'Show only the grants of this provider'
+            cand --grant 'Show only this grant: its id, the beginning of it, or its name'
             cand --move-to 'First move every token there: into the keyring, or into private files. New ones follow'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
@@ -90,6 +92,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --version 'Print version'
         }
         &'pdpp;disconnect'= {
+            cand --grant 'Only this grant of them'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
             cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
@@ -162,11 +165,12 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand setup 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
             cand inspect 'Show the tools and what they cost a model''s context'
             cand call 'Call one tool and show what a host would get: both views, and their sizes'
+            cand host 'Offer a provider''s data to remote MCP hosts, over HTTP'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pdpp;mcp;serve'= {
             cand --provider 'Serve only the grants of this provider'
-            cand --grant 'Serve only this grant'
+            cand --grant 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them'
             cand --max-result-bytes 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
@@ -189,8 +193,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --all 'Every host that is installed here'
             cand --remove 'Take the entry out again'
             cand --dry-run 'Show what would change, as a unified diff, and change nothing'
-            cand -y 'Ask nothing; an entry of that name that starts something else may be replaced'
-            cand --yes 'Ask nothing; an entry of that name that starts something else may be replaced'
+            cand -y 'Ask nothing; an entry of that name may go that starts something else or serves certain grants only'
+            cand --yes 'Ask nothing; an entry of that name may go that starts something else or serves certain grants only'
             cand --print 'Print the entry to paste (and an install link, where the host has one) and change nothing'
             cand --strict 'Put the file back as it was if the recorded command does not start'
             cand --json 'Print one JSON object: the plan and what came of it'
@@ -214,7 +218,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;mcp;call'= {
             cand --view 'Show only one view'
             cand --provider 'Serve only the grants of this provider'
-            cand --grant 'Serve only this grant'
+            cand --grant 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them'
             cand --max-result-bytes 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr; never a secret or record data'
@@ -226,11 +230,40 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
         }
+        &'pdpp;mcp;host'= {
+            cand --provider-url 'The provider'
+            cand --listen 'Where to listen; port 0 takes a free one'
+            cand --public-url 'Where clients reach the endpoint; it ends in /mcp [default: /mcp below the provider]'
+            cand --trusted-host 'Answer requests for this host too, beside the public URL''s own; again for more'
+            cand --allowed-origin 'Let pages of this origin call it; again for more [default: none]'
+            cand --introspection-file 'Credentials for introspection: {"client_id":…,"client_secret":…}, mode 600'
+            cand --tls-cert 'Do TLS here, with this certificate chain (PEM)'
+            cand --tls-key 'Its private key (PEM), mode 600'
+            cand --metrics-listen 'Tell counters in Prometheus'' format at /metrics here, apart from the endpoint'
+            cand --max-body-bytes 'The longest message'
+            cand --max-result-bytes 'The most that either view of one result may take [default: 8000 of text, 10000 of structured output]'
+            cand --requests-per-minute 'How often one bearer may ask, on average'
+            cand --max-concurrent-per-bearer 'Requests of one bearer at once'
+            cand --max-concurrent 'Requests at once'
+            cand --max-connections 'Connections at once'
+            cand --drain 'How long requests may still take after SIGTERM'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --introspection-keyring 'Take them from the keyring instead'
+            cand --json 'Tell where it is as one line of JSON on stdout: {"url":…,"public_url":…,"metrics_url":…,"pid":…}'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
         &'pdpp;mcp;help'= {
             cand serve 'Offer the granted data to an MCP host, on stdin and stdout'
             cand setup 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
             cand inspect 'Show the tools and what they cost a model''s context'
             cand call 'Call one tool and show what a host would get: both views, and their sizes'
+            cand host 'Offer a provider''s data to remote MCP hosts, over HTTP'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pdpp;mcp;help;serve'= {
@@ -240,6 +273,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;mcp;help;inspect'= {
         }
         &'pdpp;mcp;help;call'= {
+        }
+        &'pdpp;mcp;help;host'= {
         }
         &'pdpp;mcp;help;help'= {
         }
@@ -253,7 +288,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --ca-file 'Trust the certificate authorities in this PEM file too'
             cand --core 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused'
             cand --auto-approve 'Approve every request without asking anybody; for tests'
-            cand --json 'Tell where it is as one line of JSON on stdout: {"url":…,"pid":…}'
+            cand --json 'Tell where it is as one line of JSON on stdout: {"url":…,"mcp_url":…,"pid":…}'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
             cand -V 'Print version'
@@ -317,6 +352,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand setup 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
             cand inspect 'Show the tools and what they cost a model''s context'
             cand call 'Call one tool and show what a host would get: both views, and their sizes'
+            cand host 'Offer a provider''s data to remote MCP hosts, over HTTP'
         }
         &'pdpp;help;mcp;serve'= {
         }
@@ -325,6 +361,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;help;mcp;inspect'= {
         }
         &'pdpp;help;mcp;call'= {
+        }
+        &'pdpp;help;mcp;host'= {
         }
         &'pdpp;help;sandbox'= {
             cand import 'Add records to a kept sandbox, from PDPP RECORD envelopes'

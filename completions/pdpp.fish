@@ -59,16 +59,16 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l ca-file -d 'Trust the
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l full -d 'Show every answer whole, instead of its first lines'
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l flow -d 'How to get the grant [default: what the provider offers; a device code where no browser is]' -r -f -a "agent-connect\t'agent-connect: this program polls, the owner decides about all that the provider has'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l flow -d 'How to get the grant [default: what the provider offers; a device code, where it has that, over SSH, in a container or without a display]' -r -f -a "agent-connect\t'agent-connect: this program polls, the owner decides about all that the provider has'
 par\t'A pushed request (RFC 9126), then agent-connect: for one source, or less than all'
 authorization-code\t'Authorization code with PKCE: the browser on this computer comes back with a code'
 device-code\t'Device code (RFC 8628): the owner compares a code in a browser anywhere'"
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l wait -d 'Give up after so many seconds, 1 to 3600 [default: what the provider says]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l wait -d 'Stop waiting after so many seconds, 1 to 3600 [default: when the provider\'s page ends]' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l name -d 'Call the grant this, instead of what its sources are called' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l store -d 'Where to keep the token; remembered [default: as before, else auto]' -r -f -a "auto\t'The keyring; where there is none, a file, and it says so'
 keyring\t'The keyring and nothing else'
 file\t'A file that only you can read'"
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l grant -d 'Which one to renew, by its id or its name' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l grant -d 'Which one to renew: its id, the beginning of it, or its name, as `pdpp status` shows them' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l source -d 'Ask for this source, where the provider has several' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l instance -d 'Ask for this configured instance of the source (repeatable)' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l stream -d 'Ask for this stream only (repeatable)' -r
@@ -86,11 +86,13 @@ debug\t''
 trace\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l no-browser -d 'Only print the approval URL; open no browser'
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l renew -d 'Ask again for a grant that is on this machine, and replace it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l no-browser -d 'Open no browser; only print the approval URL, as is done in any case'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l renew -d 'Ask again for a grant that is on this machine, and replace it: the old one is ended at its provider'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l json -d 'Print the result, or the failure, as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l provider -d 'Show only the grants of this provider' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l grant -d 'Show only this grant: its id, the beginning of it, or its name' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l move-to -d 'First move every token there: into the keyring, or into private files. New ones follow' -r -f -a "keyring\t'The keyring of the user\'s session'
 file\t'A private file in the cache directory'"
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
@@ -106,6 +108,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l check -d 'Ask each 
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l json -d 'Print one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l grant -d 'Only this grant of them' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
 error\t''
@@ -170,24 +173,25 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l proxy -d 'Reach provid
 complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand man" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand man" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
 info\t''
 debug\t''
 trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -s h -l help -d 'Print help'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -f -a "setup" -d 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -f -a "setup" -d 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l provider -d 'Serve only the grants of this provider' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l grant -d 'Serve only this grant' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l grant -d 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l max-result-bytes -d 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
@@ -217,7 +221,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l all -d 'Every host that is installed here'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l remove -d 'Take the entry out again'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l dry-run -d 'Show what would change, as a unified diff, and change nothing'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -s y -l yes -d 'Ask nothing; an entry of that name that starts something else may be replaced'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -s y -l yes -d 'Ask nothing; an entry of that name may go that starts something else or serves certain grants only'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l print -d 'Print the entry to paste (and an install link, where the host has one) and change nothing'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l strict -d 'Put the file back as it was if the recorded command does not start'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l json -d 'Print one JSON object: the plan and what came of it'
@@ -239,7 +243,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l view -d 'Show only one view' -r -f -a "text\t''
 structured\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l provider -d 'Serve only the grants of this provider' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l grant -d 'Serve only this grant' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l grant -d 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l max-result-bytes -d 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
@@ -253,10 +257,40 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l json -d 'Print the whole result as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l provider-url -d 'The provider' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l listen -d 'Where to listen; port 0 takes a free one' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l public-url -d 'Where clients reach the endpoint; it ends in /mcp [default: /mcp below the provider]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l trusted-host -d 'Answer requests for this host too, beside the public URL\'s own; again for more' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l allowed-origin -d 'Let pages of this origin call it; again for more [default: none]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l introspection-file -d 'Credentials for introspection: {"client_id":…,"client_secret":…}, mode 600' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l tls-cert -d 'Do TLS here, with this certificate chain (PEM)' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l tls-key -d 'Its private key (PEM), mode 600' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l metrics-listen -d 'Tell counters in Prometheus\' format at /metrics here, apart from the endpoint' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-body-bytes -d 'The longest message' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-result-bytes -d 'The most that either view of one result may take [default: 8000 of text, 10000 of structured output]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l requests-per-minute -d 'How often one bearer may ask, on average' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-concurrent-per-bearer -d 'Requests of one bearer at once' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-concurrent -d 'Requests at once' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-connections -d 'Connections at once' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l drain -d 'How long requests may still take after SIGTERM' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''
+debug\t''
+trace\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l introspection-keyring -d 'Take them from the keyring instead'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l json -d 'Tell where it is as one line of JSON on stdout: {"url":…,"public_url":…,"metrics_url":…,"pid":…}'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "setup" -d 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l listen -d 'Where to listen: a loopback address; port 0 takes a free one' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l data-dir -d 'Keep data, grants and clients in this directory [default: in memory]' -r -F
@@ -272,7 +306,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_s
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l core -d 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l auto-approve -d 'Approve every request without asking anybody; for tests'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l json -d 'Tell where it is as one line of JSON on stdout: {"url":…,"pid":…}'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l json -d 'Tell where it is as one line of JSON on stdout: {"url":…,"mcp_url":…,"pid":…}'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
@@ -309,4 +343,5 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcomma
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "setup" -d 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from sandbox" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
