@@ -354,7 +354,8 @@ def inspector_says_how_to_connect(machine):
 
 def pdpp_connects(machine):
     """The owner approves, and is told what was granted and where it goes on."""
-    connected = machine.run(PDPP, "connect", machine.url, "--no-browser")
+    # Named, since the way taken otherwise depends on where this runs: in a container it is the device code.
+    connected = machine.run(PDPP, "connect", machine.url, "--no-browser", "--flow", "agent-connect")
     must(connected.returncode == 0, f"it ended with {connected.returncode}: {said(connected)}")
     must(machine.records["stream"] in connected.stdout, f"the granted streams are not named: {said(connected)}")
     must("pdpp mcp serve" in connected.stdout, f"the next step is not named: {said(connected)}")

@@ -636,7 +636,9 @@ proptest! {
             }).collect::<Vec<_>>().join("\n")),
         }.replace('\n', newline);
         let old = whole.replace("<C>", "'/old'").replace("<A>", "[ 'old', ]");
-        prop_assume!(read(Format::Toml, &old).is_ok());
+        if read(Format::Toml, &old).is_err() {
+            return Ok(()); // A key twice.
+        }
         let new = whole.replace("<C>", "\"/usr/local/bin/pdpp\"").replace("<A>", "[\"mcp\", \"serve\"]");
         match update(Format::Toml, &old, TOML, &Fields(fields().0[..2].to_vec())) {
             Ok(Edited::Updated(got)) => prop_assert_eq!(got, new),
@@ -659,7 +661,11 @@ proptest! {
         lines.insert(then.index(lines.len() + 1), "    args: <A>");
         let whole = format!("a: 1\nextensions:\n  pdpp: # mine\n{}\n  b: {{}}\n", lines.join("\n")).replace('\n', newline);
         let old = whole.replace("<C>", command).replace("<A>", args);
-        prop_assume!(read(Format::Yaml, &old).is_ok_and(|root| entry(&root, YAML).is_some_and(|entry| entry.get("command").is_some() && entry.get("args").is_some())));
+        // A key twice, or command or arguments within the text of another.
+        let has = |entry: &Value| entry.get("command").is_some() && entry.get("args").is_some();
+        if !read(Format::Yaml, &old).is_ok_and(|root| entry(&root, YAML).is_some_and(has)) {
+            return Ok(());
+        }
         let new = whole.replace("<C>", "\"/usr/local/bin/pdpp\"").replace("<A>", "[\"mcp\", \"serve\"]");
         match update(Format::Yaml, &old, YAML, &Fields(fields().0[..2].to_vec())) {
             Ok(Edited::Updated(got)) => prop_assert_eq!(got, new),
