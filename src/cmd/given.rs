@@ -45,7 +45,7 @@ pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof) -> Diff
             found.more.push(format!("access until {}, not {}", day_and_time(end), day_and_time(asked)));
         }
         (Some(asked), None) => {
-            found.more.push(format!("access without an end, not until {}", day_and_time(asked)))
+            found.more.push(format!("access without an end, not until {}", day_and_time(asked)));
         }
         (Some(asked), Some(end)) if end < asked => {
             found.less.push(format!("access until {}, not {}", day_and_time(end), day_and_time(asked)));

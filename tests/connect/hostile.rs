@@ -66,7 +66,7 @@ fn ends(flow: &Flow, switches: Switches, more: &[&str]) -> Ran {
     let started = Instant::now();
     let ran = by_code_at(&env, provider.url(), &[flow.arguments, more].concat(), approving);
     // The longest is a poll that is not answered: 3 s of patience and one exchange of 15 s.
-    assert!(started.elapsed() < Duration::from_secs(60), "{}: {ran:?}", flow.name);
+    assert!(started.elapsed() < Duration::from_mins(1), "{}: {ran:?}", flow.name);
     no_secret_in(&ran);
     ran
 }
@@ -166,10 +166,11 @@ fn refusals_in_control_characters_are_text_everywhere() {
 
 #[test]
 fn every_text_of_a_provider_is_text() {
-    let edits: [(&str, fn(&mut Switches)); 9] = [
+    type Turn = fn(&mut Switches);
+    let edits: [(&str, Turn); 9] = [
         ("resource_name", |one| one.resource = |body, _| body["resource_name"] = json!(EVIL)),
         ("authorization_servers", |one| {
-            one.resource = |body, _| body["authorization_servers"] = json!([EVIL])
+            one.resource = |body, _| body["authorization_servers"] = json!([EVIL]);
         }),
         ("pdpp_core_query_base", |one| one.resource = |body, _| body["pdpp_core_query_base"] = json!(EVIL)),
         ("issuer", |one| one.server = |body, _| body["issuer"] = json!(EVIL)),
