@@ -685,7 +685,10 @@ impl Old {
             AtProvider::Ended => format!("The old grant {id} is ended at the provider, and deleted here."),
             AtProvider::Over => format!("The old grant {id} was over at the provider; it is deleted here."),
             AtProvider::Stands(code, why) => {
-                let until = self.credential.grant_expires_at.map_or_else(String::new, |end| format!(" until {}", day_and_time(end)));
+                let until = self
+                    .credential
+                    .grant_expires_at
+                    .map_or_else(String::new, |end| format!(" until {}", day_and_time(end)));
                 format!(
                     "The old grant {id} is deleted here, but stands at the provider{until}: {}\n  The provider's own pages \
                      can end it (code: {code})",

@@ -35,19 +35,12 @@ fn asked(part: Part, wanted: &Wanted) -> Vec<&str> {
         Part::Source => source.map(|source| source.id.as_str()).collect(),
         Part::Instance => source.flat_map(|source| &source.instance_ids).map(String::as_str).collect(),
         Part::Stream => wanted.streams.iter().map(|stream| stream.name.as_str()).collect(),
-        Part::Field => {
-            wanted.streams.iter().flat_map(|stream| &stream.fields).map(String::as_str).collect()
-        }
+        Part::Field => wanted.streams.iter().flat_map(|stream| &stream.fields).map(String::as_str).collect(),
     }
 }
 
 /// What grants of this provider that are on this machine showed of it.
-fn of_before(
-    part: Part,
-    wanted: &Wanted,
-    provider: &ProviderUrl,
-    credentials: &[Credential],
-) -> Vec<Choice> {
+fn of_before(part: Part, wanted: &Wanted, provider: &ProviderUrl, credentials: &[Credential]) -> Vec<Choice> {
     let sources = credentials.iter().filter(|one| one.provider == *provider).flat_map(|one| &one.sources);
     let is_meant = |id: Option<&str>| wanted.source.as_ref().is_none_or(|source| id == Some(&*source.id));
     let mut known: Vec<Choice> = Vec::new();
@@ -117,11 +110,18 @@ mod tests {
         };
         let mail = of(MAIL, &["labels", "mesages"]);
         let found = names(Part::Stream, &mail, "Unknown stream: mesages", &[]);
-        assert_eq!((found[0].as_str(), found.len()), ("messages", 3), "the slip, and of this source: {found:?}");
+        assert_eq!(
+            (found[0].as_str(), found.len()),
+            ("messages", 3),
+            "the slip, and of this source: {found:?}"
+        );
         let everywhere = Wanted { source: None, ..mail.clone() };
         let found = names(Part::Stream, &everywhere, "", &[]);
         assert_eq!((found[0].as_str(), found.len()), ("labels", 4), "{found:?}");
-        assert_eq!(names(Part::Source, &of("https://s.example/cat", &[]), "", &[])[0], "https://s.example/chat");
+        assert_eq!(
+            names(Part::Source, &of("https://s.example/cat", &[]), "", &[])[0],
+            "https://s.example/chat"
+        );
         assert_eq!(names(Part::Instance, &mail, "", &[]), ["c-3"]);
         assert_eq!(names(Part::Field, &mail, "", &["id", "subject"]), ["subject", "id"]);
         assert_eq!(names(Part::Stream, &mail, "", &["of_the_provider"]), ["of_the_provider"]);
