@@ -312,6 +312,9 @@ async fn begin(
 ) -> Result<(Attempt, Client, Wanted, Way)> {
     let server = &discovery.authorization_server;
     let told = |error: ApproveError| error.told(&plan.provider);
+    let with_names = |refused, wanted: &Wanted| -> Result<ApproveError> {
+        Ok(known::with_names(refused, wanted, &plan.provider, &cache.credentials()?))
+    };
     // Who names a way has it.
     let elsewhere = if args.flow.is_some() { None } else { browser::why_none_here() };
     let mut wanted = plan.wanted.clone();
@@ -336,19 +339,17 @@ async fn begin(
                 match ask_source(choices, can_pick && wanted.is_plain(), ui)? {
                     Some(Answer::Source(id)) => wanted.source = Some(narrow::source(&id, &[])?),
                     Some(Answer::PickThere) => asked = Some(Way::AuthorizationCode),
-                    None => return Err(told(refused)),
+                    None => return Err(told(with_names(refused, &wanted)?)),
                 }
             }
             ApproveError::InstanceRequired { choices } if is_first => {
-                let (Some(id), Some(source)) = (ask_instance(choices, ui)?, wanted.source.as_mut()) else {
-                    return Err(told(refused));
-                };
-                source.instance_ids = vec![id];
+                let asked = ask_instance(choices, ui)?;
+                match (asked, wanted.source.as_mut()) {
+                    (Some(id), Some(source)) => source.instance_ids = vec![id],
+                    _ => return Err(told(with_names(refused, &wanted)?)),
+                }
             }
-            _ => {
-                let known = known::with_names(refused, &wanted, &plan.provider, &cache.credentials()?);
-                return Err(told(known));
-            }
+            _ => return Err(told(with_names(refused, &wanted)?)),
         }
     }
 }

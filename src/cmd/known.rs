@@ -1,5 +1,5 @@
-//! Names that a provider knows, for one that it does not: those it names itself, else those that earlier grants
-//! of it showed, the nearest first.
+//! Names that a provider knows, for one that it does not or that is missing: those it names itself, else those
+//! that earlier grants of it showed, the nearest first.
 
 use crate::cache::credential::Credential;
 use crate::provider::approve::oauth_error::Part;
@@ -7,16 +7,26 @@ use crate::provider::approve::wanted::Wanted;
 use crate::provider::approve::{ApproveError, Choice};
 use crate::provider::url::ProviderUrl;
 
-/// `error`, with the names that there are instead if it is about one that is not known.
+/// `error`, with the names that there are if it is about one that is not known, or not given.
 pub fn with_names(
     error: ApproveError,
     wanted: &Wanted,
     provider: &ProviderUrl,
     credentials: &[Credential],
 ) -> ApproveError {
-    let ApproveError::Unknown { part, error, mut choices } = error else { return error };
+    let before = |part| of_before(part, wanted, provider, credentials);
+    let (part, error, mut choices) = match error {
+        ApproveError::Unknown { part, error, choices } => (part, error, choices),
+        ApproveError::SourceRequired { choices } if choices.is_empty() => {
+            return ApproveError::SourceRequired { choices: before(Part::Source) };
+        }
+        ApproveError::InstanceRequired { choices } if choices.is_empty() => {
+            return ApproveError::InstanceRequired { choices: before(Part::Instance) };
+        }
+        error => return error,
+    };
     if choices.is_empty() {
-        choices = of_before(part, wanted, provider, credentials);
+        choices = before(part);
     }
     let said = error.message.as_deref().unwrap_or_default();
     let asked = asked(part, wanted);
@@ -51,7 +61,9 @@ fn of_before(part: Part, wanted: &Wanted, provider: &ProviderUrl, credentials: &
     };
     for source in sources {
         match (part, source.id.as_deref()) {
-            (Part::Source, Some(id)) => add(id, Some(source.label())),
+            (Part::Source, Some(id)) if source.kind.as_deref() != Some("provider_native") => {
+                add(id, Some(source.label()));
+            }
             (Part::Instance, id) if is_meant(id) => {
                 for connection in &source.connections {
                     add(&connection.id, connection.display_name.clone());
