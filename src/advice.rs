@@ -14,7 +14,7 @@ const COMMANDS: [&str; 6] = ["connect", "status", "disconnect", "doctor", "log",
 /// Remembers the options that every command has to be given too: words, quoted for a shell. The first call
 /// counts.
 pub fn set_options(options: &[String]) {
-    let _ = OPTIONS.set(options.iter().map(|option| format!(" {option}")).collect());
+    let _ = OPTIONS.set(options.iter().flat_map(|option| [" ", option]).collect());
 }
 
 /// `text` with those options in each `pdpp` command in it that takes them. Twice is as once.

@@ -142,7 +142,9 @@ impl Index {
             return credential.label.clone();
         }
         let start = text::prefix(&credential.label, MAX_LABEL - 8);
-        (2..).map(|n: u32| format!("{start} {n}")).find(|label| is_free(label)).unwrap_or_default()
+        // One number more than there are others that could have it.
+        let numbers = 2..=self.credentials.len() + 2;
+        numbers.map(|n| format!("{start} {n}")).find(|label| is_free(label)).unwrap_or_default()
     }
 
     /// Marks the secret at `place` as one to delete.

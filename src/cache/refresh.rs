@@ -48,7 +48,7 @@ enum Found {
     /// A token to use.
     Usable(AccessToken),
     /// One that ends, or is dead, and can be replaced.
-    Over { current: Credential, token: AccessToken, is_dead: bool },
+    Over { current: Box<Credential>, token: AccessToken, is_dead: bool },
 }
 
 /// How often the lock is tried: files' locks cannot be waited for with a bound.
@@ -132,12 +132,13 @@ impl Cache {
         let now = Timestamp::now();
         let token = secrets.access_token;
         let is_dead = dead.is_some_and(|dead| dead.expose_bearer() == token.expose_bearer());
-        if !is_dead && !(current.refreshable && current.is_due(now)) {
+        let is_due = current.refreshable && current.is_due(now);
+        if !is_dead && !is_due {
             return Ok(Found::Usable(token));
         }
         let is_good = !is_dead && current.token_expires_at.is_none_or(|end| end > now);
         match refusal(&current, now) {
-            None => Ok(Found::Over { current, token, is_dead }),
+            None => Ok(Found::Over { current: Box::new(current), token, is_dead }),
             Some(_) if is_good => Ok(Found::Usable(token)),
             Some(refusal) => Err(refusal),
         }

@@ -112,7 +112,7 @@ fn r1_8_a_signal_is_obeyed_in_time_and_lets_a_quick_refresh_through() {
     let mut serve = Refreshing::start(Token::SpendAndHang);
     let closed = Instant::now();
     drop(serve.input.take());
-    while closed.elapsed() < Duration::from_millis(2_000) {
+    while closed.elapsed() < Duration::from_secs(2) {
         std::thread::sleep(Duration::from_millis(20));
     }
     let told = Instant::now();
