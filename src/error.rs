@@ -104,6 +104,13 @@ impl Error {
         std::iter::successors(first, |cause| cause.source()).map(ToString::to_string)
     }
 
+    /// The same failure for somebody else that it is one for; the causes are in its message.
+    #[must_use]
+    pub fn repeated(&self) -> Self {
+        let (message, hint) = (self.in_full(), self.hint.clone());
+        Self { kind: self.kind, code: self.code, message, hint, source: None }
+    }
+
     /// What happened and why, on one line.
     pub fn in_full(&self) -> String {
         self.causes().fold(self.message.clone(), |said, cause| said + ": " + &cause)

@@ -8,7 +8,8 @@
 //! - [`cache`]: a credential's life on this machine: an index without secrets, a secret store, the choice
 //!   of what to serve.
 //! - [`mcp`]: the tool core. [`mcp::surface`] is what a host is told, [`mcp::source`] what a tool reads from,
-//!   [`mcp::package`] several of them as one, [`mcp::pages`] the one cursor over it all, [`mcp::tools`] a file
+//!   [`mcp::package`] several of them as one, [`mcp::remote`] the
+//!   tools of a provider in its place, [`mcp::pages`] the one cursor over it all, [`mcp::tools`] a file
 //!   a tool, [`mcp::evidence`] how an answer is shown; [`mcp::stdio`], [`mcp::http`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
 //! - [`setup`]: one right entry in a host's own config: [`setup::edit`] keeps every other byte,
 //!   [`setup::clients`] is a file a host, [`setup::proof`] starts what was recorded. [`fs::foreign`] writes.
@@ -33,7 +34,8 @@
 //! - No code path reads an owner token: [`cache::owner`] looks at names of variables, never at a value; a
 //!   cached credential of that kind is refused ([`cache::select`]).
 //! - [`mcp`] never writes: to a provider, to a host's config, to the cache (`tests/replay`: every request is a
-//!   `GET`). It tells calls to a sink ([`mcp::access::AccessSink`]), which cannot hold them up; what the log has
+//!   `GET`; a package's token is read with at its provider's own `/mcp`, by calls of the six tools and nothing
+//!   else, [`mcp::remote`]). It tells calls to a sink ([`mcp::access::AccessSink`]), which cannot hold them up; what the log has
 //!   of them is never what was asked for or answered (`tests/owner`).
 //! - A secret has no `Display`, a redacting `Debug`, and one greppable way out ([`cache::secret`]).
 //! - The start of `mcp serve` touches its arguments, one small index file and stdin: no keyring, name look-up,

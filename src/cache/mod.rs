@@ -29,7 +29,6 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
@@ -57,7 +56,7 @@ pub struct Cache {
     /// for one token for ever.
     from_keyring: Arc<Mutex<HashMap<CredentialId, Secrets>>>,
     /// By the family of a credential ([`refresh`]).
-    turns: Arc<Mutex<HashMap<CredentialId, Arc<tokio::sync::Mutex<Option<Instant>>>>>>,
+    turns: Arc<Mutex<HashMap<CredentialId, Arc<tokio::sync::Mutex<refresh::Turn>>>>>,
 }
 
 /// What [`Cache::store`] did.

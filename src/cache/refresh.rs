@@ -34,6 +34,15 @@ const MOST_WAIT: Duration = Duration::from_secs(35);
 /// dead too, it is the grant that is over.
 const FORCED_FOR: Duration = Duration::from_mins(1);
 
+/// The right to renew a family's token in this process, and what came of it before.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    /// When a token was last renewed because the provider had called it dead.
+    forced: Option<Instant>,
+    /// When a renewal last failed, and why: those who waited for it do not try again.
+    failed: Option<(Instant, Error)>,
+}
+
 /// What is stored for a grant.
 enum Found {
     /// A token to use.
@@ -80,32 +89,40 @@ impl Cache {
             Found::Usable(token) => return Ok(token),
             Found::Over { current, .. } => current.family().clone(),
         };
-        // One call of this process at a time; the others find what it got.
-        let turn = self.turn(family);
-        let mut forced = turn.lock().await;
+        // One call of this process at a time; the others find what it got, or why it got nothing.
+        let (asked, turn) = (Instant::now(), self.turn(family));
+        let mut turn = turn.lock().await;
         let (current, known, is_dead) = match self.find(credential, dead).await? {
             Found::Usable(token) => return Ok(token),
             Found::Over { current, token, is_dead } => (current, token, is_dead),
         };
-        if is_dead && forced.is_some_and(|at| at.elapsed() < FORCED_FOR) {
+        if is_dead && turn.forced.is_some_and(|at| at.elapsed() < FORCED_FOR) {
             return Err(token_dead(&current));
         }
         let is_good = !is_dead && current.token_expires_at.is_none_or(|end| end > Timestamp::now());
+        if let Some((_, error)) = turn.failed.as_ref().filter(|(at, _)| *at > asked) {
+            return if is_good { Ok(known) } else { Err(error.repeated()) };
+        }
         // On a thread and a runtime of its own: neither a caller who gives up nor a runtime that ends loses the
         // token that is on its way.
         let (cache, token) = (self.clone(), known.clone());
-        match aside(move || cache.renew(&current, &token)).await.and_then(|renewed| renewed) {
+        let renewed = aside(move || cache.renew(&current, &token)).await.and_then(|renewed| renewed);
+        let now = Instant::now();
+        match renewed {
             Ok(token) => {
                 if is_dead {
-                    *forced = Some(Instant::now());
+                    turn.forced = Some(now);
                 }
                 Ok(token)
             }
-            Err(error) if is_good => {
+            Err(error) => {
+                turn.failed = Some((now, error.repeated()));
+                if !is_good {
+                    return Err(error);
+                }
                 tracing::warn!(code = error.code(), "a token could not be renewed before its end");
                 Ok(known)
             }
-            Err(error) => Err(error),
         }
     }
 
@@ -348,9 +365,7 @@ impl Cache {
         }
     }
 
-    /// Whose turn it is to renew a token of `family` in this process, and when one was last renewed because the
-    /// provider had called it dead.
-    fn turn(&self, family: CredentialId) -> Arc<tokio::sync::Mutex<Option<Instant>>> {
+    fn turn(&self, family: CredentialId) -> Arc<tokio::sync::Mutex<Turn>> {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(turns.entry(family).or_default())
     }

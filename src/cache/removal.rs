@@ -26,7 +26,15 @@ impl Cache {
     /// # Errors
     /// If the index cannot be written; the credential is then still there.
     pub fn remove(&self, credential: &Credential) -> Result<Removed> {
-        self.take_out(|index| index.remove(credential).into_iter().collect())
+        self.remove_each(std::slice::from_ref(credential))
+    }
+
+    /// The same for several at once: a keyring that does not answer is waited for once.
+    ///
+    /// # Errors
+    /// As [`Cache::remove`]; every credential is then still there.
+    pub fn remove_each(&self, credentials: &[Credential]) -> Result<Removed> {
+        self.take_out(|index| credentials.iter().filter_map(|one| index.remove(one)).collect())
     }
 
     /// Takes everything off this machine: also from a damaged index, and also files with secrets that no

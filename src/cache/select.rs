@@ -121,8 +121,7 @@ impl Selection {
     /// # Errors
     /// - `not_connected`, `grant_expired` (78): none that could work; names the `pdpp connect` to type.
     /// - `several_credentials` (2): the grant's name means several.
-    /// - `owner_credential_in_cache` (77), `package_credential_unsupported` (77): not for an agent; none but
-    ///   some that are no good on `/v1`.
+    /// - `owner_credential_in_cache` (77): not for an agent.
     pub fn all<'a>(&self, credentials: &'a [Credential], now: Timestamp) -> Result<Vec<&'a Credential>> {
         let matching = self.named(credentials)?;
         if let Some(owner) = matching.iter().find(|one| one.token_kind == TokenKind::Owner) {
@@ -140,15 +139,6 @@ impl Selection {
         match live.first() {
             None if matching.is_empty() => Err(self.not_connected(credentials)),
             None => Err(expired(&matching)),
-            Some(first) if live.iter().all(|one| one.token_kind == TokenKind::McpPackage) => Err(Error::new(
-                Kind::Refused,
-                "package_credential_unsupported",
-                format!(
-                    "The credential for {} is a package of several grants, which this version does not read",
-                    first.provider
-                ),
-            )
-            .hint(format!("Get a grant for one source: pdpp connect {}", first.provider))),
             Some(_) => Ok(matching),
         }
     }
@@ -333,14 +323,5 @@ mod tests {
         assert_eq!(code(&Selection::default(), &all).0, "owner_credential_in_cache");
         assert_eq!(code(&Selection::default(), &all).1, 77);
         assert_eq!(of("https://b.example").all(&all, now()).unwrap(), [&all[0]]);
-    }
-
-    #[test]
-    fn a_package_is_refused_honestly() {
-        let mut package = credential("https://a.example", "g1");
-        package.token_kind = TokenKind::McpPackage;
-        let all = [package, credential("https://b.example", "g2")];
-        assert_eq!(code(&Selection::default(), &all[..1]).0, "package_credential_unsupported");
-        assert_eq!(Selection::default().all(&all, now()).unwrap().len(), 2, "told of, beside others");
     }
 }

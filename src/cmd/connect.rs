@@ -312,6 +312,9 @@ async fn begin(
 ) -> Result<(Attempt, Client, Wanted, Way)> {
     let server = &discovery.authorization_server;
     let told = |error: ApproveError| error.told(&plan.provider);
+    let with_names = |refused, wanted: &Wanted| -> Result<ApproveError> {
+        Ok(known::with_names(refused, wanted, &plan.provider, &cache.credentials()?))
+    };
     // Who names a way has it.
     let elsewhere = if args.flow.is_some() { None } else { browser::why_none_here() };
     let mut wanted = plan.wanted.clone();
@@ -336,19 +339,17 @@ async fn begin(
                 match ask_source(choices, can_pick && wanted.is_plain(), ui)? {
                     Some(Answer::Source(id)) => wanted.source = Some(narrow::source(&id, &[])?),
                     Some(Answer::PickThere) => asked = Some(Way::AuthorizationCode),
-                    None => return Err(told(refused)),
+                    None => return Err(told(with_names(refused, &wanted)?)),
                 }
             }
             ApproveError::InstanceRequired { choices } if is_first => {
-                let (Some(id), Some(source)) = (ask_instance(choices, ui)?, wanted.source.as_mut()) else {
-                    return Err(told(refused));
-                };
-                source.instance_ids = vec![id];
+                let asked = ask_instance(choices, ui)?;
+                match (asked, wanted.source.as_mut()) {
+                    (Some(id), Some(source)) => source.instance_ids = vec![id],
+                    _ => return Err(told(with_names(refused, &wanted)?)),
+                }
             }
-            _ => {
-                let known = known::with_names(refused, &wanted, &plan.provider, &cache.credentials()?);
-                return Err(told(known));
-            }
+            _ => return Err(told(with_names(refused, &wanted)?)),
         }
     }
 }
@@ -685,7 +686,10 @@ impl Old {
             AtProvider::Ended => format!("The old grant {id} is ended at the provider, and deleted here."),
             AtProvider::Over => format!("The old grant {id} was over at the provider; it is deleted here."),
             AtProvider::Stands(code, why) => {
-                let until = self.credential.grant_expires_at.map_or_else(String::new, |end| format!(" until {}", day_and_time(end)));
+                let until = self
+                    .credential
+                    .grant_expires_at
+                    .map_or_else(String::new, |end| format!(" until {}", day_and_time(end)));
                 format!(
                     "The old grant {id} is deleted here, but stands at the provider{until}: {}\n  The provider's own pages \
                      can end it (code: {code})",

@@ -7,9 +7,9 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
 use super::Global;
+use crate::cache::Cache;
 use crate::cache::credential::{Credential, TokenKind};
 use crate::cache::select::GrantName;
-use crate::cache::{Cache, Removed};
 use crate::error::{Error, Kind, Result};
 use crate::mcp::stdio::block_on;
 use crate::provider::approve::revoke::{Revoked, revoke};
@@ -82,12 +82,12 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     progress.say("Asking the providers to end the grants");
     let ended = block_on(end_all(&cache, &http, &chosen))?;
     drop(progress);
-    if everything {
-        still_there(&cache.remove_all()?, ui);
-    } else {
-        for credential in &chosen {
-            still_there(&cache.remove(credential)?, ui);
-        }
+    let removed = if everything { cache.remove_all() } else { cache.remove_each(&chosen) }?;
+    if let Some(why) = &removed.left {
+        ui.warn(&format!(
+            "a token could not be deleted yet ({why}); nothing uses it any more, and it is deleted once its store \
+             answers"
+        ));
     }
     if args.json {
         ui.json(&json!({"disconnected": ended.iter().map(Ended::to_json).collect::<Vec<_>>()}));
@@ -118,14 +118,6 @@ fn delete_unread(cache: &Cache, damage: Error, can_ask: bool, ui: &Ui) -> Error 
 
 fn stopped() -> Error {
     Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing was changed")
-}
-
-fn still_there(removed: &Removed, ui: &Ui) {
-    if let Some(why) = &removed.left {
-        ui.warn(&format!(
-            "a token could not be deleted yet ({why}); nothing uses it any more, and the next change of the cache deletes it"
-        ));
-    }
 }
 
 fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui) -> Result<Vec<Credential>> {

@@ -44,7 +44,9 @@ pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof) -> Diff
         (Some(asked), Some(end)) if end > asked => {
             found.more.push(format!("access until {}, not {}", day_and_time(end), day_and_time(asked)));
         }
-        (Some(asked), None) => found.more.push(format!("access without an end, not until {}", day_and_time(asked))),
+        (Some(asked), None) => {
+            found.more.push(format!("access without an end, not until {}", day_and_time(asked)))
+        }
         (Some(asked), Some(end)) if end < asked => {
             found.less.push(format!("access until {}, not {}", day_and_time(end), day_and_time(asked)));
         }
@@ -107,9 +109,8 @@ fn range(wanted: &Wanted, streams: &[GivenStream], found: &mut Difference) {
     let starts_earlier = |given: Option<Timestamp>, asked| given.is_none_or(|given| given < asked);
     let mut of = |is_more: bool, what: String, is_so: &dyn Fn(&GivenStream) -> bool| {
         // One that is only named says nothing about records.
-        let told = streams
-            .iter()
-            .filter(|one| one.fields.is_some() || one.since.is_some() || one.until.is_some());
+        let told =
+            streams.iter().filter(|one| one.fields.is_some() || one.since.is_some() || one.until.is_some());
         let names_of: Vec<&str> =
             told.filter(|stream| is_so(stream)).map(|stream| stream.name.as_str()).collect();
         names(if is_more { &mut found.more } else { &mut found.less }, &what, names_of.iter());

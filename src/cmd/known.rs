@@ -1,5 +1,5 @@
-//! Names that a provider knows, for one that it does not: those it names itself, else those that earlier grants
-//! of it showed, the nearest first.
+//! Names that a provider knows, for one that it does not or that is missing: those it names itself, else those
+//! that earlier grants of it showed, the nearest first.
 
 use crate::cache::credential::Credential;
 use crate::provider::approve::oauth_error::Part;
@@ -7,16 +7,26 @@ use crate::provider::approve::wanted::Wanted;
 use crate::provider::approve::{ApproveError, Choice};
 use crate::provider::url::ProviderUrl;
 
-/// `error`, with the names that there are instead if it is about one that is not known.
+/// `error`, with the names that there are if it is about one that is not known, or not given.
 pub fn with_names(
     error: ApproveError,
     wanted: &Wanted,
     provider: &ProviderUrl,
     credentials: &[Credential],
 ) -> ApproveError {
-    let ApproveError::Unknown { part, error, mut choices } = error else { return error };
+    let before = |part| of_before(part, wanted, provider, credentials);
+    let (part, error, mut choices) = match error {
+        ApproveError::Unknown { part, error, choices } => (part, error, choices),
+        ApproveError::SourceRequired { choices } if choices.is_empty() => {
+            return ApproveError::SourceRequired { choices: before(Part::Source) };
+        }
+        ApproveError::InstanceRequired { choices } if choices.is_empty() => {
+            return ApproveError::InstanceRequired { choices: before(Part::Instance) };
+        }
+        error => return error,
+    };
     if choices.is_empty() {
-        choices = of_before(part, wanted, provider, credentials);
+        choices = before(part);
     }
     let said = error.message.as_deref().unwrap_or_default();
     let asked = asked(part, wanted);
@@ -35,19 +45,12 @@ fn asked(part: Part, wanted: &Wanted) -> Vec<&str> {
         Part::Source => source.map(|source| source.id.as_str()).collect(),
         Part::Instance => source.flat_map(|source| &source.instance_ids).map(String::as_str).collect(),
         Part::Stream => wanted.streams.iter().map(|stream| stream.name.as_str()).collect(),
-        Part::Field => {
-            wanted.streams.iter().flat_map(|stream| &stream.fields).map(String::as_str).collect()
-        }
+        Part::Field => wanted.streams.iter().flat_map(|stream| &stream.fields).map(String::as_str).collect(),
     }
 }
 
 /// What grants of this provider that are on this machine showed of it.
-fn of_before(
-    part: Part,
-    wanted: &Wanted,
-    provider: &ProviderUrl,
-    credentials: &[Credential],
-) -> Vec<Choice> {
+fn of_before(part: Part, wanted: &Wanted, provider: &ProviderUrl, credentials: &[Credential]) -> Vec<Choice> {
     let sources = credentials.iter().filter(|one| one.provider == *provider).flat_map(|one| &one.sources);
     let is_meant = |id: Option<&str>| wanted.source.as_ref().is_none_or(|source| id == Some(&*source.id));
     let mut known: Vec<Choice> = Vec::new();
@@ -58,7 +61,9 @@ fn of_before(
     };
     for source in sources {
         match (part, source.id.as_deref()) {
-            (Part::Source, Some(id)) => add(id, Some(source.label())),
+            (Part::Source, Some(id)) if source.kind.as_deref() != Some("provider_native") => {
+                add(id, Some(source.label()));
+            }
             (Part::Instance, id) if is_meant(id) => {
                 for connection in &source.connections {
                     add(&connection.id, connection.display_name.clone());
@@ -117,11 +122,18 @@ mod tests {
         };
         let mail = of(MAIL, &["labels", "mesages"]);
         let found = names(Part::Stream, &mail, "Unknown stream: mesages", &[]);
-        assert_eq!((found[0].as_str(), found.len()), ("messages", 3), "the slip, and of this source: {found:?}");
+        assert_eq!(
+            (found[0].as_str(), found.len()),
+            ("messages", 3),
+            "the slip, and of this source: {found:?}"
+        );
         let everywhere = Wanted { source: None, ..mail.clone() };
         let found = names(Part::Stream, &everywhere, "", &[]);
         assert_eq!((found[0].as_str(), found.len()), ("labels", 4), "{found:?}");
-        assert_eq!(names(Part::Source, &of("https://s.example/cat", &[]), "", &[])[0], "https://s.example/chat");
+        assert_eq!(
+            names(Part::Source, &of("https://s.example/cat", &[]), "", &[])[0],
+            "https://s.example/chat"
+        );
         assert_eq!(names(Part::Instance, &mail, "", &[]), ["c-3"]);
         assert_eq!(names(Part::Field, &mail, "", &["id", "subject"]), ["subject", "id"]);
         assert_eq!(names(Part::Stream, &mail, "", &["of_the_provider"]), ["of_the_provider"]);

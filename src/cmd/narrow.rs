@@ -268,7 +268,8 @@ mod tests {
             assert_eq!(with(edit), "narrowing_invalid");
         }
         assert_eq!(with(|args| args.expires = Some("12h".to_owned())), "ok");
-        let wrong = Narrow { expires: Some("30x".to_owned()), ..Narrow::default() }.wanted(now()).unwrap_err();
+        let wrong =
+            Narrow { expires: Some("30x".to_owned()), ..Narrow::default() }.wanted(now()).unwrap_err();
         let hint = wrong.next_step().unwrap().trim_start_matches("Write it as ").replace(" or ", ", ");
         assert_eq!(hint.split(", ").count(), 5);
         for example in hint.split(", ") {

@@ -127,10 +127,8 @@ impl Refusal {
         let headers = response.headers_mut();
         if self.status == StatusCode::UNAUTHORIZED || self.oauth.is_some() {
             let metadata = endpoint.metadata_url();
-            let mut challenge = format!("Bearer resource_metadata=\"{metadata}\"");
-            if let Some(oauth) = self.oauth {
-                challenge.push_str(&format!(", error=\"{oauth}\""));
-            }
+            let oauth = self.oauth.map(|oauth| format!(", error=\"{oauth}\"")).unwrap_or_default();
+            let challenge = format!("Bearer resource_metadata=\"{metadata}\"{oauth}");
             put(headers, header::WWW_AUTHENTICATE, &challenge);
             error["resource_metadata"] = metadata.as_str().into();
             error["next_step"] =
@@ -1267,6 +1265,64 @@ mod tests {
         asked["params"]["arguments"] = json!({"q": "panic"});
         let (status, body) = Asked::post(&asked).json().await;
         assert_eq!((status, &body["error"]["code"], &body["id"]), (200, &json!(-32603), &json!(3)));
+    }
+
+    /// A call that never ends by itself, and says when it begins and when it is dropped.
+    struct Hangs(tokio::sync::mpsc::UnboundedSender<&'static str>);
+
+    struct Dropped(tokio::sync::mpsc::UnboundedSender<&'static str>);
+
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            let _ = self.0.send("dropped");
+        }
+    }
+
+    impl ReadSurface for Hangs {
+        fn call(&self, _: &str, _: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
+            let told = self.0.clone();
+            async move {
+                let _dropped = Dropped(told.clone());
+                let _ = told.send("begun");
+                std::future::pending().await
+            }
+            .boxed()
+        }
+
+        fn read_resource(&self, _: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
+            std::future::pending().boxed()
+        }
+    }
+
+    struct Always(Arc<Hangs>);
+
+    impl Gate for Always {
+        fn admit(&self, _: AccessToken) -> BoxFuture<'_, Result<Arc<dyn ReadSurface>, Refusal>> {
+            let surface = Arc::clone(&self.0) as Arc<dyn ReadSurface>;
+            async move { Ok(surface) }.boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn r7_1_a_client_that_goes_away_ends_its_call() {
+        use tokio::io::AsyncWriteExt as _;
+        let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let endpoint = Endpoint::new(format!("http://{address}/mcp").parse().unwrap());
+        let routes = router(Arc::new(endpoint), Arc::new(Always(Arc::new(Hangs(told)))));
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        let body = call(&json!(1), "fetch").to_string();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer ann\r\ncontent-type: {JSON}\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        let mut client = tokio::net::TcpStream::connect(address).await.unwrap();
+        client.write_all((head + &body).as_bytes()).await.unwrap();
+        assert_eq!(heard.recv().await, Some("begun"));
+        drop(client);
+        let within = std::time::Duration::from_secs(5);
+        assert_eq!(tokio::time::timeout(within, heard.recv()).await, Ok(Some("dropped")));
     }
 
     proptest! {

@@ -17,6 +17,7 @@ pub mod meant;
 pub mod measure;
 pub mod package;
 pub mod pages;
+pub mod remote;
 pub mod resource;
 pub mod rs_error;
 pub mod schema;

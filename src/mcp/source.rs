@@ -138,8 +138,7 @@ impl Source {
         // A token that was replaced or ended early: one try with another, where one can be had.
         if let Err(RsError::Refused(refusal)) = &answer
             && rs_error::is_inactive(refusal)
-            && let Some(instead_of) = &self.instead_of
-            && let Ok(another) = instead_of(bearer).await
+            && let Some(another) = self.instead_of(bearer).await
         {
             answer = self.rs.get(&another, read).await;
         }
@@ -238,7 +237,11 @@ impl Source {
         self.catalog.clear();
     }
 
-    async fn bearer(&self) -> Result<AccessToken, ToolError> {
+    /// The bearer for a request.
+    ///
+    /// # Errors
+    /// That of the credential, as a tool tells it.
+    pub(super) async fn bearer(&self) -> Result<AccessToken, ToolError> {
         (self.bearer)().await.map_err(|error| {
             if error.kind() == Kind::NotConnected {
                 set(&self.refused, Some(Instant::now()));
@@ -247,8 +250,21 @@ impl Source {
         })
     }
 
+    /// Another bearer in the place of a dead one, where one can be had.
+    pub(super) async fn instead_of(&self, dead: AccessToken) -> Option<AccessToken> {
+        self.instead_of.as_ref()?(dead).await.ok()
+    }
+
+    /// Remembers whether the credential was refused.
+    pub(super) fn set_refused(&self, is_refused: bool) {
+        set(&self.refused, is_refused.then(Instant::now));
+    }
+
     /// Holds back while the provider has asked to be left alone (R5.5).
-    fn check_wait(&self) -> Result<(), ToolError> {
+    ///
+    /// # Errors
+    /// `rate_limited`, until then.
+    pub(super) fn check_wait(&self) -> Result<(), ToolError> {
         let until = *self.not_before.lock().unwrap_or_else(PoisonError::into_inner);
         match until.and_then(|until| until.checked_duration_since(Instant::now())) {
             Some(left) => Err(rs_error::rate_limited(left.as_secs() + 1)),
@@ -256,7 +272,9 @@ impl Source {
         }
     }
 
-    fn explain(&self, error: &RsError, read: &Read) -> ToolError {
+    /// The typed error for what gave no answer; what it says of the credential, and of when to ask again, is
+    /// remembered.
+    pub(super) fn explain(&self, error: &RsError, read: &Read) -> ToolError {
         if matches!(error, RsError::Refused(refusal) if rs_error::is_dead_token(refusal)) {
             set(&self.refused, Some(Instant::now()));
         }

@@ -91,6 +91,20 @@ fn many_calls_of_one_process_are_one_refresh() {
 }
 
 #[test]
+fn calls_that_waited_for_a_failure_share_it() {
+    let stage = stage(|_| ());
+    stage.server.set(Token::Busy);
+    let tokens = stage.runtime.block_on(async {
+        futures_util::future::join_all((0..20).map(|_| stage.cache.bearer(&stage.credential))).await
+    });
+    assert!(tokens.iter().all(|token| token.as_ref().unwrap_err().code() == "refresh_busy"));
+    assert_eq!(stage.server.asked(), 1);
+    // The next one tries again.
+    stage.server.set(Token::Rotate);
+    assert_eq!(stage.bearer(), Ok("access-2".to_owned()));
+}
+
+#[test]
 fn the_request_names_client_and_resource_and_the_token_is_kept() {
     let stage = stage(|_| ());
     assert_eq!(stage.bearer(), Ok("access-1".to_owned()));

@@ -22,13 +22,13 @@ use super::{grant, whole};
 use crate::support::env::TestEnv;
 
 /// An MCP client of a few lines, which follows nothing by itself.
-struct Host {
+pub struct Host {
     http: reqwest::Client,
     url: String,
     token: Option<String>,
 }
 
-struct Answered {
+pub struct Answered {
     status: u16,
     headers: HeaderMap,
     text: String,
@@ -41,7 +41,7 @@ impl Answered {
         Self { status, headers, text: answer.text().await.unwrap() }
     }
 
-    fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("{}", self.text))
     }
 
@@ -51,13 +51,13 @@ impl Answered {
 }
 
 impl Host {
-    fn new(url: &str) -> Self {
+    pub fn new(url: &str) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
         Self { http: http.build().unwrap(), url: url.to_owned(), token: None }
     }
 
-    fn with(&self, token: &str) -> Self {
+    pub fn with(&self, token: &str) -> Self {
         Self { http: self.http.clone(), url: self.url.clone(), token: Some(token.to_owned()) }
     }
 
@@ -84,7 +84,7 @@ impl Host {
         Answered::of(request).await
     }
 
-    async fn call(&self, tool: &str, arguments: &Value) -> Answered {
+    pub async fn call(&self, tool: &str, arguments: &Value) -> Answered {
         self.send(&call(1, tool, arguments)).await
     }
 
@@ -102,14 +102,14 @@ fn call(id: u64, tool: &str, arguments: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
 }
 
-fn start() -> Handle {
+pub fn start() -> Handle {
     pdpp::sandbox::start(Config::default()).unwrap()
 }
 
 const MAIL: [&str; 2] = ["cin_mail_work", "cin_mail_personal"];
 
 /// Grants of two sources, and one package of them.
-fn package(app: &App, resource: &str) -> (Vec<Grant>, tokens::Granted, tokens::Issued) {
+pub fn package(app: &App, resource: &str) -> (Vec<Grant>, tokens::Granted, tokens::Issued) {
     let grants = vec![
         grant(vec![whole(app, "mail", "messages", &MAIL)]),
         grant(vec![whole(app, "bank", "transactions", &["cin_bank_fjord"])]),
@@ -124,7 +124,7 @@ fn client_token(app: &App, made: Grant, resource: Option<&str>) -> String {
     tokens::begin_family(app, &granted, resource).unwrap().access_token
 }
 
-fn revoke(app: &App, grant_id: &str, token: &str) {
+pub fn revoke(app: &App, grant_id: &str, token: &str) {
     let bearer = format!("Bearer {token}");
     let revoked =
         super::ask(app, "POST", &format!("/grants/{grant_id}/revoke"), &[("authorization", &bearer)], b"{}");
@@ -285,7 +285,7 @@ async fn r7_4_two_callers_with_equal_ids_never_see_each_others_data() {
         http.with(&token)
     };
     let pairs = [(of(MAIL[0]), MAIL[0], MAIL[1]), (of(MAIL[1]), MAIL[1], MAIL[0])];
-    interleave(pairs, 800, json!({"stream": "messages", "limit": 1, "fields": ["subject"]})).await;
+    interleave(pairs, 400, json!({"stream": "messages", "limit": 1, "fields": ["subject"]})).await;
 }
 
 /// Answers with whose it is, later for some than for others.
@@ -395,7 +395,7 @@ async fn r7_1_the_same_grants_give_the_same_bytes_by_stdio_and_by_http() {
 }
 
 /// Without the provider's cursors and request ids, which are others each time it is asked: their lengths stay.
-fn unsealed(line: &str) -> String {
+pub fn unsealed(line: &str) -> String {
     let is_of_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let mut out = String::new();
     for run in line.split_inclusive(|c| !is_of_token(c)) {
@@ -408,7 +408,7 @@ fn unsealed(line: &str) -> String {
 }
 
 /// Keeps a grant, as `pdpp connect` would.
-fn keep(env: &TestEnv, url: &str, grant: &Grant, token: &str) {
+pub fn keep(env: &TestEnv, url: &str, grant: &Grant, token: &str) {
     let stream = &grant.streams[0];
     let key = stream.source.as_ref().unwrap().id.rsplit('/').next().unwrap().to_owned();
     let named = |id: &String| {

@@ -7,6 +7,7 @@ mod mcp;
 mod oauth;
 mod process;
 mod reads;
+mod remote;
 
 use pdpp::sandbox::grant::{Client, Declaration, Grant, GrantStream, Source, Subject};
 use pdpp::sandbox::wire::{Reply, Request};

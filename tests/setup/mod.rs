@@ -77,9 +77,13 @@ fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
     let env = TestEnv::new();
     let cache = env.home().join("elsewhere");
     let cache = cache.to_str().unwrap();
+    let ca_file = env.home().join("ca.pem");
+    let made = rcgen::generate_simple_self_signed(["proxy.example".to_owned()]).unwrap();
+    std::fs::write(&ca_file, made.cert.pem()).unwrap();
+    let ca_file = ca_file.to_str().unwrap();
     let (code, said) = setup(
         &env,
-        &["codex", "--cache-dir", cache, "--proxy", "http://proxy.example:3128", "--ca-file", "/etc/ca.pem"],
+        &["codex", "--cache-dir", cache, "--proxy", "http://proxy.example:3128", "--ca-file", ca_file],
     );
     assert_eq!(code, Some(0), "{said}");
     let words = json!([
@@ -91,7 +95,7 @@ fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
         "--proxy",
         "http://proxy.example:3128",
         "--ca-file",
-        "/etc/ca.pem",
+        ca_file,
     ]);
     assert_eq!(said["command"], words);
     // What the environment moves is not found by a host that passes none on.
@@ -102,6 +106,12 @@ fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
     let (_, plain) = setup(&env, &["claude"]);
     assert_eq!(plain["command"][4], "48000", "what Claude Code is known to show: {plain}");
 
+    // What is no such file would be found out by an agent only.
+    std::fs::write(env.home().join("empty.pem"), "").unwrap();
+    for bad in ["/no/such.pem", env.home().join("empty.pem").to_str().unwrap()] {
+        let ran = env.run(&["mcp", "setup", "codex", "--ca-file", bad]);
+        assert!(ran.code == Some(2) && ran.stderr.contains("code: ca_file_invalid"), "{ran:?}");
+    }
     let ran = env.run(&["mcp", "setup", "codex", "--proxy", "http://me:word@proxy.example:3128"]);
     assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(ran.stderr.contains("proxy_has_secret") && !ran.stderr.contains("word@"), "{ran:?}");

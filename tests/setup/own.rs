@@ -134,7 +134,8 @@ fn r8_2_every_host_starts_a_program_in_an_odd_place_with_all_that_is_baked_in() 
         let launcher = dir.join("pdpp");
         symlink(PROGRAM, &launcher).unwrap();
         let (cache, ca_file) = (dir.join("cache"), dir.join("ca.pem"));
-        std::fs::write(&ca_file, "").unwrap();
+        let made = rcgen::generate_simple_self_signed(["proxy.example.org".to_owned()]).unwrap();
+        std::fs::write(&ca_file, made.cert.pem()).unwrap();
         let run = |arguments: &[&str]| {
             let mut command = std::process::Command::new(&launcher);
             command.args(["mcp", "setup", host, "--json", "--proxy", "http://proxy.example.org:3128"]);

@@ -414,8 +414,13 @@ async fn r3_50_matches_of_a_long_text_are_walked_one_after_the_other() {
     assert_eq!(found, places);
     // Behind the last one there is none, which is said with how far it was looked.
     let answer = fake.call("read_record_field", arguments).await;
-    assert_eq!(structured(&answer)["error"]["code"], "match_not_found");
-    assert!(answer.text.contains("from character 200006 to the end"), "{}", answer.text);
+    assert!(
+        answer.text.contains("characters 200006 to 210000 of 210000, complete=false\n"),
+        "{}",
+        answer.text
+    );
+    assert!(answer.text.contains("there is no further match"), "{}", answer.text);
+    assert!(structured(&answer).get("next_match").is_none() && structured(&answer).get("next").is_none());
 }
 
 #[tokio::test]

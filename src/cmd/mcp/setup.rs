@@ -273,7 +273,8 @@ impl Task<'_> {
             Platform::Linux => self.machine.home.join(".local").join("share").join("pdpp"),
             Platform::MacOs | Platform::Windows => Cache::default_dir()?,
         };
-        let network = self.global.network()?;
+        // A file of authorities that is none would be found out by an agent only.
+        let network = self.global.http_now(Limits::default())?.network().clone();
         Ok(Baked {
             cache_dir: (dir != found_anyway).then_some(dir),
             proxy: network.proxy,
@@ -414,9 +415,6 @@ impl Task<'_> {
                 "{name} is set here, and some hosts pass no variables on: --proxy puts it into the entry"
             ));
         }
-        if let Some(file) = self.global.ca_file.as_ref().filter(|file| !file.is_file()) {
-            notes.push(format!("{} is not there: no provider is reached with it", file.display()));
-        }
         notes
     }
 
@@ -493,7 +491,7 @@ impl Task<'_> {
 
     /// What there is at `provider`, for `--json` and for a person.
     fn chatgpt_at(&self, provider: &ProviderUrl) -> Result<(Value, Result<String>)> {
-        let http = self.global.http(Limits::default())?;
+        let http = self.global.http_now(Limits::default())?;
         let hosted = stdio::block_on(chatgpt::find(&http, provider))??;
         let (state, url) = match &hosted {
             Hosted::At(url) => ("public", Some(url.as_str())),

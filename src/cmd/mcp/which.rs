@@ -13,8 +13,8 @@ use crate::error::{Error, Kind, Result};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::Bounds;
 use crate::mcp::package::{Child, KnownSource, Package, Roster};
+use crate::mcp::remote::Remote;
 use crate::mcp::source::{BearerSource, DeadBearer, Source};
-use crate::mcp::tool_error::ToolError;
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
@@ -96,15 +96,8 @@ fn child(cache: &Cache, credential: Credential, renew: String, http: &Http, boun
     // The index names only so many sources and connections of a grant.
     let is_whole = credential.sources.len() < MOST_SOURCES;
     let known = credential.sources.iter().map(|source| known(source, is_whole)).collect();
-    let unreadable = (credential.token_kind == TokenKind::McpPackage).then(|| {
-        ToolError::new(
-            "package_credential_unsupported",
-            format!(
-                "the credential for {label} is a package of several grants, which this version does not read"
-            ),
-            format!("ask the user for a grant of one source: pdpp connect {provider} --source <URI>"),
-        )
-    });
+    let is_package = credential.token_kind == TokenKind::McpPackage;
+    let remote = is_package.then(|| Remote::new(http.clone(), &provider));
     let cache = cache.clone();
     let (dead_cache, dead_credential) = (cache.clone(), credential.clone());
     let bearer: BearerSource = Arc::new(move || {
@@ -115,15 +108,12 @@ fn child(cache: &Cache, credential: Credential, renew: String, http: &Http, boun
         let (cache, credential) = (dead_cache.clone(), dead_credential.clone());
         async move { cache.bearer_instead_of(&credential, &dead).await }.boxed()
     });
-    let core = Core::new(
-        Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(ends).renewed_by(renew),
-        bounds,
-    );
-    let child = Child::new(id, label, core, ends, known);
-    Ok(match unreadable {
-        Some(why) => child.unreadable(why),
-        None => child,
-    })
+    let source = Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(ends).renewed_by(renew);
+    let mut core = Core::new(source, bounds);
+    if let Some(remote) = remote {
+        core = core.through(remote);
+    }
+    Ok(Child::new(id, label, core, ends, known))
 }
 
 /// How many sources of a grant the index names at most.

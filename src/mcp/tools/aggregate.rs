@@ -11,11 +11,9 @@ use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call};
 use crate::mcp::evidence::{Bounds, envelope, line, prefix_on_wire};
 use crate::mcp::schema::unsupported;
+use crate::mcp::surface;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
-
-const METRICS: [&str; 5] = ["count", "sum", "min", "max", "count_distinct"];
-const GRANULARITIES: [&str; 7] = ["minute", "hour", "day", "week", "month", "quarter", "year"];
 
 /// What a cursor of this tool begins with; the number of groups before it follows. The resource server
 /// has none for groups: it is asked again, and those that were shown are left out.
@@ -26,11 +24,11 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let stream = stream_argument(&arguments)?;
     arguments.required_text("metric", "count")?;
     let mut read = Read::of(["streams", &stream, "aggregate"])
-        .with_some("metric", arguments.choice("metric", &METRICS)?)
+        .with_some("metric", arguments.text("metric")?)
         .with_some("field", arguments.text("field")?)
         .with_some("group_by", arguments.text("group_by")?)
         .with_some("group_by_time", arguments.text("group_by_time")?)
-        .with_some("granularity", arguments.choice("granularity", &GRANULARITIES)?)
+        .with_some("granularity", arguments.text("granularity")?)
         .with_some("time_zone", arguments.text("time_zone")?)
         .with_some("limit", arguments.integer("limit", 1, u64::MAX)?.map(|limit| limit.to_string()));
     read.query.extend(arguments.filter()?);
@@ -87,7 +85,7 @@ fn check_groups(arguments: &Arguments) -> Result<(), ToolError> {
             "missing_argument",
             "granularity",
             "`group_by_time` goes with `granularity`, the length of a period",
-            &format!("add granularity, one of {}", GRANULARITIES.join(", ")),
+            &format!("add granularity, one of {}", surface::choices("aggregate", "granularity").join(", ")),
         )),
         [has_group, false, true, _] => {
             let error = wrong(

@@ -94,9 +94,9 @@ fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
         .with("param", name));
     }
     let mut read = Read::of(["streams", &stream, "records"])
-        .with_some("order", arguments.choice("order", &["asc", "desc"])?)
+        .with_some("order", arguments.text("order")?)
         .with_some("sort", arguments.text("sort")?)
-        .with_some("count", arguments.choice("count", &["none", "estimated", "exact"])?);
+        .with_some("count", arguments.text("count")?);
     read.query.extend(arguments.filter()?);
     list_parameter(&mut read, arguments, "fields")?;
     read = read.with_some("view", arguments.text("view")?);

@@ -106,7 +106,7 @@ async fn further_match(
         }
         let total = window.get("total_chars").and_then(Value::as_u64);
         if text.is_empty() || total.is_none_or(|total| looked_to >= total) {
-            return Err(no_further_match(arguments, from));
+            return Ok(looked_through(body, from, looked_to, total, NO_MORE));
         }
         let kept = (carried.chars().count() as u64).min(length.saturating_sub(1));
         carried = carried
@@ -119,29 +119,31 @@ async fn further_match(
             .collect();
         last = std::mem::take(&mut body);
     }
-    let total = last.get("window").and_then(|window| window.get("total_chars")).cloned();
-    let window = json!({"text": "", "start_chars": from, "end_chars": looked_to, "total_chars": total, "complete": false,
-        "note": NOTHING_YET});
-    last.insert("window".into(), window);
-    Ok(last)
+    let total = last.get("window").and_then(|window| window.get("total_chars")?.as_u64());
+    Ok(looked_through(last, from, looked_to, total, NOTHING_YET))
 }
 
-/// What is said where a further match was not found within the windows of one call.
+/// What is said where a further match was not found within the windows of one call, and where there is none.
 const NOTHING_YET: &str = "q is not in these characters; next_match looks further";
+const NO_MORE: &str = "q is not in these characters: there is no further match";
 
-fn is_nothing_yet(window: &Map<String, Value>) -> bool {
-    text_of(window, "note") == Some(NOTHING_YET)
+/// An empty window that says what was looked through.
+fn looked_through(
+    mut body: Map<String, Value>,
+    from: u64,
+    to: u64,
+    total: Option<u64>,
+    note: &str,
+) -> Map<String, Value> {
+    let window = json!({"text": "", "start_chars": from, "end_chars": to, "total_chars": total, "complete": false, "note": note});
+    body.insert("window".into(), window);
+    body
 }
 
-fn no_further_match(arguments: &Arguments, from: u64) -> ToolError {
-    let first = arguments.with([("offset_chars", None)]);
-    ToolError::new(
-        "match_not_found",
-        format!("`q` does not occur from character {from} to the end of the field, whatever its case"),
-        "there is no further match; without offset_chars q finds the first",
-    )
-    .offer(Some(call("read_record_field", &first)))
-    .with("param", "q")
+/// What is said of a window without a match.
+fn note_of(window: &Map<String, Value>) -> Option<&'static str> {
+    let note = text_of(window, "note")?;
+    [NOTHING_YET, NO_MORE].into_iter().find(|known| *known == note)
 }
 
 /// Where a window over the JSON text of a value begins: where the cursor says, and at the beginning for an
@@ -244,17 +246,19 @@ async fn own_window(
         (None, Some(json)) => Start::Offset(json.offset),
         (None, None) => Start::Offset(from),
     };
-    let window = window::window(&text, start, limit).ok_or_else(|| {
+    let Some(window) = window::window(&text, start, limit) else {
         if from > 0 {
-            return no_further_match(arguments, from as u64);
+            let total = text.chars().count() as u64;
+            let body = Map::from_iter([("field".to_owned(), json!({"path": field, "type": kind}))]);
+            return Ok(looked_through(body, (from as u64).min(total), total, Some(total), NO_MORE));
         }
-        ToolError::new(
+        return Err(ToolError::new(
             "match_not_found",
             format!("`q` does not occur in field `{field}`"),
             "search finds the words a record has",
         )
-        .with("param", "q")
-    })?;
+        .with("param", "q"));
+    };
     let body = json!({"object": "field_window", "field": {"path": field, "type": kind}, "stream": id.stream,
         "record_id": id.record, "window": window});
     Ok(body.as_object().cloned().unwrap_or_default())
@@ -424,7 +428,9 @@ fn next_match(arguments: &Arguments, window: &Map<String, Value>, text: &str, st
             }
             end
         }
-        None if is_nothing_yet(window) => number("end_chars")?.saturating_sub(length.saturating_sub(1)),
+        None if note_of(window) == Some(NOTHING_YET) => {
+            number("end_chars")?.saturating_sub(length.saturating_sub(1))
+        }
         None => return None,
     };
     Some(call("read_record_field", &arguments.with([("offset_chars", Some(json!(offset)))])))
@@ -478,7 +484,7 @@ fn render_window(
     });
     let previous = previous.filter(|call| json_len(&call.to_json()) <= max_bytes / 6);
     let end_of_text =
-        if next.is_none() && !is_nothing_yet(window) && window.get("complete") == Some(&json!(false)) {
+        if next.is_none() && note_of(window).is_none() && window.get("complete") == Some(&json!(false)) {
             ", to the end"
         } else {
             ""
@@ -514,8 +520,8 @@ fn render_window(
             show("match_end_chars")
         );
     }
-    if is_nothing_yet(window) {
-        let _ = writeln!(out, "{NOTHING_YET}");
+    if let Some(note) = note_of(window) {
+        let _ = writeln!(out, "{note}");
     }
     if let Some(further) = further {
         let _ = writeln!(out, "next match: {}", further.to_text());

@@ -42,7 +42,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         check_segment("stream", stream).map_err(|error| bad_name("stream", &error))?;
     }
     let connection = arguments.text("connection_id")?.map(str::to_owned);
-    let is_full = arguments.choice("detail", &["compact", "full"])? == Some("full");
+    let is_full = arguments.text("detail")? == Some("full");
     let is_of_index = arguments.text("cursor")?.is_some_and(|cursor| cursor.starts_with(INDEX_CURSOR));
     if arguments.has("cursor") && stream.is_none() && !is_of_index {
         let corrected = arguments.with([("stream", Some(json!("STREAM")))]);

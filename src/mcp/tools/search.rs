@@ -150,7 +150,7 @@ async fn explain(
 
 fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
     let q = arguments.required_text("q", "WORDS")?;
-    let mode = arguments.choice("mode", &["lexical", "semantic", "hybrid"])?;
+    let mode = arguments.text("mode")?;
     let mut read = match mode {
         None | Some("lexical") => Read::of(["search"]),
         Some(mode) => Read::of(["search", mode]),
@@ -511,9 +511,14 @@ pub fn record_url(source: &Source, id: Option<&RecordId>) -> String {
 
 /// What a first page without hits may be due to.
 fn nothing_found(hits: usize, arguments: &Arguments) -> Option<&'static str> {
-    let words = arguments.given().get("q")?.as_str()?.split_whitespace().count();
-    match words {
+    let q = arguments.given().get("q")?.as_str()?;
+    let has_operator =
+        q.contains(['"', '*', ':', '(']) || q.split_whitespace().any(|word| word == "OR" || word == "AND");
+    match q.split_whitespace().count() {
         _ if hits > 0 || arguments.has("cursor") => None,
+        _ if has_operator => {
+            Some("quotes, *, OR and field: may be looked for as they stand: try the words alone")
+        }
         0 | 1 => Some("a word is looked for as it is spelled: try another form of it"),
         _ => Some("a record may have to hold every word as it is spelled: try fewer, or one at a time"),
     }

@@ -1,0 +1,506 @@
+//! A package's token is good for nothing but its provider's own `/mcp`: its grants are read through the tools
+//! that are there, by Streamable HTTP.
+//!
+//! A tool is one of ours by its exact name, or it is not used. What is answered is passed on: within our
+//! bounds, as text that cannot break out (R4.9), and only in the shape that our output schemas promise. The
+//! bearer goes to that one URL; a redirect is not followed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use serde_json::{Map, Value, json};
+use tokio::sync::Mutex;
+use url::Url;
+
+use super::arguments::Arguments;
+use super::evidence::{Bounds, envelope, json_len};
+use super::source::Source;
+use super::tool_error::ToolError;
+use super::{ResourceContents, ResourceError, ToolAnswer, access, resource, rs_error, surface};
+use crate::cache::secret::AccessToken;
+use crate::provider::http::{Answer, Http};
+use crate::provider::rs::{Read, Refusal, RsError};
+use crate::provider::url::ProviderUrl;
+use crate::text;
+
+const VERSION: &str = "2025-11-25";
+const SESSION: &str = "mcp-session-id";
+/// Tools of a provider that are looked at.
+const MAX_TOOLS: usize = 1_000;
+
+/// A provider's hosted tools.
+pub struct Remote {
+    http: Http,
+    endpoint: Url,
+    /// Agreed on at the first call, and again where the provider forgets it.
+    session: Mutex<Option<Arc<Session>>>,
+}
+
+/// What was agreed on with the provider.
+struct Session {
+    /// `Mcp-Session-Id`, where it keeps one.
+    id: Option<HeaderValue>,
+    /// The protocol version.
+    version: String,
+    /// Of our tools, those that it has.
+    tools: HashMap<&'static str, Takes>,
+}
+
+/// Which arguments a tool takes.
+enum Takes {
+    /// These, and no other.
+    Only(BTreeSet<String>),
+    /// Its input schema does not say.
+    Anything,
+}
+
+/// Why a message was not answered.
+enum Failed {
+    /// For a reason to tell.
+    Told(ToolError),
+    /// The bearer is not known (any more).
+    Dead(ToolError, AccessToken),
+    /// The session is not known any more (404).
+    NoSession,
+}
+
+impl From<ToolError> for Failed {
+    fn from(error: ToolError) -> Self {
+        Self::Told(error)
+    }
+}
+
+impl Remote {
+    /// The tools at `{provider}/mcp`: the resource that a package's token is for.
+    pub fn new(http: Http, provider: &ProviderUrl) -> Self {
+        let mut endpoint = provider.url().clone();
+        endpoint.set_path(&format!("{}/mcp", provider.url().path().trim_end_matches('/')));
+        Self { http, endpoint, session: Mutex::default() }
+    }
+
+    /// Calls one of the six there, with the bearer of `source`.
+    ///
+    /// # Errors
+    /// `unsupported_by_provider` for a tool or an argument that is not there; the provider's own refusal; one
+    /// of R5.5's where it gives no answer; `answer_too_large`.
+    pub async fn call(
+        &self,
+        source: &Source,
+        bounds: Bounds,
+        tool: &str,
+        given: Map<String, Value>,
+    ) -> Result<ToolAnswer, ToolError> {
+        let unknown = || ToolError::new("unknown_tool", "there is no such tool", "tools/list names the six");
+        let tool = OURS.into_iter().find(|ours| *ours == tool).ok_or_else(unknown)?;
+        // Checked here first: what is wrong everywhere needs nobody to be asked.
+        let arguments = Arguments::new(tool, given)?;
+        let given = arguments.given();
+        let mut read = Read::default();
+        if let Some(stream) = given.get("stream").and_then(Value::as_str) {
+            read = Read::of(["streams", stream]);
+        }
+        access::note(source.provider().as_str(), source.grant_id(), &read);
+        let params = json!({"name": tool, "arguments": given});
+        let result = self
+            .ask(source, "tools/call", params, |session| match session.tools.get(tool) {
+                None => Err(self.lacks(session, &format!("no tool `{tool}`"))),
+                Some(Takes::Only(known)) => match given.keys().find(|name| !known.contains(*name)) {
+                    Some(name) => Err(self
+                        .lacks(session, &format!("no argument `{name}` of {tool}"))
+                        .with("param", name.as_str())),
+                    None => Ok(()),
+                },
+                Some(Takes::Anything) => Ok(()),
+            })
+            .await?;
+        passed_on(tool, given, &result, bounds)
+    }
+
+    /// Reads a resource there.
+    ///
+    /// # Errors
+    /// As [`Remote::call`], as a resource read tells it.
+    pub async fn read_resource(&self, source: &Source, uri: &str) -> Result<ResourceContents, ResourceError> {
+        access::note(source.provider().as_str(), source.grant_id(), &Read::default());
+        let read = self.ask(source, "resources/read", json!({ "uri": uri }), |_| Ok(()));
+        let result = read.await.map_err(|error| resource::failed_with(&error))?;
+        let broken = || resource::failed_with(&self.broken("a resource without contents"));
+        let contents = result.get("contents").and_then(|contents| contents.get(0)).ok_or_else(broken)?;
+        let media_type = contents.get("mimeType").and_then(Value::as_str).map(str::to_owned);
+        if let Some(blob) = contents.get("blob").and_then(Value::as_str) {
+            let bytes = base64::engine::general_purpose::STANDARD.decode(blob).map_err(|_| broken())?;
+            return Ok(ResourceContents::Blob { media_type, bytes });
+        }
+        let text = contents.get("text").and_then(Value::as_str).ok_or_else(broken)?;
+        let media_type = media_type.unwrap_or_else(|| "text/plain".to_owned());
+        Ok(ResourceContents::Text { media_type, text: text::lines(text).into_owned() })
+    }
+
+    /// One request, once more with another bearer where the first is dead, and once more where the session is
+    /// gone. `check` sees what was agreed on before anything is asked.
+    async fn ask(
+        &self,
+        source: &Source,
+        method: &str,
+        params: Value,
+        check: impl Fn(&Session) -> Result<(), ToolError>,
+    ) -> Result<Map<String, Value>, ToolError> {
+        source.check_wait()?;
+        let mut bearer = source.bearer().await?;
+        let (mut is_replaced, mut is_reopened) = (false, false);
+        loop {
+            let asked = async {
+                let session = self.session(source, &bearer).await?;
+                check(&session)?;
+                self.request(source, &bearer, Some(&session), method, params.clone())
+                    .await
+                    .map(|(result, _)| result)
+            };
+            match asked.await {
+                Ok(result) => {
+                    source.set_refused(false);
+                    return Ok(result);
+                }
+                Err(Failed::Told(error)) => return Err(error),
+                Err(Failed::Dead(error, dead)) => {
+                    let another = if is_replaced { None } else { source.instead_of(dead).await };
+                    let Some(another) = another else {
+                        source.set_refused(true);
+                        return Err(error);
+                    };
+                    (bearer, is_replaced) = (another, true);
+                }
+                Err(Failed::NoSession) if !is_reopened => {
+                    is_reopened = true;
+                    *self.session.lock().await = None;
+                }
+                Err(Failed::NoSession) => return Err(self.broken("that it forgot the session at once")),
+            }
+        }
+    }
+
+    /// What was agreed on, else agrees.
+    async fn session(&self, source: &Source, bearer: &AccessToken) -> Result<Arc<Session>, Failed> {
+        let mut kept = self.session.lock().await;
+        if let Some(session) = kept.as_ref() {
+            return Ok(Arc::clone(session));
+        }
+        let params = json!({
+            "protocolVersion": VERSION,
+            "capabilities": {},
+            "clientInfo": {"name": "pdpp", "version": env!("CARGO_PKG_VERSION")},
+        });
+        let (begun, headers) = self.request(source, bearer, None, "initialize", params).await?;
+        let version = begun.get("protocolVersion").and_then(Value::as_str).unwrap_or(VERSION).to_owned();
+        let mut session = Session { id: headers.get(SESSION).cloned(), version, tools: HashMap::new() };
+        let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        self.send(source, bearer, Some(&session), &told).await?;
+        let mut params = json!({});
+        let mut seen = BTreeSet::new();
+        while seen.len() < MAX_TOOLS {
+            let (page, _) = self.request(source, bearer, Some(&session), "tools/list", params).await?;
+            for tool in page.get("tools").and_then(Value::as_array).into_iter().flatten() {
+                let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+                if let Some(ours) = OURS.into_iter().find(|ours| *ours == name) {
+                    session.tools.insert(ours, takes(tool.get("inputSchema")));
+                }
+            }
+            match page.get("nextCursor").and_then(Value::as_str) {
+                Some(cursor) if seen.insert(cursor.to_owned()) => params = json!({ "cursor": cursor }),
+                _ => break,
+            }
+        }
+        let session = Arc::new(session);
+        *kept = Some(Arc::clone(&session));
+        Ok(session)
+    }
+
+    async fn request(
+        &self,
+        source: &Source,
+        bearer: &AccessToken,
+        session: Option<&Session>,
+        method: &str,
+        params: Value,
+    ) -> Result<(Map<String, Value>, HeaderMap), Failed> {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let answer = self.send(source, bearer, session, &message).await?;
+        let Some(mut message) = message_in(&answer) else {
+            return Err(self.broken("something that is no JSON-RPC answer").into());
+        };
+        if let Some(error) = message.get("error") {
+            return Err(self.refused(method, error).into());
+        }
+        match message.remove("result") {
+            Some(Value::Object(result)) => Ok((result, answer.headers)),
+            _ => Err(self.broken("an answer without a result").into()),
+        }
+    }
+
+    /// Sends one message, and gives a successful answer.
+    async fn send(
+        &self,
+        source: &Source,
+        bearer: &AccessToken,
+        session: Option<&Session>,
+        message: &Value,
+    ) -> Result<Answer, Failed> {
+        let explain = |error: RsError| source.explain(&error, &Read::default());
+        let request = self.http.request(reqwest::Method::POST, self.endpoint.clone());
+        let mut request = request.map_err(|error| explain(error.into()))?;
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", bearer.expose_bearer()))
+            .map_err(|_| self.broken("a token that is no header"))?;
+        authorization.set_sensitive(true);
+        request = request
+            .header(AUTHORIZATION, authorization)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream")
+            .body(message.to_string());
+        if let Some(session) = session {
+            request = request.header("mcp-protocol-version", &session.version);
+            if let Some(id) = &session.id {
+                request = request.header(SESSION, id);
+            }
+        }
+        let answer = self.http.send(request).await.map_err(|error| explain(error.into()))?;
+        if answer.is_success() {
+            return Ok(answer);
+        }
+        if answer.status == 404 && session.is_some_and(|session| session.id.is_some()) {
+            return Err(Failed::NoSession);
+        }
+        let refusal = refusal(&answer);
+        let is_over = matches!(refusal.code.as_str(), "grant_revoked" | "grant_expired");
+        let is_dead = rs_error::is_dead_token(&refusal);
+        let error = explain(RsError::Refused(Box::new(refusal)));
+        Err(if is_dead && !is_over { Failed::Dead(error, bearer.clone()) } else { error.into() })
+    }
+
+    fn lacks(&self, session: &Session, what: &str) -> ToolError {
+        let mut there = session.tools.keys().copied().collect::<Vec<_>>();
+        there.sort_unstable();
+        let next = if there.is_empty() {
+            "tell the user: this provider's hosted tools are none of those that are offered here".to_owned()
+        } else {
+            format!("use what is there: {}", there.join(", "))
+        };
+        ToolError::new("unsupported_by_provider", format!("{} has {what}", self.endpoint), next)
+    }
+
+    fn broken(&self, what: &str) -> ToolError {
+        ToolError::new(
+            "provider_answer_broken",
+            format!("{} answered with {what}", self.endpoint),
+            "try again once; if it stays so, the provider is not working: tell the user",
+        )
+    }
+
+    /// A JSON-RPC error: about the call, or that there is no such method.
+    fn refused(&self, method: &str, error: &Value) -> ToolError {
+        let said = error.get("message").and_then(Value::as_str).unwrap_or("no reason was given");
+        let code = error.get("code").cloned().unwrap_or_default();
+        if code == json!(-32601) {
+            let what = format!("{} does not offer {method}", self.endpoint);
+            return ToolError::new("unsupported_by_provider", what, "tell the user; use the other tools");
+        }
+        let next = "correct the call as the message says; schema lists what there is";
+        ToolError::new("provider_refused_call", text::one_line(said).into_owned(), next)
+            .with("jsonrpc_code", code)
+    }
+}
+
+/// The six, by name.
+const OURS: [&str; 6] = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"];
+
+fn takes(schema: Option<&Value>) -> Takes {
+    match schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object) {
+        Some(known) => Takes::Only(known.keys().cloned().collect()),
+        None => Takes::Anything,
+    }
+}
+
+/// The JSON-RPC answer in a body of JSON, or in the events of a stream that has ended.
+fn message_in(answer: &Answer) -> Option<Map<String, Value>> {
+    let media_type =
+        answer.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_answer = |message: &Map<String, Value>| {
+        message.get("id") == Some(&json!(1))
+            && (message.contains_key("result") || message.contains_key("error"))
+    };
+    if !media_type.starts_with("text/event-stream") {
+        return answer.object().ok().filter(is_answer);
+    }
+    let body = std::str::from_utf8(&answer.body).ok()?.replace("\r\n", "\n").replace('\r', "\n");
+    body.split("\n\n").find_map(|event| {
+        let data = event.lines().filter_map(|line| line.strip_prefix("data:"));
+        let data = data.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n");
+        match serde_json::from_str(&data) {
+            Ok(Value::Object(message)) => Some(message).filter(is_answer),
+            _ => None,
+        }
+    })
+}
+
+/// What an HTTP status means: the body's own words where it has some.
+fn refusal(answer: &Answer) -> Refusal {
+    let error = match answer.object().unwrap_or_default().remove("error") {
+        Some(Value::Object(error)) => error,
+        _ => Map::new(),
+    };
+    let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_owned);
+    let retry_after =
+        answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    Refusal {
+        status: answer.status,
+        code: text("code").unwrap_or_else(|| format!("http_{}", answer.status)),
+        message: text("message")
+            .unwrap_or_else(|| format!("The provider refused with HTTP {}", answer.status)),
+        param: text("param"),
+        request_id: text("request_id"),
+        retry_after,
+        error,
+    }
+}
+
+/// A tool's result, as one of ours.
+fn passed_on(
+    tool: &str,
+    given: &Map<String, Value>,
+    result: &Map<String, Value>,
+    bounds: Bounds,
+) -> Result<ToolAnswer, ToolError> {
+    let is_error = result.get("isError") == Some(&json!(true));
+    let items = result.get("content").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let said = items.iter().filter_map(|item| item.get("text").and_then(Value::as_str)).collect::<Vec<_>>();
+    let said = said.join("\n");
+    // A document's text is JSON (R3.40), and stays it.
+    let said = if !said.contains('\n') && serde_json::from_str::<Value>(&said).is_ok() {
+        crate::ui::json_ascii_controls(&said).into_owned()
+    } else {
+        text::lines(&said).into_owned()
+    };
+    let mut structured = result.get("structuredContent").and_then(Value::as_object).cloned();
+    if let Some(structured) = &mut structured
+        // Its text is the same object: the two stay the same.
+        && tool != "fetch"
+    {
+        envelope::prepare(structured);
+    }
+    let fits = structured.as_ref().is_some_and(|structured| fits_schema(tool, structured));
+    if is_error {
+        let structured = structured.filter(|body| fits && json_len(body) <= bounds.structured);
+        let text = text::prefix(&said, bounds.text).to_owned();
+        return Ok(ToolAnswer { text, structured, is_error, meta: None });
+    }
+    if !fits {
+        return Err(ToolError::new(
+            "unsupported_by_provider",
+            format!("the provider's {tool} does not answer in the form that is promised here"),
+            "tell the user; use the other tools",
+        ));
+    }
+    let is_index = tool == "schema" && !given.contains_key("stream");
+    let structured_len = structured.as_ref().map_or(0, json_len);
+    if !is_index && (said.len() > bounds.text || structured_len > bounds.structured) {
+        return Err(ToolError::new(
+            "answer_too_large",
+            format!(
+                "the provider's answer has {} bytes of text and {structured_len} of structured output",
+                said.len()
+            ),
+            "ask for less in one call: limit, fields, connection_id, limit_chars",
+        ));
+    }
+    Ok(ToolAnswer { text: said, structured, is_error, meta: None })
+}
+
+/// Whether every key that the tool's output schema types is of that type (R2.8).
+fn fits_schema(tool: &str, structured: &Map<String, Value>) -> bool {
+    let tools = surface::tools();
+    let Some(schema) = tools.iter().find(|one| one.name == tool).and_then(|one| one.output_schema.as_ref())
+    else {
+        return false;
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flatten().all(|(name, property)| {
+        let Some(value) = structured.get(name) else { return true };
+        match property.get("type").and_then(Value::as_str) {
+            Some("object") => value.is_object(),
+            Some("array") => value.is_array(),
+            Some("string") => value.is_string(),
+            Some("integer") => value.is_i64() || value.is_u64(),
+            _ => true,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn answer(media_type: &str, body: &str) -> Answer {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, media_type.parse().unwrap());
+        Answer { status: 200, headers, body: body.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn an_answer_is_found_in_json_and_in_events() {
+        let body = r#"{"jsonrpc":"2.0","id":1,"result":{"n":1.10}}"#;
+        let found = |media_type: &str, body: &str| {
+            message_in(&answer(media_type, body)).map(|found| Value::Object(found)["result"]["n"].to_string())
+        };
+        assert_eq!(found("application/json", body).as_deref(), Some("1.10"));
+        let events = format!(
+            ": ping\r\n\r\nid: 1\ndata:\n\nevent: message\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}}\n\ndata: {}\ndata:{}\n\n",
+            &body[..17],
+            &body[17..]
+        );
+        assert_eq!(found("text/event-stream", &events).as_deref(), Some("1.10"));
+        for other in [r#"{"id":2,"result":{}}"#, r#"{"id":1}"#, "[]", "", "<html>"] {
+            assert_eq!(found("application/json", other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn r4_8_r4_9_what_is_passed_on_is_bounded_and_cannot_break_out() {
+        let bounds = Bounds::default();
+        let result = |text: &str, structured: Value| {
+            json!({"content": [{"type": "text", "text": text}], "structuredContent": structured})
+                .as_object()
+                .cloned()
+                .unwrap()
+        };
+        let given = Map::new();
+        let pass = |tool: &str, result: &Map<String, Value>| passed_on(tool, &given, result, bounds);
+        let hostile = pass("search", &result("a\u{1b}[2J\u{202e}b", json!({"results": []}))).unwrap();
+        assert!(!hostile.text.contains('\u{1b}') && !hostile.text.contains('\u{202e}'), "{}", hostile.text);
+        let alias = json!({"data": {"connector_instance_id": "x", "connector_key": "https://x.example/k"}});
+        let cleaned = pass("query_records", &result("t", alias)).unwrap();
+        assert_eq!(cleaned.structured.unwrap()["data"], json!({}));
+        let code = |tool: &str, text: &str, structured: Value| {
+            pass(tool, &result(text, structured)).unwrap_err().code().to_owned()
+        };
+        assert_eq!(code("search", &"x".repeat(bounds.text + 1), json!({"results": []})), "answer_too_large");
+        assert_eq!(code("search", "t", json!({"note": "x".repeat(bounds.structured)})), "answer_too_large");
+        assert_eq!(code("search", "t", json!({"results": {}})), "unsupported_by_provider");
+        assert_eq!(code("search", "t", json!([])), "unsupported_by_provider");
+        let mut refused = result(&"é".repeat(bounds.text), json!({"results": 1}));
+        refused.insert("isError".to_owned(), json!(true));
+        let refused = pass("search", &refused).unwrap();
+        assert!(refused.is_error && refused.structured.is_none() && refused.text.len() <= bounds.text);
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_panics(body in "\\PC{0,200}", is_events in any::<bool>()) {
+            let media_type = if is_events { "text/event-stream" } else { "application/json" };
+            let answer = answer(media_type, &body);
+            let _ = message_in(&answer);
+            let _ = refusal(&answer);
+        }
+    }
+}
