@@ -42,8 +42,8 @@ async fn so_many_requests_at_once_and_no_more_for_one_and_for_all() {
         fake.allow(token);
     }
     let search = json!({"q": "x"});
-    let first = running.call("held-a", "search", search.clone());
-    let second = running.call("held-b", "search", search.clone());
+    let first = running.call("held-a", "search", &search);
+    let second = running.call("held-b", "search", &search);
     let rest = async {
         eventually(async || (fake.read().len() == 2).then_some(())).await;
         let own = running.tools_list("held-a").await;
@@ -119,7 +119,7 @@ async fn beyond_the_most_connections_the_next_one_waits_for_a_place() {
 async fn a_client_that_goes_away_takes_its_read_with_it() {
     let (_env, fake, running) = with(&[]).await;
     fake.allow("held-a");
-    let call = super::call("search", json!({"q": "canary-question"})).to_string();
+    let call = super::call("search", &json!({"q": "canary-question"})).to_string();
     let asking = tokio::spawn(answer(running.post("held-a").body(call)));
     eventually(async || (fake.read().len() == 1).then_some(())).await;
     asking.abort();

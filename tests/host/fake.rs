@@ -56,11 +56,11 @@ impl Fake {
 
     /// A token of a grant of its own.
     pub fn allow(&self, token: &str) {
-        self.say(token, json!({}));
+        self.say(token, &json!({}));
     }
 
     /// A token of a grant of its own, with these members in what introspection says.
-    pub fn say(&self, token: &str, more: Value) {
+    pub fn say(&self, token: &str, more: &Value) {
         let mut answer = json!({
             "active": true, "pdpp_token_kind": "client", "client_id": "cli_1", "grant_id": "grt_1",
         });

@@ -137,7 +137,7 @@ impl Running {
         self.send(token, &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await
     }
 
-    async fn call(&self, token: &str, tool: &str, arguments: Value) -> Answer {
+    async fn call(&self, token: &str, tool: &str, arguments: &Value) -> Answer {
         self.send(token, &call(tool, arguments)).await
     }
 
@@ -198,7 +198,7 @@ async fn answer(request: reqwest::RequestBuilder) -> Answer {
     Answer { status, headers, text: answer.text().await.unwrap() }
 }
 
-fn call(tool: &str, arguments: Value) -> Value {
+fn call(tool: &str, arguments: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
 }
 

@@ -68,7 +68,8 @@ async fn a_stop_answers_what_is_at_work_and_takes_nothing_new() {
         eventually(async || std::net::TcpStream::connect(running.address()).is_err().then_some(())).await;
         fake.let_go.send(true).unwrap();
     };
-    let (answered, ()) = tokio::join!(running.call("held-a", "search", json!({"q": "x"})), rest);
+    let search = json!({"q": "x"});
+    let (answered, ()) = tokio::join!(running.call("held-a", "search", &search), rest);
     assert_eq!(answered.status, 200);
     let (code, stdout, stderr) = running.ended();
     assert_eq!((code, stdout.as_str()), (Some(0), ""), "one line on stdout, and that was it");
@@ -80,7 +81,7 @@ async fn a_stop_waits_no_longer_than_it_was_told() {
     let (_env, fake, running) = with(&["--drain", "0"]).await;
     fake.allow("held-a");
     let asking = tokio::spawn(
-        running.post("held-a").body(super::call("search", json!({"q": "x"})).to_string()).send(),
+        running.post("held-a").body(super::call("search", &json!({"q": "x"})).to_string()).send(),
     );
     eventually(async || (fake.read().len() == 1).then_some(())).await;
     running.signal(Signal::TERM);
@@ -94,8 +95,8 @@ async fn a_stop_waits_no_longer_than_it_was_told() {
 async fn the_log_has_a_line_a_request_and_nothing_that_anybody_said() {
     let (_env, fake, running) = with(&[]).await;
     fake.allow("canary-token");
-    running.call("canary-token", "search", json!({"q": "canary-question"})).await;
-    running.call("canary-token", "canary-tool", json!({"canary": 1})).await;
+    running.call("canary-token", "search", &json!({"q": "canary-question"})).await;
+    running.call("canary-token", "canary-tool", &json!({"canary": 1})).await;
     running.send("canary-token", &json!({"jsonrpc": "2.0", "id": "canary", "method": "canary/method"})).await;
     running.send("canary-token", &json!("canary")).await;
     let health = running.get("/healthz").await;
@@ -169,7 +170,7 @@ async fn r1_3_it_does_not_start_with_an_owner_credential_an_open_file_or_no_prov
     let (mut env, fake) = (TestEnv::new(), Fake::start().await);
     let path = credentials(&env, "rs", "canary");
     let host = |env: &TestEnv, provider: &str, more: &[&str]| {
-        let start = ["mcp", "host", "--listen", "127.0.0.1:0", "--json", "--provider-url", provider];
+        let start = ["mcp", "host", "--listen", "127.0.0.1:0", "--provider-url", provider];
         let file = ["--introspection-file", path.to_str().unwrap()];
         let ran = env.run(&[&start[..], &file, more].concat());
         assert!(!ran.stdout.contains("canary") && !ran.stderr.contains("canary"), "{ran:?}");

@@ -36,7 +36,7 @@ async fn r7_3_r7_8_every_token_that_is_not_for_here_is_refused_with_its_status_a
         ("canary-package", json!({"pdpp_token_kind": "mcp_package"}), 403, "package_token_unsupported"),
     ];
     for (token, more, status, code) in cases {
-        fake.say(token, more);
+        fake.say(token, &more);
         for method in ["tools/list", "initialize"] {
             let refused = running.send(token, &json!({"jsonrpc": "2.0", "id": 1, "method": method})).await;
             assert_eq!((refused.status, refused.code().as_str()), (status, code), "{token}");
@@ -47,7 +47,10 @@ async fn r7_3_r7_8_every_token_that_is_not_for_here_is_refused_with_its_status_a
             assert!(!refused.text.contains("canary"));
         }
     }
-    fake.say("canary-good", json!({"exp": now() + 600, "iss": fake.url, "aud": format!("{}/mcp", fake.url)}));
+    fake.say(
+        "canary-good",
+        &json!({"exp": now() + 600, "iss": fake.url, "aud": format!("{}/mcp", fake.url)}),
+    );
     assert_eq!(running.tools_list("canary-good").await.status, 200);
     assert_eq!(fake.read(), []);
     assert!(!running.stderr().contains("canary") && !running.metrics().await.contains("canary"));
@@ -56,16 +59,17 @@ async fn r7_3_r7_8_every_token_that_is_not_for_here_is_refused_with_its_status_a
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r7_3_r7_4_an_answer_is_asked_for_once_kept_until_exp_and_each_request_reads_with_its_own_bearer() {
     let (_env, fake, running) = fake().await;
-    fake.say("tok-ann", json!({"exp": now() + 3}));
+    fake.say("tok-ann", &json!({"exp": now() + 3}));
     fake.allow("tok-bob");
     let many = (0..12).map(|_| running.tools_list("tok-ann"));
     for answered in futures_util::future::join_all(many).await {
         assert_eq!(answered.status, 200);
     }
     assert_eq!(fake.asked(), ["tok-ann"], "those who ask at once share one answer");
+    let (search, aggregate) = (json!({"q": "x"}), json!({"stream": "s", "metric": "count"}));
     let (ann, bob) = tokio::join!(
-        running.call("tok-ann", "search", json!({"q": "x"})),
-        running.call("tok-bob", "aggregate", json!({"stream": "s", "metric": "count"}))
+        running.call("tok-ann", "search", &search),
+        running.call("tok-bob", "aggregate", &aggregate)
     );
     assert_eq!((ann.status, bob.status), (200, 200));
     let read = fake.read();
@@ -79,7 +83,7 @@ async fn r7_3_r7_4_an_answer_is_asked_for_once_kept_until_exp_and_each_request_r
         );
     }
     // Ended by the authorization server meanwhile; known here for no longer than `exp`.
-    fake.say("tok-ann", json!({"active": false}));
+    fake.say("tok-ann", &json!({"active": false}));
     eventually(async || (running.tools_list("tok-ann").await.status == 401).then_some(())).await;
     assert_eq!(running.tools_list("tok-bob").await.status, 200);
     assert_eq!(fake.asked().iter().filter(|asked| *asked == "tok-bob").count(), 1);
@@ -167,22 +171,25 @@ async fn r7_1_in_front_of_the_sandbox_every_tool_answers_as_the_sandboxs_own_end
             plain().build().unwrap().post(sandbox.mcp_url()).header("content-type", "application/json");
         answer(request.header("authorization", format!("Bearer {token}")).body(message.to_string()))
     };
-    let hits = running.call(&token, "search", json!({"q": "the", "limit": 2})).await.json();
+    let hits = running.call(&token, "search", &json!({"q": "the", "limit": 2})).await.json();
     let id = hits["result"]["structuredContent"]["results"][0]["id"].clone();
     assert!(id.is_string(), "{hits}");
     let messages = [
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
-        call("schema", json!({})),
-        call("schema", json!({"stream": "messages"})),
+        call("schema", &json!({})),
+        call("schema", &json!({"stream": "messages"})),
         call(
             "query_records",
-            json!({"stream": "messages", "connection_id": "cin_mail_work", "limit": 2, "fields": ["subject"]}),
+            &json!({"stream": "messages", "connection_id": "cin_mail_work", "limit": 2, "fields": ["subject"]}),
         ),
-        call("aggregate", json!({"stream": "messages", "metric": "count", "connection_id": "cin_mail_work"})),
-        call("fetch", json!({"id": id})),
-        call("read_record_field", json!({"id": id, "field_path": "subject"})),
-        call("query_records", json!({"stream": "nowhere"})),
-        call("search", json!({"q": "x", "bogus": 1})),
+        call(
+            "aggregate",
+            &json!({"stream": "messages", "metric": "count", "connection_id": "cin_mail_work"}),
+        ),
+        call("fetch", &json!({"id": id})),
+        call("read_record_field", &json!({"id": id, "field_path": "subject"})),
+        call("query_records", &json!({"stream": "nowhere"})),
+        call("search", &json!({"q": "x", "bogus": 1})),
     ];
     for message in messages {
         let (hosted, own) = (running.send(&token, &message).await, own(&message).await);
@@ -220,7 +227,7 @@ async fn r7_1_in_front_of_the_sandbox_every_tool_answers_as_the_sandboxs_own_end
         b"{}",
     );
     assert_eq!(revoked.status, 200);
-    let refused = running.call(&token, "search", json!({"q": "the"})).await;
+    let refused = running.call(&token, "search", &json!({"q": "the"})).await;
     assert!(refused.status == 401 || refused.json()["result"]["isError"] == true, "{}", refused.text);
     assert!(!refused.text.contains("cin_mail_work/"));
     for secret in [&token, &package, &client.client_secret, sandbox.owner_token()] {
