@@ -34,7 +34,6 @@ BANNED = {
 # Crates in two versions, and who holds the older one back.
 DUPLICATES = {
     "getrandom": "ring 0.17 needs 0.2",
-    "similar": "insta needs 2; only tests have that one",
     "synstructure": "as syn",
     "syn": "procedural macros are moving from 2 to 3; nothing of it is in the binary",
 }

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::advice;
+
 /// What a failure means for whoever started the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -52,19 +54,19 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// A failure of `kind`. `code` is stable (`snake_case`); `message` says what happened, in one sentence.
-    pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, code, message: message.into(), hint: None, source: None }
+    pub fn new(kind: Kind, code: &'static str, message: impl AsRef<str>) -> Self {
+        Self { kind, code, message: advice::complete(message.as_ref()), hint: None, source: None }
     }
 
     /// A failure of kind [`Kind::Failed`].
-    pub fn failed(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn failed(code: &'static str, message: impl AsRef<str>) -> Self {
         Self::new(Kind::Failed, code, message)
     }
 
-    /// Adds what to do next: ideally the command to type.
+    /// Adds what to do next: ideally the command to type, which gets the options of this process's own.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+    pub fn hint(mut self, hint: impl AsRef<str>) -> Self {
+        self.hint = Some(advice::complete(hint.as_ref()));
         self
     }
 
@@ -100,6 +102,13 @@ impl Error {
         let first: Option<&(dyn std::error::Error + 'static)> =
             self.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static));
         std::iter::successors(first, |cause| cause.source()).map(ToString::to_string)
+    }
+
+    /// The same failure for somebody else that it is one for; the causes are in its message.
+    #[must_use]
+    pub fn repeated(&self) -> Self {
+        let (message, hint) = (self.in_full(), self.hint.clone());
+        Self { kind: self.kind, code: self.code, message, hint, source: None }
     }
 
     /// What happened and why, on one line.

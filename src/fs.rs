@@ -168,6 +168,24 @@ impl PrivateDir {
         Ok(fs::symlink_metadata(self.0.join(name))?.len())
     }
 
+    /// Whether a private directory at `path` could hold a file of `bytes` bytes now. Directories that have to be
+    /// made to find out are removed again.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(path: &Path, bytes: usize) -> io::Result<()> {
+        let is_missing = |dir: &&Path| {
+            fs::symlink_metadata(dir).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+        let checked = Self::create(path).and_then(|dir| dir.check_room(bytes));
+        for made in missing {
+            // Only if it is still empty: another process may use it by now.
+            let _ = fs::remove_dir(made);
+        }
+        checked
+    }
+
     /// Whether a file of `bytes` bytes could be written now. Leaves nothing behind.
     ///
     /// # Errors
@@ -364,6 +382,20 @@ mod tests {
         assert_eq!(fs::read(&target).unwrap(), b"precious");
         symlink(dir.path(), root.path().join("link")).unwrap();
         assert!(PrivateDir::open(&root.path().join("link")).is_err());
+    }
+
+    #[test]
+    fn a_check_leaves_nothing_behind_and_is_a_real_try() {
+        let (root, dir) = dir();
+        PrivateDir::check(&root.path().join("x/y/z"), 100).unwrap();
+        PrivateDir::check(dir.path(), 100).unwrap();
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        dir.write("file", b"1").unwrap();
+        for unusable in [dir.path().join("file"), dir.path().join("file/x"), "/proc/nope/x".into()] {
+            assert!(PrivateDir::check(&unusable, 100).is_err(), "{}", unusable.display());
+        }
+        assert_eq!(dir.read("file", 10).unwrap(), b"1");
     }
 
     #[test]

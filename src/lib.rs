@@ -13,14 +13,16 @@
 //!   a tool, [`mcp::evidence`] how an answer is shown; [`mcp::stdio`], [`mcp::http`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
 //! - [`setup`]: one right entry in a host's own config: [`setup::edit`] keeps every other byte,
 //!   [`setup::clients`] is a file a host, [`setup::proof`] starts what was recorded. [`fs::foreign`] writes.
+//! - [`host`]: the same tools over HTTP, in front of a provider: whose bearer it is, how often, how many at once.
 //! - [`sandbox`]: an embedded provider with a made-up life in it. Its `/v1` and its authorization
 //!   server share nothing with [`provider`], so that a test of one against the other proves something; its `/mcp`
 //!   ([`sandbox::hosted`]) is the tool core over them.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying.
-//! - [`error`], [`text`], [`ui`], [`fs`]: one error, safe text, the one writer, private files.
+//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`ending`]: one error, the command to type next, safe text,
+//!   the one writer, private files, what the end of the process waits for.
 //!
-//! Arrows go one way: `cmd → {checks, access_log, sandbox, mcp, provider, cache} → {ui, text, fs, error}`. [`mcp`] gets a bearer
+//! Arrows go one way: `cmd → {checks, access_log, host, sandbox, mcp, provider, cache} → {ui, text, fs, error}`. [`mcp`] gets a bearer
 //! through one function ([`mcp::source::BearerSource`]) and knows no cache.
 //!
 //! # What always holds
@@ -43,14 +45,18 @@
 //! - A text from outside is data: never a format string, a path, a command or an instruction
 //!   ([`text`], [`mcp::evidence::line`]).
 //! - A result is bounded before it is built, not cut after ([`mcp::pages`], [`mcp::evidence::Bounds`]).
+//! - A refresh that has begun is not cut off by the end of its process, for 5 s ([`ending`], `tests/cache`).
 //! - A process killed while it writes leaves the cache as it was before or after ([`fs`], [`cache`]).
 
 pub mod access_log;
+pub mod advice;
 pub mod cache;
 pub mod checks;
 pub mod cmd;
+pub mod ending;
 pub mod error;
 pub mod fs;
+pub mod host;
 pub mod mcp;
 pub mod provider;
 pub mod sandbox;

@@ -13,8 +13,12 @@ use std::fmt::Write as _;
 /// cluster are invisible too, so U+200C, U+200D and U+FE0F are included: a reader loses a ligature,
 /// never an id.
 pub const fn is_hidden(c: char) -> bool {
+    // Nearly all of nearly every text; the ranges behind it cost as much as the rest of a start.
+    if c < '\x7f' {
+        return c < ' ';
+    }
     matches!(c,
-        '\0'..='\x1f' | '\x7f'..='\u{9f}'
+        '\x7f'..='\u{9f}'
         | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

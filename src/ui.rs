@@ -7,6 +7,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::advice;
 use crate::error::Error;
 use crate::text;
 
@@ -124,7 +125,8 @@ impl Ui {
         self.lost.load(Ordering::Relaxed)
     }
 
-    fn keep(&self, written: std::io::Result<()>) {
+    /// Keeps in mind whether something else that was `written` to stdout was lost ([`Ui::has_lost_output`]).
+    pub fn keep(&self, written: std::io::Result<()>) {
         if written.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
             self.lost.store(true, Ordering::Relaxed);
         }
@@ -146,9 +148,9 @@ impl Ui {
         self.keep(write_bytes(&self.out, bytes));
     }
 
-    /// Something on the way, to stderr.
+    /// Something on the way, to stderr; a command in it gets the options of this process's own.
     pub fn note(&self, message: &str) {
-        let _ = write_line(&self.err, &text::lines(message));
+        let _ = write_line(&self.err, &text::lines(&advice::complete(message)));
     }
 
     /// A line on stderr that changes while something is waited for; nothing at all unless a person
@@ -163,7 +165,7 @@ impl Ui {
 
     /// Something on the way that deserves attention, to stderr.
     pub fn warn(&self, message: &str) {
-        let _ = write_line(&self.err, &format!("warning: {}", text::lines(message)));
+        let _ = write_line(&self.err, &format!("warning: {}", text::lines(&advice::complete(message))));
     }
 
     /// A failure, to stderr: what, why, and what to type next.
@@ -209,6 +211,15 @@ impl Drop for Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Lets a panic say where it was, never what: a message may quote a record or a token.
+pub fn keep_panics_short() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place =
+            panic.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        Ui::from_process().warn(&format!("internal error{place}; please report it"));
+    }));
 }
 
 /// Sends log events to stderr, from `level` up. The SDK's are kept at errors: it logs whole requests and

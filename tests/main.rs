@@ -8,6 +8,7 @@ mod cache;
 mod connect;
 mod coverage;
 mod docs;
+mod host;
 mod hostile;
 mod inspect;
 mod journeys;

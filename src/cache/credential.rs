@@ -166,6 +166,9 @@ impl GrantedSource {
     }
 }
 
+/// Bytes of a credential's label at most.
+pub const MAX_LABEL: usize = 200;
+
 /// A credential as the index holds it: everything but the secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credential {
@@ -190,7 +193,7 @@ pub struct Credential {
     pub client_id: Option<String>,
     /// What it may do.
     pub token_kind: TokenKind,
-    /// What to call it.
+    /// What to call it: another name than its provider's other grants have.
     pub label: String,
     /// What was granted, in short.
     #[serde(default)]

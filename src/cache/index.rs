@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Stored;
-use super::credential::Credential;
+use super::credential::{Credential, MAX_LABEL};
 use super::store::Place;
 use super::store::choice::StoreChoice;
 use crate::error::Error;
+use crate::text;
 
 /// This release of this program.
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
@@ -124,6 +125,24 @@ impl Index {
         let old = std::mem::replace(old, credential);
         self.discard(&old.place());
         Stored::Replaced
+    }
+
+    /// What to call `credential`, which is to be kept in the place of `replaced`: what it is called, with a
+    /// number behind it where another grant of its provider has that name. A name stands for one grant.
+    pub fn free_label(&self, credential: &Credential, replaced: Option<&Credential>) -> String {
+        let is_free = |label: &str| {
+            !self.credentials.iter().any(|one| {
+                one.provider == credential.provider
+                    && one.label == label
+                    && !one.is_same_grant(credential)
+                    && !replaced.is_some_and(|old| one.is_same_grant(old))
+            })
+        };
+        if is_free(&credential.label) {
+            return credential.label.clone();
+        }
+        let start = text::prefix(&credential.label, MAX_LABEL - 8);
+        (2..).map(|n: u32| format!("{start} {n}")).find(|label| is_free(label)).unwrap_or_default()
     }
 
     /// Marks the secret at `place` as one to delete.
@@ -276,6 +295,26 @@ mod tests {
         let again = Index::parse(&index.to_bytes().unwrap()).unwrap();
         assert_eq!(again, index);
         assert!(String::from_utf8(index.to_bytes().unwrap()).unwrap().contains("\"version\": 2"));
+    }
+
+    #[test]
+    fn a_label_stands_for_one_grant_of_a_provider() {
+        let mut index = Index::default();
+        let named = |provider: &str, grant: &str| Credential {
+            label: "ü".repeat(100),
+            ..credential(provider, grant)
+        };
+        let first = named("https://a.example", "g1");
+        assert_eq!(index.free_label(&first, None), first.label);
+        index.put(first.clone());
+        assert_eq!(index.free_label(&first, None), first.label, "the same grant again");
+        assert_eq!(index.free_label(&named("https://b.example", "g1"), None), first.label);
+        let mut second = named("https://a.example", "g2");
+        assert_eq!(index.free_label(&second, Some(&first)), first.label, "in its place");
+        second.label = index.free_label(&second, None);
+        assert!(second.label.ends_with("ü 2") && second.label.len() <= MAX_LABEL, "{}", second.label);
+        index.put(second);
+        assert!(index.free_label(&named("https://a.example", "g3"), None).ends_with("ü 3"));
     }
 
     #[test]

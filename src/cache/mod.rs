@@ -33,16 +33,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::provider::http::Http;
+use crate::provider::url::ProviderUrl;
+use crate::text;
 
 use credential::{Credential, CredentialId, Renewal, Secrets};
 use index::{Index, RegisteredClient};
 use store::choice::{Chosen, StoreChoice};
 use store::file::FileStore;
 use store::keyring::KeyringStore;
-use store::{SecretStore, StoreError, StoreKind};
+use store::{Place, SecretStore, StoreError, StoreKind};
 
 /// Credentials are kept here. Cheap to open and to clone; nothing is touched until it is asked.
 #[derive(Debug, Clone)]
@@ -53,6 +55,8 @@ pub struct Cache {
     /// What the keyring said before, so that it is asked once a token and not once a call. An id stands
     /// for one token for ever.
     from_keyring: Arc<Mutex<HashMap<CredentialId, Secrets>>>,
+    /// By the family of a credential ([`refresh`]).
+    turns: Arc<Mutex<HashMap<CredentialId, Arc<tokio::sync::Mutex<refresh::Turn>>>>>,
 }
 
 /// What [`Cache::store`] did.
@@ -68,6 +72,8 @@ impl Cache {
     const INDEX: &str = "index.json";
     const LOCK: &str = "lock";
     const LOCKS: &str = "locks";
+    /// What a change of the cache needs, in bytes.
+    const ROOM: usize = 16 << 10;
     /// Bound of the index, in bytes; a thousand credentials are far below it.
     const MAX_INDEX: u64 = 4 << 20;
 
@@ -90,7 +96,12 @@ impl Cache {
     /// If `dir` cannot be made absolute.
     pub fn open(dir: &Path) -> Result<Self> {
         let dir = std::path::absolute(dir).map_err(|error| unreadable(dir, error))?;
-        Ok(Self { dir, http: Http::new(refresh::LIMITS), from_keyring: Arc::default() })
+        Ok(Self {
+            dir,
+            http: Http::new(refresh::LIMITS),
+            from_keyring: Arc::default(),
+            turns: Arc::default(),
+        })
     }
 
     /// The same, refreshing tokens through `http`: for a proxy or another CA. It is the cache's own from
@@ -108,11 +119,22 @@ impl Cache {
 
     /// Decides where a new secret goes: `asked`, else what was asked for before ([`Cache::remember_store`]),
     /// else [`StoreChoice::Auto`]; tries the keyring where that may be it. Blocks, at most
-    /// [`store::keyring::BOUND`].
+    /// [`store::keyring::BOUND`]. That a file is used for want of a keyring is told once: not where one is used
+    /// already and nobody asked.
     ///
     /// # Errors
     /// As [`Cache::credentials`]; `keyring_absent`, `keyring_locked`, `keyring_silent`.
     pub fn choose_store(&self, asked: Option<StoreChoice>) -> Result<Chosen> {
+        let chosen = self.try_store(asked)?;
+        let is_told = asked.is_none() && self.credentials()?.iter().any(|one| one.store == StoreKind::File);
+        Ok(Chosen { note: chosen.note.filter(|_| !is_told), ..chosen })
+    }
+
+    /// The same, with the note each time.
+    ///
+    /// # Errors
+    /// As [`Cache::choose_store`].
+    pub fn try_store(&self, asked: Option<StoreChoice>) -> Result<Chosen> {
         let choice = match asked {
             Some(choice) => choice,
             None => self.read_index()?.store.unwrap_or_default(),
@@ -142,13 +164,21 @@ impl Cache {
     pub fn check_writable(&self, kind: StoreKind) -> Result<()> {
         self.read_index()?;
         PrivateDir::create(&self.dir)
-            .and_then(|dir| dir.check_room(16 << 10))
+            .and_then(|dir| dir.check_room(Self::ROOM))
             .map_err(|error| unwritable(&self.dir, error))?;
         match kind {
             StoreKind::File => FileStore::new(&self.dir).probe(),
             StoreKind::Keyring => KeyringStore::probe(),
         }
         .map_err(|error| self.store_failed(error, None))
+    }
+
+    /// Whether the directory can hold a cache now, found out by trying. Leaves nothing behind.
+    ///
+    /// # Errors
+    /// `cache_unwritable`.
+    pub fn check_dir(&self) -> Result<()> {
+        PrivateDir::check(&self.dir, Self::ROOM).map_err(|error| unwritable(&self.dir, error))
     }
 
     /// What is connected, from the index alone: no secret, no keyring, no directory walk. Empty if
@@ -169,6 +199,45 @@ impl Cache {
         Ok(clients.into_iter().find(|client| client.issuer == issuer).map(|client| client.client_id))
     }
 
+    /// Whether a grant of `provider` that is to be kept in the place of `replaced` may be called `label`: better
+    /// known before an owner is asked for an approval.
+    ///
+    /// # Errors
+    /// `label_taken` (2); as [`Cache::credentials`].
+    pub fn check_label(
+        &self,
+        provider: &ProviderUrl,
+        label: &str,
+        replaced: Option<&Credential>,
+    ) -> Result<()> {
+        let credentials = self.credentials()?;
+        let holder = credentials.iter().find(|one| {
+            one.provider == *provider
+                && one.label == label
+                && !replaced.is_some_and(|old| one.is_same_grant(old))
+        });
+        let Some(holder) = holder else { return Ok(()) };
+        let label = text::shell_word(label);
+        Err(Error::new(
+            Kind::Usage,
+            "label_taken",
+            format!("Another grant of {provider} is called {label}: {}", holder.grant_id),
+        )
+        .hint(format!(
+            "Give another --name; or ask for that one again: pdpp connect {} --renew --grant {label}",
+            text::shell_word(provider.as_str())
+        )))
+    }
+
+    /// What [`Cache::store_in_place_of`] will call `credential`: its label, with a number behind it where another
+    /// grant of its provider has that.
+    ///
+    /// # Errors
+    /// As [`Cache::credentials`].
+    pub fn free_label(&self, credential: &Credential, replaced: Option<&Credential>) -> Result<String> {
+        Ok(self.read_index()?.free_label(credential, replaced))
+    }
+
     /// Keeps `credential` and its `secrets` in the store that it names, replacing the same grant of the
     /// same provider and no other. `client` is remembered for its issuer. Blocks.
     ///
@@ -176,16 +245,32 @@ impl Cache {
     /// Whatever the disk or the keyring says; the cache is then as it was before.
     pub fn store(
         &self,
-        mut credential: Credential,
+        credential: Credential,
         secrets: &Secrets,
         client: Option<RegisteredClient>,
     ) -> Result<Stored> {
+        self.store_in_place_of(credential, secrets, client, None)
+    }
+
+    /// The same, where the caller removes `replaced`, another grant of the provider, once this one is there:
+    /// it may be called the same.
+    ///
+    /// # Errors
+    /// As [`Cache::store`].
+    pub fn store_in_place_of(
+        &self,
+        mut credential: Credential,
+        secrets: &Secrets,
+        client: Option<RegisteredClient>,
+        replaced: Option<&Credential>,
+    ) -> Result<Stored> {
         let now = Timestamp::now();
         credential.renewal.due = Renewal::due(now, credential.token_expires_at);
-        self.replace(credential, secrets, |index, credential| {
+        self.replace(credential, secrets, |index, mut credential| {
             if let Some(client) = client {
                 index.remember_client(client);
             }
+            credential.label = index.free_label(&credential, replaced);
             Some(index.put(credential))
         })
         .map(|stored| stored.unwrap_or(Stored::Added))
@@ -207,6 +292,7 @@ impl Cache {
         // Named as discarded first: should this process die now, the next writer deletes the secret.
         let writer = self.writer()?;
         let mut index = self.read_index()?;
+        let older = index.discarded.len();
         index.discard(&place);
         writer.write(&index)?;
         let put = store.put(&place, &text).and_then(|()| match (place.store, store.get(&place)?) {
@@ -217,35 +303,63 @@ impl Cache {
                 Err(StoreError::KeyringAbsent("it does not keep what it takes".to_owned()))
             }
         });
-        put.map_err(|error| self.store_failed(error, Some(&credential)))?;
+        if let Err(error) = put {
+            if store.delete(&place).is_ok() {
+                index.keep(&place);
+                let _ = writer.write(&index);
+            }
+            return Err(self.store_failed(error, Some(&credential)));
+        }
 
         let published = publish(&mut index, credential);
         if published.is_some() {
             index.keep(&place);
         }
         writer.write(&index)?;
-        self.delete_discarded(&writer, &mut index);
+        let left = self.delete_discarded(&writer, &mut index, older, Retry::WhereItAnswers);
+        if let Some(error) = left {
+            tracing::warn!(%error, "the old token could not be deleted yet; that will be tried again quietly");
+        }
         Ok(published)
     }
 
-    /// Deletes what no credential names any more. What cannot be deleted now is tried again next time.
-    /// Gives why, if something is left.
-    fn delete_discarded(&self, writer: &IndexWriter, index: &mut Index) -> Option<StoreError> {
-        let before = index.discarded.len();
+    /// Deletes the secrets that are discarded: the first `older` of them could not be deleted before, the others
+    /// are new. What cannot be deleted stays in the index, to be tried again. Gives why, where a new one is left:
+    /// that is told once.
+    ///
+    /// An older one in a keyring is tried where that keyring has answered anyway: one that is away or silent
+    /// costs seconds, and every change of the cache would wait for it.
+    fn delete_discarded(
+        &self,
+        writer: &IndexWriter,
+        index: &mut Index,
+        older: usize,
+        retry: Retry,
+    ) -> Option<StoreError> {
+        let is_tried = |place: &Place| {
+            place.store == StoreKind::File || retry == Retry::Everything || KeyringStore::has_answered()
+        };
         let mut left: Option<StoreError> = None;
         let mut keyring_is_away = false;
-        index.discarded.retain(|place| {
-            if keyring_is_away && place.store == StoreKind::Keyring {
-                return true;
+        let before = std::mem::take(&mut index.discarded);
+        // The new ones first: whether the keyring answers is known from them.
+        let (old, new) = before.split_at(older.min(before.len()));
+        for (place, is_new) in new.iter().map(|new| (new, true)).chain(old.iter().map(|old| (old, false))) {
+            let is_keyring = place.store == StoreKind::Keyring;
+            let is_tried = (is_new || is_tried(place)) && !(is_keyring && keyring_is_away);
+            match is_tried.then(|| self.secret_store(place.store).delete(place)) {
+                Some(Ok(())) => continue,
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "an old secret could not be deleted");
+                    // One question is enough: each could take seconds.
+                    keyring_is_away |= is_keyring;
+                    left = left.or(is_new.then_some(error));
+                }
+                None => {}
             }
-            let Err(error) = self.secret_store(place.store).delete(place) else { return false };
-            tracing::warn!(%error, "an old secret could not be deleted; it will be tried again");
-            // One question is enough: each could take seconds.
-            keyring_is_away |= place.store == StoreKind::Keyring;
-            left.get_or_insert(error);
-            true
-        });
-        if index.discarded.len() != before {
+            index.discard(place);
+        }
+        if index.discarded.len() != before.len() {
             // A place that is named though its secret is gone is only tried once more.
             let _ = writer.write(index);
         }
@@ -269,12 +383,18 @@ impl Cache {
                 "secret_damaged",
                 format!("The stored token for {} is damaged", credential.provider),
             )
-            .hint(format!("pdpp connect {}", credential.provider))
+            .hint(select::renew_exactly(credential))
         })?;
         if is_keyring {
             known().insert(credential.id.clone(), secrets.clone());
         }
         Ok(Some(secrets))
+    }
+
+    /// Whether `credential`'s secrets can be read without waiting for a keyring.
+    fn is_at_hand(&self, credential: &Credential) -> bool {
+        let known = || self.from_keyring.lock().unwrap_or_else(PoisonError::into_inner);
+        credential.store == StoreKind::File || known().contains_key(&credential.id)
     }
 
     fn secret_store(&self, kind: StoreKind) -> Box<dyn SecretStore> {
@@ -286,10 +406,14 @@ impl Cache {
 
     /// `error` for a person; `of` is the credential that it is about, unless it is a new one.
     fn store_failed(&self, error: StoreError, of: Option<&Credential>) -> Error {
-        let url = of.map_or("<provider-url>", |one| one.provider.as_str());
+        let again = match of {
+            Some(one) if self.current(one).is_ok_and(|found| found.is_some()) => select::renew_exactly(one),
+            Some(new) => format!("pdpp connect {}", new.provider),
+            None => "pdpp connect <provider-url>".to_owned(),
+        };
         error.told(
             format!("Check that you own {} and that its disk has room", self.dir.display()),
-            &format!("pdpp connect {url} --store file"),
+            &format!("{again} --store file"),
         )
     }
 
@@ -313,6 +437,15 @@ impl Cache {
         FileStore::new(&self.dir).remove_temporary();
         Ok(IndexWriter { dir, _lock: lock })
     }
+}
+
+/// Which older deletions are tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Retry {
+    /// Those that cost no waiting.
+    WhereItAnswers,
+    /// All, since a person asked for deletions.
+    Everything,
 }
 
 /// The right to change the index: holds the lock between processes.
@@ -417,7 +550,7 @@ mod tests {
         std::fs::remove_dir_all(cache.dir().join("secrets")).unwrap();
         let error = cache.bearer(&one).await.unwrap_err();
         assert_eq!((error.code(), error.kind().exit_code()), ("secret_missing", 78));
-        assert_eq!(error.next_step(), Some("pdpp connect https://a.example"));
+        assert_eq!(error.next_step(), Some("pdpp connect https://a.example --renew --grant g1"));
     }
 
     #[cfg(unix)]
@@ -483,7 +616,8 @@ mod tests {
     async fn what_is_removed_is_gone_with_its_secret_and_nothing_else_is() {
         let (_root, cache) = cache();
         assert!(cache.remove_all().unwrap().credentials.is_empty());
-        let (one, other) = (credential("https://a.example", "g1"), credential("https://a.example", "g2"));
+        let one = credential("https://a.example", "g1");
+        let other = Credential { label: "Letters".to_owned(), ..credential("https://a.example", "g2") };
         for each in [&one, &other] {
             cache.store(each.clone(), &secrets("t"), None).unwrap();
         }
@@ -537,6 +671,24 @@ mod tests {
         assert_eq!(cache.choose_store(None).unwrap(), file);
         cache.store(credential("https://a.example", "g1"), &secrets("t"), None).unwrap();
         assert_eq!(cache.choose_store(None).unwrap(), file);
+    }
+
+    #[test]
+    fn a_label_that_is_taken_is_refused_before_and_numbered_after_an_approval() {
+        let (_root, cache) = cache();
+        let one = credential("https://a.example", "g1");
+        cache.store(one.clone(), &secrets("t"), None).unwrap();
+        let taken = cache.check_label(&one.provider, "Diary", None).unwrap_err();
+        assert_eq!((taken.code(), taken.kind().exit_code()), ("label_taken", 2));
+        assert!(taken.next_step().unwrap().ends_with("pdpp connect https://a.example --renew --grant Diary"));
+        cache.check_label(&one.provider, "Diary", Some(&one)).unwrap();
+        cache.check_label(&"https://b.example".parse().unwrap(), "Diary", None).unwrap();
+        cache.store(credential("https://a.example", "g2"), &secrets("t"), None).unwrap();
+        let renewed = credential("https://a.example", "g3");
+        cache.store_in_place_of(renewed, &secrets("t"), None, Some(&one)).unwrap();
+        cache.remove(&one).unwrap();
+        let labels: Vec<_> = cache.credentials().unwrap().into_iter().map(|one| one.label).collect();
+        assert_eq!(labels, ["Diary 2", "Diary"]);
     }
 
     #[test]

@@ -5,21 +5,23 @@
 //! before it sends, and the new token before it uses it. What was begun and not finished is known to be
 //! lost: the token is not sent a second time, which would revoke its whole family.
 
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use super::credential::{Credential, Renewal, RenewalOver, Secrets, TokenKind};
+use super::credential::{Credential, CredentialId, Renewal, RenewalOver, Secrets, TokenKind};
 use super::secret::AccessToken;
-use super::store::StoreKind;
+use super::select::renew_exactly;
 use super::{Cache, new_credential_id, unwritable};
+use crate::ending;
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::provider::approve::refresh::{RefreshError, RefreshRequest, refresh, token_endpoint};
 use crate::provider::approve::token::TokenResponse;
 use crate::provider::discovery::http_hint;
-use crate::provider::http::Limits;
+use crate::provider::http::{Http, Limits};
 
 /// Bounds of one exchange with a token endpoint, and of discovering it again.
 pub const LIMITS: Limits =
@@ -27,6 +29,27 @@ pub const LIMITS: Limits =
 
 /// Longest wait for another process that renews the same credential: as long as its own bounds add up to.
 const MOST_WAIT: Duration = Duration::from_secs(35);
+
+/// For how long a token that was got in the place of a dead one is not replaced again: if that one is called
+/// dead too, it is the grant that is over.
+const FORCED_FOR: Duration = Duration::from_mins(1);
+
+/// The right to renew a family's token in this process, and what came of it before.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    /// When a token was last renewed because the provider had called it dead.
+    forced: Option<Instant>,
+    /// When a renewal last failed, and why: those who waited for it do not try again.
+    failed: Option<(Instant, Error)>,
+}
+
+/// What is stored for a grant.
+enum Found {
+    /// A token to use.
+    Usable(AccessToken),
+    /// One that ends, or is dead, and can be replaced.
+    Over { current: Credential, token: AccessToken, is_dead: bool },
+}
 
 /// How often the lock is tried: files' locks cannot be waited for with a bound.
 const TRY_AGAIN: Duration = Duration::from_millis(10);
@@ -62,35 +85,76 @@ impl Cache {
     }
 
     async fn usable(&self, credential: &Credential, dead: Option<&AccessToken>) -> Result<AccessToken> {
-        let (current, secrets) = self.read_current(credential).await?;
-        let now = Timestamp::now();
-        let is_dead = dead.is_some_and(|dead| dead.expose_bearer() == secrets.access_token.expose_bearer());
-        let is_over = is_dead || (current.refreshable && current.is_due(now));
-        if !is_over {
-            return Ok(secrets.access_token);
+        let family = match self.find(credential, dead).await? {
+            Found::Usable(token) => return Ok(token),
+            Found::Over { current, .. } => current.family().clone(),
+        };
+        // One call of this process at a time; the others find what it got, or why it got nothing.
+        let (asked, turn) = (Instant::now(), self.turn(family));
+        let mut turn = turn.lock().await;
+        let (current, known, is_dead) = match self.find(credential, dead).await? {
+            Found::Usable(token) => return Ok(token),
+            Found::Over { current, token, is_dead } => (current, token, is_dead),
+        };
+        if is_dead && turn.forced.is_some_and(|at| at.elapsed() < FORCED_FOR) {
+            return Err(token_dead(&current));
         }
-        let is_good = !is_dead && current.token_expires_at.is_none_or(|end| end > now);
-        match refusal(&current, now) {
-            None => {}
-            Some(_) if is_good => return Ok(secrets.access_token),
-            Some(refusal) => return Err(refusal),
+        let is_good = !is_dead && current.token_expires_at.is_none_or(|end| end > Timestamp::now());
+        if let Some((_, error)) = turn.failed.as_ref().filter(|(at, _)| *at > asked) {
+            return if is_good { Ok(known) } else { Err(error.repeated()) };
         }
-        // Of its own, so that a caller who gives up cannot lose the token that is on its way.
-        let (cache, known) = (self.clone(), secrets.access_token.clone());
-        let renewed = tokio::spawn(async move { cache.renew(&current, &known).await });
-        match renewed.await {
-            Ok(Ok(token)) => Ok(token),
-            Ok(Err(error)) if is_good => {
-                tracing::warn!(code = error.code(), "a token could not be renewed before its end");
-                Ok(secrets.access_token)
+        // On a thread and a runtime of its own: neither a caller who gives up nor a runtime that ends loses the
+        // token that is on its way.
+        let (cache, token) = (self.clone(), known.clone());
+        let renewed = aside(move || cache.renew(&current, &token)).await.and_then(|renewed| renewed);
+        let now = Instant::now();
+        match renewed {
+            Ok(token) => {
+                if is_dead {
+                    turn.forced = Some(now);
+                }
+                Ok(token)
             }
-            Ok(Err(error)) => Err(error),
-            Err(error) => Err(Error::failed("refresh_failed", "The refresh was aborted").because(error)),
+            Err(error) => {
+                turn.failed = Some((now, error.repeated()));
+                if !is_good {
+                    return Err(error);
+                }
+                tracing::warn!(code = error.code(), "a token could not be renewed before its end");
+                Ok(known)
+            }
         }
     }
 
-    /// The credential of the same grant as the index names it now, and its secrets.
-    async fn read_current(&self, credential: &Credential) -> Result<(Credential, Secrets)> {
+    /// What is stored for `credential`'s grant, and whether it will do.
+    async fn find(&self, credential: &Credential, dead: Option<&AccessToken>) -> Result<Found> {
+        let (current, secrets) = self.read(credential).await?;
+        let now = Timestamp::now();
+        let token = secrets.access_token;
+        let is_dead = dead.is_some_and(|dead| dead.expose_bearer() == token.expose_bearer());
+        if !is_dead && !(current.refreshable && current.is_due(now)) {
+            return Ok(Found::Usable(token));
+        }
+        let is_good = !is_dead && current.token_expires_at.is_none_or(|end| end > now);
+        match refusal(&current, now) {
+            None => Ok(Found::Over { current, token, is_dead }),
+            Some(_) if is_good => Ok(Found::Usable(token)),
+            Some(refusal) => Err(refusal),
+        }
+    }
+
+    /// As `read_current`; a keyring is waited for without holding up anything else.
+    async fn read(&self, credential: &Credential) -> Result<(Credential, Secrets)> {
+        let waits = self.current(credential)?.is_some_and(|one| !self.is_at_hand(&one));
+        if !waits {
+            return self.read_current(credential);
+        }
+        let (cache, credential) = (self.clone(), credential.clone());
+        aside(move || cache.read_current(&credential)).await?
+    }
+
+    /// The credential of the same grant as the index names it now, and its secrets. Blocks.
+    fn read_current(&self, credential: &Credential) -> Result<(Credential, Secrets)> {
         // Between index and secret another process may put a new credential in the old one's place.
         for _ in 0..3 {
             let Some(current) = self.current(credential)? else {
@@ -101,7 +165,7 @@ impl Cache {
                 )
                 .hint(format!("pdpp connect {}", credential.provider)));
             };
-            if let Some(secrets) = self.read_secrets_aside(&current).await? {
+            if let Some(secrets) = self.read_secrets(&current)? {
                 return Ok((current, secrets));
             }
             if self.current(credential)?.is_some_and(|now| now.id == current.id) {
@@ -113,24 +177,16 @@ impl Cache {
             "secret_missing",
             format!("The token for {} is no longer on this machine", credential.provider),
         )
-        .hint(format!("pdpp connect {}", credential.provider)))
+        .hint(renew_exactly(credential)))
     }
 
-    /// As `read_secrets`; a keyring is waited for without holding up anything else.
-    async fn read_secrets_aside(&self, credential: &Credential) -> Result<Option<Secrets>> {
-        match credential.store {
-            StoreKind::File => self.read_secrets(credential),
-            StoreKind::Keyring => {
-                let (cache, credential) = (self.clone(), credential.clone());
-                aside(move || cache.read_secrets(&credential)).await?
-            }
-        }
-    }
-
-    /// Gets the next token, unless another process has: `known` is what this one saw.
-    async fn renew(&self, credential: &Credential, known: &AccessToken) -> Result<AccessToken> {
-        let _lock = self.renewal_lock(credential).await?;
-        let (current, secrets) = self.read_current(credential).await?;
+    /// Gets the next token, unless another process has: `known` is what this one saw. Blocks.
+    fn renew(&self, credential: &Credential, known: &AccessToken) -> Result<AccessToken> {
+        let _lock = self.wait_for_renewal(credential)?;
+        let _hold = ending::PROCESS.hold().ok_or_else(|| {
+            Error::new(Kind::Unavailable, "refresh_failed", "This process is about to end").hint("Try again")
+        })?;
+        let (current, secrets) = self.read_current(credential)?;
         let now = Timestamp::now();
         let is_new = secrets.access_token.expose_bearer() != known.expose_bearer();
         if is_new && !(current.refreshable && current.is_due(now)) {
@@ -148,70 +204,24 @@ impl Cache {
             })?;
             return Err(lost(&current, None));
         }
-        let endpoint = self.endpoint_of(&current).await?;
-        self.begin(&current, &secrets, now).await?;
-        let answer = self.ask(&current, endpoint, &refresh_token).await;
-        let (cache, current) = (self.clone(), current.clone());
-        aside(move || cache.finish(&current, answer, refresh_token)).await?
-    }
-
-    async fn endpoint_of(&self, current: &Credential) -> Result<url::Url> {
-        let known = current.renewal.token_endpoint.as_deref();
-        token_endpoint(&self.http, &current.provider, &current.issuer, known)
-            .await
-            .map_err(|error| {
-                Error::new(
-                    Kind::Unavailable,
-                    error.code(),
-                    format!("The token for {} could not be renewed", current.provider),
-                )
-                .because(error)
-                .hint(format!("Try again later; if it stays so: pdpp connect {}", current.provider))
-            })?
-            .ok_or_else(|| {
-                Error::new(
-                    Kind::Refused,
-                    "issuer_changed",
-                    format!(
-                        "{} no longer names the authorization server that gave this token a place to renew it",
-                        current.provider
-                    ),
-                )
-                .hint(format!("pdpp connect {}", current.provider))
-            })
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| {
+            Error::failed("runtime_failed", "Could not start the event loop").because(error)
+        })?;
+        // A connection of its own: one that was left open may be half gone.
+        let http = Http::new(self.http.limits()).over(self.http.network().clone());
+        let endpoint = runtime.block_on(endpoint_of(&http, &current))?;
+        self.begin(&current, &secrets, now)?;
+        let answer = runtime.block_on(ask(&http, &current, endpoint, &refresh_token));
+        self.finish(&current, answer, refresh_token)
     }
 
     /// Writes down that the refresh token is about to be sent, after the store has shown that it takes
     /// another secret: a token that could not be kept is better not asked for.
-    async fn begin(&self, current: &Credential, secrets: &Secrets, now: Timestamp) -> Result<()> {
-        let (cache, current, secrets) = (self.clone(), current.clone(), secrets.clone());
-        aside(move || {
-            let trial = Credential { id: new_credential_id()?, ..current.clone() };
-            cache.replace(trial, &secrets, |_, _| None::<()>)?;
-            cache.note(&current, |renewal| renewal.begun = Some(now))
-        })
-        .await?
-    }
-
-    async fn ask(
-        &self,
-        current: &Credential,
-        token_endpoint: url::Url,
-        refresh_token: &SecretString,
-    ) -> Result<TokenResponse, RefreshError> {
-        let request = RefreshRequest {
-            token_endpoint,
-            client_id: current.client_id.as_deref(),
-            resource: current.renewal.resource.as_deref().unwrap_or(current.provider.as_str()),
-            refresh_token,
-        };
-        let response = refresh(&self.http, &request).await?;
-        let is_other = response.grant_id.as_ref().is_some_and(|id| *id != current.grant_id)
-            && current.token_kind != TokenKind::McpPackage;
-        if is_other || response.kind.is_some_and(|kind| kind != current.token_kind) {
-            return Err(RefreshError::Lost("it was a token of another grant or kind".to_owned()));
-        }
-        Ok(response)
+    fn begin(&self, current: &Credential, secrets: &Secrets, now: Timestamp) -> Result<()> {
+        let trial = Credential { id: new_credential_id()?, ..current.clone() };
+        self.replace(trial, secrets, |_, _| None::<()>)?;
+        self.note(current, |renewal| renewal.begun = Some(now))
     }
 
     /// Stores what came of it; only then is the new token given out.
@@ -273,7 +283,7 @@ impl Cache {
     /// What an exchange without a new token leaves behind.
     fn give_up(&self, current: &Credential, error: RefreshError) -> Result<Error> {
         let provider = &current.provider;
-        let connect = || format!("pdpp connect {provider}");
+        let connect = || renew_exactly(current);
         let over = match &error {
             RefreshError::NotSent(_) | RefreshError::Busy(_) | RefreshError::BadRequest(_) => None,
             RefreshError::Lost(_) | RefreshError::Token(_) => Some(RenewalOver::Lost),
@@ -341,20 +351,7 @@ impl Cache {
         self.locks()?.try_lock(family).map_err(|error| unwritable(&self.dir, error))
     }
 
-    async fn renewal_lock(&self, credential: &Credential) -> Result<DirLock> {
-        let end = Instant::now() + MOST_WAIT;
-        loop {
-            if let Some(lock) = self.try_renewal_lock(credential)? {
-                return Ok(lock);
-            }
-            if Instant::now() > end {
-                return Err(stuck(credential));
-            }
-            tokio::time::sleep(TRY_AGAIN).await;
-        }
-    }
-
-    /// The lock that renewals take, for whoever changes the credential otherwise. Blocks.
+    /// The lock that renewals take, and whoever changes the credential otherwise. Blocks.
     pub(super) fn wait_for_renewal(&self, credential: &Credential) -> Result<DirLock> {
         let end = Instant::now() + MOST_WAIT;
         loop {
@@ -367,13 +364,65 @@ impl Cache {
             std::thread::sleep(TRY_AGAIN);
         }
     }
+
+    fn turn(&self, family: CredentialId) -> Arc<tokio::sync::Mutex<Turn>> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(turns.entry(family).or_default())
+    }
+}
+
+async fn endpoint_of(http: &Http, current: &Credential) -> Result<url::Url> {
+    let known = current.renewal.token_endpoint.as_deref();
+    token_endpoint(http, &current.provider, &current.issuer, known)
+        .await
+        .map_err(|error| {
+            Error::new(
+                Kind::Unavailable,
+                error.code(),
+                format!("The token for {} could not be renewed", current.provider),
+            )
+            .because(error)
+            .hint(format!("Try again later; if it stays so: {}", renew_exactly(current)))
+        })?
+        .ok_or_else(|| {
+            Error::new(
+                Kind::Refused,
+                "issuer_changed",
+                format!(
+                    "{} no longer names the authorization server that gave this token a place to renew it",
+                    current.provider
+                ),
+            )
+            .hint(renew_exactly(current))
+        })
+}
+
+async fn ask(
+    http: &Http,
+    current: &Credential,
+    token_endpoint: url::Url,
+    refresh_token: &SecretString,
+) -> Result<TokenResponse, RefreshError> {
+    let request = RefreshRequest {
+        token_endpoint,
+        client_id: current.client_id.as_deref(),
+        resource: current.renewal.resource.as_deref().unwrap_or(current.provider.as_str()),
+        refresh_token,
+    };
+    let response = refresh(http, &request).await?;
+    let is_other = response.grant_id.as_ref().is_some_and(|id| *id != current.grant_id)
+        && current.token_kind != TokenKind::McpPackage;
+    if is_other || response.kind.is_some_and(|kind| kind != current.token_kind) {
+        return Err(RefreshError::Lost("it was a token of another grant or kind".to_owned()));
+    }
+    Ok(response)
 }
 
 /// Why no new token can be had for `current`, known without asking anybody.
 fn refusal(current: &Credential, now: Timestamp) -> Option<Error> {
     let provider = &current.provider;
     let error = |code, message: String| {
-        Some(Error::new(Kind::NotConnected, code, message).hint(format!("pdpp connect {provider}")))
+        Some(Error::new(Kind::NotConnected, code, message).hint(renew_exactly(current)))
     };
     if let Some(end) = current.grant_expires_at.filter(|end| *end <= now) {
         return error("grant_expired", format!("The grant for {provider} ended {end}"));
@@ -386,11 +435,15 @@ fn refusal(current: &Credential, now: Timestamp) -> Option<Error> {
         Some(RenewalOver::Refused) => {
             error("refresh_refused", format!("{provider} gives no more tokens for this grant"))
         }
-        None if !current.refreshable => {
-            error("token_dead", format!("{provider} no longer accepts this token, and gives no new one"))
-        }
+        None if !current.refreshable => Some(token_dead(current)),
         None => None,
     }
+}
+
+fn token_dead(current: &Credential) -> Error {
+    let provider = &current.provider;
+    let said = format!("{provider} no longer accepts this token, and gives no new one");
+    Error::new(Kind::NotConnected, "token_dead", said).hint(renew_exactly(current))
 }
 
 /// Runs `work`, which blocks, on a thread of its own. Not on the runtime's: it would wait for it at its end.
@@ -415,7 +468,7 @@ fn lost(current: &Credential, cause: Option<Error>) -> Error {
         "refresh_lost",
         format!("The answer to a refresh for {provider} was lost, and with it the next token"),
     )
-    .hint(format!("pdpp connect {provider}"));
+    .hint(renew_exactly(current));
     match cause {
         Some(cause) => error.because(cause),
         None => error,
@@ -428,7 +481,7 @@ fn token_gone(current: &Credential) -> Error {
         "secret_missing",
         format!("The refresh token for {} is no longer on this machine", current.provider),
     )
-    .hint(format!("pdpp connect {}", current.provider))
+    .hint(renew_exactly(current))
 }
 
 fn stuck(credential: &Credential) -> Error {

@@ -6,7 +6,7 @@ use super::credential::Credential;
 use super::index::Index;
 use super::store::StoreError;
 use super::store::file::FileStore;
-use super::{Cache, unwritable};
+use super::{Cache, Retry, unwritable};
 use crate::error::Result;
 
 /// What [`Cache::remove`] and [`Cache::remove_all`] did.
@@ -15,7 +15,7 @@ pub struct Removed {
     /// The credentials that were there and are not any more, as the index had them.
     pub credentials: Vec<Credential>,
     /// Why secrets of theirs are still in a store (a locked keyring), which no credential names any more.
-    /// The next change of the cache tries again.
+    /// A later change of the cache tries again, once the keyring answers.
     pub left: Option<StoreError>,
 }
 
@@ -26,7 +26,15 @@ impl Cache {
     /// # Errors
     /// If the index cannot be written; the credential is then still there.
     pub fn remove(&self, credential: &Credential) -> Result<Removed> {
-        self.take_out(|index| index.remove(credential).into_iter().collect())
+        self.remove_each(std::slice::from_ref(credential))
+    }
+
+    /// The same for several at once: a keyring that does not answer is waited for once.
+    ///
+    /// # Errors
+    /// As [`Cache::remove`]; every credential is then still there.
+    pub fn remove_each(&self, credentials: &[Credential]) -> Result<Removed> {
+        self.take_out(|index| credentials.iter().filter_map(|one| index.remove(one)).collect())
     }
 
     /// Takes everything off this machine: also from a damaged index, and also files with secrets that no
@@ -62,10 +70,11 @@ impl Cache {
         }
         let writer = self.writer()?;
         let mut index = self.read_index()?;
+        let older = index.discarded.len();
         let credentials = take(&mut index);
         // The index first: a process that dies now has removed the credential, and the next deletes the rest.
         writer.write(&index)?;
-        let left = self.delete_discarded(&writer, &mut index);
+        let left = self.delete_discarded(&writer, &mut index, older, Retry::Everything);
         if let Ok(locks) = self.locks() {
             for one in &credentials {
                 // Whoever waits for it reads the index next, and finds the credential gone.

@@ -1,6 +1,7 @@
-//! Which credentials `mcp serve` reads with: all, unless the user narrows (R1.2, R1.9, R6.1).
+//! Which credentials a command is about: all, unless the user narrows (R1.2, R1.9, R6.1).
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+use std::str::FromStr;
 
 use jiff::Timestamp;
 
@@ -9,24 +10,120 @@ use crate::error::{Error, Kind, Result};
 use crate::provider::url::ProviderUrl;
 use crate::text::shell_word;
 
-/// What to serve, where the user said so.
+/// What a person calls one grant: its id, its label, or a beginning of its id that no other has. `--grant`
+/// means the same in every command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantName(String);
+
+/// The text cannot be a [`GrantName`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a grant's id, the beginning of one, or a name: it must be 1 to 512 bytes")]
+pub struct NotAGrantName;
+
+impl FromStr for GrantName {
+    type Err = NotAGrantName;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if (1..=512).contains(&text.len()) { Ok(Self(text.to_owned())) } else { Err(NotAGrantName) }
+    }
+}
+
+impl fmt::Display for GrantName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl GrantName {
+    /// Those of `among` that it can mean: by their whole id, else by their label, else by how their id begins.
+    pub fn meant<'a>(&self, among: &[&'a Credential]) -> Vec<&'a Credential> {
+        let by = |is_meant: &dyn Fn(&Credential) -> bool| {
+            among.iter().copied().filter(|one| is_meant(one)).collect::<Vec<_>>()
+        };
+        let whole = by(&|one| one.grant_id.as_str() == self.0);
+        let called = if whole.is_empty() { by(&|one| one.label == self.0) } else { whole };
+        if called.is_empty() { by(&|one| one.grant_id.as_str().starts_with(&self.0)) } else { called }
+    }
+}
+
+/// How much of `one`'s id `--grant` needs among `all`: 12 characters or more, where that is less than all.
+pub fn short_id<'a>(one: &'a Credential, all: &[Credential]) -> &'a str {
+    const LEAST: usize = 12;
+    let id = one.grant_id.as_str();
+    let is_free = |short: &str| {
+        let mut others = all.iter().filter(|other| other.id != one.id);
+        others.all(|other| !other.grant_id.as_str().starts_with(short) && other.label != short)
+    };
+    let ends = id.char_indices().map(|(at, _)| at).skip(LEAST);
+    ends.map(|end| &id[..end]).find(|short| short.len() + 4 < id.len() && is_free(short)).unwrap_or(id)
+}
+
+/// The command that asks for `one` again and replaces it, given `all` that are on this machine.
+pub fn renew_command(one: &Credential, all: &[Credential]) -> String {
+    if all.iter().any(|other| other.provider == one.provider && other.grant_id != one.grant_id) {
+        return renew_exactly(one);
+    }
+    format!("pdpp connect {} --renew", shell_word(one.provider.as_str()))
+}
+
+/// The same, where it is not known what else is on this machine.
+pub fn renew_exactly(one: &Credential) -> String {
+    let (provider, grant) = (shell_word(one.provider.as_str()), shell_word(one.grant_id.as_str()));
+    format!("pdpp connect {provider} --renew --grant {grant}")
+}
+
+/// What a command is about, where the user said so.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Only this provider's.
     pub provider: Option<ProviderUrl>,
     /// Only this grant.
-    pub grant: Option<String>,
+    pub grant: Option<GrantName>,
 }
 
 impl Selection {
+    /// The credentials of `credentials` that are meant, in their order; one where a grant is named. May be
+    /// none where none is named.
+    ///
+    /// # Errors
+    /// `not_connected` (78): none is what was named. `several_credentials` (2): the grant's name means several.
+    pub fn named<'a>(&self, credentials: &'a [Credential]) -> Result<Vec<&'a Credential>> {
+        let of_provider: Vec<&Credential> = credentials
+            .iter()
+            .filter(|one| self.provider.as_ref().is_none_or(|provider| *provider == one.provider))
+            .collect();
+        let found = match &self.grant {
+            Some(grant) => grant.meant(&of_provider),
+            None => of_provider,
+        };
+        match found.as_slice() {
+            [] if *self != Self::default() => Err(self.not_connected(credentials)),
+            [_, _, ..] if self.grant.is_some() => Err(several(&found)),
+            _ => Ok(found),
+        }
+    }
+
+    /// The one credential that is meant.
+    ///
+    /// # Errors
+    /// As [`Selection::named`], also where nothing is named.
+    pub fn one<'a>(&self, credentials: &'a [Credential]) -> Result<&'a Credential> {
+        match self.named(credentials)?.as_slice() {
+            [one] => Ok(one),
+            [] => Err(self.not_connected(credentials)),
+            found => Err(several(found)),
+        }
+    }
+
     /// The credentials of `credentials` to serve together, at `now`, in their order. Those that are of no use
     /// any more are among them, so that what they were for can be told; at least one is of use. Touches nothing.
     ///
     /// # Errors
     /// - `not_connected`, `grant_expired` (78): none that could work; names the `pdpp connect` to type.
+    /// - `several_credentials` (2): the grant's name means several.
     /// - `owner_credential_in_cache` (77): not for an agent.
     pub fn all<'a>(&self, credentials: &'a [Credential], now: Timestamp) -> Result<Vec<&'a Credential>> {
-        let matching: Vec<&Credential> = credentials.iter().filter(|one| self.matches(one)).collect();
+        let matching = self.named(credentials)?;
         if let Some(owner) = matching.iter().find(|one| one.token_kind == TokenKind::Owner) {
             return Err(Error::new(
                 Kind::Refused,
@@ -46,11 +143,6 @@ impl Selection {
         }
     }
 
-    fn matches(&self, one: &Credential) -> bool {
-        self.provider.as_ref().is_none_or(|provider| *provider == one.provider)
-            && self.grant.as_ref().is_none_or(|grant| grant == one.grant_id.as_str())
-    }
-
     fn not_connected(&self, credentials: &[Credential]) -> Error {
         let mut message = match (&self.provider, &self.grant) {
             (None, None) => "No provider is connected on this machine".to_owned(),
@@ -60,7 +152,7 @@ impl Selection {
         };
         if !credentials.is_empty() {
             message.push_str("; connected are:");
-            list(&mut message, &credentials.iter().collect::<Vec<_>>());
+            list(&mut message, &credentials.iter().collect::<Vec<_>>(), false);
         }
         let url = self.provider.as_ref().map_or("<provider-url>", ProviderUrl::as_str);
         Error::new(Kind::NotConnected, "not_connected", message).hint(format!("pdpp connect {url}"))
@@ -77,12 +169,20 @@ fn expired(expired: &[&Credential]) -> Error {
     Error::new(Kind::NotConnected, "grant_expired", message).hint(format!("pdpp connect {next}"))
 }
 
-/// One line a credential, with the options that pick exactly it.
-fn list(message: &mut String, credentials: &[&Credential]) {
+/// That a name means several; lists what names each alone.
+pub fn several(found: &[&Credential]) -> Error {
+    let mut message = "Several grants are meant:".to_owned();
+    list(&mut message, found, true);
+    Error::new(Kind::Usage, "several_credentials", message).hint("Name one of them, as listed")
+}
+
+/// One line a credential, with the options that pick exactly it: its grant where its provider has several,
+/// or where `each` is to be named.
+pub fn list(message: &mut String, credentials: &[&Credential], each: bool) {
     for one in credentials {
         let alone = credentials.iter().filter(|other| other.provider == one.provider).count() == 1;
         let _ = write!(message, "\n  --provider {}", shell_word(one.provider.as_str()));
-        if !alone {
+        if each || !alone {
             let _ = write!(message, " --grant {}", shell_word(one.grant_id.as_str()));
         }
         let _ = write!(message, "   ({})", one.label);
@@ -113,7 +213,7 @@ mod tests {
         let all = [credential("https://a.example/t", "g1")];
         assert_eq!(Selection::default().all(&all, now()).unwrap(), [&all[0]]);
         assert_eq!(of("https://a.example/t/").all(&all, now()).unwrap(), [&all[0]]);
-        let grant = Selection { provider: None, grant: Some("g1".to_owned()) };
+        let grant = Selection { provider: None, grant: Some("g1".parse().unwrap()) };
         assert_eq!(grant.all(&all, now()).unwrap(), [&all[0]]);
     }
 
@@ -149,12 +249,70 @@ mod tests {
         ];
         assert_eq!(Selection::default().all(&all, now()).unwrap(), [&all[0], &all[1], &all[2]]);
         assert_eq!(of("https://b.example").all(&all, now()).unwrap(), [&all[1], &all[2]]);
-        let both = Selection { grant: Some("g3".to_owned()), ..of("https://b.example") };
+        let both = Selection { grant: Some("g3".parse().unwrap()), ..of("https://b.example") };
         assert_eq!(both.all(&all, now()).unwrap(), [&all[2]]);
         let (code_, exit, said) = code(&of("https://c.example"), &all);
         assert_eq!((code_, exit), ("not_connected", 78));
         assert!(said.contains("--provider https://a.example   ("), "{said}");
         assert!(said.contains("--provider https://b.example --grant g3"), "{said}");
+    }
+
+    #[test]
+    fn r1_9_a_grant_is_named_by_its_id_its_label_or_how_its_id_begins() {
+        let mut all = [
+            credential("https://a.example", "grt_one"),
+            credential("https://a.example", "grt_one_more"),
+            credential("https://b.example", "grt_one"),
+            credential("https://b.example", "grt_two"),
+        ];
+        for (one, label) in all.iter_mut().zip(["Home", "grt_t", "Home", "Work mail"]) {
+            label.clone_into(&mut one.label);
+        }
+        let named = |provider: Option<&str>, grant: &str| {
+            let provider = provider.map(|provider| provider.parse().unwrap());
+            let selection = Selection { provider, grant: Some(grant.parse().unwrap()) };
+            selection.one(&all).map(|one| one.id.clone()).map_err(|error| (error.code(), error.to_string()))
+        };
+        let (a, b) = (Some("https://a.example"), Some("https://b.example"));
+        assert_eq!(named(a, "grt_one").as_ref(), Ok(&all[0].id), "a whole id, though another begins so");
+        assert_eq!(named(None, "grt_one_").as_ref(), Ok(&all[1].id), "a beginning");
+        assert_eq!(named(None, "grt_t").as_ref(), Ok(&all[1].id), "a label, though an id begins so");
+        assert_eq!(named(None, "Work mail").as_ref(), Ok(&all[3].id));
+        assert_eq!(named(b, "Home").as_ref(), Ok(&all[2].id));
+        for several in ["Home", "grt_one", "grt_"] {
+            let (code, said) = named(None, several).unwrap_err();
+            assert_eq!(code, "several_credentials", "{several}");
+            assert!(said.contains("--provider https://b.example --grant grt_one "), "{said}");
+        }
+        for none in ["home", "Work", "rt_one"] {
+            assert_eq!(named(None, none).unwrap_err().0, "not_connected", "{none}");
+        }
+        assert_eq!(Selection::default().one(&all).unwrap_err().code(), "several_credentials");
+        assert_eq!(Selection::default().named(&[]).unwrap(), [] as [&Credential; 0]);
+        assert!("".parse::<GrantName>().is_err() && "x".repeat(513).parse::<GrantName>().is_err());
+    }
+
+    #[test]
+    fn a_shown_id_is_one_that_names_it() {
+        let ids = ["grt_0123456789abcdef0123", "grt_0123456789abcdeF0123", "grt_1123456789abcdef", "short"];
+        let all = ids.map(|id| credential("https://a.example", id));
+        let shown: Vec<_> = all.iter().map(|one| short_id(one, &all)).collect();
+        assert_eq!(shown, [ids[0], ids[1], "grt_11234567", "short"]);
+        for (one, shown) in all.iter().zip(shown) {
+            let named = Selection { provider: None, grant: Some(shown.parse().unwrap()) };
+            assert_eq!(named.one(&all).unwrap().id, one.id);
+        }
+    }
+
+    #[test]
+    fn the_command_that_renews_names_the_grant_where_there_are_several() {
+        let all = [
+            credential("https://a.example", "g 1"),
+            credential("https://a.example", "g2"),
+            credential("https://b.example", "g3"),
+        ];
+        assert_eq!(renew_command(&all[0], &all), "pdpp connect https://a.example --renew --grant 'g 1'");
+        assert_eq!(renew_command(&all[2], &all), "pdpp connect https://b.example --renew");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Moving secrets from one store to the other.
 
 use super::credential::Credential;
-use super::store::StoreKind;
 use super::store::choice::StoreChoice;
+use super::store::keyring::KeyringStore;
+use super::store::{StoreError, StoreKind};
 use super::{Cache, new_credential_id};
 use crate::error::Result;
 
@@ -25,9 +26,10 @@ impl Cache {
     /// one, and a second call goes on. Blocks, also for refreshes that are on their way.
     ///
     /// # Errors
-    /// What the stores say; what was moved before stays moved.
+    /// What the stores say; what was moved before stays moved. Nothing is changed where `to` does not work.
     pub fn move_to(&self, to: StoreKind) -> Result<Moved> {
         let mut done = Moved { to, moved: Vec::new(), already: 0, missing: Vec::new() };
+        self.try_target(to)?;
         for credential in self.credentials()? {
             let _renewal = self.wait_for_renewal(&credential)?;
             // Read again: it may have been renewed, replaced or removed meanwhile.
@@ -57,5 +59,20 @@ impl Cache {
             StoreKind::File => StoreChoice::File,
         })?;
         Ok(done)
+    }
+
+    /// Before anything is written down that would have to be deleted there again.
+    fn try_target(&self, to: StoreKind) -> Result<()> {
+        self.check_writable(StoreKind::File)?;
+        if to == StoreKind::File {
+            return Ok(());
+        }
+        KeyringStore::probe().map_err(|error| {
+            let hint = match error {
+                StoreError::KeyringAbsent(_) => "Run it in a session that has a keyring",
+                _ => "Unlock the keyring, then try again: pdpp status --move-to keyring",
+            };
+            error.told(String::new(), "").hint(format!("Every token stays where it is. {hint}"))
+        })
     }
 }

@@ -6,9 +6,11 @@ use futures_util::StreamExt as _;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::advice;
 use crate::cache::Cache;
 use crate::cache::credential::{Credential, TokenKind};
-use crate::error::Error;
+use crate::cache::select::renew_command;
+use crate::error::{Error, Kind};
 use crate::provider::http::{Http, HttpError, Limits};
 use crate::provider::rs::{Read, Refusal, RsError};
 use crate::text::shell_word;
@@ -86,18 +88,14 @@ impl Verdict {
         Self { state, why: None, code: None, next: None }
     }
 
-    fn new(state: State, code: &str, why: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { state, why: Some(why.into()), code: Some(code.to_owned()), next: Some(next.into()) }
+    fn new(state: State, code: &str, why: impl Into<String>, next: impl AsRef<str>) -> Self {
+        let next = Some(advice::complete(next.as_ref()));
+        Self { state, why: Some(why.into()), code: Some(code.to_owned()), next }
     }
 }
 
-/// The command that asks for the same grant again.
-pub fn renew(credential: &Credential) -> String {
-    format!("pdpp connect {} --renew", shell_word(credential.provider.as_str()))
-}
-
-/// What the index alone says of `credential` at `now`.
-pub fn from_index(credential: &Credential, now: Timestamp) -> Verdict {
+/// What the index alone says of `credential`, one of `all`, at `now`.
+pub fn from_index(credential: &Credential, all: &[Credential], now: Timestamp) -> Verdict {
     match credential.token_kind {
         TokenKind::Owner => Verdict::new(
             State::Refused,
@@ -107,17 +105,27 @@ pub fn from_index(credential: &Credential, now: Timestamp) -> Verdict {
         ),
         _ if credential.is_expired(now) => {
             let end = credential.expires_at().map(day_and_time).unwrap_or_default();
-            Verdict::new(State::Expired, "grant_expired", format!("it ended {end}"), renew(credential))
+            Verdict::new(
+                State::Expired,
+                "grant_expired",
+                format!("it ended {end}"),
+                renew_command(credential, all),
+            )
         }
         _ => Verdict::plain(State::NotChecked),
     }
 }
 
-/// Tries every credential, some at once. In their order.
-pub async fn check_all(cache: &Cache, http: &Http, credentials: &[Credential]) -> Vec<Verdict> {
+/// Tries `credentials`, of `all` that are on this machine, some at once. In their order.
+pub async fn check_all(
+    cache: &Cache,
+    http: &Http,
+    credentials: &[Credential],
+    all: &[Credential],
+) -> Vec<Verdict> {
     futures_util::stream::iter(credentials)
         .map(|credential| async move {
-            match tokio::time::timeout(WITHIN, check(cache, http, credential)).await {
+            match tokio::time::timeout(WITHIN, check(cache, http, credential, all)).await {
                 Ok(verdict) => verdict,
                 Err(_) => Verdict::new(
                     State::Unreachable,
@@ -132,8 +140,9 @@ pub async fn check_all(cache: &Cache, http: &Http, credentials: &[Credential]) -
         .await
 }
 
-async fn check(cache: &Cache, http: &Http, credential: &Credential) -> Verdict {
-    let known = from_index(credential, Timestamp::now());
+async fn check(cache: &Cache, http: &Http, credential: &Credential, all: &[Credential]) -> Verdict {
+    let known = from_index(credential, all, Timestamp::now());
+    let renew = || renew_command(credential, all);
     // A package's token is good for the provider's own `/mcp` only.
     if known.state != State::NotChecked || credential.token_kind == TokenKind::McpPackage {
         return known;
@@ -141,12 +150,12 @@ async fn check(cache: &Cache, http: &Http, credential: &Credential) -> Verdict {
     let rs = match credential.resource_server(http.clone()) {
         Ok(rs) => rs,
         Err(error) => {
-            return Verdict::new(State::Refused, "query_base_foreign", error.to_string(), renew(credential));
+            return Verdict::new(State::Refused, "query_base_foreign", error.to_string(), renew());
         }
     };
     let bearer = match cache.bearer(credential).await {
         Ok(bearer) => bearer,
-        Err(error) => return of_secret(&error, credential),
+        Err(error) => return of_secret(&error, renew),
     };
     let compact = Read::of(["schema"]).with("view", "compact");
     let read = match rs.get(&bearer, &compact).await {
@@ -160,18 +169,22 @@ async fn check(cache: &Cache, http: &Http, credential: &Credential) -> Verdict {
         Ok(_) => Verdict::plain(State::Works),
         // It knows the token and not the view.
         Err(RsError::Refused(refusal)) if refusal.status == 400 => Verdict::plain(State::Works),
-        Err(error) => of_read(&error, credential),
+        Err(error) => of_read(&error, renew),
     }
 }
 
-fn of_secret(error: &Error, credential: &Credential) -> Verdict {
-    let next = error.next_step().map_or_else(|| renew(credential), str::to_owned);
+fn of_secret(error: &Error, renew: impl Fn() -> String) -> Verdict {
+    // The cache's own advice is for a grant without its token: ask for the same again.
+    let next = match error.next_step() {
+        Some(next) if error.kind() != Kind::NotConnected => next.to_owned(),
+        _ => renew(),
+    };
     Verdict::new(State::NoSecret, error.code(), error.in_full(), next)
 }
 
-fn of_read(error: &RsError, credential: &Credential) -> Verdict {
+fn of_read(error: &RsError, renew: impl Fn() -> String) -> Verdict {
     match error {
-        RsError::Refused(refusal) => of_refusal(refusal, credential),
+        RsError::Refused(refusal) => of_refusal(refusal, renew),
         RsError::Http(error @ (HttpError::Broken { .. } | HttpError::TooLarge { .. })) => {
             Verdict::new(State::ProviderFailing, error.code(), error.to_string(), error.next_step())
         }
@@ -187,7 +200,7 @@ fn of_read(error: &RsError, credential: &Credential) -> Verdict {
     }
 }
 
-fn of_refusal(refusal: &Refusal, credential: &Credential) -> Verdict {
+fn of_refusal(refusal: &Refusal, renew: impl Fn() -> String) -> Verdict {
     let why = format!("the provider says: {}", crate::text::prefix(&refusal.message, 300));
     let (state, code) = match (refusal.status, refusal.code.as_str()) {
         (_, "grant_revoked") => (State::Revoked, "grant_revoked"),
@@ -198,7 +211,7 @@ fn of_refusal(refusal: &Refusal, credential: &Credential) -> Verdict {
             return Verdict::new(State::ProviderFailing, "provider_failed", why, next);
         }
     };
-    Verdict::new(state, code, why, renew(credential))
+    Verdict::new(state, code, why, renew())
 }
 
 #[cfg(test)]
@@ -230,7 +243,7 @@ mod tests {
             (503, "http_503", State::ProviderFailing),
             (429, "rate_limited", State::ProviderFailing),
         ] {
-            let verdict = of_refusal(&refusal(status, code), &one);
+            let verdict = of_refusal(&refusal(status, code), || renew_command(&one, &[]));
             assert_eq!(verdict.state, state, "{code}");
             let renews = verdict.next.as_deref() == Some("pdpp connect https://a.example/me --renew");
             assert_eq!(renews, state != State::ProviderFailing);
@@ -241,10 +254,10 @@ mod tests {
     #[test]
     fn the_index_alone_knows_an_end_and_an_owner() {
         let mut one = credential("https://a.example", "g");
-        assert_eq!(from_index(&one, at(0)), Verdict::plain(State::NotChecked));
+        assert_eq!(from_index(&one, &[], at(0)), Verdict::plain(State::NotChecked));
         one.grant_expires_at = Some(at(100));
-        assert_eq!(from_index(&one, at(100)).state, State::Expired);
+        assert_eq!(from_index(&one, &[], at(100)).state, State::Expired);
         one.token_kind = TokenKind::Owner;
-        assert_eq!(from_index(&one, at(100)).state, State::Refused);
+        assert_eq!(from_index(&one, &[], at(100)).state, State::Refused);
     }
 }

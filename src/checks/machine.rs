@@ -75,20 +75,20 @@ fn is_program(path: &PathBuf) -> bool {
     found.is_file()
 }
 
-/// Whether the cache can be read, and only by its owner.
+/// Whether the cache can be read and written, and only by its owner.
 pub fn cache(cache: &Cache) -> Check {
     let dir = cache.dir();
     // Looked at before it is read: reading repairs it.
     let was_open = was_open(dir);
-    match cache.credentials() {
+    match cache.credentials().and_then(|_| cache.check_dir()) {
         Err(error) => Check::failed("cache", &error),
-        Ok(_) if was_open => Check::warn(
+        Ok(()) if was_open => Check::warn(
             "cache",
             format!("others could enter {}; it is yours alone again now", dir.display()),
             "If others use this machine, connect again: pdpp disconnect --all",
         ),
-        Ok(_) if dir.exists() => Check::ok("cache", format!("{} is yours alone", dir.display())),
-        Ok(_) => Check::ok("cache", format!("nothing is kept yet (it would be in {})", dir.display())),
+        Ok(()) if dir.exists() => Check::ok("cache", format!("{} is yours alone", dir.display())),
+        Ok(()) => Check::ok("cache", format!("nothing is kept yet (it would be in {})", dir.display())),
     }
 }
 
@@ -97,7 +97,7 @@ pub fn secrets(cache: &Cache) -> Check {
     let in_keyring = cache
         .credentials()
         .is_ok_and(|credentials| credentials.iter().any(|one| one.store == StoreKind::Keyring));
-    match cache.choose_store(in_keyring.then_some(StoreChoice::Keyring)) {
+    match cache.try_store(in_keyring.then_some(StoreChoice::Keyring)) {
         Ok(chosen) if chosen.kind == StoreKind::Keyring => {
             Check::ok("tokens", "the keyring takes and gives them")
         }

@@ -6,6 +6,8 @@ pub mod provider;
 
 use serde::Serialize;
 
+use crate::advice;
+
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -35,17 +37,23 @@ pub struct Check {
 
 impl Check {
     /// As it should be.
-    pub fn ok(name: &'static str, said: impl Into<String>) -> Self {
-        Self { name, level: Level::Ok, said: said.into(), code: None, next: None }
+    pub fn ok(name: &'static str, said: impl AsRef<str>) -> Self {
+        Self { name, level: Level::Ok, said: advice::complete(said.as_ref()), code: None, next: None }
     }
 
     /// Works, with a but.
-    pub fn warn(name: &'static str, said: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { name, level: Level::Warn, said: said.into(), code: None, next: Some(next.into()) }
+    pub fn warn(name: &'static str, said: impl AsRef<str>, next: impl AsRef<str>) -> Self {
+        Self {
+            name,
+            level: Level::Warn,
+            said: advice::complete(said.as_ref()),
+            code: None,
+            next: Some(advice::complete(next.as_ref())),
+        }
     }
 
     /// In the way.
-    pub fn stop(name: &'static str, said: impl Into<String>, next: impl Into<String>) -> Self {
+    pub fn stop(name: &'static str, said: impl AsRef<str>, next: impl AsRef<str>) -> Self {
         Self { level: Level::Stop, ..Self::warn(name, said, next) }
     }
 

@@ -7,25 +7,28 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use super::{Global, browser, narrow};
+use super::given::{self, Difference};
+use super::{Global, browser, disconnect, known, narrow};
 use crate::cache::credential::{Credential, GrantedSource, Renewal, Secrets, TokenKind};
 use crate::cache::index::RegisteredClient;
-use crate::cache::select::Selection;
+use crate::cache::select::{GrantName, Selection};
 use crate::cache::store::StoreKind;
 use crate::cache::store::choice::{Chosen, StoreChoice};
 use crate::cache::{Cache, Stored, new_credential_id};
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::proof::{Proof, prove};
+use crate::provider::approve::revoke::Revoked;
 use crate::provider::approve::token::TokenResponse;
 use crate::provider::approve::wanted::{SourceRequest, Wanted};
 use crate::provider::approve::way::Way;
-use crate::provider::approve::{self, ApproveError, Attempt, Choice, Client};
+use crate::provider::approve::{self, ApproveError, Attempt, Choice, Client, minutes};
 use crate::provider::discovery::{Discovery, discover};
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
 use crate::text;
 use crate::ui::Ui;
+use crate::until::day_and_time;
 
 /// Get a grant from a provider: approve it in the browser, keep a scoped token on this machine
 ///
@@ -38,15 +41,16 @@ pub struct Args {
     #[arg(value_name = "PROVIDER_URL", required_unless_present = "renew")]
     provider: Option<String>,
 
-    /// Only print the approval URL; open no browser
+    /// Open no browser; only print the approval URL, as is done in any case
     #[arg(long)]
     no_browser: bool,
 
-    /// How to get the grant [default: what the provider offers; a device code where no browser is]
+    /// How to get the grant [default: what the provider offers; a device code, where it has that, over SSH,
+    /// in a container or without a display]
     #[arg(long, value_enum, value_name = "WAY")]
     flow: Option<Way>,
 
-    /// Give up after so many seconds, 1 to 3600 [default: what the provider says]
+    /// Stop waiting after so many seconds, 1 to 3600 [default: when the provider's page ends]
     #[arg(long, value_name = "SECONDS", value_parser = narrow::patience)]
     wait: Option<Duration>,
 
@@ -58,13 +62,13 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "STORE")]
     store: Option<StoreChoice>,
 
-    /// Ask again for a grant that is on this machine, and replace it
+    /// Ask again for a grant that is on this machine, and replace it: the old one is ended at its provider
     #[arg(long)]
     renew: bool,
 
-    /// Which one to renew, by its id or its name
-    #[arg(long, value_name = "ID", requires = "renew")]
-    grant: Option<String>,
+    /// Which one to renew: its id, the beginning of it, or its name, as `pdpp status` shows them
+    #[arg(long, value_name = "GRANT", requires = "renew")]
+    grant: Option<GrantName>,
 
     #[command(flatten)]
     narrow: narrow::Narrow,
@@ -124,9 +128,12 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         Some(provider) if !args.renew => {
             Plan { provider: provider.clone(), wanted: args.narrow.wanted(Timestamp::now())?, replaces: None }
         }
-        provider => renewal(&cache.credentials()?, provider.as_ref(), args.grant.as_deref())?,
+        provider => renewal(&cache.credentials()?, provider.as_ref(), args.grant.as_ref())?,
     };
-    let http = global.http(LIMITS)?;
+    if let Some(name) = &args.name {
+        cache.check_label(&plan.provider, name, plan.replaces.as_ref())?;
+    }
+    let http = global.http_now(LIMITS)?;
     // A cache that cannot be used is better known before the owner is asked.
     let Chosen { kind: store, note } = cache.choose_store(args.store)?;
     if let Some(note) = note {
@@ -140,9 +147,11 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         .map_err(|error| Error::failed("runtime_failed", "Could not start").because(error))?;
     runtime.block_on(async {
         tokio::select! {
-            granted = get_grant(&plan, &cache, http, args, ui) => {
-                // Nothing is awaited from here on: either all of it is stored, or it was interrupted before.
-                granted?.keep(&cache, &plan, store, args)
+            granted = get_grant(&plan, &cache, http.clone(), args, ui) => {
+                // Nothing is awaited until it is stored: either all of it is, or it was interrupted before.
+                let mut connected = granted?.keep(&cache, &plan, store, args)?;
+                connected.end_old(&http, ui).await;
+                Ok(connected)
             }
             stopped = tokio::signal::ctrl_c() => Err(interrupted(&plan.provider, stopped)),
         }
@@ -171,12 +180,10 @@ struct Plan {
 }
 
 /// To ask again for the one grant that is meant: by its provider, its id or its name.
-fn renewal(all: &[Credential], provider: Option<&ProviderUrl>, grant: Option<&str>) -> Result<Plan> {
-    let is_meant = |one: &&Credential| {
-        provider.is_none_or(|provider| *provider == one.provider)
-            && grant.is_none_or(|grant| grant == one.grant_id.as_str() || grant == one.label)
-    };
-    let meant: Vec<&Credential> = all.iter().filter(is_meant).collect();
+fn renewal(all: &[Credential], provider: Option<&ProviderUrl>, grant: Option<&GrantName>) -> Result<Plan> {
+    let is_of = |one: &&Credential| provider.is_none_or(|provider| *provider == one.provider);
+    let of_provider: Vec<&Credential> = all.iter().filter(is_of).collect();
+    let meant = grant.map_or_else(|| of_provider.clone(), |grant| grant.meant(&of_provider));
     let url = provider.map_or("<provider-url>", ProviderUrl::as_str);
     match meant[..] {
         [] => {
@@ -238,6 +245,7 @@ struct Granted {
     way: Way,
     proof: Proof,
     kind: TokenKind,
+    difference: Difference,
 }
 
 async fn get_grant(plan: &Plan, cache: &Cache, http: Http, args: &Args, ui: &Ui) -> Result<Granted> {
@@ -247,25 +255,50 @@ async fn get_grant(plan: &Plan, cache: &Cache, http: Http, args: &Args, ui: &Ui)
     let attempt = attempt.within(args.wait);
 
     ui.note(&invitation(&discovery, &attempt, &wanted, way));
-    // A person who is elsewhere has their browser there.
-    let is_elsewhere = matches!(attempt, Attempt::DeviceCode(_)) && browser::why_none_here().is_some();
-    if !args.no_browser && !is_elsewhere && !browser::open(attempt.url()).await {
-        ui.note("No browser could be opened here: open that address yourself.");
-    }
-    let response = wait(&http, &attempt, ui).await.map_err(|error| error.told(provider))?;
+    open(&attempt, args, ui).await;
+    let response = wait(&http, &attempt, ui).await.map_err(|error| {
+        let credentials = cache.credentials().unwrap_or_default();
+        known::with_names(error, &wanted, provider, &credentials).told(provider)
+    })?;
 
     // Several grants picked at once: one token for the provider's own /mcp, where /v1 proves nothing.
     if let (Way::AuthorizationCode, Some(TokenKind::McpPackage), Some(id)) =
         (way, response.kind, response.package_id.clone())
     {
         let proof = Proof { grant_id: id, sources: response.package_sources.clone() };
-        return Ok(Granted { discovery, client, response, wanted, way, proof, kind: TokenKind::McpPackage });
+        let (kind, difference) = (TokenKind::McpPackage, Difference::default());
+        return Ok(Granted { discovery, client, response, wanted, way, proof, kind, difference });
     }
     let rs = ResourceServer::new(http, provider, discovery.query_base.clone())
         .map_err(|error| Error::failed("query_base_foreign", error.to_string()))?;
     let proof = prove(&rs, &response).await.map_err(|error| error.told(provider))?;
-    said_otherwise(&wanted, &response, &proof, ui);
-    Ok(Granted { discovery, client, response, wanted, way, proof, kind: TokenKind::Client })
+    let difference = given::compare(&wanted, &response, &proof);
+    say(&difference, ui);
+    let kind = TokenKind::Client;
+    Ok(Granted { discovery, client, response, wanted, way, proof, kind, difference })
+}
+
+/// Opens the page, where a browser is to be expected; says what there is to do where none is.
+async fn open(attempt: &Attempt, args: &Args, ui: &Ui) {
+    // A person who is elsewhere has their browser there.
+    let elsewhere = browser::why_none_here();
+    if let (Some(_), Attempt::AuthorizationCode(code)) = (elsewhere, attempt) {
+        let port = code.port();
+        ui.note(&format!(
+            "The page comes back to port {port} of this machine: open it in a browser here, or lead that port to it \
+             (ssh -L {port}:127.0.0.1:{port} …)."
+        ));
+    }
+    match elsewhere {
+        _ if args.no_browser => {}
+        Some(_) if matches!(attempt, Attempt::DeviceCode(_)) => {}
+        Some(why) => ui.note(&format!("No browser is opened, since {why}: open that address yourself.")),
+        None => {
+            if !browser::open(attempt.url()).await {
+                ui.note("No browser could be opened here: open that address yourself.");
+            }
+        }
+    }
 }
 
 /// Begins an attempt; where the provider has to be told which source, a person is asked, if there is one.
@@ -279,8 +312,11 @@ async fn begin(
 ) -> Result<(Attempt, Client, Wanted, Way)> {
     let server = &discovery.authorization_server;
     let told = |error: ApproveError| error.told(&plan.provider);
-    // Who opens the address themselves knows where; and who names a way has it.
-    let elsewhere = if args.no_browser || args.flow.is_some() { None } else { browser::why_none_here() };
+    let with_names = |refused, wanted: &Wanted| -> Result<ApproveError> {
+        Ok(known::with_names(refused, wanted, &plan.provider, &cache.credentials()?))
+    };
+    // Who names a way has it.
+    let elsewhere = if args.flow.is_some() { None } else { browser::why_none_here() };
     let mut wanted = plan.wanted.clone();
     let mut asked = args.flow;
     let mut questions = 0;
@@ -303,16 +339,17 @@ async fn begin(
                 match ask_source(choices, can_pick && wanted.is_plain(), ui)? {
                     Some(Answer::Source(id)) => wanted.source = Some(narrow::source(&id, &[])?),
                     Some(Answer::PickThere) => asked = Some(Way::AuthorizationCode),
-                    None => return Err(told(refused)),
+                    None => return Err(told(with_names(refused, &wanted)?)),
                 }
             }
             ApproveError::InstanceRequired { choices } if is_first => {
-                let (Some(id), Some(source)) = (ask_instance(choices, ui)?, wanted.source.as_mut()) else {
-                    return Err(told(refused));
-                };
-                source.instance_ids = vec![id];
+                let asked = ask_instance(choices, ui)?;
+                match (asked, wanted.source.as_mut()) {
+                    (Some(id), Some(source)) => source.instance_ids = vec![id],
+                    _ => return Err(told(with_names(refused, &wanted)?)),
+                }
             }
-            _ => return Err(told(refused)),
+            _ => return Err(told(with_names(refused, &wanted)?)),
         }
     }
 }
@@ -361,27 +398,13 @@ fn not_asked(error: &std::io::Error) -> Error {
         .hint("Name the source instead: --source <URI>")
 }
 
-/// What the grant is, where that is more than was asked for.
-fn said_otherwise(wanted: &Wanted, response: &TokenResponse, proof: &Proof, ui: &Ui) {
-    if let Some(asked) = wanted.expires
-        && response.grant_expires_at.is_none_or(|end| end > asked)
-    {
-        let end = response
-            .grant_expires_at
-            .map_or_else(|| "without an end".to_owned(), |end| format!("until {end}"));
-        ui.warn(&format!("access until {asked} was asked for; the grant is {end}"));
+/// Says where the grant is another one than was asked for.
+fn say(difference: &Difference, ui: &Ui) {
+    for more in &difference.more {
+        ui.warn(&format!("more was given than asked for: {}", text::one_line(more)));
     }
-    let more: Vec<&str> = proof
-        .sources
-        .iter()
-        .flat_map(|source| source.streams.iter().map(String::as_str))
-        .filter(|name| {
-            !wanted.streams.is_empty() && !wanted.streams.iter().any(|stream| stream.name == *name)
-        })
-        .collect();
-    if !more.is_empty() {
-        let names = text::prefix(&more.join(", "), 300).to_owned();
-        ui.warn(&format!("the grant has streams that were not asked for: {}", text::one_line(&names)));
+    for less in &difference.less {
+        ui.note(&format!("Less was given than asked for: {}", text::one_line(less)));
     }
 }
 
@@ -401,23 +424,18 @@ fn invitation(discovery: &Discovery, attempt: &Attempt, wanted: &Wanted, way: Wa
     }
     said.push_str("\nAsked for:\n");
     let is_sent = matches!(way, Way::Par | Way::DeviceCode) || !wanted.is_plain();
-    if is_sent {
-        for line in wanted.told() {
-            let _ = writeln!(said, "  {}", text::one_line(&line));
-        }
-    } else {
-        said.push_str(
-            "  what you pick on that page, for ongoing access until the end that the provider or you set\n",
-        );
+    let lines = if is_sent { wanted.told() } else { Wanted::told_unsent() };
+    for line in lines {
+        let _ = writeln!(said, "  {}", text::one_line(&line));
     }
     said
 }
 
 async fn wait(http: &Http, attempt: &Attempt, ui: &Ui) -> Result<TokenResponse, approve::ApproveError> {
-    let end = Instant::now() + attempt.expires_in();
+    let end = Instant::now() + attempt.waits();
     let progress = ui.progress();
     if !ui.is_interactive() {
-        ui.note(&format!("Waiting for the approval, at most {}.", countdown(attempt.expires_in())));
+        ui.note(&format!("Waiting for the approval, at most {}.", minutes(attempt.waits())));
     }
     let mut second = tokio::time::interval(Duration::from_secs(1));
     second.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -426,16 +444,11 @@ async fn wait(http: &Http, attempt: &Attempt, ui: &Ui) -> Result<TokenResponse, 
         tokio::select! {
             decided = &mut approval => return decided,
             _ = second.tick() => {
-                let left = countdown(end.saturating_duration_since(Instant::now()));
+                let left = minutes(end.saturating_duration_since(Instant::now()));
                 progress.say(&format!("Waiting for the approval, {left} left (Ctrl-C stops)"));
             }
         }
     }
-}
-
-fn countdown(left: Duration) -> String {
-    let seconds = left.as_secs();
-    format!("{}:{:02} min", seconds / 60, seconds % 60)
 }
 
 /// What there is to tell at the end.
@@ -445,14 +458,33 @@ struct Connected {
     cache: Cache,
     now: Timestamp,
     /// What this is in the place of, where that was another grant.
-    replaces: Option<Credential>,
+    replaces: Option<Old>,
+    difference: Difference,
     /// Whether `mcp serve` serves other grants beside it.
     has_others: bool,
 }
 
+/// A grant that another one is in the place of.
+struct Old {
+    credential: Credential,
+    at_provider: AtProvider,
+}
+
+/// What became of a grant at its provider.
+enum AtProvider {
+    Ended,
+    /// It was over before.
+    Over,
+    /// A code, and why.
+    Stands(String, String),
+}
+
+/// Longest time for ending the old grant at its provider.
+const END_WITHIN: Duration = Duration::from_secs(20);
+
 impl Granted {
     fn keep(self, cache: &Cache, plan: &Plan, store: StoreKind, args: &Args) -> Result<Connected> {
-        let Self { discovery, client, response, wanted, way, proof, kind } = self;
+        let Self { discovery, client, response, wanted, way, proof, kind, difference } = self;
         let of_before = plan.replaces.as_ref().map(|old| old.label.clone());
         let label = args
             .name
@@ -465,7 +497,7 @@ impl Granted {
             Way::AuthorizationCode | Way::DeviceCode => approve::mcp_resource(&discovery),
             Way::AgentConnect | Way::Par => discovery.resource,
         };
-        let credential = Credential {
+        let mut credential = Credential {
             id: new_credential_id()?,
             store,
             parts: 1,
@@ -489,24 +521,24 @@ impl Granted {
                 ..Renewal::default()
             },
         };
+        credential.label = cache.free_label(&credential, plan.replaces.as_ref())?;
         let secrets = Secrets::new(response.access_token, response.refresh_token);
         let client = match client {
             Client::Registered(client_id) => Some(RegisteredClient { issuer, client_id }),
             _ => None,
         };
-        let mut stored = cache.store(credential.clone(), &secrets, client)?;
-        // The new one is there before the old one goes: whatever happens in between, one of them is left.
-        let replaces = plan.replaces.clone().filter(|old| !old.is_same_grant(&credential));
-        if let Some(old) = &replaces {
-            cache.remove(old)?;
+        let mut stored =
+            cache.store_in_place_of(credential.clone(), &secrets, client, plan.replaces.as_ref())?;
+        let old = plan.replaces.clone().filter(|old| !old.is_same_grant(&credential));
+        let replaces = old.map(|credential| Old { credential, at_provider: AtProvider::Over });
+        if replaces.is_some() {
             stored = Stored::Replaced;
         }
         if let Some(choice) = args.store {
             cache.remember_store(choice)?;
         }
-        let now = Timestamp::now();
-        let has_others = Selection::default().all(&cache.credentials()?, now).is_ok_and(|all| all.len() > 1);
-        Ok(Connected { credential, stored, cache: cache.clone(), now, has_others, replaces })
+        let (cache, now) = (cache.clone(), Timestamp::now());
+        Ok(Connected { credential, stored, cache, now, has_others: false, replaces, difference })
     }
 }
 
@@ -518,6 +550,38 @@ fn label(sources: &[GrantedSource], provider: Option<&str>) -> String {
 }
 
 impl Connected {
+    /// Ends the grant that this is in the place of, and takes it off this machine. The new one is stored before:
+    /// whatever happens in between, one of them is left. That it cannot be ended is said, and no failure; Ctrl-C
+    /// stops the trying.
+    async fn end_old(&mut self, http: &Http, ui: &Ui) {
+        if let Some(old) = &mut self.replaces {
+            if !old.credential.is_expired(self.now) {
+                let stands = |code: &str, why: &str| AtProvider::Stands(code.to_owned(), why.to_owned());
+                old.at_provider = tokio::select! {
+                    ended = disconnect::end(&self.cache, http, &old.credential) => match ended {
+                        Ok(Revoked::Grant | Revoked::Tokens) => AtProvider::Ended,
+                        Ok(Revoked::Already) => AtProvider::Over,
+                        Err((code, why)) => AtProvider::Stands(code, why),
+                    },
+                    () = tokio::time::sleep(END_WITHIN) => stands("provider_timeout", "it did not answer in time"),
+                    _ = tokio::signal::ctrl_c() => stands("interrupted", "Ctrl-C stopped that"),
+                };
+            }
+            let left = match self.cache.remove(&old.credential) {
+                Ok(removed) => removed.left.map(|error| error.to_string()),
+                Err(error) => Some(error.in_full()),
+            };
+            if let Some(why) = left {
+                let grant = text::shell_word(old.credential.grant_id.as_str());
+                ui.warn(&format!(
+                    "the old token could not be deleted here ({why}); try: pdpp disconnect {grant}"
+                ));
+            }
+        }
+        let credentials = self.cache.credentials().unwrap_or_default();
+        self.has_others = Selection::default().all(&credentials, self.now).is_ok_and(|all| all.len() > 1);
+    }
+
     fn serve(&self) -> String {
         let mut command = "pdpp mcp serve".to_owned();
         // Said even if it came from the environment: hosts start servers without the shell's.
@@ -539,7 +603,10 @@ impl Connected {
             "grant_id": one.grant_id.as_str(),
             "label": one.label,
             "token_kind": one.token_kind,
-            "replaces": self.replaces.as_ref().map(|old| old.grant_id.as_str()),
+            "replaces": self.replaces.as_ref().map(|old| old.credential.grant_id.as_str()),
+            "old_grant": self.replaces.as_ref().map(Old::to_json),
+            "more_than_asked": self.difference.more,
+            "less_than_asked": self.difference.less,
             "issuer": one.issuer,
             "access_mode": one.access_mode,
             "issued_at": one.issued_at,
@@ -591,11 +658,7 @@ impl Connected {
             StoreKind::Keyring => writeln!(said, "The token is kept in the keyring."),
         };
         if let Some(old) = &self.replaces {
-            let _ = writeln!(
-                said,
-                "Grant {} is off this machine; at the provider it stands until it ends or you revoke it there.",
-                text::one_line(old.grant_id.as_str())
-            );
+            let _ = writeln!(said, "{}", old.to_text());
         }
         if self.is_package() {
             let _ = write!(
@@ -613,6 +676,35 @@ impl Connected {
             said.push_str("\nIt serves every grant on this machine together; --provider and --grant narrow.");
         }
         said
+    }
+}
+
+impl Old {
+    fn to_text(&self) -> String {
+        let id = text::one_line(self.credential.grant_id.as_str());
+        match &self.at_provider {
+            AtProvider::Ended => format!("The old grant {id} is ended at the provider, and deleted here."),
+            AtProvider::Over => format!("The old grant {id} was over at the provider; it is deleted here."),
+            AtProvider::Stands(code, why) => {
+                let until = self
+                    .credential
+                    .grant_expires_at
+                    .map_or_else(String::new, |end| format!(" until {}", day_and_time(end)));
+                format!(
+                    "The old grant {id} is deleted here, but stands at the provider{until}: {}\n  The provider's own pages \
+                     can end it (code: {code})",
+                    text::one_line(text::prefix(why, 500))
+                )
+            }
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let (ended, code, why) = match &self.at_provider {
+            AtProvider::Ended | AtProvider::Over => (true, None, None),
+            AtProvider::Stands(code, why) => (false, Some(code), Some(why)),
+        };
+        json!({"ended_at_provider": ended, "code": code, "why": why})
     }
 }
 
@@ -662,6 +754,7 @@ mod tests {
             now: "2026-11-27T00:00:00Z".parse().unwrap(),
             replaces: None,
             has_others: false,
+            difference: Difference::default(),
         };
         edit(&mut connected);
         connected
@@ -724,7 +817,7 @@ Next:
 
     #[test]
     fn countdowns_are_minutes_and_seconds() {
-        assert_eq!(countdown(Duration::from_mins(5)), "5:00 min");
-        assert_eq!(countdown(Duration::from_millis(61_999)), "1:01 min");
+        assert_eq!(minutes(Duration::from_mins(5)), "5:00 min");
+        assert_eq!(minutes(Duration::from_millis(61_999)), "1:01 min");
     }
 }

@@ -94,11 +94,14 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
 
 /// `pdpp connect`, as a user would type it; gives what it said.
 fn connect(url: &str, cache: &std::ffi::OsStr, ui: &Ui) -> Result<String> {
-    let words: [OsString; 6] = [
+    let words: [OsString; 8] = [
         "pdpp".into(),
         "connect".into(),
         url.into(),
         "--no-browser".into(),
+        // Nobody has to compare a code.
+        "--flow".into(),
+        "agent-connect".into(),
         "--cache-dir".into(),
         cache.into(),
     ];

@@ -7,8 +7,9 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
 use super::Global;
+use crate::cache::Cache;
 use crate::cache::credential::{Credential, TokenKind};
-use crate::cache::{Cache, Removed};
+use crate::cache::select::GrantName;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::stdio::block_on;
 use crate::provider::approve::revoke::{Revoked, revoke};
@@ -25,9 +26,14 @@ use crate::until::day_and_time;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// What to disconnect: a provider's address, a name or a grant id, as `pdpp status` shows them
-    #[arg(value_name = "PROVIDER|NAME|GRANT")]
+    /// What to disconnect: a provider's address, or a grant's id, the beginning of it, or its name, as
+    /// `pdpp status` shows them
+    #[arg(value_name = "PROVIDER|GRANT")]
     pub which: Vec<String>,
+
+    /// Only this grant of them
+    #[arg(long, value_name = "GRANT", conflicts_with = "all")]
+    pub grant: Option<GrantName>,
 
     /// Everything that matches; without a match to make, everything
     #[arg(long)]
@@ -46,6 +52,7 @@ const EXAMPLES: &str = "\
 Examples:
   pdpp disconnect                              the one that is there, or choose
   pdpp disconnect https://provider.example
+  pdpp disconnect https://provider.example --grant Work
   pdpp disconnect --all --yes";
 
 const LIMITS: Limits =
@@ -58,56 +65,70 @@ const AT_ONCE: usize = 8;
 /// Ends and deletes.
 ///
 /// # Errors
-/// `not_connected` (78), `several_credentials` (2), `interrupted` (130), those of the cache; with `--json`
-/// printed instead. A provider that does not end its grant is no failure: it is said.
+/// `not_connected` (78), `several_credentials` (2), `interrupted` (130), those of the cache. A provider that does not end its grant is no failure: it is said.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
-    super::told(args.json, ui, || {
-        let cache = global.cache()?;
-        let credentials = match cache.credentials() {
-            // What cannot be read can still be deleted.
-            Err(error) if error.code() == "cache_damaged" && args.all && args.which.is_empty() => {
-                tracing::warn!("the index is damaged: nothing can be ended at a provider");
-                Vec::new()
-            }
-            credentials => credentials?,
-        };
-        let can_ask = ui.can_ask() && !args.json && !args.yes;
-        let chosen = choose(&credentials, args, can_ask, ui)?;
-        let http = global.http(LIMITS)?;
-        let progress = ui.progress();
-        progress.say("Asking the providers to end the grants");
-        let ended = block_on(end_all(&cache, &http, &chosen))?;
-        drop(progress);
-        if args.all && args.which.is_empty() {
-            still_there(&cache.remove_all()?, ui);
-        } else {
-            for credential in &chosen {
-                still_there(&cache.remove(credential)?, ui);
-            }
+    let cache = global.cache()?;
+    let everything = args.all && args.which.is_empty();
+    let can_ask = ui.can_ask() && !args.json && !args.yes;
+    let credentials = match cache.credentials() {
+        Err(error) if error.code() == "cache_damaged" && everything => {
+            return Err(delete_unread(&cache, error, can_ask, ui));
         }
-        if args.json {
-            ui.json(&json!({"disconnected": ended.iter().map(Ended::to_json).collect::<Vec<_>>()}));
-        } else if ended.is_empty() {
-            ui.print("Nothing was connected on this machine.");
-        } else {
-            ui.print(&ended.iter().map(Ended::to_text).collect::<Vec<_>>().join("\n"));
-        }
-        Ok(0)
-    })
-}
-
-fn still_there(removed: &Removed, ui: &Ui) {
+        credentials => credentials?,
+    };
+    let chosen = choose(&credentials, args, can_ask, ui)?;
+    let http = global.http(LIMITS)?;
+    let progress = ui.progress();
+    progress.say("Asking the providers to end the grants");
+    let ended = block_on(end_all(&cache, &http, &chosen))?;
+    drop(progress);
+    let removed = if everything { cache.remove_all() } else { cache.remove_each(&chosen) }?;
     if let Some(why) = &removed.left {
         ui.warn(&format!(
-            "a token could not be deleted yet ({why}); nothing uses it any more, and the next change of the cache deletes it"
+            "a token could not be deleted yet ({why}); nothing uses it any more, and it is deleted once its store \
+             answers"
         ));
     }
+    if args.json {
+        ui.json(&json!({"disconnected": ended.iter().map(Ended::to_json).collect::<Vec<_>>()}));
+    } else if ended.is_empty() {
+        ui.print("Nothing was connected on this machine.");
+    } else {
+        ui.print(&ended.iter().map(Ended::to_text).collect::<Vec<_>>().join("\n"));
+    }
+    Ok(0)
 }
 
-fn choose(credentials: &[Credential], args: &Args, can_ask: bool, ui: &Ui) -> Result<Vec<Credential>> {
+/// Deletes what an index that cannot be read is about. A failure all the same: nothing was ended anywhere.
+fn delete_unread(cache: &Cache, damage: Error, can_ask: bool, ui: &Ui) -> Error {
+    let question =
+        "The index cannot be read, so no grant can be ended at its provider. Delete every token here?";
+    if can_ask && !ui.confirm(question) {
+        return stopped();
+    }
+    if let Err(error) = cache.remove_all() {
+        return error;
+    }
+    let said = "The index could not be read, so nothing was ended at a provider; it is deleted, and so is every \
+                token in a file here";
+    let hint = "End the grants on their providers' own pages, delete what is called \"pdpp: a provider's token\" in \
+                the keyring, then: pdpp connect <provider-url>";
+    Error::failed("cache_damaged", said).because(damage).hint(hint)
+}
+
+fn stopped() -> Error {
+    Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing was changed")
+}
+
+fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui) -> Result<Vec<Credential>> {
     let mut matching: Vec<&Credential> = Vec::new();
+    let everything: Vec<&Credential> = credentials.iter().collect();
+    let narrowed = |found: Vec<&'a Credential>| match &args.grant {
+        Some(grant) => grant.meant(&found),
+        None => found,
+    };
     for which in &args.which {
-        let found: Vec<&Credential> = credentials.iter().filter(|one| is_meant(one, which)).collect();
+        let found = narrowed(meant(which, &everything));
         if found.is_empty() {
             return Err(none(which, credentials));
         }
@@ -122,7 +143,10 @@ fn choose(credentials: &[Credential], args: &Args, can_ask: bool, ui: &Ui) -> Re
         );
     }
     if args.which.is_empty() {
-        matching = credentials.iter().collect();
+        matching = narrowed(everything);
+        if let (Some(grant), true) = (&args.grant, matching.is_empty()) {
+            return Err(none(&grant.to_string(), credentials));
+        }
         if matching.is_empty() && !args.all {
             return Err(Error::new(
                 Kind::NotConnected,
@@ -137,7 +161,6 @@ fn choose(credentials: &[Credential], args: &Args, can_ask: bool, ui: &Ui) -> Re
     if !can_ask || matching.is_empty() {
         return Ok(matching.into_iter().cloned().collect());
     }
-    let stopped = || Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing was changed");
     // Named one by one, or all: one question. One name for several: which of them.
     if args.all || matching.len() <= args.which.len().max(1) {
         let names: Vec<String> = matching.iter().map(|one| short_name(one)).collect();
@@ -156,10 +179,13 @@ fn choose(credentials: &[Credential], args: &Args, can_ask: bool, ui: &Ui) -> Re
     if chosen.is_empty() { Err(stopped()) } else { Ok(chosen) }
 }
 
-fn is_meant(one: &Credential, which: &str) -> bool {
-    one.grant_id.as_str() == which
-        || one.label == which
-        || which.parse::<ProviderUrl>().is_ok_and(|provider| provider == one.provider)
+/// What `which` means of `all`: a provider's grants, or what a grant is called.
+fn meant<'a>(which: &str, all: &[&'a Credential]) -> Vec<&'a Credential> {
+    match (which.parse::<ProviderUrl>(), which.parse::<GrantName>()) {
+        (Ok(provider), _) => all.iter().copied().filter(|one| one.provider == provider).collect(),
+        (_, Ok(grant)) => grant.meant(all),
+        _ => Vec::new(),
+    }
 }
 
 fn name(one: &Credential) -> String {
@@ -185,9 +211,11 @@ fn none(which: &str, credentials: &[Credential]) -> Error {
 fn several(found: &[&Credential]) -> Error {
     let mut message = "Several grants are meant:".to_owned();
     list(&mut message, found);
-    let first = found.first().map(|one| one.grant_id.as_str()).unwrap_or_default();
+    let first = found.first().map_or_else(String::new, |one| {
+        format!("{} --grant {}", shell_word(one.provider.as_str()), shell_word(one.grant_id.as_str()))
+    });
     Error::new(Kind::Usage, "several_credentials", message)
-        .hint(format!("pdpp disconnect {}, or --all for all of them", shell_word(first)))
+        .hint(format!("One: pdpp disconnect {first}; all of them: --all"))
 }
 
 fn list(message: &mut String, credentials: &[&Credential]) {
@@ -219,7 +247,12 @@ async fn end_all<'a>(cache: &Cache, http: &Http, chosen: &'a [Credential]) -> Ve
         .await
 }
 
-async fn end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revoked, (String, String)> {
+/// Ends one grant at its provider: what that did, or the code and the reason for which it did not.
+pub(super) async fn end(
+    cache: &Cache,
+    http: &Http,
+    credential: &Credential,
+) -> Result<Revoked, (String, String)> {
     if credential.token_kind == TokenKind::Owner {
         return Err((
             "owner_credential_in_cache".to_owned(),
@@ -298,7 +331,7 @@ mod tests {
     fn chosen(which: &[&str], everything: bool) -> Result<Vec<String>, Error> {
         let ui = Ui::to_writers(Box::new(Vec::new()), Box::new(Vec::new()), 80);
         let which = which.iter().map(|which| (*which).to_owned()).collect();
-        let args = Args { which, all: everything, yes: false, json: false };
+        let args = Args { which, grant: None, all: everything, yes: false, json: false };
         let chosen = choose(&all(), &args, false, &ui)?;
         Ok(chosen.iter().map(|one| one.grant_id.as_str().to_owned()).collect())
     }
@@ -307,6 +340,7 @@ mod tests {
     fn a_provider_a_name_or_a_grant_is_enough() {
         assert_eq!(chosen(&["https://a.example/t/"], false).unwrap(), ["g1"]);
         assert_eq!(chosen(&["Work\u{1b}[2J mail"], false).unwrap(), ["g2"]);
+        assert_eq!(chosen(&["Work"], false).unwrap_err().code(), "not_connected", "a label is whole");
         assert_eq!(chosen(&["g3", "g1", "g3"], false).unwrap(), ["g3", "g1"]);
         assert_eq!(chosen(&["https://b.example"], true).unwrap(), ["g2", "g3"]);
         assert_eq!(chosen(&[], true).unwrap(), ["g1", "g2", "g3"]);

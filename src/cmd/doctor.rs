@@ -9,6 +9,7 @@ use super::Global;
 use crate::access_log::AccessLog;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
+use crate::cache::select::renew_command;
 use crate::checks::{Check, Level, credential, machine, provider};
 use crate::error::Result;
 use crate::mcp::stdio::block_on;
@@ -49,30 +50,34 @@ Ends with 1 if something stands in the way.";
 /// # Errors
 /// `proxy_invalid`, and what keeps it from looking at all; everything else is a finding.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
-    super::told(args.json, ui, || {
-        let cache = global.cache()?;
-        let http = global.http(credential::LIMITS)?;
-        let progress = ui.progress();
-        progress.say("Looking around");
-        let checks = block_on(all(&cache, &http, &args.providers))?;
-        drop(progress);
-        let stops = checks.iter().filter(|check| check.level == Level::Stop).count();
-        if args.json {
-            ui.json(&json!({"ok": stops == 0, "checks": checks}));
-        } else {
-            ui.print(&to_text(&checks, stops, ui.width()));
-        }
-        Ok(u8::from(stops > 0))
-    })
+    let cache = global.cache()?;
+    let http = global.http(credential::LIMITS)?;
+    let progress = ui.progress();
+    progress.say("Looking around");
+    let checks = block_on(all(&cache, &http, &args.providers))?;
+    drop(progress);
+    let stops = checks.iter().filter(|check| check.level == Level::Stop).count();
+    if args.json {
+        ui.json(&json!({"ok": stops == 0, "checks": checks}));
+    } else {
+        ui.print(&to_text(&checks, stops, ui.width()));
+    }
+    Ok(u8::from(stops > 0))
 }
 
 async fn all(cache: &Cache, http: &Http, more: &[ProviderUrl]) -> Vec<Check> {
-    let mut checks =
-        vec![machine::program(), machine::environment(), machine::cache(cache), machine::secrets(cache)];
+    let mut checks = vec![machine::program(), machine::environment()];
+    // What is in a cache that cannot be used is not known, and not guessed.
+    let kept = machine::cache(cache);
+    let credentials = cache.credentials().ok();
+    let is_usable = kept.level != Level::Stop;
+    checks.push(kept);
+    if is_usable {
+        checks.push(machine::secrets(cache));
+    }
     checks.extend(machine::authorities(http.network()));
-    let credentials = cache.credentials().unwrap_or_default();
     let mut providers: Vec<ProviderUrl> = Vec::new();
-    for provider in credentials.iter().map(|one| &one.provider).chain(more) {
+    for provider in credentials.iter().flatten().map(|one| &one.provider).chain(more) {
         if !providers.contains(provider) {
             providers.push(provider.clone());
         }
@@ -80,8 +85,12 @@ async fn all(cache: &Cache, http: &Http, more: &[ProviderUrl]) -> Vec<Check> {
     let found = provider::check_all(http, &providers).await;
     checks.extend(provider::clock(&found));
     checks.extend(found.into_iter().map(|found| found.reached));
-    checks.extend(grants(cache, http, &credentials).await);
-    checks.push(machine::access_log(&AccessLog::new(cache.dir())));
+    if let Some(credentials) = credentials {
+        checks.extend(grants(cache, http, &credentials).await);
+    }
+    if is_usable {
+        checks.push(machine::access_log(&AccessLog::new(cache.dir())));
+    }
     checks.extend(hosts());
     checks
 }
@@ -94,7 +103,7 @@ async fn grants(cache: &Cache, http: &Http, credentials: &[Credential]) -> Vec<C
         return vec![none];
     }
     let now = Timestamp::now();
-    let verdicts = credential::check_all(cache, http, credentials).await;
+    let verdicts = credential::check_all(cache, http, credentials, credentials).await;
     let check = |(one, verdict): (&Credential, credential::Verdict)| {
         let name = format!("{} ({})", one.label, one.grant_id);
         match (verdict.why, one.ends_soon(now)) {
@@ -104,7 +113,11 @@ async fn grants(cache: &Cache, http: &Http, credentials: &[Credential]) -> Vec<C
             },
             (None, Some(end)) => {
                 let left = until::left(end, now).unwrap_or_default();
-                Check::warn("grant", format!("{name} works, and ends {left}"), credential::renew(one))
+                Check::warn(
+                    "grant",
+                    format!("{name} works, and ends {left}"),
+                    renew_command(one, credentials),
+                )
             }
             (None, None) => Check::ok("grant", format!("{name}: {}", verdict.state.word())),
         }
@@ -128,19 +141,28 @@ fn hosts() -> Vec<Check> {
 fn host(found: &Surveyed) -> Check {
     let title = found.host.title;
     let setup = format!("pdpp mcp setup {}", found.host.id);
-    if let Some(problem) = found.problems.first() {
-        return Check::warn("host", format!("{title}: {problem}"), setup);
-    }
-    match &found.configured {
-        Configured::Ours(_) => Check::ok("host", format!("{title} starts this program")),
-        Configured::No => {
+    match (&found.configured, found.problems.first()) {
+        (Configured::Damaged(_), why) => Check {
+            code: Some("config_damaged".to_owned()),
+            ..Check::warn(
+                "host",
+                format!(
+                    "{title}'s configuration is damaged: {}",
+                    why.map_or_else(|| found.file.display().to_string(), Clone::clone)
+                ),
+                format!("Correct that file, then: {setup}"),
+            )
+        },
+        (Configured::Unknown, None) => {
+            Check::warn("host", format!("{title}: {} cannot be read", found.file.display()), setup)
+        }
+        (_, Some(problem)) => Check::warn("host", format!("{title}: {problem}"), setup),
+        (Configured::Ours(_), None) => Check::ok("host", format!("{title} starts this program")),
+        (Configured::No, None) => {
             Check::warn("host", format!("{title} is here and does not know this program"), setup)
         }
-        Configured::Other => {
+        (Configured::Other, None) => {
             Check::warn("host", format!("{title} has an entry `{ENTRY}` that starts something else"), setup)
-        }
-        Configured::Unknown => {
-            Check::warn("host", format!("{title}: {} cannot be read", found.file.display()), setup)
         }
     }
 }

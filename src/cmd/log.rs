@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
@@ -26,8 +27,8 @@ pub struct Args {
     pub since: Option<String>,
 
     /// Show at most this many, the newest
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub limit: usize,
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub limit: NonZeroUsize,
 
     /// Print one JSON object
     #[arg(long)]
@@ -51,32 +52,30 @@ Examples:
 /// Shows the log, or turns it on or off.
 ///
 /// # Errors
-/// `since_invalid` (2), `access_log_failed`; with `--json` printed instead.
+/// `since_invalid` (2), `access_log_failed`.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
-    super::told(args.json, ui, || {
-        let log = AccessLog::new(global.cache()?.dir());
-        if args.on || args.off {
-            log.turn(args.on)?;
-            let said = if args.on { "on" } else { "off" };
-            if args.json {
-                ui.json(&json!({"on": args.on, "file": log.path().display().to_string()}));
-            } else {
-                ui.print(&format!("The access log is {said}."));
-            }
-            return Ok(0);
-        }
-        let since = args.since.as_deref().map(|when| since(when, Timestamp::now())).transpose()?;
-        let found = log.entries(since)?;
+    let log = AccessLog::new(global.cache()?.dir());
+    if args.on || args.off {
+        log.turn(args.on)?;
+        let said = if args.on { "on" } else { "off" };
         if args.json {
-            ui.json(&to_json(&found, args.limit, &log));
+            ui.json(&json!({"on": args.on, "file": log.path().display().to_string()}));
         } else {
-            ui.print(&to_text(&found, args.limit, ui.width()));
-            if !log.is_on() {
-                ui.note("The access log is off: pdpp log --on");
-            }
+            ui.print(&format!("The access log is {said}."));
         }
-        Ok(0)
-    })
+        return Ok(0);
+    }
+    let since = args.since.as_deref().map(|when| since(when, Timestamp::now())).transpose()?;
+    let found = log.entries(since)?;
+    if args.json {
+        ui.json(&to_json(&found, args.limit.get(), &log));
+    } else {
+        ui.print(&to_text(&found, args.limit.get(), ui.width()));
+        if !log.is_on() {
+            ui.note("The access log is off: pdpp log --on");
+        }
+    }
+    Ok(0)
 }
 
 /// `2h`, `2026-11-01`, `2026-11-01T10:00:00Z`.

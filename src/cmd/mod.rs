@@ -8,6 +8,8 @@ pub mod connect;
 pub mod demo;
 pub mod disconnect;
 pub mod doctor;
+pub mod given;
+pub mod known;
 pub mod log;
 pub mod man;
 pub mod mcp;
@@ -21,6 +23,7 @@ use clap::{Parser, Subcommand};
 use crate::cache::{Cache, refresh};
 use crate::error::{Error, Kind, Result};
 use crate::provider::http::{Http, Limits, Network};
+use crate::text::shell_word;
 use crate::ui::Ui;
 
 /// Let an AI agent read your data through a grant that you approved, and nothing more.
@@ -41,7 +44,10 @@ Examples:
   pdpp mcp serve                          offer it to an MCP host on stdio
   pdpp mcp inspect                        see what the tools cost a model
   pdpp status                             see what is connected
-  pdpp doctor                             find out what is wrong";
+  pdpp doctor                             find out what is wrong
+
+With --json a command prints one JSON object on stdout; if it fails, that is {\"error\": {code, message,
+because, next, exit_code}}, with the same exit code.";
 
 /// Options that every command takes.
 #[derive(Debug, Clone, clap::Args)]
@@ -125,12 +131,47 @@ impl Global {
         Ok(Network { proxy, ca_file: self.ca_file.clone() })
     }
 
+    /// The options that a command to type next needs too. A proxy's address is left out where it may hold a
+    /// password.
+    fn advised(&self) -> Vec<String> {
+        let path = |option: &str, path: &std::path::Path| {
+            // A person may be elsewhere when they type it.
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            format!("{option} {}", shell_word(&path.display().to_string()))
+        };
+        let is_default = |dir: &std::path::PathBuf| {
+            let absolute = std::path::absolute(dir).ok();
+            Cache::default_dir().is_ok_and(|default| Some(default) == absolute)
+        };
+        let dir = self.cache_dir.as_ref().filter(|dir| !is_default(dir)).map(|dir| path("--cache-dir", dir));
+        let proxy = self.proxy.as_ref().filter(|ProxyArgument(address)| !address.contains('@'));
+        let proxy = proxy.map(|ProxyArgument(address)| format!("--proxy {}", shell_word(address)));
+        let ca = self.ca_file.as_ref().map(|file| path("--ca-file", file));
+        dir.into_iter().chain(proxy).chain(ca).collect()
+    }
+
     /// An HTTP client on that way, for providers.
     ///
     /// # Errors
     /// As [`Global::network`].
     pub fn http(&self, limits: Limits) -> Result<Http> {
         Ok(Http::new(limits).over(self.network()?))
+    }
+
+    /// The same for a command that is about to use it: a file of authorities that is none is a wrong argument,
+    /// and no provider's failure.
+    ///
+    /// # Errors
+    /// As [`Global::network`]; `ca_file_invalid`.
+    pub fn http_now(&self, limits: Limits) -> Result<Http> {
+        let http = self.http(limits)?;
+        http.network().check_ca_file().map_err(|error| {
+            let hint = error.next_step();
+            Error::new(Kind::Usage, error.code(), "What --ca-file was given cannot be used")
+                .because(error)
+                .hint(hint)
+        })?;
+        Ok(http)
     }
 }
 
@@ -157,6 +198,7 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
     if let Some(level) = cli.global.log_level.level() {
         crate::ui::log_to_stderr(level);
     }
+    crate::advice::set_options(&cli.global.advised());
     match cli.command {
         Command::Demo(args) => demo::run(&args, ui),
         Command::Connect(args) => connect::run(&args, &cli.global, ui),
@@ -168,17 +210,6 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Man(args) => man::run(&args, ui),
         Command::Mcp(args) => mcp::run(&args, &cli.global, ui),
         Command::Sandbox(args) => sandbox::run(args, ui),
-    }
-}
-
-/// Runs `command`; with `json` its failure is printed as JSON, and its exit code given.
-fn told(json: bool, ui: &Ui, command: impl FnOnce() -> Result<u8>) -> Result<u8> {
-    match command() {
-        Err(error) if json => {
-            ui.json(&error.to_json());
-            Ok(error.kind().exit_code())
-        }
-        done => done,
     }
 }
 

@@ -145,12 +145,16 @@ fn invalid(what: String, hint: &str) -> Error {
 }
 
 /// A day at midnight UTC, or an instant.
-fn time(option: &str, text: &str) -> Result<Timestamp> {
+fn instant(text: &str) -> Option<Timestamp> {
     let day = || {
         let date: jiff::civil::Date = text.parse().ok().filter(|_| text.len() == 10)?;
         Some(date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
     };
-    text.parse().ok().or_else(day).ok_or_else(|| {
+    text.parse().ok().or_else(day)
+}
+
+fn time(option: &str, text: &str) -> Result<Timestamp> {
+    instant(text).ok_or_else(|| {
         invalid(format!("{option} {text:?} is not a time"), "Write it as 2026-01-31 or 2026-01-31T12:00:00Z")
     })
 }
@@ -171,7 +175,12 @@ fn end(text: &str, now: Timestamp) -> Result<Timestamp> {
     };
     let end = match unit.and_then(|_| span()) {
         Some(end) => end,
-        None => time("--expires", text)?,
+        None => instant(text).ok_or_else(|| {
+            invalid(
+                format!("--expires {text:?} is neither a time nor a span"),
+                "Write it as 30d, 12h, 2w, 2027-01-31 or 2027-01-31T12:00:00Z",
+            )
+        })?,
     };
     if end <= now {
         return Err(invalid(format!("--expires {text} is over already"), "Name a time to come, such as 30d"));
@@ -259,6 +268,13 @@ mod tests {
             assert_eq!(with(edit), "narrowing_invalid");
         }
         assert_eq!(with(|args| args.expires = Some("12h".to_owned())), "ok");
+        let wrong =
+            Narrow { expires: Some("30x".to_owned()), ..Narrow::default() }.wanted(now()).unwrap_err();
+        let hint = wrong.next_step().unwrap().trim_start_matches("Write it as ").replace(" or ", ", ");
+        assert_eq!(hint.split(", ").count(), 5);
+        for example in hint.split(", ") {
+            assert!(end(example, now()).is_ok(), "what is said to be right is: {example}");
+        }
         assert!(patience("600").is_ok() && patience("0").is_err() && patience("x").is_err());
     }
 

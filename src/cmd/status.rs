@@ -6,12 +6,15 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Global;
+use crate::advice;
 use crate::cache::credential::{Credential, TokenKind};
+use crate::cache::select::{GrantName, Selection, renew_command, short_id};
 use crate::cache::store::StoreKind;
 use crate::cache::{Cache, Moved};
 use crate::checks::credential::{self as check, State, Verdict};
 use crate::error::{Error, Kind, Result};
 use crate::mcp::stdio::block_on;
+use crate::provider::url::ProviderUrl;
 use crate::text;
 use crate::ui::{Column, Ui, table};
 use crate::until;
@@ -22,12 +25,20 @@ use crate::until;
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
+    /// Show only the grants of this provider
+    #[arg(long, value_name = "URL")]
+    pub provider: Option<ProviderUrl>,
+
+    /// Show only this grant: its id, the beginning of it, or its name
+    #[arg(long, value_name = "GRANT")]
+    pub grant: Option<GrantName>,
+
     /// Ask each provider whether the grant still works
     #[arg(long)]
     pub check: bool,
 
     /// First move every token there: into the keyring, or into private files. New ones follow
-    #[arg(long, value_enum, value_name = "STORE")]
+    #[arg(long, value_enum, value_name = "STORE", conflicts_with_all = ["provider", "grant"])]
     pub move_to: Option<StoreKind>,
 
     /// Print one JSON object
@@ -39,6 +50,7 @@ const AFTER_HELP: &str = "\
 Examples:
   pdpp status
   pdpp status --check --json
+  pdpp status --grant Work
   pdpp status --move-to file
 
 Ends with 78 if nothing is connected, with 1 if a grant was found not to work.";
@@ -46,48 +58,47 @@ Ends with 78 if nothing is connected, with 1 if a grant was found not to work.";
 /// Shows it.
 ///
 /// # Errors
-/// Those of the cache; with `--json` printed instead.
+/// Those of the cache.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
-    super::told(args.json, ui, || {
-        let cache = global.cache()?;
-        let moved = args.move_to.map(|store| cache.move_to(store)).transpose()?;
+    let cache = global.cache()?;
+    let moved = args.move_to.map(|store| cache.move_to(store)).transpose()?;
+    if let Some(moved) = &moved {
+        ui.note(&what_moved(moved, &cache.credentials()?));
+    }
+    let all = cache.credentials()?;
+    let selection = Selection { provider: args.provider.clone(), grant: args.grant.clone() };
+    let credentials: Vec<_> = selection.named(&all)?.into_iter().cloned().collect();
+    let now = Timestamp::now();
+    let verdicts = if args.check {
+        let http = global.http(check::LIMITS)?;
+        let progress = ui.progress();
+        progress.say(&format!("Asking about {} grants", credentials.len()));
+        block_on(check::check_all(&cache, &http, &credentials, &all))?
+    } else {
+        credentials.iter().map(|one| check::from_index(one, &all, now)).collect()
+    };
+    let shown = Shown { cache: &cache, all: &all, credentials: &credentials, verdicts: &verdicts, now };
+    if args.json {
+        let mut said = shown.to_json();
         if let Some(moved) = &moved {
-            ui.note(&what_moved(moved));
+            let missing: Vec<_> = moved.missing.iter().map(|one| one.grant_id.as_str()).collect();
+            let count = (moved.moved.len(), moved.already);
+            said["moved"] = json!({"to": moved.to, "count": count.0, "already": count.1, "missing": missing});
         }
-        let credentials = cache.credentials()?;
-        let now = Timestamp::now();
-        let verdicts = if args.check {
-            let http = global.http(check::LIMITS)?;
-            let progress = ui.progress();
-            progress.say(&format!("Asking about {} grants", credentials.len()));
-            block_on(check::check_all(&cache, &http, &credentials))?
-        } else {
-            credentials.iter().map(|one| check::from_index(one, now)).collect()
-        };
-        let shown = Shown { cache: &cache, credentials: &credentials, verdicts: &verdicts, now };
-        if args.json {
-            let mut said = shown.to_json();
-            if let Some(moved) = &moved {
-                let missing: Vec<_> = moved.missing.iter().map(|one| one.grant_id.as_str()).collect();
-                let count = (moved.moved.len(), moved.already);
-                said["moved"] =
-                    json!({"to": moved.to, "count": count.0, "already": count.1, "missing": missing});
-            }
-            ui.json(&said);
-        } else if credentials.is_empty() {
-            return Err(not_connected());
-        } else {
-            ui.print(&shown.to_text(ui.width()));
-        }
-        Ok(match () {
-            () if credentials.is_empty() => Kind::NotConnected.exit_code(),
-            () if verdicts.iter().any(|verdict| !verdict.state.is_usable()) => Kind::Failed.exit_code(),
-            () => 0,
-        })
+        ui.json(&said);
+    } else if credentials.is_empty() {
+        return Err(not_connected());
+    } else {
+        ui.print(&shown.to_text(ui.width()));
+    }
+    Ok(match () {
+        () if credentials.is_empty() => Kind::NotConnected.exit_code(),
+        () if verdicts.iter().any(|verdict| !verdict.state.is_usable()) => Kind::Failed.exit_code(),
+        () => 0,
     })
 }
 
-fn what_moved(moved: &Moved) -> String {
+fn what_moved(moved: &Moved, all: &[Credential]) -> String {
     let count = moved.moved.len();
     let mut said = format!(
         "{count} token{} moved into {}, {} there already; new ones go there too.",
@@ -99,7 +110,7 @@ fn what_moved(moved: &Moved) -> String {
         moved.already,
     );
     for one in &moved.missing {
-        let (label, next) = (text::one_line(&one.label), check::renew(one));
+        let (label, next) = (text::one_line(&one.label), advice::complete(&renew_command(one, all)));
         let _ = write!(said, "\nThe token of {label} ({}) is in no store: {next}", one.provider);
     }
     said
@@ -112,6 +123,8 @@ fn not_connected() -> Error {
 
 struct Shown<'a> {
     cache: &'a Cache,
+    /// What is on this machine, shown or not.
+    all: &'a [Credential],
     credentials: &'a [Credential],
     verdicts: &'a [Verdict],
     now: Timestamp,
@@ -146,7 +159,7 @@ impl Shown<'_> {
         let first = self.credentials.first().map(|one| &one.provider);
         // A column of the same address again and again would leave no room for the rest.
         let one_provider = self.credentials.iter().all(|one| Some(&one.provider) == first);
-        let rows: Vec<[String; 5]> = self
+        let rows: Vec<[String; 6]> = self
             .credentials
             .iter()
             .zip(self.verdicts)
@@ -162,7 +175,15 @@ impl Shown<'_> {
                 let until = one
                     .expires_at()
                     .map_or_else(|| "no end".to_owned(), |end| end.strftime("%Y-%m-%d").to_string());
-                [name, granted(one), until, one.store.name().to_owned(), verdict.state.word().to_owned()]
+                let grant = short_id(one, self.all).to_owned();
+                [
+                    name,
+                    grant,
+                    granted(one),
+                    until,
+                    one.store.name().to_owned(),
+                    verdict.state.word().to_owned(),
+                ]
             })
             .collect();
         let mut said = String::new();
@@ -171,6 +192,7 @@ impl Shown<'_> {
         }
         let columns = [
             Column::text("Name"),
+            Column::text("Grant"),
             Column::text("Granted"),
             Column::whole("Until"),
             Column::whole("Token in"),
@@ -183,7 +205,7 @@ impl Shown<'_> {
             }
         }
         if self.verdicts.iter().any(|verdict| verdict.state == State::NotChecked) {
-            said.push_str("\n\nWhether they work: pdpp status --check");
+            said.push_str(&advice::complete("\n\nWhether they work: pdpp status --check"));
         }
         said
     }
@@ -201,13 +223,17 @@ impl Shown<'_> {
         };
         match (&verdict.why, &verdict.next) {
             (Some(why), Some(next)) => Some(said(why, next)),
-            (Some(why), None) => Some(said(why, "pdpp doctor")),
+            (Some(why), None) => Some(said(why, &advice::complete("pdpp doctor"))),
             (None, _) => {
                 let end = one.ends_soon(self.now)?;
                 let left = until::left(end, self.now).unwrap_or_default();
-                Some(said(&format!("it ends {} ({left})", until::day_and_time(end)), &check::renew(one)))
+                Some(said(&format!("it ends {} ({left})", until::day_and_time(end)), &self.renew(one)))
             }
         }
+    }
+
+    fn renew(&self, one: &Credential) -> String {
+        advice::complete(&renew_command(one, self.all))
     }
 
     fn to_json(&self) -> Value {
@@ -230,7 +256,7 @@ impl Shown<'_> {
                 "state": verdict.state,
                 "code": verdict.code,
                 "why": verdict.why,
-                "next": verdict.next.clone().or_else(|| ends_soon.then(|| check::renew(one))),
+                "next": verdict.next.clone().or_else(|| ends_soon.then(|| self.renew(one))),
             })
         };
         json!({
@@ -261,9 +287,10 @@ mod tests {
         edit(&mut one);
         let now = at("2026-11-28T10:00:00Z");
         let cache = Cache::open(std::path::Path::new("/nowhere/pdpp")).unwrap();
-        let verdicts = [check::from_index(&one, now)];
+        let verdicts = [check::from_index(&one, &[], now)];
         let credentials = [one];
-        let shown = Shown { cache: &cache, credentials: &credentials, verdicts: &verdicts, now };
+        let shown =
+            Shown { cache: &cache, all: &credentials, credentials: &credentials, verdicts: &verdicts, now };
         (shown.to_text(80), shown.to_json())
     }
 
@@ -272,9 +299,7 @@ mod tests {
         let (said, json) = shown(|one| one.grant_expires_at = Some(at("2027-01-01T00:00:00Z")));
         assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
         let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        for part in
-            ["Acme\\u{1b}[31m Slack", "https://provider.example/me", "14 streams: ", "2027-01-01 file"]
-        {
+        for part in ["Acme\\u{1b}[31m grt_1 14 streams:", "https://provider.example/me", "2027-01-01 file"] {
             assert!(joined.contains(part), "{part} in {said}");
         }
         assert!(!said.contains('\u{1b}') && said.ends_with("pdpp status --check"));

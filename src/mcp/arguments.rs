@@ -68,7 +68,7 @@ impl Arguments {
         arguments
     }
 
-    /// A text, not empty.
+    /// A text, not empty; one of those that the input schema lists, where it lists any.
     ///
     /// # Errors
     /// `invalid_argument`.
@@ -90,18 +90,6 @@ impl Arguments {
             ToolError::new("missing_argument", format!("{} needs `{name}`", self.tool), next)
                 .with("param", name)
         })
-    }
-
-    /// One of the texts that the input schema lists for it.
-    ///
-    /// # Errors
-    /// `invalid_argument`.
-    pub fn choice(&self, name: &str, allowed: &[&str]) -> Result<Option<&str>, ToolError> {
-        match self.given.get(name) {
-            None => Ok(None),
-            Some(Value::String(text)) if allowed.contains(&text.as_str()) => Ok(Some(text)),
-            Some(_) => Err(self.invalid(name, &format!("one of {}", allowed.join(", ")), None)),
-        }
     }
 
     /// A whole number within bounds, both inclusive.

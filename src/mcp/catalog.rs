@@ -47,6 +47,8 @@ pub struct Declared {
     pub range: bool,
     /// The uses that aggregate may make of it: `sum`, `group_by` …
     pub aggregates: Vec<String>,
+    /// Whether it is a plain string that may hold times: the compact view does not pass on a `format`.
+    pub may_be_time: bool,
 }
 
 /// A type whose values have a form.
@@ -74,6 +76,11 @@ impl Kind {
             _ => return None,
         };
         kinds.next().is_none().then_some(kind)
+    }
+
+    /// What a property's JSON Schema says by its `format`.
+    fn of_format(property: Option<&Value>) -> Option<Self> {
+        Self::of(property?.get("format")?.as_str()?).filter(|kind| matches!(kind, Self::Time | Self::Date))
     }
 
     /// What it is called in an error.
@@ -104,17 +111,22 @@ impl Declared {
                         _ => {}
                     }
                 }
+                let is_text = flags.split(',').any(|flag| matches!(flag, "t=string" | "t=string|null"));
+                let is_grouped = declared.aggregates.iter().any(|usage| usage == "group_by_time");
+                declared.may_be_time = is_text && (declared.range || is_grouped);
                 declared
             }
             Value::Object(full) => {
                 let usable = |key: &str| {
                     full.get(key).and_then(|able| able.get("usable")).and_then(Value::as_bool) == Some(true)
                 };
+                let kind = full.get("type").and_then(Value::as_str).and_then(Kind::of);
                 Self {
-                    kind: full.get("type").and_then(Value::as_str).and_then(Kind::of),
+                    kind: kind.or_else(|| Kind::of_format(full.get("schema"))),
                     equal: usable("exact_filter"),
                     range: usable("range_filter"),
                     aggregates: Vec::new(),
+                    may_be_time: false,
                 }
             }
             _ => Self::default(),
@@ -151,7 +163,13 @@ impl StreamFacts {
         let mut declared = BTreeMap::new();
         if let Some(Value::Object(fields)) = row.get("field_capabilities") {
             for (name, capability) in fields {
-                declared.insert(name.clone(), Declared::of(capability));
+                let mut field = Declared::of(capability);
+                if field.kind.is_none() && capability.is_object() {
+                    field.kind = Kind::of_format(
+                        row.get("schema").and_then(|schema| schema.get("properties")?.get(name)),
+                    );
+                }
+                declared.insert(name.clone(), field);
                 if let Some(role) = role_of(capability) {
                     roles.push((role_rank(&role), name.clone(), role));
                 }
@@ -285,6 +303,19 @@ pub fn facts_for<'a>(facts: &'a [StreamFacts], connection: Option<&str>) -> Opti
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn r3_60_a_format_is_read_where_the_full_schema_says_it() {
+        let full = json!({"connectors": [{"connector_key": "mail", "streams": [{"name": "messages",
+            "schema": {"properties": {"day": {"type": "string", "format": "date"}}},
+            "field_capabilities": {"at": {"schema": {"type": "string", "format": "date-time"}}, "day": {}, "link": {"schema": {"format": "uri"}}}}]}]});
+        let facts = StreamFacts::all_from_schema(full.as_object().unwrap(), "messages");
+        let kind = |name: &str| facts[0].fields[name].kind;
+        assert_eq!((kind("at"), kind("day"), kind("link")), (Some(Kind::Time), Some(Kind::Date), None));
+        let may = |flags: &str| Declared::of(&json!(flags)).may_be_time;
+        assert!(may("t=string,eq,r=gte|lt") && may("t=string|null,a=group_by_time"));
+        assert!(!may("t=string,eq") && !may("t=timestamp,r=gte") && !may("t=text,r=gte") && !may("declared"));
+    }
 
     #[test]
     fn r4_7_roles_come_from_the_manifest_compact_or_full() {

@@ -53,6 +53,16 @@ pub fn misfits(
     (misfits, meant)
 }
 
+/// Whether `filter` has a value that is no time, of a field that may hold times: worth a look at the full schema,
+/// which says so.
+pub fn may_misfit(filter: &Map<String, Value>, facts: &[StreamFacts]) -> bool {
+    filter.iter().any(|(field, value)| {
+        let may_be_time =
+            |facts: &StreamFacts| facts.fields.get(field).is_some_and(|field| field.may_be_time);
+        facts.iter().any(may_be_time) && condition(Kind::Time, field, value).0.is_some()
+    })
+}
+
 /// The type that every source declares alike.
 fn kind_of(field: &str, facts: &[StreamFacts]) -> Option<Kind> {
     let mut kinds = facts.iter().filter_map(|facts| facts.fields.get(field)).map(|declared| declared.kind);

@@ -226,6 +226,10 @@ fn about_unknown(tool: &str, name: &str) -> Option<&'static str> {
         ("query_records", "q" | "query" | "search") => "search finds words; filter compares whole values",
         ("aggregate", "q" | "query" | "search") => "aggregate counts what filter selects; search finds words",
         ("aggregate", "having") => "groups cannot be filtered: filter the records",
+        ("search", "sort" | "order") => "hits come in the provider's own order: narrow with filter",
+        ("search" | "query_records" | "aggregate", "connector_key" | "connector" | "source") => {
+            "connection_id picks the source: schema {} lists them"
+        }
         ("search", "fields") => "search shows excerpts; fetch takes fields",
         _ => return None,
     })

@@ -444,7 +444,7 @@ impl Package {
     async fn schema(&self, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
         let stream = arguments.text("stream")?;
         let children = self.children();
-        let is_full = arguments.choice("detail", &["compact", "full"])? == Some("full");
+        let is_full = arguments.text("detail")? == Some("full");
         match (is_full, stream) {
             // Refused there, before anything is asked (R3.6).
             (true, None) => return self.ask(&children[0], "schema", arguments.given().clone(), true).await,
@@ -667,6 +667,12 @@ fn all_failed(failed: &[Failed]) -> ToolError {
     };
     if let Some((_, error)) = failed.iter().find(|(_, error)| is_about_the_call(error)) {
         return error.clone().and(&format!(" (none of {} grants gave an answer)", failed.len()));
+    }
+    // What they all say alike is said once, whole.
+    if failed.windows(2).all(|pair| pair[0].1 == pair[1].1)
+        && let Some((_, error)) = failed.first()
+    {
+        return error.clone().and(&format!(" (the same for all of {} grants)", failed.len()));
     }
     let named = failed.iter().take(3).map(|(child, error)| {
         let code = prefix_on_wire(error.code(), 60);

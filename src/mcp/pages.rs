@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::{BoxFuture, join_all, try_join_all};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -215,6 +215,9 @@ impl Listing {
         let Some(text) = self.cursor.as_deref().filter(|text| text.starts_with(PREFIX)) else {
             return Ok(vec![Place { cursor: self.cursor.clone(), ..Place::default() }]);
         };
+        if text.starts_with(KEPT_PREFIX) {
+            return Err(expired_cursor());
+        }
         // One of several grants means nothing to a single one.
         match Own::decode(text).filter(|own| own.places.iter().all(|place| place.grant.is_none())) {
             Some(own)
@@ -225,6 +228,19 @@ impl Listing {
             _ => Err(invalid_cursor()),
         }
     }
+}
+
+/// Our cursors end with the process that gave them where they were too long to be passed on.
+fn expired_cursor() -> ToolError {
+    ToolError::new(
+        "cursor_expired",
+        format!(
+            "the place that this cursor names is not kept any more: the server was started again, or {MAX_KEPT} other pages \
+             were read since"
+        ),
+        "start again without cursor",
+    )
+    .with("param", "cursor")
 }
 
 fn invalid_cursor() -> ToolError {
@@ -301,7 +317,7 @@ pub fn take_rows(body: &mut Map<String, Value>) -> Vec<Row> {
 /// Reads the page of `listing` that fits `shape`.
 ///
 /// # Errors
-/// `invalid_cursor`, and those of [`Source::get`].
+/// `invalid_cursor`, `cursor_expired`, and those of [`Source::get`].
 pub async fn read<'a, F, C>(
     source: &Source,
     listing: &Listing,
@@ -613,17 +629,28 @@ impl Walks {
 /// A grant that gave nothing for a page, and why.
 pub type Missing = (usize, ToolError);
 
+/// What is done for a branch beside its read, within the same deadline: a grant that is silent costs its time
+/// once.
+pub trait Beside: Sync {
+    /// Refuses the call, for every grant, before the one at `branch` is asked.
+    fn check(&self, branch: usize) -> BoxFuture<'_, Result<(), ToolError>>;
+
+    /// What the refusal of the one at `branch` means.
+    fn explain(&self, branch: usize, error: ToolError) -> BoxFuture<'_, ToolError>;
+}
+
 /// The page of `whole` over several grants: asked side by side, each within `deadline`, taking turns, each
 /// in its own order (R6.2). A grant that fails does not fail the page (R6.5): it is given back, and is asked
 /// again on the next page while others have more. `warn` tells of those that are missing in this one, within
 /// the envelope, so that what fits beside it is right.
 ///
 /// # Errors
-/// `invalid_cursor`; the grants' own error where all of them failed.
+/// `invalid_cursor`, `cursor_expired`, those of [`Beside::check`]; the grants' own error where all of them failed.
 pub async fn read_branches(
     branches: &[Branch<'_>],
     whole: &Listing,
     shape: &dyn Shape,
+    beside: &dyn Beside,
     deadline: Duration,
     walks: &Walks,
     warn: &(dyn Fn(&[Missing]) -> Vec<Value> + Sync),
@@ -639,24 +666,31 @@ pub async fn read_branches(
     let live = (0..places.len()).filter(|at| !places[*at].is_done).collect::<Vec<_>>();
     let all_rest = live.iter().all(|at| branches[of[*at]].source.is_resting());
     let asks = live.iter().map(|at| {
-        let (place, branch) = (&places[*at], &branches[of[*at]]);
+        let (place, at) = (&places[*at], of[*at]);
+        let branch = &branches[at];
         async move {
             if branch.source.is_resting() && !all_rest {
-                return Err(too_slow(
-                    branch.source,
-                    "did not answer in time a moment ago and was not asked again",
-                ));
+                let what = "did not answer in time a moment ago and was not asked again";
+                return Ok(Err(too_slow(branch.source, what)));
             }
             let limit = Some(place.limit.unwrap_or(limit));
-            let ask = ask(branch.source, &branch.listing, place, limit, shape, None);
-            tokio::time::timeout(deadline, ask).await.unwrap_or_else(|_| {
+            let part = async {
+                beside.check(at).await?;
+                match ask(branch.source, &branch.listing, place, limit, shape, None).await {
+                    Ok(answer) => Ok(Ok(answer)),
+                    Err(error) => Ok(Err(beside.explain(at, error).await)),
+                }
+            };
+            tokio::time::timeout(deadline, part).await.unwrap_or_else(|_| {
                 branch.source.set_too_slow();
-                Err(too_slow(branch.source, &format!("did not answer within {} s", deadline.as_secs_f32())))
+                let what = format!("did not answer within {} s", deadline.as_secs_f32());
+                Ok(Err(too_slow(branch.source, &what)))
             })
         }
     });
     let (mut answers, mut missing) = (Vec::new(), Vec::new());
-    for (at, answer) in live.iter().zip(join_all(asks).await) {
+    // A call that is wrong is refused at once, whoever has not answered yet.
+    for (at, answer) in live.iter().zip(try_join_all(asks).await?) {
         match answer {
             Ok(mut answer) => {
                 answer.rows.drain(..places[*at].skip.min(answer.rows.len()));
@@ -738,7 +772,11 @@ fn start_over_grants(branches: &[Branch<'_>], whole: &Listing, walks: &Walks) ->
         let place = |branch: &Branch<'_>| Place { grant: Some(branch.key.clone()), ..Place::default() };
         return Ok(Own { query, places: branches.iter().map(place).collect(), seen: Vec::new() });
     };
-    let own = if cursor.starts_with(KEPT_PREFIX) { walks.find(cursor) } else { Own::decode(cursor) };
+    let own = if cursor.starts_with(KEPT_PREFIX) {
+        Some(walks.find(cursor).ok_or_else(expired_cursor)?)
+    } else {
+        Own::decode(cursor)
+    };
     own.filter(|own| {
         own.query == query
             && own.places.len() <= 4_096

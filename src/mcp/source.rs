@@ -13,11 +13,11 @@ use super::catalog::{Catalog, StreamFacts};
 use super::remote::Remote;
 use super::tool_error::ToolError;
 use super::{access, rs_error, schema};
+use crate::advice;
 use crate::cache::secret::AccessToken;
 use crate::error::{Error, Kind};
 use crate::provider::rs::{Blob, Envelope, Read, ResourceServer, RsError};
 use crate::provider::url::ProviderUrl;
-use crate::text::shell_word;
 use crate::until;
 
 /// Gives the bearer when a read needs it: the one way from the credential cache to the tools. Not
@@ -45,8 +45,6 @@ pub struct Source {
     rs: ResourceServer,
     bearer: BearerSource,
     instead_of: Option<DeadBearer>,
-    /// When a bearer that was just got in the place of a dead one was refused too.
-    replaced_in_vain: Mutex<Option<Instant>>,
     catalog: Catalog,
     not_before: Mutex<Option<Instant>>,
     refused: Mutex<Option<Instant>>,
@@ -54,6 +52,7 @@ pub struct Source {
     is_core: AtomicBool,
     ends: Option<Timestamp>,
     remote: Option<Remote>,
+    renew: Option<String>,
 }
 
 impl Source {
@@ -70,7 +69,6 @@ impl Source {
             rs,
             bearer,
             instead_of: None,
-            replaced_in_vain: Mutex::new(None),
             catalog: Catalog::default(),
             not_before: Mutex::new(None),
             refused: Mutex::new(None),
@@ -78,6 +76,7 @@ impl Source {
             is_core: AtomicBool::new(false),
             ends: None,
             remote: None,
+            renew: None,
         }
     }
 
@@ -101,14 +100,21 @@ impl Source {
         self
     }
 
+    /// The same, of a grant that the command `renew` asks for again.
+    #[must_use]
+    pub fn renewed_by(mut self, renew: String) -> Self {
+        self.renew = Some(renew);
+        self
+    }
+
     /// What to tell of an end that is near, as a warning of an envelope's.
     pub fn end_warning(&self, now: Timestamp) -> Option<Value> {
         let end = self.ends.filter(|end| until::is_soon(*end, now))?;
         let (when, left) = (until::day_and_time(end), until::left(end, now).unwrap_or_default());
-        let provider = shell_word(self.provider.as_str());
-        let message = format!(
-            "this grant ends {when} ({left}); the user renews it with: pdpp connect {provider} --renew"
-        );
+        let mut message = format!("this grant ends {when} ({left})");
+        if let Some(renew) = &self.renew {
+            message = format!("{message}; the user renews it with: {}", advice::complete(renew));
+        }
         Some(json!({"code": "grant_ends_soon", "message": message}))
     }
 
@@ -151,13 +157,9 @@ impl Source {
         // A token that was replaced or ended early: one try with another, where one can be had.
         if let Err(RsError::Refused(refusal)) = &answer
             && rs_error::is_inactive(refusal)
-            && let Some(instead_of) = &self.instead_of
-            && !is_within(&self.replaced_in_vain, REFUSED_FOR)
-            && let Ok(another) = instead_of(bearer).await
+            && let Some(another) = self.instead_of(bearer).await
         {
             answer = self.rs.get(&another, read).await;
-            let in_vain = matches!(&answer, Err(RsError::Refused(refusal)) if rs_error::is_inactive(refusal));
-            set(&self.replaced_in_vain, in_vain.then(Instant::now));
         }
         // The route alone: parameters and bodies are the person's.
         let outcome = answer.as_ref().map_or_else(RsError::outcome, |_| "ok");
@@ -199,6 +201,16 @@ impl Source {
             Err(_) => Vec::new(),
         };
         self.catalog.put(stream, connection, facts)
+    }
+
+    /// What the full schema declares, which says more of a field's values (`format`) than the compact one; nothing
+    /// where it cannot be read.
+    pub async fn full_facts(&self, stream: &str, connection: Option<&str>) -> Vec<StreamFacts> {
+        let read = Read::of(["schema"]).with("stream", stream).with_some("connection_id", connection);
+        match self.get(&read).await {
+            Ok(full) => StreamFacts::all_from_schema(&full.body, stream),
+            Err(_) => Vec::new(),
+        }
     }
 
     /// What the schema declares now: asked every time (R3.62). `None` where it cannot be read.
@@ -260,18 +272,14 @@ impl Source {
         })
     }
 
-    /// Another bearer in the place of a dead one, where one can be had and it would not be in vain again.
+    /// Another bearer in the place of a dead one, where one can be had.
     pub(super) async fn instead_of(&self, dead: AccessToken) -> Option<AccessToken> {
-        let instead_of =
-            self.instead_of.as_ref().filter(|_| !is_within(&self.replaced_in_vain, REFUSED_FOR))?;
-        instead_of(dead).await.ok()
+        self.instead_of.as_ref()?(dead).await.ok()
     }
 
     /// Remembers whether the credential was refused.
     pub(super) fn set_refused(&self, is_refused: bool) {
-        let now = is_refused.then(Instant::now);
-        set(&self.refused, now);
-        set(&self.replaced_in_vain, now);
+        set(&self.refused, is_refused.then(Instant::now));
     }
 
     /// Holds back while the provider has asked to be left alone (R5.5).

@@ -26,6 +26,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use rmcp::model::{
     CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest, ErrorCode,
     JsonRpcMessage, RequestId,
@@ -41,6 +42,7 @@ use tokio_util::sync::CancellationToken;
 use super::ReadSurface;
 use super::jsonrpc::{self, Envelope, Id, Rejected};
 use super::server::Server;
+use crate::ending;
 use crate::error::{Error, Result};
 use crate::text;
 use crate::ui::Ui;
@@ -120,7 +122,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 /// Serves `surface` on this process's stdin and stdout until there is nobody to serve.
 ///
 /// Takes the process over: its signals, its panic messages, its standard streams, and its end, which
-/// has to follow at once: half a second later it is enforced.
+/// has to follow at once: half a second later it is enforced, unless a token is on its way ([`ending`]).
 ///
 /// # Errors
 /// `no_thread`: the system gave no threads.
@@ -151,12 +153,8 @@ pub async fn serve_refusal(error: &Error, ui: &Ui) -> Result<u8> {
 }
 
 fn take_over_process(stop: &Stop) -> Result<Pipes> {
-    std::panic::set_hook(Box::new(|panic| {
-        // Where, never what: a message like "not a char boundary in `…`" quotes a record.
-        let place =
-            panic.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
-        Ui::from_process().warn(&format!("internal error{place}; please report it"));
-    }));
+    // Also where nothing has done so yet: "not a char boundary in `…`" would quote a record.
+    crate::ui::keep_panics_short();
     let no_thread = |error| Error::failed("no_thread", "Could not start a thread for stdio").because(error);
     guard_process(stop.clone()).map_err(no_thread)?;
     #[allow(clippy::disallowed_methods, reason = "the MCP transport is the one other writer to stdout")]
@@ -587,17 +585,26 @@ fn guard_process(stop: Stop) -> std::io::Result<()> {
     std::thread::Builder::new().name("guard".to_owned()).stack_size(256 << 10).spawn(move || {
         let Ok(runtime) = runtime() else { return };
         runtime.block_on(async {
+            let mut signals = std::pin::pin!(signals.next().fuse());
             tokio::select! {
-                () = signals.next() => stop.because(Ended::Signal),
+                () = &mut signals => stop.because(Ended::Signal),
                 cause = left_alone(parent) => stop.because(cause),
                 () = stop.now.cancelled() => {}
                 () = stop.input_ended.cancelled() => tokio::time::sleep(GRACE).await,
             }
             tokio::time::sleep(if stop.now.is_cancelled() { LAST_RESORT } else { FLUSH }).await;
+            // A token on its way may still come, unless somebody wants the process gone.
+            if stop.cause() == Ended::EndOfInput && ending::PROCESS.is_held() {
+                tokio::select! {
+                    () = ending::PROCESS.released(ending::LONGEST) => tokio::time::sleep(FLUSH).await,
+                    () = signals => tokio::time::sleep(LAST_RESORT).await,
+                }
+            }
         });
-        // Reached only if a call blocks the runtime: everything else has ended the process by now.
+        // Reached only if a call blocks the runtime, or a token is too long on its way: everything else has
+        // ended the process by now.
         #[allow(clippy::exit, reason = "R1.8: nothing may keep the process")]
-        std::process::exit(1);
+        std::process::exit(i32::from(!ending::PROCESS.is_held()));
     })?;
     Ok(())
 }

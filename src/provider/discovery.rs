@@ -1,7 +1,7 @@
 //! Discovery: protected-resource metadata (RFC 9728), then authorization-server metadata (RFC 8414).
 //! Each document is checked to be about what was asked before anything else in it is used.
 
-use std::net::IpAddr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde_json::{Map, Value};
 use url::{Host, Url};
@@ -50,6 +50,8 @@ pub struct AuthorizationServer {
     /// `registration_endpoint` (RFC 7591), where `pdpp_registration_modes_supported` allows `dynamic`
     /// or is absent.
     pub registration_endpoint: Option<Url>,
+    /// `introspection_endpoint` (RFC 7662): for a hosted endpoint.
+    pub introspection_endpoint: Option<Url>,
     /// `revocation_endpoint` (RFC 7009).
     pub revocation_endpoint: Option<Url>,
     /// `client_id`s of `pdpp_pre_registered_public_clients` that need no secret.
@@ -281,7 +283,8 @@ fn read_resource(provider: &ProviderUrl, url: &Url, answer: &Answer) -> Result<R
 }
 
 /// The issuer that `provider` names. It may be another host, but no downgrade, and not an address that
-/// only means something on this machine's side of the network.
+/// only means something on this machine's side of the network. A public name that was made to lead to such an
+/// address (DNS rebinding) gets nowhere: nobody there has a certificate for it, and http is for this machine.
 fn issuer_of(provider: &ProviderUrl, issuer: &str) -> Result<ProviderUrl, DiscoveryError> {
     let refused = |why| DiscoveryError::InsecureAuthorizationServer {
         provider: provider.to_string(),
@@ -300,16 +303,37 @@ fn issuer_of(provider: &ProviderUrl, issuer: &str) -> Result<ProviderUrl, Discov
 
 /// Whether `url` names this machine, or a literal address that is not a public one.
 fn is_local(url: &Url) -> bool {
-    let address: IpAddr = match url.host() {
-        Some(Host::Ipv4(address)) => address.into(),
-        Some(Host::Ipv6(address)) => address.to_canonical(),
-        _ => return is_loopback(url),
-    };
-    match address {
-        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4.is_unspecified(),
-        IpAddr::V6(v6) => {
-            v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_unspecified()
+    match url.host() {
+        Some(Host::Ipv4(address)) => is_local_v4(address),
+        Some(Host::Ipv6(address)) => {
+            embedded(address).is_some_and(is_local_v4)
+                || address.is_unique_local()
+                || address.is_unicast_link_local()
+                || address.is_multicast()
         }
+        _ => is_loopback(url),
+    }
+}
+
+/// Not for the public (RFC 6890): this host and network, private, shared (RFC 6598), link-local, benchmarks,
+/// multicast, reserved, broadcast.
+const fn is_local_v4(address: Ipv4Addr) -> bool {
+    let [first, second, ..] = address.octets();
+    matches!((first, second), (0 | 10 | 127 | 224.., _) | (100, 64..=127) | (172, 16..=31) | (198, 18 | 19))
+        || matches!((first, second), (169, 254) | (192, 168))
+}
+
+/// The IPv4 address that a gateway or the system makes of an IPv6 one: mapped, compatible (`::1` and `::`
+/// among them), 6to4 (RFC 3056), NAT64 (RFC 6052).
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let of = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        Ipv4Addr::new(a, b, c, d)
+    };
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(of(high, low)),
+        [0x2002, high, low, ..] => Some(of(high, low)),
+        _ => None,
     }
 }
 
@@ -352,6 +376,7 @@ fn read_authorization_server(
         takes_details: lists(&metadata, "authorization_details_types_supported", DATA_ACCESS)
             || lists(&metadata, "pdpp_authorization_details_types_supported", DATA_ACCESS),
         registration_endpoint: endpoint("registration_endpoint").filter(|_| dynamic),
+        introspection_endpoint: endpoint("introspection_endpoint"),
         revocation_endpoint: endpoint("revocation_endpoint"),
         public_clients: public_clients
             .into_iter()
@@ -487,6 +512,8 @@ mod tests {
         assert_eq!(named("https://a.example", "https://login.other.example/x"), "ok");
         assert_eq!(named("http://127.0.0.1:1", "http://127.0.0.1:2"), "ok");
         assert_eq!(named("https://10.0.0.1", "https://10.0.0.2"), "ok");
+        assert_eq!(named("https://a.example", "https://9.9.9.9"), "ok");
+        assert_eq!(named("https://a.example", "https://[2620:fe::fe]"), "ok");
         for (asked, issuer) in [
             ("https://a.example", "http://as.example"),
             ("https://a.example", "http://127.0.0.1:2"),
@@ -495,6 +522,16 @@ mod tests {
             ("https://a.example", "https://192.168.1.1"),
             ("https://a.example", "https://[::ffff:10.0.0.1]"),
             ("https://a.example", "https://169.254.169.254"),
+            ("https://a.example", "https://100.64.0.1"),
+            ("https://a.example", "https://0.0.0.0"),
+            ("https://a.example", "https://2130706433"),
+            ("https://a.example", "https://[::]"),
+            ("https://a.example", "https://[::1]"),
+            ("https://a.example", "https://[fd00::1]"),
+            ("https://a.example", "https://[64:ff9b::a00:1]"),
+            ("https://a.example", "https://[2002:7f00:1::]"),
+            ("https://a.example", "https://localhost."),
+            ("https://a.example", "https://x.LOCALHOST"),
             ("https://a.example", "https://u:p@as.example"),
             ("https://a.example", "as.example"),
         ] {

@@ -1,11 +1,13 @@
 //! One bounded HTTP exchange: no redirect followed, size and time limited, failures told apart.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use rustls::CertificateError;
 use serde_json::{Map, Value};
@@ -446,6 +448,18 @@ impl Http {
     }
 }
 
+/// `localhost` and the names below it: this machine, whatever a name server says (RFC 6761 §6.3). Plain http
+/// is used there alone.
+struct Here;
+
+impl Resolve for Here {
+    fn resolve(&self, _: Name) -> Resolving {
+        let addresses = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        let addresses = addresses.map(|address: IpAddr| SocketAddr::new(address, 0));
+        Box::pin(std::future::ready(Ok(Box::new(addresses.into_iter()) as Addrs)))
+    }
+}
+
 fn build(limits: Limits, network: &Network, here: bool) -> Result<reqwest::Client, HttpError> {
     // Installing twice is refused, and harmless: it is the same provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -457,7 +471,7 @@ fn build(limits: Limits, network: &Network, here: bool) -> Result<reqwest::Clien
         .user_agent(concat!("pdpp/", env!("CARGO_PKG_VERSION")))
         .tls_certs_merge(network.certificates()?);
     match &network.proxy {
-        _ if here => builder = builder.no_proxy(),
+        _ if here => builder = builder.no_proxy().dns_resolver(Arc::new(Here)),
         Some(proxy) => builder = builder.proxy(reqwest::Proxy::all(proxy.0.clone()).map_err(setup)?),
         None => {}
     }
@@ -586,6 +600,24 @@ mod tests {
             std::fs::write(&path, bad).unwrap();
             assert!(check(&path).contains("PEM"), "{bad}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_name_of_this_machine_is_asked_of_nobody() {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let http = Http::new(Limits::default());
+        // No such name is in any hosts file.
+        let url: Url = format!("http://made-up.localhost:{port}/").parse().unwrap();
+        let asked = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = [0; 4096];
+            assert!(stream.read(&mut head).await.unwrap() > 0);
+            stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+        };
+        let (answer, ()) = tokio::join!(http.get_json(url), asked);
+        assert_eq!(answer.unwrap().status, 204);
     }
 
     #[test]

@@ -104,6 +104,7 @@ mod tests {
             device_authorization_endpoint: None,
             answers_with_issuer: false,
             takes_details: false,
+            introspection_endpoint: None,
             registration_endpoint: endpoint.map(|url| url.parse().unwrap()),
             revocation_endpoint: None,
             public_clients: clients.iter().map(ToString::to_string).collect(),

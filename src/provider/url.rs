@@ -88,7 +88,11 @@ pub fn is_secure(url: &Url) -> bool {
 /// Whether `url` names this machine by a loopback address or `localhost`.
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
-        Some(Host::Domain(domain)) => domain == "localhost" || domain.ends_with(".localhost"),
+        Some(Host::Domain(domain)) => {
+            // A name can end in the root's dot.
+            let domain = domain.strip_suffix('.').unwrap_or(domain);
+            domain == "localhost" || domain.ends_with(".localhost")
+        }
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         None => false,

@@ -404,6 +404,7 @@ fn open_data_dir(path: &std::path::Path) -> Result<PrivateDir> {
     PrivateDir::create(path).map_err(|error| {
         Error::failed("sandbox_data_dir", format!("Could not use the directory {}", path.display()))
             .because(error)
+            .hint(OTHER_DIR)
     })
 }
 
@@ -459,5 +460,10 @@ fn store_failed(error: store::OpenError) -> Error {
 }
 
 fn data_dir_failed(what: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::failed("sandbox_data_dir", format!("Could not {what} the data directory")).because(error)
+    Error::failed("sandbox_data_dir", format!("Could not {what} the data directory"))
+        .because(error)
+        .hint(OTHER_DIR)
 }
+
+/// What to do about a directory that cannot be used.
+const OTHER_DIR: &str = "Make it your own user's, or name another: pdpp sandbox --data-dir DIR";

@@ -165,6 +165,11 @@ impl ApiError {
         self
     }
 
+    /// The members beside.
+    pub const fn more(&self) -> &Map<String, Value> {
+        &self.more
+    }
+
     /// What happened.
     pub fn message(&self) -> &str {
         &self.message

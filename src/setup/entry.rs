@@ -32,7 +32,7 @@ impl Entry {
     /// Starts `launcher` with what is `baked` in, for a host that shows results up to `max_result_bytes`.
     ///
     /// # Errors
-    /// `path_not_text` for a path that is no UTF-8 or has `${` in it, which hosts expand; `proxy_has_secret`.
+    /// `path_not_text` for a path that is no UTF-8 or has a variable's name in it, as hosts take it; `proxy_has_secret`.
     pub fn new(launcher: &Path, baked: &Baked, max_result_bytes: Option<u32>) -> Result<Self> {
         let mut arguments = vec!["mcp".to_owned(), "serve".to_owned()];
         if let Some(bytes) = max_result_bytes {
@@ -91,6 +91,24 @@ impl Entry {
         })
     }
 
+    /// The same with what a person has chosen in the arguments of `old` and setup has no say in.
+    #[must_use]
+    pub fn with_choices_of(mut self, old: &Self) -> Self {
+        let mut words = old.arguments.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--no-access-log" => self.arguments.push(word.clone()),
+                "--log-level" => {
+                    self.arguments
+                        .extend(words.next().into_iter().flat_map(|level| [word.clone(), level.clone()]));
+                }
+                _ if word.starts_with("--log-level=") => self.arguments.push(word.clone()),
+                _ => {}
+            }
+        }
+        self
+    }
+
     /// Whether it starts this program, wherever it is: `…/pdpp … mcp serve …`.
     pub fn is_ours(&self) -> bool {
         let name = self.program.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
@@ -110,12 +128,20 @@ fn words(path: &Path) -> Result<String> {
     no_variable(text)
 }
 
+/// Refuses what some host would put something else for: `${NAME}` nearly all, `$NAME` Gemini CLI 0.61.0, `{env:NAME}`
+/// and `{file:NAME}` opencode 1.18.33.
 fn no_variable(text: &str) -> Result<String> {
-    if text.contains("${") {
-        return Err(Error::failed("path_not_text", format!("{text} has `${{` in it, which hosts expand"))
-            .hint("Move it to a path without"));
+    let is_name = |rest: &str| rest.starts_with(|c: char| c == '{' || c == '_' || c.is_ascii_alphanumeric());
+    let named = text.split('$').skip(1).any(is_name).then_some("$");
+    let found = named.or_else(|| ["{env:", "{file:"].into_iter().find(|mark| text.contains(mark)));
+    match found {
+        None => Ok(text.to_owned()),
+        Some(mark) => Err(Error::failed(
+            "path_not_text",
+            format!("{text} has `{mark}` before a name in it, which hosts take for a variable"),
+        )
+        .hint("Move it to a path without")),
     }
-    Ok(text.to_owned())
 }
 
 #[cfg(test)]
@@ -148,10 +174,14 @@ mod tests {
             let error = Entry::new(Path::new("/p"), &with(proxy), None).unwrap_err();
             assert_eq!((error.code(), error.kind()), ("proxy_has_secret", Kind::Refused));
         }
-        assert_eq!(
-            Entry::new(Path::new("/a/${B}/pdpp"), &Baked::default(), None).unwrap_err().code(),
-            "path_not_text"
-        );
+        let with =
+            |path: &str| Entry::new(Path::new(path), &Baked::default(), None).map_err(|error| error.code());
+        for path in ["/a/${B}/pdpp", "/a/$B/pdpp", "/a$1", "/{env:B}/pdpp", "/{file:b}"] {
+            assert_eq!(with(path), Err("path_not_text"), "{path}");
+        }
+        for path in ["/a$/pdpp", "/$ b/pdpp", "C:\\$\\pdpp.exe", "/{a}/%B%", "/environment:"] {
+            assert!(with(path).is_ok(), "{path}");
+        }
     }
 
     #[test]

@@ -99,6 +99,10 @@ pub struct Plan {
     pub file: PathBuf,
     /// The change as a unified diff; empty if there is none.
     pub diff: String,
+    /// What the entry starts; `None` for a removal.
+    pub entry: Option<Entry>,
+    /// What the person should know about it.
+    pub notes: Vec<String>,
     old: Option<Vec<u8>>,
     /// `None`: the file goes.
     new: Option<Vec<u8>>,
@@ -160,7 +164,11 @@ impl Job<'_> {
     }
 
     fn fields(&self) -> Option<Fields> {
-        self.entry.as_ref().map(|entry| (self.host.fields)(entry, self.name))
+        self.entry.as_ref().map(|entry| self.fields_of(entry))
+    }
+
+    fn fields_of(&self, entry: &Entry) -> Fields {
+        (self.host.fields)(entry, self.name)
     }
 
     /// The entry alone, as the host's file would have it: to paste.
@@ -177,23 +185,30 @@ impl Job<'_> {
         Some((self.host.link?)(&self.fields()?, self.name))
     }
 
-    fn locate(&self, machine: &Machine) -> Result<ForeignFile> {
-        let path = file_of(self.host, machine, self.scope).ok_or_else(|| {
+    /// The file that it is about.
+    ///
+    /// # Errors
+    /// `no_such_scope`.
+    pub fn file(&self, machine: &Machine) -> Result<PathBuf> {
+        file_of(self.host, machine, self.scope).ok_or_else(|| {
             Error::new(
                 Kind::Usage,
                 "no_such_scope",
                 format!("{} has no config of a project's that it reads servers from", self.host.title),
             )
             .hint(format!("pdpp mcp setup {}", self.host.id))
-        })?;
-        ForeignFile::locate(&path).map_err(|error| self.left_alone(error))
+        })
+    }
+
+    fn locate(&self, machine: &Machine) -> Result<ForeignFile> {
+        ForeignFile::locate(&self.file(machine)?).map_err(|error| self.left_alone(error))
     }
 
     /// Works out what would happen. Touches nothing.
     ///
     /// # Errors
-    /// `config_unreadable`, `config_unwritable`, `config_damaged`, `entry_not_ours`, `owner_credential_in_config`,
-    /// `no_such_scope`.
+    /// `config_unreadable`, `config_unwritable`, `config_damaged`, `entry_not_ours`, `entry_narrowed`,
+    /// `owner_credential_in_config`, `no_such_scope`.
     pub fn plan(&self, machine: &Machine) -> Result<Plan> {
         self.plan_for(&self.locate(machine)?)
     }
@@ -217,7 +232,10 @@ impl Job<'_> {
         let damaged = |error: EditError| self.damaged(file, &error.to_string());
         let text = before.map(|(_, text)| text);
         let root = edit::read(self.host.format, text.unwrap_or_default()).map_err(damaged)?;
-        if let Some(name) = owner_credential(&root, self.host.container) {
+        // Taking an entry out makes nothing worse.
+        if self.entry.is_some()
+            && let Some(name) = owner_credential(&root, self.host.container)
+        {
             return Err(Error::new(
                 Kind::Refused,
                 "owner_credential_in_config",
@@ -229,47 +247,66 @@ impl Job<'_> {
             .hint(format!("Take {name} out of it, then run this again")));
         }
         let there = edit::entry(&root, self.place());
-        let is_ours = there.and_then(Entry::from_config).is_some_and(|entry| entry.is_ours());
-        if there.is_some() && !is_ours && !self.any_entry {
+        let ours = there.and_then(|there| self.host.ours(there));
+        if there.is_some() && ours.is_none() && !self.any_entry {
             return Err(Error::failed(
                 "entry_not_ours",
                 format!(
-                    "{} has an entry `{}` already, and it starts something else",
+                    "{} has an entry `{}` already, and it starts or names something else",
                     file.display(),
                     self.name
                 ),
             )
             .hint("--name OTHER for another name, or --yes if that entry may go"));
         }
-        if self.entry.is_some() && !self.any_entry && there.is_some_and(is_narrowed) {
-            return Err(Error::failed(
-                "entry_narrowed",
-                format!(
-                    "The entry `{}` of {} serves less than everything, or is switched off; it is left as it is",
-                    self.name,
-                    file.display()
-                ),
-            )
-            .hint("--yes if it may serve every grant on this machine from now on"));
+        let narrowed = there.filter(|_| self.entry.is_some() && ours.is_some()).and_then(Narrowed::of);
+        if let Some(narrowed) = narrowed.filter(|_| !self.any_entry) {
+            return Err(narrowed.refused(self, file));
         }
-        let edited = match self.fields() {
-            Some(fields) => edit::put(self.host.format, text, self.place(), &fields).map_err(damaged)?,
-            None => edit::take(self.host.format, text.unwrap_or_default(), self.place()).map_err(damaged)?,
+        let mut notes = Vec::new();
+        if narrowed == Some(Narrowed::Off) {
+            notes.push(format!(
+                "the entry is switched off, and stays so: switch it on in {}",
+                self.host.title
+            ));
+        }
+        let entry = match (&self.entry, &ours) {
+            (Some(entry), Some(old)) => Some(entry.clone().with_choices_of(old)),
+            (entry, _) => entry.clone(),
         };
-        let bom = before.is_some_and(|(bom, _)| bom);
+        let edited = match (entry.as_ref().map(|entry| self.fields_of(entry)), &ours) {
+            (Some(fields), Some(_)) => {
+                edit::update(self.host.format, text.unwrap_or_default(), self.place(), &fields)
+            }
+            (Some(fields), None) => edit::put(self.host.format, text, self.place(), &fields),
+            (None, _) => edit::take(self.host.format, text.unwrap_or_default(), self.place()),
+        };
+        let edited = edited.map_err(damaged)?;
+        let has_bom = before.is_some_and(|(bom, _)| bom);
+        let drops_bom = has_bom && self.host.chokes_on_bom;
         let whole = |text: String| {
-            Some(if bom && self.host.takes_bom { format!("{BOM}{text}") } else { text }.into_bytes())
+            Some(if has_bom && !drops_bom { format!("{BOM}{text}") } else { text }.into_bytes())
         };
         let (action, new) = match edited {
             Edited::Added(text) => (Action::Added, whole(text)),
             Edited::Updated(text) => (Action::Updated, whole(text)),
             Edited::Removed(text) => (Action::Removed, whole(text)),
             Edited::RemovedWithFile => (Action::Removed, None),
-            Edited::Unchanged if self.entry.is_some() => (Action::Unchanged, old.clone()),
+            // The host would not read the entry that is there.
+            Edited::Unchanged if entry.is_some() && drops_bom => {
+                (Action::Updated, whole(text.unwrap_or_default().to_owned()))
+            }
+            Edited::Unchanged if entry.is_some() => (Action::Unchanged, old.clone()),
             Edited::Unchanged => (Action::Absent, old.clone()),
         };
+        if drops_bom && new != old {
+            notes.push(format!(
+                "the file began with a byte order mark, with which {} does not read it: left out",
+                self.host.title
+            ));
+        }
         let diff = diff(file, old.as_deref(), new.as_deref());
-        Ok(Plan { action, file: file.to_owned(), diff, old, new })
+        Ok(Plan { action, file: file.to_owned(), diff, entry, notes, old, new })
     }
 
     /// Does it: reads, edits and writes under the locks there are, until what was read is what is replaced.
@@ -325,6 +362,12 @@ impl Job<'_> {
             (None, None) => Ok(Wrote::Yes),
         };
         Ok((wrote.map_err(left_alone)? == Wrote::Yes).then_some(backup))
+    }
+
+    /// Whether the file has what was written, whoever else may have written it since.
+    fn is_in_place(&self, machine: &Machine) -> bool {
+        let job = Job { any_entry: true, ..self.clone() };
+        job.plan(machine).is_ok_and(|plan| plan.action == Action::Unchanged)
     }
 
     fn host_lock(&self, file: &ForeignFile) -> Result<Option<LockDir>> {
@@ -436,7 +479,14 @@ impl Job<'_> {
     }
 
     fn by_hand(&self) -> String {
-        format!("pdpp mcp setup {} --print", self.host.id)
+        let mut command = format!("pdpp mcp setup {}", self.host.id);
+        if self.name != NAME {
+            let _ = write!(command, " --name {}", self.name);
+        }
+        if self.scope == Scope::Project {
+            command.push_str(" --scope project");
+        }
+        command + " --print"
     }
 }
 
@@ -450,10 +500,10 @@ fn diff(file: &Path, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
     let (before, after) = (text(old), text(new));
     let name = file.display().to_string();
     let header = |there: bool| if there { name.clone() } else { "/dev/null".to_owned() };
-    similar::TextDiff::from_lines(before.as_ref(), after.as_ref())
-        .unified_diff()
-        .context_radius(3)
-        .header(&header(old.is_some()), &header(new.is_some()))
+    diffy::DiffOptions::new()
+        .set_original_filename(header(old.is_some()))
+        .set_modified_filename(header(new.is_some()))
+        .create_patch(&before, &after)
         .to_string()
 }
 
@@ -470,8 +520,6 @@ pub struct Report {
     pub done: Done,
     /// Whether it only would be.
     pub dry_run: bool,
-    /// What the entry starts; `None` after a removal.
-    pub entry: Option<Entry>,
     /// Whether the recorded command starts.
     pub proof: Option<Proof>,
     /// What the host's own program says.
@@ -501,22 +549,30 @@ impl Report {
             "diff": self.done.plan.diff,
             "backup": self.done.backup,
             "by": self.done.by,
-            "command": self.entry.as_ref().map(Entry::words),
+            "command": self.done.plan.entry.as_ref().map(Entry::words),
             "proof": self.proof.as_ref().map(Proof::to_json),
             "check": self.check.as_ref().map(|check| json!({
                 "command": check.command, "is_well": check.is_well, "said": check.said,
             })),
             "rolled_back": self.rolled_back,
             "warnings": self.warnings,
-            "notes": self.done.notes,
+            "notes": self.done.plan.notes.iter().chain(&self.done.notes).collect::<Vec<_>>(),
             "afterwards": self.afterwards(),
         })
     }
 
     /// What there is to do now; `None` if nothing is.
-    fn afterwards(&self) -> Option<&'static str> {
-        let changed = matches!(self.done.plan.action, Action::Added | Action::Updated | Action::Removed);
-        (changed && !self.dry_run && !self.rolled_back).then_some(self.host.afterwards)
+    fn afterwards(&self) -> Option<Cow<'static, str>> {
+        if self.dry_run || self.rolled_back {
+            return None;
+        }
+        match self.done.plan.action {
+            Action::Added | Action::Updated => Some(self.host.afterwards.into()),
+            Action::Removed => Some(
+                format!("{} may keep what it has started until it is started again", self.host.title).into(),
+            ),
+            Action::Unchanged | Action::Absent => None,
+        }
     }
 
     /// For a person.
@@ -536,7 +592,7 @@ impl Report {
         let mut line = |label: &str, text: &str| {
             let _ = write!(said, "\n  {label}: {text}");
         };
-        if let Some(entry) = &self.entry {
+        if let Some(entry) = &plan.entry {
             line("starts", &entry.display());
         }
         if let Some(by) = &self.done.by {
@@ -568,14 +624,14 @@ impl Report {
             };
             line("asked", &said);
         }
-        for note in self.done.notes.iter().chain(&self.warnings) {
+        for note in plan.notes.iter().chain(&self.done.notes).chain(&self.warnings) {
             line("note", note);
         }
         if self.rolled_back {
             line("rolled back", "the file is as it was before");
         }
         if let Some(afterwards) = self.afterwards() {
-            line("then", afterwards);
+            line("then", &afterwards);
         }
         if self.dry_run && !plan.diff.is_empty() {
             said.push('\n');
@@ -585,17 +641,50 @@ impl Report {
     }
 }
 
-/// Whether a person has set the entry to serve certain grants only, or switched it off: a new one in its place
-/// would show an agent more.
-fn is_narrowed(entry: &Value) -> bool {
-    let narrows = |word: &String| {
-        ["--grant", "--provider"].iter().any(|option| {
-            word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
-        })
-    };
-    let is_off = entry.get("disabled") == Some(&Value::Bool(true))
-        || entry.get("enabled") == Some(&Value::Bool(false));
-    is_off || Entry::from_config(entry).is_some_and(|entry| entry.arguments.iter().any(narrows))
+/// How a person has kept an entry from showing an agent everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Narrowed {
+    /// It serves certain grants only.
+    Grants,
+    /// It is switched off.
+    Off,
+}
+
+impl Narrowed {
+    fn of(entry: &Value) -> Option<Self> {
+        let narrows = |word: &String| {
+            ["--grant", "--provider"].iter().any(|option| {
+                word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+            })
+        };
+        if Entry::from_config(entry).is_some_and(|entry| entry.arguments.iter().any(narrows)) {
+            return Some(Self::Grants);
+        }
+        let is_off = entry.get("disabled") == Some(&Value::Bool(true))
+            || entry.get("enabled") == Some(&Value::Bool(false));
+        is_off.then_some(Self::Off)
+    }
+
+    fn refused(self, job: &Job<'_>, file: &Path) -> Error {
+        let (how, hint) = match self {
+            Self::Grants => (
+                "serves certain grants only",
+                "--yes if it may serve every grant on this machine from now on".to_owned(),
+            ),
+            Self::Off => (
+                "is switched off",
+                format!(
+                    "Switch it on in {}; or --yes to bring it up to date and leave it off",
+                    job.host.title
+                ),
+            ),
+        };
+        Error::failed(
+            "entry_narrowed",
+            format!("The entry `{}` of {} {how}; it is left as it is", job.name, file.display()),
+        )
+        .hint(hint)
+    }
 }
 
 /// Whether `name` can be an entry's name everywhere: 1 to 40 letters, digits, `-` and `_`.
@@ -619,6 +708,15 @@ pub struct How {
 /// As [`Job::apply`]. A failed proof is no error here: see [`Report::is_unproven`].
 pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report> {
     let mut warnings = Vec::new();
+    if job.scope == Scope::User {
+        for other in (job.host.other_files)(machine) {
+            warnings.push(format!(
+                "another installation of {} would read {}, which was not touched",
+                job.host.title,
+                other.display()
+            ));
+        }
+    }
     if job.entry.is_some() {
         warnings.extend(survey::shadows(machine, job.host, job.name, job.scope));
         if job.scope == Scope::Project {
@@ -633,6 +731,10 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
         job.apply(machine).await?
     };
     let changed = matches!(done.plan.action, Action::Added | Action::Updated | Action::Removed);
+    if job.entry.is_none() {
+        let others = survey::elsewhere(machine, job.host, job.name, job.scope).into_iter();
+        warnings.extend(others.map(|file| format!("{} still has an entry `{}`", file.display(), job.name)));
+    }
     if changed {
         for process in proof::running(job.host.overwritten_by, machine.platform).await {
             warnings.push(format!(
@@ -647,14 +749,25 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
         scope: job.scope,
         done,
         dry_run: how.dry_run,
-        entry: job.entry.clone(),
         proof: None,
         check: None,
         rolled_back: false,
         warnings,
     };
-    let Some(entry) = job.entry.as_ref().filter(|_| !how.dry_run) else { return Ok(report) };
-    let proof = proof::prove(entry).await;
+    let Some(entry) = report.done.plan.entry.clone().filter(|_| !how.dry_run) else { return Ok(report) };
+    let mut proof = proof::prove(&entry).await;
+    if changed && !job.is_in_place(machine) {
+        proof = Proof::Failed(
+            Error::failed(
+                "config_busy",
+                format!(
+                    "{} was written over meanwhile, and the entry is gone",
+                    report.done.plan.file.display()
+                ),
+            )
+            .hint(format!("Close {}, then run this again", job.host.title)),
+        );
+    }
     let connected = matches!(proof, Proof::Serves { .. });
     if matches!(proof, Proof::Failed(_)) {
         if how.strict && changed {

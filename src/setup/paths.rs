@@ -229,6 +229,19 @@ pub(crate) mod tests {
         let packaged = dir.path().join("Local/Packages/Claude_pzs8sxrjxfjjc");
         std::fs::create_dir_all(&packaged).unwrap();
         let file = (crate::setup::clients::host("claude-desktop").unwrap().user_file)(&machine);
-        assert_eq!(file, packaged.join("LocalCache/Roaming/Claude/claude_desktop_config.json"));
+        let name = "LocalCache/Roaming/Claude/claude_desktop_config.json";
+        assert_eq!(file, packaged.join(name));
+        let host = crate::setup::clients::host("claude-desktop").unwrap();
+        let plain = machine.roaming().join("Claude/claude_desktop_config.json");
+        assert_eq!((host.other_files)(&machine), std::slice::from_ref(&plain));
+        // Of several packages the one whose file is there.
+        let second = dir.path().join("Local/Packages/Claude_zz").join(name);
+        std::fs::create_dir_all(second.parent().unwrap()).unwrap();
+        std::fs::write(&second, "{}").unwrap();
+        assert_eq!((host.user_file)(&machine), second);
+        assert_eq!((host.other_files)(&machine), [packaged.join(name), plain]);
+        // Without a package there is nothing else.
+        machine.local_app_data = Some(dir.path().join("None"));
+        assert_eq!((host.other_files)(&machine), Vec::<PathBuf>::new());
     }
 }

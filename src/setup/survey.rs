@@ -1,15 +1,15 @@
 //! What is here: which hosts, whether they know this program, and what is wrong with that. It reads only.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use super::clients::{HOSTS, Host};
-use super::edit::{self, Place};
+use super::edit::{self, EditError, Place};
 use super::entry::Entry;
 use super::paths::{Machine, is_program};
 use super::{Scope, document, file_of, owner_credential};
-use crate::fs::foreign::ForeignFile;
+use crate::fs::foreign::{ForeignError, ForeignFile};
 use crate::text;
 
 /// Whether a host's file has an entry.
@@ -21,7 +21,9 @@ pub enum Configured {
     Ours(Entry),
     /// One that starts something else, or is remote.
     Other,
-    /// The file cannot be read, so it cannot be told.
+    /// The file is there, and cannot be edited as it is.
+    Damaged(EditError),
+    /// The file cannot be read at all, so it cannot be told.
     Unknown,
 }
 
@@ -34,6 +36,8 @@ pub struct Surveyed {
     pub installed: bool,
     /// The user's file; it need not exist.
     pub file: PathBuf,
+    /// Files that other installations of the host would read instead.
+    pub other_files: Vec<PathBuf>,
     /// What the file says.
     pub configured: Configured,
     /// What is wrong, each a sentence with what to do.
@@ -51,48 +55,83 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
     let dir = file.parent().filter(|dir| *dir != machine.home);
     let installed = host.programs.iter().any(|program| machine.program(program).is_some())
         || file.exists()
-        || dir.is_some_and(std::path::Path::is_dir);
+        || dir.is_some_and(Path::is_dir);
     let mut problems = Vec::new();
-    let configured = match read(host, &file) {
-        Ok(root) => {
-            if let Some(credential) = owner_credential(&root, host.container) {
-                problems.push(format!(
-                    "{} has {credential} in it: an owner's credential within reach of an agent; take it out",
-                    file.display()
-                ));
-            }
-            match edit::entry(&root, Place { container: host.container, name }) {
-                None => Configured::No,
-                Some(entry) => match Entry::from_config(entry).filter(Entry::is_ours) {
-                    Some(entry) => {
-                        problems.extend(wrong_with(machine, host, &entry));
-                        Configured::Ours(entry)
-                    }
-                    None => Configured::Other,
-                },
-            }
+    let configured = match look_into(machine, host, name, &file, &mut problems) {
+        Ok(configured) => configured,
+        Err(Unread::Damaged(error)) => {
+            problems.push(format!("{}: {error}", file.display()));
+            Configured::Damaged(error)
         }
-        Err(why) => {
-            problems.push(format!("{}: {why}", file.display()));
+        Err(Unread::NotText) => {
+            problems.push(format!("{}: it is not UTF-8", file.display()));
+            Configured::Unknown
+        }
+        Err(Unread::File(error)) => {
+            problems.push(error.to_string());
             Configured::Unknown
         }
     };
     if matches!(configured, Configured::Ours(_)) {
         problems.extend(shadows(machine, host, name, Scope::User));
     }
-    Surveyed { host, installed, file, configured, problems }
+    Surveyed { host, installed, file, other_files: (host.other_files)(machine), configured, problems }
 }
 
-fn read(host: &Host, file: &std::path::Path) -> Result<Map<String, Value>, String> {
-    let bytes = ForeignFile::locate(file).and_then(|file| file.read()).map_err(|error| error.to_string())?;
-    let Some(bytes) = bytes else { return Ok(Map::new()) };
-    let text = document(&bytes).ok_or("it is not UTF-8")?.1;
-    edit::read(host.format, text).map_err(|error| error.to_string())
+/// What the file says about the entry, and what is wrong with it.
+fn look_into(
+    machine: &Machine,
+    host: &Host,
+    name: &str,
+    file: &Path,
+    problems: &mut Vec<String>,
+) -> Result<Configured, Unread> {
+    let Some(bytes) = bytes_of(file)? else { return Ok(Configured::No) };
+    let (has_bom, text) = document(&bytes).ok_or(Unread::NotText)?;
+    let root = edit::read(host.format, text).map_err(Unread::Damaged)?;
+    if let Some(credential) = owner_credential(&root, host.container) {
+        problems.push(format!(
+            "{} has {credential} in it: an owner's credential within reach of an agent; take it out",
+            file.display()
+        ));
+    }
+    let place = Place { container: host.container, name };
+    let Some(entry) = edit::check(host.format, text, place).map_err(Unread::Damaged)? else {
+        return Ok(Configured::No);
+    };
+    let Some(entry) = host.ours(&entry) else { return Ok(Configured::Other) };
+    problems.extend(wrong_with(machine, host, &entry));
+    if has_bom && host.chokes_on_bom {
+        problems.push(format!(
+            "{} begins with a byte order mark, with which {} does not read it: pdpp mcp setup {}",
+            file.display(),
+            host.title,
+            host.id
+        ));
+    }
+    Ok(Configured::Ours(entry))
+}
+
+/// Why a file says nothing.
+enum Unread {
+    File(ForeignError),
+    NotText,
+    Damaged(EditError),
+}
+
+fn bytes_of(file: &Path) -> Result<Option<Vec<u8>>, Unread> {
+    ForeignFile::locate(file).and_then(|file| file.read()).map_err(Unread::File)
+}
+
+/// The file as data; `{}` where it says nothing.
+fn read(host: &Host, file: &Path) -> Map<String, Value> {
+    let bytes = bytes_of(file).ok().flatten().unwrap_or_default();
+    document(&bytes).and_then(|(_, text)| edit::read(host.format, text).ok()).unwrap_or_default()
 }
 
 fn wrong_with(machine: &Machine, host: &Host, entry: &Entry) -> Option<String> {
     let again = format!("pdpp mcp setup {}", host.id);
-    let program = std::path::Path::new(&entry.program);
+    let program = Path::new(&entry.program);
     if !program.is_absolute() {
         return Some(format!(
             "{} is told `{}`, which depends on its PATH: {again}",
@@ -118,22 +157,36 @@ fn wrong_with(machine: &Machine, host: &Host, entry: &Entry) -> Option<String> {
     None
 }
 
+/// The host's other files on this machine that have an entry `name`.
+pub fn elsewhere(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<PathBuf> {
+    let user = (host.user_file)(machine);
+    let mut files: Vec<_> = file_of(host, machine, Scope::Project).into_iter().collect();
+    if host.id == "opencode" {
+        // It reads both.
+        files.extend(["json", "jsonc"].map(|ending| user.with_extension(ending)));
+    } else {
+        files.push(user);
+    }
+    let own = file_of(host, machine, scope);
+    let place = Place { container: host.container, name };
+    files.retain(|file| Some(file) != own.as_ref() && edit::entry(&read(host, file), place).is_some());
+    files
+}
+
 /// Entries of the same name in other scopes of the host, which go before the one in `scope`.
 pub fn shadows(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<String> {
     let mut found = Vec::new();
     let place = Place { container: host.container, name };
-    if scope == Scope::User
-        && let Some(file) = file_of(host, machine, Scope::Project)
-        && file != (host.user_file)(machine)
-        && read(host, &file).is_ok_and(|root| edit::entry(&root, place).is_some())
-    {
-        found.push(format!(
-            "{} has an entry `{name}` too, which may go before this one in that directory",
-            file.display()
-        ));
+    if scope == Scope::User {
+        let others = elsewhere(machine, host, name, scope).into_iter();
+        found.extend(others.map(|file| {
+            let is_project = file_of(host, machine, Scope::Project).as_ref() == Some(&file);
+            let where_to = if is_project { "in that directory" } else { "everywhere" };
+            format!("{} has an entry `{name}` too, which may go before this one {where_to}", file.display())
+        }));
     }
     if host.id == "claude" {
-        let user = read(host, &(host.user_file)(machine)).unwrap_or_default();
+        let user = read(host, &(host.user_file)(machine));
         let here = machine.cwd.to_string_lossy().into_owned();
         let local = user.get("projects").and_then(|projects| projects.get(&here));
         if local.and_then(|local| local.get(place.container)).is_some_and(|local| local.get(name).is_some()) {
@@ -171,6 +224,8 @@ mod tests {
             "[mcp_servers.pdpp]\ncommand = \"npx\"\nargs = [\"pdpp\"]\nenv = { PDPP_OWNER_TOKEN = \"x\" }\n",
         );
         write(".gemini/settings.json", "{\n  oops\n}");
+        write(".config/Code/User/mcp.json", r#"{"servers": []}"#);
+        write(".config/zed/settings.json", r#"{"context_servers": {}, "context_servers": {}}"#);
         write(
             ".claude.json",
             &format!(
@@ -180,13 +235,20 @@ mod tests {
         );
         let found = survey(&machine, "pdpp");
         let one = |id: &str| found.iter().find(|one| one.host.id == id).unwrap();
-        assert!(!one("zed").installed);
-        assert_eq!(one("zed").configured, Configured::No);
+        assert!(!one("goose").installed);
+        assert_eq!(one("goose").configured, Configured::No);
         assert!(matches!(one("cursor").configured, Configured::Ours(_)));
         assert!(one("cursor").problems[0].contains("/gone/pdpp, which is not there: pdpp mcp setup cursor"));
         assert_eq!(one("codex").configured, Configured::Other);
         assert!(one("codex").problems[0].contains("PDPP_OWNER_TOKEN"));
-        assert_eq!(one("gemini").configured, Configured::Unknown);
+        let damaged = |id: &str| match &one(id).configured {
+            Configured::Damaged(error) => error.at(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(damaged("gemini"), Some((2, 3)));
+        // These parse, and an entry could not be put in all the same.
+        assert_eq!(damaged("vscode"), Some((1, 13)));
+        assert_eq!(damaged("zed"), Some((1, 25)));
         assert!(one("gemini").problems[0].contains("line 2, column 3"), "{:?}", one("gemini"));
         assert!(one("claude").problems[0].contains("depends on its PATH"));
         assert!(one("claude").problems[1].contains("claude mcp remove -s local pdpp"));

@@ -38,6 +38,10 @@ fn r8_3_an_owner_credential_in_the_config_stops_it() {
         assert_eq!((error.code(), error.kind().exit_code()), ("owner_credential_in_config", 77), "{text}");
         assert!(!format!("{error:?}").contains(" z"), "the value is not repeated: {error:?}");
     }
+    // Taking our entry out is always allowed.
+    let both = r#"{"mcpServers": {"x": {"env": {"PDPP_OWNER_TOKEN": "z"}}, "pdpp": {"command": "pdpp", "args": ["mcp", "serve"]}}}"#;
+    let removal = Job { entry: None, ..job("cursor") };
+    assert_eq!(removal.edit(Path::new("f"), Some(both.into())).unwrap().action, Action::Removed);
     // A name in a prompt of long ago is no credential.
     let harmless = r#"{"history": ["PDPP_OWNER_TOKEN is what?"], "mcpServers": {}}"#;
     assert!(job("claude").edit(Path::new("f"), Some(harmless.into())).is_ok());
@@ -56,11 +60,27 @@ fn an_entry_that_starts_something_else_is_not_replaced_unasked() {
         r#"{"mcpServers": {"pdpp": {"command": "/old/pdpp", "args": ["mcp", "serve"], "env": {"A": "1"}}}}"#;
     let plan = job("cursor").edit(Path::new("f"), Some(older.into())).unwrap();
     assert_eq!(plan.action, Action::Updated);
-    assert!(!String::from_utf8(plan.new.unwrap()).unwrap().contains("env"), "replaced whole");
+    let new = String::from_utf8(plan.new.unwrap()).unwrap();
+    assert_eq!(new, older.replace("/old/pdpp", "/usr/local/bin/pdpp"));
+    // A server elsewhere beside our command, or a command under another host's key: no host is sure to start that.
+    for (id, mixed) in [
+        (
+            "cursor",
+            r#"{"mcpServers": {"pdpp": {"url": "https://a.example", "command": "pdpp", "args": ["mcp", "serve"]}}}"#,
+        ),
+        ("opencode", r#"{"mcp": {"pdpp": {"type": "local", "command": "pdpp", "args": ["mcp", "serve"]}}}"#),
+        ("goose", "extensions: {pdpp: {command: pdpp, args: [mcp, serve]}}\n"),
+    ] {
+        let edit = |job: Job<'_>| job.edit(Path::new("f"), Some(mixed.into()));
+        assert_eq!(edit(job(id)).unwrap_err().code(), "entry_not_ours", "{id}");
+        let plan = edit(Job { any_entry: true, ..job(id) }).unwrap();
+        let entry = String::from_utf8(plan.new.unwrap()).unwrap();
+        assert!(!entry.contains("url") && entry.contains("/usr/local/bin/pdpp"), "replaced whole: {entry}");
+    }
 }
 
 #[test]
-fn a_byte_order_mark_is_read_and_kept_only_where_the_host_takes_it() {
+fn a_byte_order_mark_is_read_and_kept_but_where_the_host_is_known_to_refuse_it() {
     for host in clients::HOSTS {
         let text = match host.format {
             Format::Json | Format::Jsonc => "{}",
@@ -69,7 +89,13 @@ fn a_byte_order_mark_is_read_and_kept_only_where_the_host_takes_it() {
         let text = if host.format == Format::Yaml { "a: 1\n" } else { text };
         let plan = job(host.id).edit(Path::new("f"), Some(format!("{BOM}{text}").into())).unwrap();
         let new = String::from_utf8(plan.new.unwrap()).unwrap();
-        assert_eq!(new.starts_with(BOM), host.takes_bom, "{}", host.id);
+        assert_eq!(new.starts_with(BOM), !host.chokes_on_bom, "{}", host.id);
+        assert_eq!(plan.notes.len(), usize::from(host.chokes_on_bom), "{:?}", plan.notes);
+        // An entry that is right is of no use in a file that the host refuses.
+        let with_bom = format!("{BOM}{}", new.trim_start_matches(BOM));
+        let plan = job(host.id).edit(Path::new("f"), Some(with_bom.into())).unwrap();
+        let expected = if host.chokes_on_bom { Action::Updated } else { Action::Unchanged };
+        assert_eq!(plan.action, expected, "{}", host.id);
     }
 }
 
@@ -81,6 +107,20 @@ fn a_damaged_file_is_refused_with_a_snippet_to_paste() {
     assert!(error.next_step().unwrap().contains("\"command\": \"/usr/local/bin/pdpp\""), "{error:?}");
     let error = job("codex").edit(Path::new("f"), Some(vec![0xff, 0xfe])).unwrap_err();
     assert!(error.causes().next().unwrap().contains("UTF-8"));
+}
+
+#[test]
+fn an_entry_that_somebody_wrote_over_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let machine = machine(Platform::Linux, dir.path());
+    let job = job("cursor");
+    assert!(!job.is_in_place(&machine));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert_eq!(runtime.block_on(job.apply(&machine)).unwrap().plan.action, Action::Added);
+    assert!(job.is_in_place(&machine));
+    #[allow(clippy::disallowed_methods, reason = "another program's write")]
+    std::fs::write(job.file(&machine).unwrap(), "{}").unwrap();
+    assert!(!job.is_in_place(&machine));
 }
 
 #[test]
@@ -112,11 +152,11 @@ fn what_a_person_narrowed_or_switched_off_is_known() {
         json!({"disabled": true}),
         json!({"enabled": false}),
     ] {
-        assert!(is_narrowed(&entry(narrowed)));
+        assert!(Narrowed::of(&entry(narrowed)).is_some());
     }
     for plain in
         [json!({}), json!({"enabled": true}), json!({"args": ["mcp", "serve", "--cache-dir", "--x"]})]
     {
-        assert!(!is_narrowed(&entry(plain)));
+        assert_eq!(Narrowed::of(&entry(plain)), None);
     }
 }

@@ -77,7 +77,8 @@ export class Machine {
   #spawn(args, environment) {
     const child = spawn(this.pdpp, args, {
       stdio: ["ignore", "pipe", "pipe"],
-      env: { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8", TERM: "dumb", NO_COLOR: "1", ...environment },
+      // The browser is the suite's own; named here, since a container has none.
+      env: { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8", TERM: "dumb", NO_COLOR: "1", BROWSER: "true", ...environment },
     });
     this.#children.add(child);
     child.once("exit", () => this.#children.delete(child));

@@ -281,6 +281,15 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
     assert_eq!(holding(&env.home(), REFRESH), [""; 0].map(PathBuf::from));
     assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0));
 
+    // What could not be deleted before, of an entry that never was, is forgotten once the keyring answers.
+    let path = env.cache_dir().join("index.json");
+    let mut index: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    index["discarded"] = json!([{"id": "0".repeat(32), "store": "keyring", "parts": 3}]);
+    std::fs::write(&path, index.to_string()).unwrap();
+    assert_eq!(connect(&env, &provider, &[]).code, Some(0));
+    let index: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(index["discarded"], json!([]));
+
     // Gone with its last part.
     let gone = cache.credentials().unwrap().remove(0);
     assert_eq!(env.run(&["disconnect", "--all"]).code, Some(0));

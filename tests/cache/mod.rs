@@ -1,8 +1,11 @@
 //! Promise: a credential on this machine is neither lost nor leaked.
 
 mod dumps;
+mod ends;
 mod guard;
 mod keyring;
 mod killed;
+mod panics;
+mod pending;
 mod refresh;
 mod server;

@@ -25,6 +25,8 @@ pub enum Token {
     SpendAndHang,
     /// Rotates after 300 ms.
     Slowly,
+    /// Rotates after 2.5 s: longer than a call in flight is given at the end of input.
+    Late,
     Busy,
     InvalidGrant,
     OtherGrant,
@@ -207,6 +209,7 @@ async fn token(server: &Server, request: Request) -> Response {
         }
         Token::SpendAndHang => tokio::time::sleep(Duration::from_hours(1)).await,
         Token::Slowly => tokio::time::sleep(Duration::from_millis(300)).await,
+        Token::Late => tokio::time::sleep(Duration::from_millis(2_500)).await,
         _ => {}
     }
     reply(200, &body)

@@ -253,8 +253,8 @@ BEFORE = {
 }
 
 
-def setup(machine, *arguments, code=0):
-    ran = machine.run(PDPP, "mcp", "setup", "--json", *arguments, GEMINI_CLI_TRUST_WORKSPACE="true", timeout=300)
+def setup(machine, *arguments, code=0, program=PDPP):
+    ran = machine.run(program, "mcp", "setup", "--json", *arguments, GEMINI_CLI_TRUST_WORKSPACE="true", timeout=300)
     must(ran.returncode == code, f"it ended with {ran.returncode}: {said(ran)}")
     return {one["host"]: one for one in json.loads(ran.stdout)["hosts"]}
 
@@ -303,6 +303,38 @@ def call_through(machine, host, entry):
     must(len(rows) == machine.records["limit"], f"{host}: {entry}: {said(ran)}")
 
 
+def every_host_starts_it_from_an_odd_place(machine):
+    """A path that each format has to quote, and no host may take apart or put something into."""
+    program = machine.home / "a b 'c' \"d\" %PATH% $ \\e ünï;{f}#,[g]" / "pdpp"
+    program.parent.mkdir()
+    program.symlink_to(PDPP)
+    for host, one in setup(machine, *REAL, *READ, "--name", "odd", program=program).items():
+        must(one["action"] == "added" and one["command"][0] == str(program), f"{host}: {one}")
+        must(one["proof"]["state"] == "serves", f"{host}: {one}")
+        must(host in READ or (one["check"] and one["check"]["is_well"]), f"{host}'s own program: {one['check']}")
+    for host, (path, reader, container) in READ.items():
+        read = machine.run("node", HERE / "read_config.mjs", machine.home / path, reader, CLIENTS)
+        call_through(machine, host, json.loads(read.stdout)[container]["odd"])
+    for host, one in setup(machine, *REAL, *READ, "--name", "odd", "--remove", program=program).items():
+        must(one["action"] == "removed", f"{host}: {one}")
+
+
+def a_byte_order_mark_is_kept_where_it_is_read(machine):
+    """Each host's own program reads the file with the mark; Gemini CLI does not, so setup leaves it out."""
+    for host, path in {"claude": ".claude.json", "codex": ".codex/config.toml", "copilot": ".copilot/mcp-config.json",
+                       "gemini": ".gemini/settings.json", "opencode": ".config/opencode/opencode.json"}.items():
+        file = machine.home / path
+        before = file.read_bytes()
+        file.write_bytes(b"\xef\xbb\xbf" + before)
+        one = setup(machine, host)[host]
+        must(one["action"] == ("updated" if host == "gemini" else "unchanged"), f"{host}: {one}")
+        must(one["check"] and one["check"]["is_well"], f"{host}'s own program: {one['check']}")
+        # Claude Code writes its file itself, without the mark.
+        if host != "claude":
+            must(file.read_bytes().startswith(b"\xef\xbb\xbf") == (host != "gemini"), f"{host}: {file.read_bytes()[:20]}")
+            file.write_bytes(before)
+
+
 def setup_takes_it_out_again(machine):
     for host, one in setup(machine, *REAL, *READ, "--remove").items():
         must(one["action"] == "removed", f"{host}: {one}")
@@ -343,6 +375,8 @@ CHECKS = [
     codex_calls_a_tool,
     codex_plays_a_whole_turn,
     the_files_of_the_other_hosts_start_it,
+    every_host_starts_it_from_an_odd_place,
+    a_byte_order_mark_is_kept_where_it_is_read,
     setup_takes_it_out_again,
 ]
 

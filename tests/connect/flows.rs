@@ -111,7 +111,9 @@ fn r8_1_a_code_is_traded_for_a_proven_token() {
     });
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(page.contains("You can close this page") && !page.contains("http:"), "{page}");
-    assert!(ran.stderr.contains("what you pick on that page, for ongoing access"), "{}", ran.stderr);
+    for part in ["streams: what you pick on that page", "access: ongoing, until", "purpose: none is sent"] {
+        assert!(ran.stderr.contains(part), "{part} in {}", ran.stderr);
+    }
     let registered = &provider.seen("/register")[0].body;
     assert_eq!(registered["redirect_uris"], json!(["http://127.0.0.1/callback"]));
     let exchanged = &provider.seen("/token");
@@ -124,6 +126,54 @@ fn r8_1_a_code_is_traded_for_a_proven_token() {
     assert_eq!((bearer(&env, &kept[0]).as_str(), kept[0].refreshable), (TOKEN, true));
     // A refresh names the resource that was asked for, and no other (RFC 8707 §2.2).
     assert_eq!(kept[0].renewal.resource, Some(format!("{}/mcp", provider.url())));
+}
+
+/// The same lines before the page is opened, whichever way they are sent.
+#[test]
+fn every_way_shows_the_same_before_the_owner_is_asked() {
+    let asked = |flow: &str, more: &[&str]| {
+        let env = TestEnv::new();
+        let server: provider::Edit = |server, urls| {
+            provider::with_code(server, urls);
+            provider::with_all(server, urls);
+            for (name, path) in [
+                ("agent_connect_endpoint", "agent-connect"),
+                ("pushed_authorization_request_endpoint", "par"),
+            ] {
+                server[name] = json!(format!("{}/{path}", urls.issuer));
+            }
+        };
+        let provider = Provider::start(Switches { server, ..Switches::default() });
+        let ran = by_code(&env, &provider, &[&["--flow", flow], more].concat(), approving);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let asked = ran.stderr.split_once("\nAsked for:\n").unwrap().1;
+        let lines: Vec<String> =
+            asked.lines().take_while(|line| line.starts_with("  ")).map(str::to_owned).collect();
+        let address = ran.stderr.find("\n  http").unwrap();
+        assert!(address < ran.stderr.find("Asked for:").unwrap());
+        lines
+    };
+    let narrow = [
+        "--source",
+        "https://registry.example/diary",
+        "--stream",
+        "entries",
+        "--purpose",
+        "Plan a trip",
+        "--since",
+        "2026-01-01",
+        "--expires",
+        "2098-01-01",
+    ];
+    let par = asked("par", &narrow);
+    assert_eq!(par.len(), 5, "{par:?}");
+    for flow in ["agent-connect", "authorization-code", "device-code"] {
+        assert_eq!(asked(flow, &narrow), par, "{flow}");
+    }
+    // Where nothing narrows it, two ways send nothing of it, and say so.
+    assert_eq!(asked("agent-connect", &[]), asked("authorization-code", &[]));
+    assert_eq!(asked("par", &[]), asked("device-code", &[]));
+    assert!(asked("agent-connect", &[])[2].contains("none is sent"));
 }
 
 /// The embedded provider and the client share no code: that they understand each other says something.
@@ -242,8 +292,15 @@ fn nobody_comes_back() {
     let provider = Provider::start(code_switches());
     let started = Instant::now();
     let ran = by_code(&env, &provider, &["--wait", "2"], |_| ());
-    failed(&ran, 77, "expired_token");
+    failed(&ran, 77, "wait_over");
+    assert!(ran.stderr.contains("within 0:02 min") && ran.stderr.contains("leave it"), "{}", ran.stderr);
     assert!(started.elapsed() < Duration::from_secs(15));
+    // Of the others the provider has said how long its page lasts.
+    let pending = Switches { polls: vec![Poll::Pending], server: provider::with_all, ..Switches::default() };
+    for flow in ["agent-connect", "device-code"] {
+        let said = fails(&pending, &["--flow", flow, "--wait", "2"], 77, "wait_over");
+        assert!(said.contains("can still be approved for 0:58 min more"), "{said}");
+    }
     let wrong = env.run(&["connect", provider.url(), "--wait", "0"]);
     assert_eq!(wrong.code, Some(2));
 }
@@ -414,7 +471,8 @@ fn a_hostile_device_authorization_ends_in_bounded_time() {
 fn without_a_browser_a_device_code_is_taken_and_said() {
     let all = Switches { server: provider::with_all, ..Switches::default() };
     let run = |variables: &[(&str, &str)], more: &[&str]| {
-        let env = TestEnv::new();
+        let mut env = TestEnv::new();
+        env.set("BROWSER", None);
         let provider = Provider::start(all.clone());
         let mut command = env.pdpp(&[&["connect", provider.url()], more].concat());
         let ran = Ran::from(command.envs(variables.iter().copied()).output().unwrap());
@@ -428,8 +486,24 @@ fn without_a_browser_a_device_code_is_taken_and_said() {
     let (ran, provider) = run(&[("SSH_TTY", "/dev/pts/1")], &["--flow", "agent-connect"]);
     assert!(!ran.stderr.contains("device code"), "{}", ran.stderr);
     assert!(provider.seen("/device").is_empty());
+    // Who opens no browser is where they were before.
+    let (ran, provider) = run(&[("container", "podman")], &["--no-browser"]);
+    assert!(ran.stderr.contains("Using a device code, since this is a container"), "{}", ran.stderr);
+    assert_eq!(provider.seen("/device").len(), 1);
     let (_, provider) = run(&[("SSH_TTY", "/dev/pts/1"), ("BROWSER", "/bin/true")], &[]);
     assert!(provider.seen("/device").is_empty(), "somebody said that there is a browser");
+    // A provider without device codes: the address is printed for a browser elsewhere.
+    let mut env = TestEnv::new();
+    env.set("BROWSER", None);
+    let provider = Provider::start(Switches::default());
+    let ran =
+        Ran::from(env.pdpp(&["connect", provider.url()]).env("SSH_TTY", "/dev/pts/1").output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stderr.contains("/consent?request_uri=") && !ran.stderr.contains("device code"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -493,11 +567,9 @@ fn what_is_asked_for_is_sent_and_shown_before_the_owner_is_asked() {
         assert!(ran.stderr.contains(part), "{part} in {}", ran.stderr);
     }
     // The made-up provider gives a year more.
-    assert!(
-        ran.stderr.contains("warning: access until 2098-01-01T00:00:00Z was asked for"),
-        "{}",
-        ran.stderr
-    );
+    let more =
+        "warning: more was given than asked for: access until 2099-01-02 03:04 UTC, not 2098-01-01 00:00 UTC";
+    assert!(ran.stderr.contains(more), "{}", ran.stderr);
     let kept = &credentials(&env)[0];
     assert_eq!(kept.label, "Trip diary");
     assert_eq!(kept.asked.as_ref().unwrap().purpose.as_deref(), Some("Plan a trip"));
@@ -563,11 +635,14 @@ fn renewing_asks_for_the_same_and_replaces_that_grant_only() {
     let ran = env.run(&["connect", "--renew", "--grant", "Mine", "--no-browser"]);
     no_secret_in(&ran);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(
-        ran.stdout.contains("in the place of the grant from before") && ran.stdout.contains("grt_made_up_1"),
-        "{}",
-        ran.stdout
-    );
+    // The made-up provider offers no way to end a grant: said, and no failure.
+    for part in
+        ["in the place of the grant from before", "The old grant grt_made_up_1 is deleted here, but stands"]
+    {
+        assert!(ran.stdout.contains(part), "{part} in {}", ran.stdout);
+    }
+    assert!(ran.stdout.contains("(code: revocation_unsupported)"), "{}", ran.stdout);
+    assert_eq!(provider.seen("/grants/grt_made_up_1/revoke").len(), 1);
     let pushed = provider.seen("/par");
     assert_eq!(
         pushed[0].body["authorization_details"], pushed[1].body["authorization_details"],
@@ -588,6 +663,153 @@ fn renewing_asks_for_the_same_and_replaces_that_grant_only() {
     assert_eq!(credentials(&env), kept);
     let both = env.run(&["connect", "--renew", "--stream", "x"]);
     assert_eq!(both.code, Some(2), "a renewal is the same again: {both:?}");
+}
+
+/// A provider that ends grants, one that fails to, and one that keeps the grant and gives another token.
+#[test]
+fn what_is_replaced_is_ended_at_its_provider_and_nothing_else_is() {
+    let server: provider::Edit =
+        |server, urls| server["revocation_endpoint"] = json!(format!("{}/revoke", urls.issuer));
+    let env = TestEnv::new();
+    let instead = Some(("/revoke", Instead::OtherJson));
+    let provider =
+        Provider::start(Switches { server, instead, token: provider::with_refresh, ..Switches::default() });
+    let renew = |more: &[&str]| {
+        let ran = env.run(&[&["connect", "--renew", "--no-browser"], more].concat());
+        no_secret_in(&ran);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran
+    };
+    assert_eq!(connect(&env, &provider, &[]).code, Some(0));
+    // The same grant again: its token is replaced, and ending that could end the grant.
+    assert!(renew(&[]).stdout.contains("the token of this grant is replaced"));
+    assert_eq!(connect(&env, &provider, &[]).code, Some(0));
+    assert!(provider.seen("/revoke").is_empty());
+
+    provider.switch(|switches| switches.grant_id = "grt_made_up_2");
+    let ran = renew(&[]);
+    assert!(ran.stdout.contains("The old grant grt_made_up_1 is ended at the provider"), "{}", ran.stdout);
+    let ended = provider.seen("/revoke");
+    let hints: Vec<_> = ended.iter().map(|seen| seen.body["token_type_hint"].clone()).collect();
+    assert_eq!(hints, [json!("refresh_token"), json!("access_token")]);
+    let proven = provider.seen("/schema?view=compact");
+    assert!(proven.last().unwrap().at < ended[0].at, "the new one was proven before");
+
+    provider.switch(|switches| {
+        switches.grant_id = "grt_made_up_3";
+        switches.instead = Some(("/revoke", Instead::ServerError));
+    });
+    let said: Value = serde_json::from_str(&renew(&["--json"]).stdout).unwrap();
+    assert_eq!(said["replaces"], "grt_made_up_2");
+    let old = &said["old_grant"];
+    assert_eq!((&old["ended_at_provider"], &old["code"]), (&json!(false), &json!("revocation_refused")));
+    let kept = credentials(&env);
+    assert_eq!((kept.len(), kept[0].grant_id.as_str()), (1, "grt_made_up_3"));
+
+    // An expired one is over: nobody is asked.
+    let before = provider.seen("/revoke").len();
+    let index = env.cache_dir().join("index.json");
+    let edited = std::fs::read_to_string(&index).unwrap().replace("2099-", "2020-");
+    std::fs::write(&index, edited).unwrap();
+    provider.switch(|switches| switches.grant_id = "grt_made_up_4");
+    let ran = renew(&[]);
+    assert!(ran.stdout.contains("The old grant grt_made_up_3 was over"), "{}", ran.stdout);
+    assert_eq!(provider.seen("/revoke").len(), before);
+}
+
+#[test]
+fn a_renewed_grant_of_the_sandbox_leaves_the_old_token_dead() {
+    use pdpp::sandbox::{Config, start};
+    let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let env = TestEnv::new();
+    assert_eq!(env.run(&["connect", sandbox.url(), "--no-browser"]).code, Some(0));
+    let old = bearer(&env, &credentials(&env)[0]);
+    let read = |token: &str| {
+        let address = sandbox.url().trim_start_matches("http://");
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        let head = format!("host: {address}\r\nauthorization: Bearer {token}\r\nconnection: close");
+        write!(stream, "GET /v1/schema HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap().to_owned()
+    };
+    assert_eq!(read(&old), "200");
+    let ran = env.run(&["connect", "--renew", "--no-browser"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("is ended at the provider, and deleted here"), "{}", ran.stdout);
+    let kept = credentials(&env);
+    assert_eq!(kept.len(), 1);
+    assert_eq!(read(&bearer(&env, &kept[0])), "200");
+    assert_ne!(read(&old), "200");
+    sandbox.stop();
+}
+
+#[test]
+fn an_unknown_name_is_told_with_those_there_are() {
+    use pdpp::sandbox::{Config, start};
+    const MAIL: &str = "https://sandbox.pdpp.example/connectors/mail";
+    let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let env = TestEnv::new();
+    let refused = |more: &[&str], code: &str| {
+        let ran = by_code_at(&env, sandbox.url(), more, |url| {
+            let (_, back, _) = visit(url);
+            visit(&back.unwrap());
+        });
+        failed(&ran, 2, code);
+        ran.stderr
+    };
+    let said = refused(&["--source", "https://sandbox.pdpp.example/connectors/male"], "source_unknown");
+    assert!(said.contains(&format!("known are:\n  {MAIL} (")) && said.contains("connectors/bank"), "{said}");
+    assert!(
+        said.contains(&format!("next: Name one as listed: pdpp connect {} --source {MAIL}", sandbox.url()))
+    );
+    let said = refused(&["--source", MAIL, "--stream", "mesages"], "stream_unknown");
+    assert!(said.contains("known are:\n  messages\n") && said.contains("--stream messages"), "{said}");
+    let said = refused(&["--stream", "playlist"], "stream_unknown");
+    assert!(said.contains("known are:\n  playlists\n") && said.contains("  and 7 more\n"), "{said}");
+    let said = refused(&["--source", MAIL, "--field", "messages.subjekt"], "field_unknown");
+    assert!(said.contains("known are:\n  subject\n"), "{said}");
+    let said = refused(&["--source", MAIL, "--instance", "cin_mail_werk"], "instance_unknown");
+    assert!(said.contains("known are:\n  cin_mail_work (Work mail)\n"), "{said}");
+    // Of two accounts none is taken for the other: with nobody to ask, the choices are named.
+    for flow in ["par", "device-code"] {
+        let said = refused(&["--source", MAIL, "--flow", flow], "instance_required");
+        assert!(
+            said.contains("cin_mail_personal (Personal mail)") && said.contains("--instance <ID>"),
+            "{said}"
+        );
+    }
+    refused(&["--source", MAIL, "--flow", "authorization-code"], "instance_required");
+    // The code flow is told by way of the browser, which cannot list; what earlier grants showed is listed.
+    let code = ["--flow", "authorization-code", "--stream", "transaction"];
+    let said = refused(&code, "stream_unknown");
+    assert!(said.contains("Leave --stream out"), "{said}");
+    assert_eq!(env.run(&["connect", sandbox.url(), "--no-browser"]).code, Some(0));
+    assert!(refused(&code, "stream_unknown").contains("known are:\n  transactions\n"));
+    sandbox.stop();
+}
+
+#[test]
+fn wrong_ways_out_are_arguments_and_asked_of_nobody() {
+    let env = TestEnv::new();
+    let provider = Provider::start(Switches::default());
+    let (empty, text) = (env.home().join("empty.pem"), env.home().join("text.pem"));
+    std::fs::write(&empty, "").unwrap();
+    std::fs::write(&text, "hello").unwrap();
+    for file in [env.home().join("none.pem"), env.home(), empty, text] {
+        let file = file.to_str().unwrap();
+        let ran = env.run(&["connect", provider.url(), "--no-browser", "--ca-file", file]);
+        failed(&ran, 2, "ca_file_invalid");
+        assert!(
+            ran.stderr.starts_with("error: What --ca-file") && ran.stderr.contains(file),
+            "{}",
+            ran.stderr
+        );
+    }
+    for proxy in ["proxy.example:3128", "socks5://proxy.example", "http://", "http://proxy.example/x"] {
+        failed(&env.run(&["connect", provider.url(), "--no-browser", "--proxy", proxy]), 2, "proxy_invalid");
+    }
+    assert!(provider.seen("").is_empty());
 }
 
 #[test]

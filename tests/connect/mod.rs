@@ -1,6 +1,7 @@
 //! `pdpp connect` through the real binary, against a made-up provider (R8.1, R1.1, R8.4).
 
 pub mod flows;
+pub mod hostile;
 pub mod provider;
 
 use std::io::Read as _;
@@ -11,7 +12,7 @@ use pdpp::cache::credential::Credential;
 use serde_json::{Value, json};
 
 use crate::support::env::{Ran, TestEnv};
-use provider::{Instead, POLLING_CODE, Poll, Provider, REFRESH, Switches, TOKEN, Urls};
+use provider::{EVIL, Instead, POLLING_CODE, Poll, Provider, REFRESH, Switches, TOKEN, Urls};
 
 fn connect(env: &TestEnv, provider: &Provider, more: &[&str]) -> Ran {
     let mut arguments = vec!["connect", provider.url(), "--no-browser"];
@@ -492,7 +493,6 @@ fn a_wrong_url_is_a_usage_error() {
 
 #[test]
 fn what_a_provider_writes_cannot_steer_the_terminal() {
-    const EVIL: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\r\u{202e}x\nerror: fake";
     let env = TestEnv::new();
     let everywhere = Switches {
         resource: |resource, _| resource["resource_name"] = json!(EVIL),
@@ -598,18 +598,30 @@ fn the_browser_gets_the_url_as_one_argument() {
 fn without_a_browser_it_says_so_and_goes_on() {
     let env = TestEnv::new();
     let provider = Provider::start(Switches::default());
-    let ran = Ran::from(env.pdpp(&["connect", provider.url()]).env("PATH", "/nonexistent").output().unwrap());
+    let mut command = env.pdpp(&["connect", provider.url()]);
+    let ran = Ran::from(command.env("PATH", "/nonexistent").env_remove("BROWSER").output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("open that address yourself"), "{}", ran.stderr);
+    let mut command = env.pdpp(&["connect", provider.url()]);
+    let ran =
+        Ran::from(command.env("PATH", "/nonexistent").env("BROWSER", "no-such-program").output().unwrap());
     assert!(ran.stderr.contains("No browser could be opened here"), "{}", ran.stderr);
 }
 
 #[cfg(unix)]
 #[test]
 fn ctrl_c_stops_with_130_and_stores_nothing() {
-    for json in [false, true] {
+    for (flow, json) in [
+        ("agent-connect", false),
+        ("agent-connect", true),
+        ("device-code", false),
+        ("authorization-code", false),
+    ] {
         let env = TestEnv::new();
-        let provider = Provider::start(Switches { polls: vec![Poll::Pending], ..Switches::default() });
-        let mut arguments = vec!["connect", provider.url(), "--no-browser"];
+        let server = provider::with_all;
+        let provider =
+            Provider::start(Switches { polls: vec![Poll::Pending], server, ..Switches::default() });
+        let mut arguments = vec!["connect", provider.url(), "--no-browser", "--flow", flow];
         if json {
             arguments.push("--json");
         }
@@ -619,17 +631,18 @@ fn ctrl_c_stops_with_130_and_stores_nothing() {
             .stderr(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        // It waits for the owner once it polls.
-        while provider.seen("/agc_1/token").is_empty() {
-            std::thread::sleep(Duration::from_millis(10));
-            assert!(child.try_wait().unwrap().is_none());
+        // It says that it waits for the owner.
+        let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
+        let mut stderr = String::new();
+        while !stderr.contains("Waiting for the approval") {
+            assert!(std::io::BufRead::read_line(&mut said, &mut stderr).unwrap() > 0, "{stderr}");
         }
         rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
             .unwrap();
         let ended = child.wait().unwrap();
-        let (mut stdout, mut stderr) = (String::new(), String::new());
+        let mut stdout = String::new();
         child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
-        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        said.read_to_string(&mut stderr).unwrap();
         assert_eq!(ended.code(), Some(130), "{stdout} {stderr}");
         if json {
             assert_eq!(serde_json::from_str::<Value>(&stdout).unwrap()["error"]["code"], "interrupted");

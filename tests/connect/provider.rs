@@ -18,6 +18,9 @@ pub const POLLING_CODE: &str = "canary-poll-09c2";
 pub const CODE: &str = "canary-code-41be";
 pub const DEVICE_CODE: &str = "canary-device-c77d";
 
+/// What would steer a terminal, or pass for this program's own words.
+pub const EVIL: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\r\u{202e}x\nerror: fake";
+
 /// An edit of a JSON body.
 pub type Edit = fn(&mut Value, &Urls);
 
@@ -87,7 +90,7 @@ pub fn with_all(server: &mut Value, urls: &Urls) {
 }
 
 /// Another answer altogether.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instead {
     NotFound,
     ServerError,
@@ -95,6 +98,12 @@ pub enum Instead {
     OtherJson,
     Redirect,
     Huge,
+    /// JSON of a million open brackets.
+    Deep,
+    /// A byte now and then, without end.
+    Drip,
+    /// A refusal in control characters.
+    Evil,
     Never,
     Close,
     Unauthorized,
@@ -455,6 +464,17 @@ async fn other(instead: Instead, urls: &Urls) -> Response {
             })),
         )
             .into_response(),
+        Instead::Deep => reply_text(200, "[".repeat(1 << 20)),
+        Instead::Drip => {
+            let drips = futures_util::stream::unfold((), |()| async {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                Some((Ok::<_, std::io::Error>(vec![b' ']), ()))
+            });
+            Body::from_stream(drips).into_response()
+        }
+        Instead::Evil => {
+            reply(403, &json!({"error": {"code": EVIL, "message": EVIL}, "error_description": EVIL}))
+        }
         Instead::Never => {
             tokio::time::sleep(Duration::from_hours(1)).await;
             StatusCode::OK.into_response()
@@ -475,8 +495,12 @@ fn refuse(status: u16, code: &str, message: &str) -> Response {
 }
 
 fn reply(status: u16, body: &Value) -> Response {
+    reply_text(status, body.to_string())
+}
+
+fn reply_text(status: u16, body: String) -> Response {
     let json = [(header::CONTENT_TYPE, "application/json; charset=utf-8")];
-    (StatusCode::from_u16(status).unwrap(), json, body.to_string()).into_response()
+    (StatusCode::from_u16(status).unwrap(), json, body).into_response()
 }
 
 fn text_header(headers: &HeaderMap, name: &str) -> Option<String> {

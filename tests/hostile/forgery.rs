@@ -21,8 +21,8 @@ const KEYWORDS: [&str; 6] = ["next", "more", "previous", "error", "match", "coun
 /// matter to it.
 fn acted_upon(text: &str) -> Vec<String> {
     let acts = |line: &&str| {
-        let line =
-            line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').trim_start();
+        let line = line.trim_start();
+        let line = line.strip_prefix("- ").unwrap_or(line);
         let word = line.split([':', '=', ' ']).next().unwrap_or("");
         let rest = &line[word.len()..];
         (KEYWORDS.contains(&word) && (rest.starts_with(": ") || word == "error"))

@@ -3,6 +3,7 @@
 
 use pdpp::mcp::arguments::Arguments;
 use pdpp::mcp::id::RecordId;
+use pdpp::mcp::surface;
 use pdpp::provider::http::{Http, Limits};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -34,38 +35,11 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 /// Arguments with the names that a tool knows and values of any kind, and sometimes a name that it does not.
 fn arguments() -> impl Strategy<Value = (&'static str, Map<String, Value>)> {
-    let names = vec![
-        "stream",
-        "connection_id",
-        "detail",
-        "limit",
-        "cursor",
-        "order",
-        "sort",
-        "count",
-        "filter",
-        "fields",
-        "view",
-        "expand",
-        "expand_limit",
-        "changes_since",
-        "metric",
-        "field",
-        "group_by",
-        "group_by_time",
-        "granularity",
-        "time_zone",
-        "q",
-        "streams",
-        "mode",
-        "id",
-        "record_id",
-        "field_path",
-        "offset_chars",
-        "limit_chars",
-        "before_chars",
-        "after_chars",
-    ];
+    let known =
+        TOOLS.iter().flat_map(|tool| surface::input_schema(tool)["properties"].as_object().unwrap().clone());
+    let mut names = known.map(|(name, _)| name).collect::<Vec<_>>();
+    names.sort();
+    names.dedup();
     let plausible = prop_oneof![
         Just(json!("notes")),
         Just(json!("cin_a/notes:r1")),
@@ -76,7 +50,7 @@ fn arguments() -> impl Strategy<Value = (&'static str, Map<String, Value>)> {
         Just(json!({"a": {"gte": 1}})),
         Just(json!("pdpp1.eyJxIjowLCJwIjpbe31dfQ")),
     ];
-    let name = prop_oneof![12 => prop::sample::select(names).prop_map(str::to_owned), 1 => made::name()];
+    let name = prop_oneof![12 => prop::sample::select(names), 1 => made::name()];
     let value = prop_oneof![2 => plausible, 1 => any_json()];
     (prop::sample::select(&TOOLS[..]), prop::collection::vec((name, value), 0..6))
         .prop_map(|(tool, pairs)| (tool, pairs.into_iter().collect()))

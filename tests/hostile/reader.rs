@@ -77,10 +77,7 @@ pub fn ids(text: &str) -> Vec<RecordId> {
     text.lines()
         .filter_map(|line| {
             let line = line.trim_start();
-            let line = match line.split_once(". ") {
-                Some((number, rest)) if number.bytes().all(|b| b.is_ascii_digit()) => rest.trim_start(),
-                _ => line,
-            };
+            let line = line.strip_prefix("- ").unwrap_or(line);
             if let Some(rest) = line.strip_prefix("id=") {
                 let mut id = RecordId::parse(&token(rest)).unwrap_or_else(|error| panic!("{line}: {error}"));
                 // Only where the id could not embed it.

@@ -117,7 +117,7 @@ impl Oracle {
 
     /// `rows`, `rows:a,b`, `count`, `id`, `connection`, `field:f`, `chars:f`, `sum:f`, `min:f`, `max:f`,
     /// `distinct:f`, `groups:f`, `other:f`, `periods:f:granularity:zone`, `around:f:needle:before:after`,
-    /// `blob:f`.
+    /// `match:f:needle:nth`, `every:f:needle:after`, `blob:f`.
     fn take(&self, question: &Question, found: &[&Record]) -> Value {
         let (what, rest) = question.take.split_once(':').unwrap_or((&question.take, ""));
         let values = || found.iter().map(|record| record.was.get(rest).cloned().unwrap_or_default());
@@ -177,6 +177,19 @@ impl Oracle {
                 let begin = at.saturating_sub(parts[2].parse().unwrap());
                 let end = at + parts[1].chars().count() + parts[3].parse::<usize>().unwrap();
                 text.chars().skip(begin).take(end - begin).collect::<String>().into()
+            }
+            "match" => {
+                let parts = rest.split(':').collect::<Vec<_>>();
+                let text = found[0].was[parts[0]].as_str().unwrap();
+                let (at, _) = text.match_indices(parts[1]).nth(parts[2].parse().unwrap()).unwrap();
+                json!(text[..at].chars().count())
+            }
+            "every" => {
+                let parts = rest.split(':').collect::<Vec<_>>();
+                let text = found[0].was[parts[0]].as_str().unwrap();
+                let chars = parts[1].chars().count() + parts[2].parse::<usize>().unwrap();
+                let found = text.match_indices(parts[1]).map(|(at, _)| text[at..].chars().take(chars));
+                json!(found.flatten().collect::<String>())
             }
             "blob" => {
                 let id = found[0].was[rest]["blob_id"].as_str().unwrap();

@@ -341,8 +341,8 @@ impl Reader<'_> {
             if is_reached {
                 return Ok(());
             }
-            // Once on its way it is the next page or window that follows.
-            let label = if is_first { label } else { "next" };
+            // Once on its way it is the next page or window that follows, or the next match.
+            let label = if is_first || label == "next match" { label } else { "next" };
             let Some(offer) = self.seen.offer(label, field).cloned() else {
                 return match until {
                     Some(Until::End) => Ok(()),

@@ -78,6 +78,8 @@ pub enum Provider {
     Core,
     /// One that cannot page over several connections of a grant, as the reference cannot.
     Apart,
+    /// The full one, with a grant for each connector, served together.
+    Package,
 }
 
 /// Providers of one seed.
@@ -104,8 +106,12 @@ impl Stage {
 
     /// The tools over a fresh grant of `connectors` (all without).
     pub fn tools(&self, provider: Provider, connectors: Option<&[String]>) -> Tools {
+        if provider == Provider::Package {
+            let each = connectors.unwrap().iter().map(|key| self.grant(Some(std::slice::from_ref(key))));
+            return package(each.collect(), Duration::from_secs(10));
+        }
         let (handle, url) = match provider {
-            Provider::Full => (&self.full, self.full.url()),
+            Provider::Full | Provider::Package => (&self.full, self.full.url()),
             Provider::Core => (&self.core, self.core.url()),
             Provider::Apart => (&self.full, self.apart.as_str()),
         };
@@ -125,7 +131,7 @@ impl Stage {
 pub fn package(grants: Vec<(String, String, Vec<KnownSource>)>, deadline: Duration) -> Tools {
     let http = Http::new(Limits::default());
     let roster: Roster = Arc::new(move || {
-        let child = |(url, token, known): &(String, String, Vec<KnownSource>)| {
+        let child = |(n, (url, token, known)): (usize, &(String, String, Vec<KnownSource>))| {
             let provider = url.parse::<pdpp::provider::url::ProviderUrl>().unwrap();
             let rs =
                 ResourceServer::new(http.clone(), &provider, format!("{url}/v1").parse().unwrap()).unwrap();
@@ -135,10 +141,10 @@ pub fn package(grants: Vec<(String, String, Vec<KnownSource>)>, deadline: Durati
                 async move { Ok(token) }.boxed()
             });
             let core =
-                Core::new(Source::new(provider, Some(format!("grt-{url}")), rs, bearer), Bounds::default());
-            Child::new(url.clone(), format!("Life at {url}"), core, None, known.clone())
+                Core::new(Source::new(provider, Some(format!("grt-{n}")), rs, bearer), Bounds::default());
+            Child::new(format!("{n} {url}"), format!("Life at {url}"), core, None, known.clone())
         };
-        Ok(grants.iter().map(child).collect())
+        Ok(grants.iter().enumerate().map(child).collect())
     });
     Tools::InProcess(Box::new(Package::new(roster, Bounds::default()).unwrap().with_deadline(deadline)))
 }
@@ -152,7 +158,9 @@ impl Stage {
             }
             let accounts = seed::ACCOUNTS.iter().filter(|account| account.connector == connector.key);
             Some(KnownSource {
-                connections: accounts.map(|account| (account.connection_id.to_owned(), None)).collect(),
+                connections: accounts
+                    .map(|account| (account.connection_id.to_owned(), Some(account.display_name.to_owned())))
+                    .collect(),
                 streams: connector.streams.iter().map(|stream| stream.name.clone()).collect(),
                 connector_key: Some(connector.key),
                 has_all_streams: true,

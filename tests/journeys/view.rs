@@ -22,7 +22,7 @@ pub enum View {
 /// A tool call that an answer offers.
 #[derive(Debug, Clone)]
 pub struct Offer {
-    /// `next`, `previous`, `more`, `continues`.
+    /// `next`, `next match`, `previous`, `more`, `continues`.
     pub label: String,
     pub tool: String,
     pub arguments: Map<String, Value>,
@@ -136,8 +136,8 @@ fn of_structured(root: &Value) -> Seen {
         }
         return seen;
     }
-    for label in ["next", "previous"] {
-        seen.add_offer(label, root.get(label).and_then(call_of));
+    for (key, label) in [("next", "next"), ("next_match", "next match"), ("previous", "previous")] {
+        seen.add_offer(label, root.get(key).and_then(call_of));
     }
     for record in list(root.pointer("/content_ladder/records")) {
         for field in list(record.get("fields")) {
@@ -315,7 +315,7 @@ fn of_text(text: &str) -> Seen {
             seen.add_offer(label, Some(call));
         } else if let Some(next) = line.strip_prefix("next: ") {
             seen.facts.insert("next".into(), next.into());
-        } else if is_window && at == 1 {
+        } else if is_window && (at == 1 || line.starts_with("match: ")) {
             window_facts(&mut seen, line);
         } else if let Some((relation, of_list, related)) = related_line(line) {
             if let Some(item) = seen.items.last_mut() {
@@ -324,18 +324,14 @@ fn of_text(text: &str) -> Seen {
         } else if let Some(item) = record_line(line) {
             match seen.items.last_mut() {
                 // The line below a hit's evidence names the hit.
-                Some(hit) if line.starts_with("   ") && !hit.values.contains_key("handle") => {
+                Some(hit) if line.starts_with("  ") && !hit.values.contains_key("handle") => {
                     hit.values.extend(item.values);
                     hit.identity = item.identity;
                 }
                 _ => seen.items.push(item),
             }
         } else if let Some(item) = hit_line(line) {
-            match seen.items.last_mut() {
-                // A second excerpt of the same hit.
-                Some(hit) if !hit.values.contains_key("handle") => {}
-                _ => seen.items.push(item),
-            }
+            seen.items.push(item);
         } else if let Some(head) = aggregate_head(line).filter(|_| at == 0) {
             grouped = head.is_none();
             if let Some(value) = head {
@@ -353,11 +349,12 @@ fn of_text(text: &str) -> Seen {
     seen
 }
 
-/// `next: tool {…}`, `   more: tool {…}`, `FIELD continues: tool {…}`.
+/// `next: tool {…}`, `  more: tool {…}`, `FIELD continues: tool {…}`.
 fn offer_line(line: &str) -> Option<(&'static str, Call)> {
     let (label, rest) = line.trim_start().split_once(": ")?;
     let label = match label {
         "next" => "next",
+        "next match" => "next match",
         "previous" => "previous",
         "more" => "more",
         "fields" => "fields",
@@ -367,13 +364,17 @@ fn offer_line(line: &str) -> Option<(&'static str, Call)> {
     Some((label, call_in(rest)?))
 }
 
-/// `body of id: characters 0 to 10 of 20, complete=false`.
+/// `body of id: characters 0 to 10 of 20, complete=false`, `match: characters 3 to 5`.
 fn window_facts(seen: &mut Seen, line: &str) {
     let Some((_, rest)) = line.rsplit_once(": characters ") else { return };
     let words = rest.split([' ', ',']).collect::<Vec<_>>();
-    if let [start, "to", end, "of", total, ..] = words[..] {
-        for (name, word) in [("start_chars", start), ("end_chars", end), ("total_chars", total)] {
-            seen.facts.insert(name.into(), bare(word));
+    let is_match = line.starts_with("match: ");
+    let names =
+        if is_match { ["match_start_chars", "match_end_chars"] } else { ["start_chars", "end_chars"] };
+    if let [start, "to", end, rest @ ..] = words.as_slice() {
+        seen.facts.extend(names.into_iter().zip([start, end]).map(|(name, word)| (name.into(), bare(word))));
+        if let ["of", total, ..] = rest {
+            seen.facts.insert("total_chars".into(), bare(total));
         }
     }
 }
@@ -475,10 +476,9 @@ fn bare(word: &str) -> Value {
     serde_json::from_str(word).unwrap_or_else(|_| word.into())
 }
 
-/// `1. field: "excerpt"`, `1. snippet: "excerpt"`, or `1. id=…`.
+/// `- field: "excerpt"`, `- snippet: "excerpt"`, or `- id=…`.
 fn hit_line(line: &str) -> Option<Item> {
-    let (number, rest) = line.split_once(". ")?;
-    number.parse::<usize>().ok()?;
+    let rest = line.strip_prefix("- ")?;
     if rest.starts_with("id=") {
         return record_line(rest);
     }

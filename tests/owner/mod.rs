@@ -2,6 +2,7 @@
 //! Through the real binary, against a made-up provider and against the sandbox.
 
 mod networks;
+mod typed;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Stdio};

@@ -194,5 +194,5 @@ fn wrong_options_are_typed_errors_that_repeat_no_password() {
     let ran = env.run(&["doctor", PROVIDER, "--json", "--ca-file", "/no/such/file.pem"]);
     assert_eq!(provider_check(&ran)["code"], "ca_file_invalid", "{ran:?}");
     let ran = env.run(&["connect", PROVIDER, "--no-browser", "--ca-file", "/no/such/file.pem"]);
-    assert!(ran.stderr.contains("code: ca_file_invalid"), "{ran:?}");
+    assert!(ran.code == Some(2) && ran.stderr.contains("code: ca_file_invalid"), "{ran:?}");
 }

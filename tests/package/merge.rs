@@ -163,6 +163,75 @@ async fn r6_5_a_killed_and_a_slow_grant_leave_a_partial_answer_that_says_so() {
     }
 }
 
+/// The schema that a filter is checked with is read within the deadline of the search itself, in each grant apart.
+#[tokio::test]
+async fn r6_5_a_silent_grant_costs_its_time_once_when_a_filter_is_checked() {
+    let healthy = provider("mail", "ca", 3, Wrapped::Data).await;
+    let silent = Fake::start(|_| Does::Hang).await;
+    let package = package(vec![
+        served(&healthy, "g1", vec![source("mail", "ca", &["notes"])]),
+        served(&silent, "g2", vec![source("chat", "cb", &["notes"])]),
+    ])
+    .with_deadline(Duration::from_millis(700));
+    let asked = json!({"q": "the", "streams": ["notes"], "filter": {"id": "x"}});
+    let answer = call(&package, "search", asked).await;
+    assert_eq!(ids(&structured(&answer)).len(), 3, "{}", answer.text);
+    assert!(answer.text.contains("Label g2 (provider_timeout)"), "{}", answer.text);
+    let paths = |fake: &Fake| fake.asked().into_iter().map(|asked| asked.path).collect::<Vec<_>>();
+    assert_eq!(paths(&silent), ["/schema"], "its time was over with the first read");
+    assert_eq!(paths(&healthy), ["/schema", "/search"]);
+}
+
+/// A wrong call is refused as soon as one grant shows that, and not when the silent one's time is over.
+#[tokio::test]
+async fn r3_60_a_wrong_filter_over_grants_does_not_wait_for_a_silent_one() {
+    let typed = Fake::start(|asked| {
+        assert_eq!(asked.path, "/schema", "nothing is searched with a wrong filter");
+        let mut body = schema("mail", "ca", &["notes"]);
+        body["connectors"][0]["streams"][0]["field_capabilities"]["size"] = json!("t=integer,eq");
+        ok(body)
+    })
+    .await;
+    let silent = Fake::start(|_| Does::Hang).await;
+    let package = package(vec![
+        served(&typed, "g1", vec![source("mail", "ca", &["notes"])]),
+        served(&silent, "g2", vec![source("chat", "cb", &["notes"])]),
+    ])
+    .with_deadline(Duration::from_secs(100_000));
+    let answer =
+        call(&package, "search", json!({"q": "x", "streams": ["notes"], "filter": {"size": "many"}})).await;
+    assert_eq!(error(&answer)["code"], "invalid_filter", "{}", answer.text);
+}
+
+#[tokio::test]
+async fn r6_5_a_grant_of_a_core_provider_is_told_as_one_without_search() {
+    let healthy = provider("mail", "ca", 2, Wrapped::Data).await;
+    let core = || {
+        Fake::start(|asked| match asked.path.as_str() {
+            "/streams" => ok(json!({"object": "list", "data": [{"name": "notes"}], "has_more": false})),
+            _ => Does::Answer(404, json!({"error": {"code": "not_found", "message": "no"}})),
+        })
+    };
+    let (core, other) = (core().await, core().await);
+    let grants = vec![
+        served(&healthy, "g1", vec![source("mail", "ca", &["notes"])]),
+        served(&core, "g2", vec![source("chat", "cb", &["notes"])]),
+        served(&other, "g3", vec![source("bank", "cc", &["notes"])]),
+    ];
+    let answer = call(&package(grants.clone()), "search", json!({"q": "the"})).await;
+    assert_eq!(ids(&structured(&answer)).len(), 2);
+    assert!(answer.text.contains("Label g2 (unsupported_by_provider)"), "{}", answer.text);
+    assert!(!answer.text.contains("not_found"), "{}", answer.text);
+    // None of them has it: what works instead is said.
+    let answer = call(&package(grants[1..].to_vec()), "search", json!({"q": "the"})).await;
+    assert_eq!(error(&answer)["code"], "unsupported_by_provider");
+    assert!(
+        answer.text.contains("all of 2 grants") && answer.text.contains("query_records"),
+        "{}",
+        answer.text
+    );
+}
+
 #[tokio::test]
 async fn r6_2_a_grant_that_fails_once_is_asked_again_on_the_next_page() {
     let healthy = provider("mail", "ca", 9, Wrapped::Data).await;
@@ -246,7 +315,8 @@ async fn r6_2_the_cursor_of_fifty_grants_walks_them_to_the_end() {
     assert!(seen.values().all(|times| *times == 1));
     // A cursor that this process never gave.
     let answer = call(&package, "search", json!({"q": "the", "cursor": "pdpp1.w-0000000000000000-1"})).await;
-    assert_eq!(error(&answer)["code"], "invalid_cursor");
+    assert_eq!(error(&answer)["code"], "cursor_expired");
+    assert!(answer.text.ends_with(r#"next: search {"q":"the"}"#), "{}", answer.text);
 }
 
 #[tokio::test]
@@ -286,6 +356,52 @@ async fn r3_3_r6_1_the_index_of_fifty_grants_names_every_stream_within_its_bound
         assert_eq!(body["data"]["connectors"].as_array().unwrap().len(), 50, "{body}");
         assert!(body.to_string().contains("cin_00000049"), "{body}");
     }
+}
+
+#[tokio::test]
+async fn r4_8_r6_1_the_index_of_many_grants_goes_on_where_a_host_shows_little() {
+    let mut grants = Vec::new();
+    let fake = Fake::start(|asked| {
+        let n = asked.bearer.trim_start_matches("grt_").parse::<usize>().unwrap();
+        let mut body =
+            schema("mail", &format!("cin_{n:08}"), &[&format!("stream_{n}_a"), &format!("stream_{n}_b")]);
+        let label = format!("The one of {n} {}", "that has a long name ".repeat(8));
+        body["connectors"][0]["granted_connections"][0]["display_name"] = json!(label);
+        ok(body)
+    })
+    .await;
+    for n in 0..30 {
+        grants.push(served(&fake, &format!("grt_{n}"), vec![]));
+    }
+    let package = package_of(&Arc::new(Mutex::new(grants)), Bounds { text: 4_000, structured: 4_000 });
+    let (mut told, mut given, mut arguments) = (String::new(), Vec::new(), json!({}));
+    for _ in 0..30 {
+        let answer = call(&package, "schema", arguments).await;
+        assert!(!answer.is_error, "{}", answer.text);
+        let body = structured(&answer);
+        assert!(
+            answer.text.len() <= 4_000 && json_len(&body) <= 4_000,
+            "{} {}",
+            answer.text.len(),
+            json_len(&body)
+        );
+        told.push_str(&answer.text);
+        for connector in body["data"]["connectors"].as_array().unwrap() {
+            assert!(connector["granted_connections"][0]["connection_id"].is_string());
+            given.extend(connector["stream_names"].as_array().unwrap().iter().cloned());
+        }
+        let Some(next) = body.get("next") else { break };
+        assert!(answer.text.ends_with(&format!("next: schema {}", next["arguments"])), "{}", answer.text);
+        arguments = next["arguments"].clone();
+    }
+    let all = (0..30).flat_map(|n| [json!(format!("stream_{n}_a")), json!(format!("stream_{n}_b"))]);
+    assert_eq!(given, all.clone().collect::<Vec<_>>());
+    for name in all {
+        assert_eq!(told.matches(name.as_str().unwrap()).count(), 1, "{name}");
+    }
+    let answer = call(&package, "schema", json!({"cursor": "streams:60"})).await;
+    assert_eq!(error(&answer)["code"], "invalid_cursor");
+    assert!(answer.text.ends_with("next: schema {}"), "{}", answer.text);
 }
 
 #[derive(Debug, Clone)]

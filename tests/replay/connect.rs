@@ -238,7 +238,7 @@ fn reference_pushed_request_approved_and_denied() {
     flow(exchanges.clone(), &denied, &source).refused("access_denied", 77);
     let bad = ["01_register_201", "17_par_bad_source_400"];
     flow(exchanges.clone(), &bad, &["--source", "https://registry.pdpp.dev/connectors/nope"])
-        .refused("Unknown source", 77);
+        .refused("source_unknown", 2);
     let unnamed = ["01_register_201", "02_agent_connect_without_request_uri_400"];
     flow(exchanges, &unnamed, &[]).refused("source_required", 2);
     say("reference: par-agent-connect was run: approved, denied, unknown source, no source");

@@ -426,6 +426,39 @@ fn a_whole_provider_can_be_asked_for_streams() {
     assert!(streams.iter().all(|stream| stream["time_constraint"]["since"] == "2026-01-01T00:00:00.000Z"));
 }
 
+/// What is not known is answered with what is; of several accounts nobody is there to pick one.
+#[test]
+fn a_name_that_is_not_known_is_answered_with_those_that_are() {
+    const MAIL: &str = "https://sandbox.pdpp.example/connectors/mail";
+    let app = App::open(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let client = register(&app, "Narrow");
+    let push = |source: &str, streams: Value| {
+        let details = json!([{
+            "type": "https://pdpp.dev/data-access", "source": { "id": source }, "streams": streams,
+        }]);
+        post(&app, "/oauth/par", &json!({ "client_id": client, "authorization_details": details }))
+    };
+    let has = |answer: super::Answer, list: &str, pointer: &str, wanted: &str| {
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        let body = answer.json();
+        let known = body["error"][list].as_array().unwrap_or_else(|| panic!("{list} in {body}")).clone();
+        assert!(known.iter().any(|one| one.pointer(pointer).unwrap() == wanted), "{wanted} in {body}");
+    };
+    let all = json!([{ "name": "*" }]);
+    has(push("https://sandbox.pdpp.example/nope", all.clone()), "available_sources", "/id", MAIL);
+    has(push(MAIL, json!([{ "name": "mesages" }])), "available_streams", "", "messages");
+    let field = |name: &str| json!([{ "name": "messages", "fields": [name] }]);
+    has(push(MAIL, field("subjekt")), "available_fields", "", "subject");
+    assert_eq!(push(BASE, field("nope")).status, 400);
+    assert_eq!(push(BASE, field("subject")).status, 201, "of the sources that have it");
+    let nobody = json!([{ "name": "*", "instance_ids": ["nope"] }]);
+    has(push(MAIL, nobody), "available_connections", "/connection_id", "cin_mail_work");
+    let begun =
+        post(&app, "/agent-connect", &json!({ "request_uri": push(MAIL, all).json()["request_uri"] }));
+    assert_eq!(begun.code(), "ambiguous_connection");
+    has(begun, "available_connections", "/connection_id", "cin_mail_personal");
+}
+
 #[test]
 fn an_older_store_is_read_on() {
     let dir = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ struct Trap {
     refused: Option<&'static str>,
 }
 
-fn traps(kind: Kind, takes_bom: bool) -> Vec<Trap> {
+fn traps(kind: Kind, chokes_on_bom: bool) -> Vec<Trap> {
     let ok = |name, text: String| Trap { name, text, refused: None };
     let no = |name, text: String, code| Trap { name, text, refused: Some(code) };
     let long_line = format!("\"{}\",\n", "what was typed long ago ".repeat(43));
@@ -57,6 +57,11 @@ fn traps(kind: Kind, takes_bom: bool) -> Vec<Trap> {
                 ok("other servers", other.clone()),
                 ok("CRLF", other.replace('\n', "\r\n")),
                 ok("inline table", "mcp_servers = { other = { command = \"x\" } }\n".to_owned()),
+                ok(
+                    "inline comments",
+                    "mcp_servers = {\n  other = { command = \"x\" }, # y\n  # z\n}\n".to_owned(),
+                ),
+                ok("dotted keys", "mcp_servers.other.command = \"x\" # y\n".to_owned()),
                 ok("tabs", "[mcp_servers.other]\n\tcommand = \"x\"\n".to_owned()),
                 ok("1.8 MB", format!("{}[mcp_servers.other]\n", format!("# {long_line}").repeat(1800))),
                 no("duplicate keys", "a = 1\na = 2\n".to_owned(), "config_damaged"),
@@ -91,7 +96,7 @@ fn traps(kind: Kind, takes_bom: bool) -> Vec<Trap> {
             ]
         }
     };
-    if takes_bom {
+    if !chokes_on_bom {
         let with_bom = traps[1].text.clone();
         traps.push(ok("byte order mark", format!("\u{feff}{with_bom}")));
     }
@@ -119,7 +124,7 @@ fn r8_2_every_host_and_verb_keeps_what_a_person_wrote() {
 }
 
 fn keeps((host, path, kind): (&str, &str, Kind)) {
-    for trap in traps(kind, matches!(host, "claude" | "codex")) {
+    for trap in traps(kind, matches!(host, "claude-desktop" | "gemini")) {
         let env = TestEnv::new();
         let file = place(&env, path);
         let what = format!("{host}, {}", trap.name);
@@ -208,5 +213,47 @@ fn a_file_that_was_made_is_the_owners_alone_and_goes_with_the_entry() {
         let (_, said) = setup(&env, &[host, "--remove"]);
         assert_eq!(said["action"], "removed", "{host}: {said}");
         assert!(!env.home().join(path).exists(), "{host}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_left_out_where_the_host_refuses_it_and_said() {
+    for (host, path, _) in HOSTS.into_iter().filter(|(host, ..)| matches!(*host, "claude-desktop" | "gemini"))
+    {
+        let env = TestEnv::new();
+        let file = place(&env, path);
+        std::fs::write(&file, "\u{feff}{\"a\": 1}").unwrap();
+        let (code, said) = setup(&env, &[host]);
+        assert_eq!((code, &said["action"]), (Some(0), &"added".into()), "{host}: {said}");
+        assert!(said["notes"][0].as_str().unwrap().contains("byte order mark"), "{host}: {said}");
+        let added = std::fs::read_to_string(&file).unwrap();
+        assert!(added.starts_with("{\"a\""), "{host}: {added}");
+        // An editor puts it back: the entry is right, and the host refuses the file.
+        std::fs::write(&file, format!("\u{feff}{added}")).unwrap();
+        let overview = env.run(&["mcp", "setup"]);
+        assert!(overview.stdout.contains("begins with a byte order mark"), "{overview:?}");
+        let (_, said) = setup(&env, &[host]);
+        assert_eq!(said["action"], "updated", "{host}: {said}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), added, "{host}");
+    }
+}
+
+#[test]
+fn the_overview_says_which_file_is_damaged_and_where() {
+    for (host, path, kind) in HOSTS {
+        let env = TestEnv::new();
+        let file = place(&env, path);
+        for trap in traps(kind, true).into_iter().filter(|trap| trap.refused == Some("config_damaged")) {
+            std::fs::write(&file, &trap.text).unwrap();
+            let ran = env.run(&["mcp", "setup", "--json"]);
+            let said = super::json_of(&ran);
+            let one = said["hosts"].as_array().unwrap().iter().find(|one| one["host"] == host).unwrap();
+            assert_eq!(one["configured"], "damaged", "{host}, {}: {one}", trap.name);
+            assert!(one["line"].is_number() && one["column"].is_number(), "{host}, {}: {one}", trap.name);
+            let ran = env.run(&["mcp", "setup"]);
+            let (line, column) = (&one["line"], &one["column"]);
+            let at = format!("line {line}, column {column}");
+            assert!(ran.stdout.contains("its config is damaged") && ran.stdout.contains(&at), "{ran:?}");
+        }
     }
 }

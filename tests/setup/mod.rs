@@ -1,8 +1,11 @@
 //! Promise: `pdpp mcp setup` puts in one right entry, keeps everything else in a file that is not its own, and
 //! loses nothing whatever happens meanwhile.
 
+mod chatgpt;
 #[cfg(unix)]
 mod files;
+#[cfg(unix)]
+mod own;
 #[cfg(unix)]
 mod storms;
 
@@ -74,9 +77,13 @@ fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
     let env = TestEnv::new();
     let cache = env.home().join("elsewhere");
     let cache = cache.to_str().unwrap();
+    let ca_file = env.home().join("ca.pem");
+    let made = rcgen::generate_simple_self_signed(["proxy.example".to_owned()]).unwrap();
+    std::fs::write(&ca_file, made.cert.pem()).unwrap();
+    let ca_file = ca_file.to_str().unwrap();
     let (code, said) = setup(
         &env,
-        &["codex", "--cache-dir", cache, "--proxy", "http://proxy.example:3128", "--ca-file", "/etc/ca.pem"],
+        &["codex", "--cache-dir", cache, "--proxy", "http://proxy.example:3128", "--ca-file", ca_file],
     );
     assert_eq!(code, Some(0), "{said}");
     let words = json!([
@@ -88,7 +95,7 @@ fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
         "--proxy",
         "http://proxy.example:3128",
         "--ca-file",
-        "/etc/ca.pem",
+        ca_file,
     ]);
     assert_eq!(said["command"], words);
     // What the environment moves is not found by a host that passes none on.
@@ -99,6 +106,12 @@ fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
     let (_, plain) = setup(&env, &["claude"]);
     assert_eq!(plain["command"][4], "48000", "what Claude Code is known to show: {plain}");
 
+    // What is no such file would be found out by an agent only.
+    std::fs::write(env.home().join("empty.pem"), "").unwrap();
+    for bad in ["/no/such.pem", env.home().join("empty.pem").to_str().unwrap()] {
+        let ran = env.run(&["mcp", "setup", "codex", "--ca-file", bad]);
+        assert!(ran.code == Some(2) && ran.stderr.contains("code: ca_file_invalid"), "{ran:?}");
+    }
     let ran = env.run(&["mcp", "setup", "codex", "--proxy", "http://me:word@proxy.example:3128"]);
     assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(ran.stderr.contains("proxy_has_secret") && !ran.stderr.contains("word@"), "{ran:?}");
@@ -236,34 +249,4 @@ fn entries_that_go_before_ours_are_said() {
     let ran = env.run(&["mcp", "setup", "windsurf", "--scope", "project"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("no_such_scope"), "{ran:?}");
-}
-
-#[test]
-fn chatgpt_needs_a_provider_and_writes_nothing() {
-    let env = TestEnv::new();
-    let ran = env.run(&["mcp", "setup", "chatgpt"]);
-    assert_eq!(ran.code, Some(78), "{ran:?}");
-    assert!(ran.stderr.contains("pdpp mcp setup chatgpt --provider"), "{ran:?}");
-    let mut sandbox = env
-        .pdpp(&["sandbox", "--listen", "127.0.0.1:0", "--json"])
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    let out = sandbox.stdout.take().unwrap();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).unwrap();
-    let url = serde_json::from_str::<Value>(&line).unwrap()["url"].as_str().unwrap().to_owned();
-    let ran = env.run(&["mcp", "setup", "chatgpt", "--provider", &url, "--json"]);
-    sandbox.kill().unwrap();
-    sandbox.wait().unwrap();
-    let said = json_of(&ran);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    // On this machine only, whether it has an endpoint or not.
-    assert_ne!(said["chatgpt"][0]["state"], "public", "{said}");
-    assert_eq!(
-        env.files().iter().filter(|file| HOSTS.iter().any(|(_, path, _)| path == file)).count(),
-        0,
-        "{:?}",
-        env.files()
-    );
 }

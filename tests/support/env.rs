@@ -41,6 +41,8 @@ impl TestEnv {
             .env("COLUMNS", "100")
             .env("LANG", "C.UTF-8")
             .env("NO_COLOR", "1")
+            // A browser, for all that `connect` knows; it does nothing.
+            .env("BROWSER", "/bin/true")
             // Not the keyring of whoever runs the tests: without this the usual socket would be found.
             .env(
                 "DBUS_SESSION_BUS_ADDRESS",

@@ -4,7 +4,7 @@
 use pdpp::mcp::ToolAnswer;
 use serde_json::{Value, json};
 
-use super::fake::{Asked, Fake, list, note, refusal, structured};
+use super::fake::{Asked, Fake, list, note, refusal, schema, structured};
 
 /// Two connectors, a field of every type; a stream of the same name in both.
 fn schema_of(stream: Option<&str>) -> Value {
@@ -105,6 +105,54 @@ async fn r3_10_a_filter_is_forwarded_and_a_call_without_one_reads_no_more_than_b
     assert_eq!(fake.asked_all(), ["/streams/notes/aggregate?metric=count"]);
 }
 
+/// The compact view calls a time a string; only the full schema says that it is one, and it is read only where a
+/// value would make no time.
+#[tokio::test]
+async fn r3_60_a_time_that_is_declared_as_a_string_is_checked_by_its_format() {
+    let fake = Fake::start(|asked| match (asked.path.as_str(), asked.get("view")) {
+        ("/schema", view) => {
+            let mut body = schema(&["a"]);
+            let fields = &mut body["connectors"][0]["streams"][0]["field_capabilities"];
+            if view == Some("compact") {
+                fields["at"] = json!("t=string,eq,r=gte|lt,a=group_by_time");
+                fields["version"] = json!("t=string,eq,r=gte|lt");
+            } else {
+                *fields = json!({
+                    "at": {"granted": true, "schema": {"type": "string", "format": "date-time"}},
+                    "version": {"granted": true, "schema": {"type": "string"}}});
+                body["detail"] = json!("full");
+            }
+            (200, body)
+        }
+        _ => (200, list(vec![note("a", "1", "x")], None)),
+    })
+    .await;
+    let call = |filter: Value| fake.call("query_records", json!({"stream": "notes", "filter": filter}));
+    for (filter, meant) in [
+        (json!({"at": {"gte": "last month"}}), None),
+        (json!({"at": {"gte": "2026-10-01T00:00:00"}}), None),
+        (json!({"at": "2026-10-01"}), Some(json!({"at": {"gte": "2026-10-01", "lt": "2026-10-02"}}))),
+    ] {
+        let answer = call(filter).await;
+        let error = structured(&answer)["error"].clone();
+        assert_eq!(
+            (&error["code"], &error["field"]),
+            (&json!("invalid_filter"), &json!("at")),
+            "{}",
+            answer.text
+        );
+        assert_eq!(error.pointer("/next/arguments/filter").cloned(), meant);
+        assert!(fake.asked().is_empty(), "nothing is read with it");
+    }
+    fake.asked_all();
+    // No format: the provider's to judge.
+    assert!(!call(json!({"version": {"gte": "v2"}})).await.is_error);
+    assert_eq!(fake.asked().len(), 1);
+    // What is a time costs no further read.
+    assert!(!call(json!({"at": {"gte": "2026-10-01"}})).await.is_error);
+    assert_eq!(fake.asked_all().len(), 1, "the schema is known");
+}
+
 #[tokio::test]
 #[allow(clippy::too_many_lines, reason = "a table")]
 async fn r5_1_a_refusal_is_explained_with_what_the_schema_says() {
@@ -115,6 +163,34 @@ async fn r5_1_a_refusal_is_explained_with_what_the_schema_says() {
             json!({"stream": "transaction"}),
             "did_you_mean=[\"transactions\"]",
             json!({"tool": "schema", "arguments": {"stream": "transactions"}}),
+        ),
+        (
+            (401, "context.stream_not_allowed", "No such stream"),
+            "query_records",
+            json!({"stream": "Fjord Bank"}),
+            "`Fjord Bank` is a source; its streams are notes, transactions",
+            json!({"tool": "schema", "arguments": {}}),
+        ),
+        (
+            (401, "context.instance_mismatch", "No such connection"),
+            "query_records",
+            json!({"stream": "notes", "connection_id": "chat"}),
+            "its connection_id is cin_chat",
+            json!({"tool": "query_records", "arguments": {"stream": "notes", "connection_id": "cin_chat"}}),
+        ),
+        (
+            (400, "invalid_request", "limit is only supported with group_by"),
+            "aggregate",
+            json!({"stream": "transactions", "metric": "count", "limit": 5}),
+            "limit is how many groups are shown",
+            json!({"tool": "aggregate", "arguments": {"stream": "transactions", "metric": "count"}}),
+        ),
+        (
+            (410, "gone", "That cursor is too old"),
+            "query_records",
+            json!({"stream": "transactions", "cursor": "old"}),
+            "start again",
+            json!({"tool": "query_records", "arguments": {"stream": "transactions"}}),
         ),
         (
             (403, "grant_stream_not_allowed", "Not in grant"),

@@ -358,6 +358,127 @@ async fn r3_50_a_window_is_asked_for_by_offset_cursor_or_match() {
     }
 }
 
+/// A resource server whose `q` finds the first match of the whole field alone, and which windows `text`.
+async fn windows_of(text: String) -> Fake {
+    Fake::start(move |asked| {
+        let number = |name: &str| asked.get(name).and_then(|number| number.parse::<usize>().ok());
+        let chars = text.chars().collect::<Vec<_>>();
+        assert!(asked.get("q").is_none() || number("offset_chars").is_none(), "both are refused: {asked:?}");
+        let matched = asked.get("q").map(|q| {
+            let at = text[..text.find(q).unwrap()].chars().count();
+            (at, at + q.chars().count())
+        });
+        let start = matched.map_or(number("offset_chars").unwrap_or(0), |(at, _)| at.saturating_sub(10));
+        let start = start.min(chars.len());
+        let end = match matched {
+            Some((_, end)) => chars.len().min(end + 10),
+            None => chars.len().min(start + number("limit_chars").unwrap_or(4_096)),
+        };
+        (200, json!({"object": "field_window", "field": {"path": "body"}, "window": {
+            "text": chars[start..end].iter().collect::<String>(), "start_chars": start, "end_chars": end,
+            "total_chars": chars.len(), "complete": start == 0 && end == chars.len(),
+            "next_offset_chars": (end < chars.len()).then_some(end),
+            "match_start_chars": matched.map(|(start, _)| start), "match_end_chars": matched.map(|(_, end)| end)}}))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn r3_50_matches_of_a_long_text_are_walked_one_after_the_other() {
+    // The second lies across the end of a window as it is looked through, the third is written otherwise.
+    let places = [100, 100 + 6 + 16_384 - 3, 60_000, 200_000];
+    let mut text = "é".repeat(210_000).chars().collect::<Vec<_>>();
+    for (at, needle) in places.iter().zip(["needle", "needle", "NEEDLE", "needle"]) {
+        text.splice(at..&(at + 6), needle.chars());
+    }
+    let fake = windows_of(text.into_iter().collect()).await;
+    let mut arguments =
+        json!({"id": "a/notes:r", "field_path": "body", "q": "needle", "before_chars": 5, "after_chars": 5});
+    let mut found = Vec::new();
+    for _ in places {
+        let answer = fake.call("read_record_field", arguments).await;
+        assert!(!answer.is_error, "{}", answer.text);
+        let body = structured(&answer);
+        let window = &body["data"]["window"];
+        let at = window["match_start_chars"].as_u64().unwrap();
+        let shown = window["text"].as_str().unwrap();
+        let skipped = usize::try_from(at - window["start_chars"].as_u64().unwrap()).unwrap();
+        let matched = shown.chars().skip(skipped).take(6).collect::<String>();
+        assert_eq!(matched.to_lowercase(), "needle", "{shown}");
+        assert!(answer.text.contains(&format!("\nmatch: characters {at} to {}", at + 6)), "{}", answer.text);
+        found.push(usize::try_from(at).unwrap());
+        let next = &body["next_match"];
+        assert!(answer.text.contains(&format!("next match: read_record_field {}", next["arguments"])));
+        arguments = next["arguments"].clone();
+    }
+    assert_eq!(found, places);
+    // Behind the last one there is none, which is said with how far it was looked.
+    let answer = fake.call("read_record_field", arguments).await;
+    assert!(
+        answer.text.contains("characters 200006 to 210000 of 210000, complete=false\n"),
+        "{}",
+        answer.text
+    );
+    assert!(answer.text.contains("there is no further match"), "{}", answer.text);
+    assert!(structured(&answer).get("next_match").is_none() && structured(&answer).get("next").is_none());
+}
+
+#[tokio::test]
+async fn r3_50_the_last_match_at_hand_is_said_to_be_the_last() {
+    let fake = windows_of(format!("{} needle end", "a ".repeat(300))).await;
+    let arguments = json!({"id": "a/notes:r", "field_path": "body", "q": "needle"});
+    let answer = fake.call("read_record_field", arguments).await;
+    assert!(answer.text.contains("match: characters 601 to 607, the last one"), "{}", answer.text);
+    assert!(structured(&answer).get("next_match").is_none());
+}
+
+#[tokio::test]
+async fn r3_50_what_was_not_looked_through_yet_is_said_and_goes_on() {
+    let fake = windows_of(format!("needle{}needle", "a".repeat(300_000))).await;
+    let arguments = json!({"id": "a/notes:r", "field_path": "body", "q": "needle", "offset_chars": 6});
+    let answer = fake.call("read_record_field", arguments).await;
+    assert!(!answer.is_error, "{}", answer.text);
+    assert_eq!(fake.asked().len(), 16, "bounded");
+    assert!(answer.text.contains("characters 6 to 262150 of 300012, complete=false\n"), "{}", answer.text);
+    assert!(answer.text.contains("q is not in these characters"), "{}", answer.text);
+    let next = structured(&answer)["next_match"]["arguments"].clone();
+    let answer = fake.call("read_record_field", next).await;
+    assert_eq!(structured(&answer)["data"]["window"]["match_start_chars"], 300_006, "{}", answer.text);
+}
+
+#[tokio::test]
+async fn r3_0_the_bookmark_of_changes_is_shown_where_it_is_safe_to_keep() {
+    let fake = Fake::start(with_schema(|asked| {
+        let mut body = list(vec![note("a", "1", "2024-01-01")], asked.get("cursor").is_none().then_some("C"));
+        body["next_changes_since"] = json!("BOOKMARK");
+        (200, body)
+    }))
+    .await;
+    let first = fake.call("query_records", json!({"stream": "notes", "changes_since": "beginning"})).await;
+    for view in [first.text.clone(), structured(&first).to_string()] {
+        assert!(!view.contains("next_changes_since") && !view.contains("BOOKMARK"), "{view}");
+    }
+    let last = fake.call("query_records", structured(&first)["next"]["arguments"].clone()).await;
+    assert!(last.text.contains("next_changes_since=\"BOOKMARK\""), "{}", last.text);
+    assert_eq!(structured(&last)["data"]["next_changes_since"], "BOOKMARK");
+}
+
+#[tokio::test]
+async fn r3_21_fewer_groups_than_were_asked_for_are_told() {
+    let fake = Fake::start(|asked| {
+        assert_eq!(asked.get("limit"), Some("500"), "the provider may give more than others");
+        let groups = (0..100).map(|n| json!({"key": n, "count": 1})).collect::<Vec<_>>();
+        (200, json!({"object": "aggregation", "metric": "count", "group_by": "k", "groups": groups, "limit": 100,
+            "other_count": 7, "meta": {"warnings": []}}))
+    })
+    .await;
+    let asked = json!({"stream": "notes", "metric": "count", "group_by": "k", "limit": 500});
+    let answer = fake.call("aggregate", asked).await;
+    let said = "the provider gives at most 100 groups, 500 were asked for";
+    assert!(answer.text.contains("limit_clamped") && answer.text.contains(said), "{}", answer.text);
+    assert_eq!(structured(&answer)["data"]["meta"]["warnings"][0]["message"], said);
+}
+
 #[tokio::test]
 async fn r3_62_expand_is_refused_where_the_live_schema_offers_none() {
     use std::sync::Arc;

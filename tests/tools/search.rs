@@ -79,10 +79,10 @@ async fn r3_35_recall_is_mirrored_never_inferred() {
     })
     .await;
     let answer = fake.call("search", json!({"q": "word"})).await;
-    assert!(
-        answer.text.contains("recall: {\"complete\":false,\"ranked_candidate_count\":200}"),
-        "{}",
-        answer.text
+    assert!(answer.text.contains("recall: not complete, 200 candidates ranked"), "{}", answer.text);
+    assert_eq!(
+        structured(&answer)["data"]["meta"]["recall"],
+        json!({"complete": false, "ranked_candidate_count": 200})
     );
     let answer = fake.call("search", json!({"q": "other"})).await;
     assert!(!answer.text.contains("recall") && !structured(&answer).to_string().contains("recall"));
@@ -95,7 +95,7 @@ async fn r4_1_proven_evidence_comes_first_and_reads_on() {
             .await;
     let answer = fake.call("search", json!({"q": "needle"})).await;
     assert!(
-        answer.text.starts_with("1. body: \"before <mark>needle 7</mark> after\"\n   id=a/notes:1 "),
+        answer.text.starts_with("- body: \"before <mark>needle 7</mark> after\"\n  id=a/notes:1 "),
         "{}",
         answer.text
     );

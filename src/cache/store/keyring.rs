@@ -38,7 +38,14 @@ impl KeyringStore {
             absent_is_fine(entry.delete_credential())
         })
     }
+
+    /// Whether the keyring has answered a question of this process's: another one costs no waiting.
+    pub fn has_answered() -> bool {
+        ANSWERED.load(Ordering::Relaxed)
+    }
 }
+
+static ANSWERED: AtomicBool = AtomicBool::new(false);
 
 impl SecretStore for KeyringStore {
     fn parts(&self, secret: &SecretString) -> u16 {
@@ -141,6 +148,7 @@ fn ask<T: Send + 'static>(
                 found = connected(store).and_then(|store| question(&store));
             }
         }
+        ANSWERED.store(found.is_ok(), Ordering::Relaxed);
         let _ = answer.send(found.map_err(|error| explain(&error)));
     });
     send(job)?;
@@ -148,6 +156,7 @@ fn ask<T: Send + 'static>(
         Ok(found) => found,
         Err(mpsc::RecvTimeoutError::Timeout) => {
             left.store(true, Ordering::Release);
+            ANSWERED.store(false, Ordering::Relaxed);
             Err(StoreError::KeyringSilent)
         }
         Err(mpsc::RecvTimeoutError::Disconnected) => {
@@ -214,10 +223,25 @@ fn entry(store: &Arc<CredentialStore>, name: &str) -> keyring_core::Result<Entry
     store.build(SERVICE, name, modifiers.as_ref())
 }
 
+/// What a person is told of an absent keyring; what the library says of the bus is for the log.
+fn plain(why: &str) -> String {
+    tracing::debug!(why, "the keyring cannot be used");
+    let said = |words: &[&str]| words.iter().any(|word| why.contains(word));
+    if cfg!(any(target_os = "macos", windows)) {
+        why.to_owned()
+    } else if said(&["ServiceUnknown", "not provided by any .service", "NameHasNoOwner"]) {
+        "no program offers the Secret Service in this session".to_owned()
+    } else if said(&["I/O error", "os error", "Address", "address"]) {
+        "this session has no D-Bus".to_owned()
+    } else {
+        why.to_owned()
+    }
+}
+
 fn explain(error: &KeyringError) -> StoreError {
     match error {
         KeyringError::NoStorageAccess(why) => StoreError::KeyringLocked(why.to_string()),
-        KeyringError::PlatformFailure(why) => StoreError::KeyringAbsent(why.to_string()),
+        KeyringError::PlatformFailure(why) => StoreError::KeyringAbsent(plain(&why.to_string())),
         KeyringError::BadEncoding(_) | KeyringError::BadDataFormat(..) => StoreError::NotText,
         // Its own text may hold the entries themselves; this one is known.
         KeyringError::Ambiguous(_) => StoreError::KeyringAbsent("it has two entries of one name".to_owned()),

@@ -46,12 +46,8 @@ struct Surface {
 /// Shows the surface.
 ///
 /// # Errors
-/// Whatever kept another server from being inspected; with `--json` printed instead.
+/// Whatever kept another server from being inspected.
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
-    crate::cmd::told(args.json, ui, || inspect(args, ui))
-}
-
-fn inspect(args: &Args, ui: &Ui) -> Result<u8> {
     let inspected = match ServerCommand::from_words(&args.command) {
         None => own()?,
         Some(command) => stdio::block_on(other(&command))??,

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::ui::Ui;
 
 pub mod call;
+pub mod host;
 pub mod inspect;
 pub mod serve;
 pub mod setup;
@@ -25,6 +26,7 @@ pub enum Command {
     Setup(setup::Args),
     Inspect(inspect::Args),
     Call(call::Args),
+    Host(Box<host::Args>),
 }
 
 /// Runs the subcommand.
@@ -37,5 +39,6 @@ pub fn run(args: &Args, global: &super::Global, ui: &Ui) -> Result<u8> {
         Command::Setup(args) => setup::run(args, global, ui),
         Command::Inspect(args) => inspect::run(args, ui),
         Command::Call(args) => call::run(args, global, ui),
+        Command::Host(args) => host::run(args, global, ui),
     }
 }

@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Ask nothing; an entry of that name that starts something else may be replaced
+    /// Ask nothing; an entry of that name may go that starts something else or serves certain grants only
     #[arg(long, short)]
     pub yes: bool,
 
@@ -129,13 +129,24 @@ impl Client {
 /// `owner_credential_in_environment`, and for a single host whatever kept it from being set up. With several,
 /// each failure is said, and the exit code is the first one's.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
-    refuse_owner_credentials_in_environment()?;
+    // Taking an entry out only makes things safer.
+    if !args.remove {
+        refuse_owner_credentials_in_environment()?;
+    }
+    if args.provider.is_some() && !args.hosts.contains(&Client::Chatgpt) {
+        return Err(Error::new(
+            Kind::Usage,
+            "usage_error",
+            "--provider is for chatgpt alone; what is connected decides what the other hosts are served",
+        )
+        .hint("Leave it out, or connect that provider: pdpp connect <provider-url>"));
+    }
     let machine = Machine::from_process()?;
     let launcher = find_launcher(&machine)?;
     let task = Task { args, global, ui, machine, launcher };
     let (hosts, with_chatgpt) = match task.chosen() {
         Chosen::Hosts(hosts, with_chatgpt) => (hosts, with_chatgpt),
-        Chosen::Survey(found) => return Ok(task.show(&found)),
+        Chosen::Survey(found) => return task.show(&found),
         Chosen::Nothing => return Ok(0),
     };
     if args.print {
@@ -167,8 +178,10 @@ impl Task<'_> {
             return Chosen::Hosts(hosts, args.hosts.contains(&Client::Chatgpt));
         }
         let found = survey(&self.machine, &args.name);
-        let quiet = args.yes || args.json || args.dry_run || args.print || !self.ui.can_ask();
-        let installed: Vec<_> = found.iter().filter(|one| one.installed).collect();
+        let quiet = args.yes || args.json || args.print || !self.ui.can_ask();
+        let in_project = args.scope == Scope::Project;
+        let has_scope = |one: &&Surveyed| !in_project || one.host.project_file.is_some();
+        let installed: Vec<_> = found.iter().filter(|one| one.installed).filter(has_scope).collect();
         if args.all {
             let hosts: Vec<_> = installed.iter().map(|one| one.host).collect();
             let titles = hosts.iter().map(|host| host.title).collect::<Vec<_>>().join(", ");
@@ -178,28 +191,55 @@ impl Task<'_> {
             }
             return Chosen::Nothing;
         }
+        // What is known of the entries is known of the user's own files.
+        let has_entry = |one: &&&Surveyed| in_project || !args.remove || one.configured != Configured::No;
+        let offered: Vec<_> = installed.iter().filter(has_entry).collect();
         if quiet || installed.is_empty() {
             return Chosen::Survey(found);
         }
-        let items: Vec<_> =
-            installed.iter().map(|one| format!("{} ({})", one.host.title, state(one))).collect();
+        let item = |one: &Surveyed| {
+            if in_project {
+                one.host.title.to_owned()
+            } else {
+                format!("{} ({})", one.host.title, state(one))
+            }
+        };
+        let items: Vec<_> = offered.iter().map(|one| item(one)).collect();
+        if items.is_empty() {
+            self.ui.note(&format!("No host here has an entry `{}`", args.name));
+            return Chosen::Nothing;
+        }
         let question =
             if args.remove { "Take the entry out of (space chooses)" } else { "Set up (space chooses)" };
         match self.ui.choose(question, &items) {
             Some(picked) if !picked.is_empty() => {
-                let hosts = picked.into_iter().filter_map(|at| installed.get(at)).map(|one| one.host);
+                let hosts = picked.into_iter().filter_map(|at| offered.get(at)).map(|one| one.host);
                 Chosen::Hosts(hosts.collect(), false)
             }
-            _ => Chosen::Nothing,
+            _ => {
+                self.ui.note("Nothing was chosen, so nothing was changed");
+                Chosen::Nothing
+            }
         }
     }
 
-    fn show(&self, found: &[Surveyed]) -> u8 {
-        if self.args.json {
+    fn show(&self, found: &[Surveyed]) -> Result<u8> {
+        let args = self.args;
+        if args.remove || args.dry_run || args.yes || args.print || args.strict {
+            let here: Vec<_> = found.iter().filter(|one| one.installed).map(|one| one.host.id).collect();
+            let here = if here.is_empty() { "none".to_owned() } else { here.join(", ") };
+            return Err(Error::new(
+                Kind::Usage,
+                "usage_error",
+                format!("No host is named, so nothing was done; here are: {here}"),
+            )
+            .hint("Name one, or give --all: pdpp mcp setup HOST"));
+        }
+        if args.json {
             let hosts: Vec<_> = found.iter().map(surveyed_json).collect();
             self.ui
                 .json(&json!({"hosts": hosts, "launcher": self.launcher.path, "notes": self.launcher.notes}));
-            return 0;
+            return Ok(0);
         }
         let mut said = String::from("Hosts on this machine:");
         for one in found.iter().filter(|one| one.installed) {
@@ -211,13 +251,14 @@ impl Task<'_> {
         if !found.iter().any(|one| one.installed) {
             said.push_str("\n  none that is known here");
         }
-        let others: Vec<_> = found.iter().filter(|one| !one.installed).map(|one| one.host.id).collect();
-        let _ = write!(said, "\nNot found here: {}, and chatgpt (it runs elsewhere).", others.join(", "));
+        let mut others: Vec<_> = found.iter().filter(|one| !one.installed).map(|one| one.host.id).collect();
+        others.push("chatgpt (it runs elsewhere)");
+        let _ = write!(said, "\nNot here: {}.", others.join(", "));
         said.push_str(
             "\n\nNext:\n  pdpp mcp setup HOST    one of them\n  pdpp mcp setup --all   all that are here",
         );
         self.ui.print(&said);
-        0
+        Ok(0)
     }
 
     fn entry(&self, host: &Host) -> Result<Entry> {
@@ -232,7 +273,8 @@ impl Task<'_> {
             Platform::Linux => self.machine.home.join(".local").join("share").join("pdpp"),
             Platform::MacOs | Platform::Windows => Cache::default_dir()?,
         };
-        let network = self.global.network()?;
+        // A file of authorities that is none would be found out by an agent only.
+        let network = self.global.http_now(Limits::default())?.network().clone();
         Ok(Baked {
             cache_dir: (dir != found_anyway).then_some(dir),
             proxy: network.proxy,
@@ -257,24 +299,28 @@ impl Task<'_> {
         let mut printed = Vec::new();
         for host in hosts {
             let job = self.job(host, false)?;
-            let file = setup::file_of(host, &self.machine, job.scope);
+            let file = job.file(&self.machine)?;
             let link = job.link();
             if self.args.json {
                 printed.push(json!({"host": host.id, "file": file, "snippet": job.snippet(), "link": link}));
                 continue;
             }
-            let file = file.map(|file| file.display().to_string()).unwrap_or_default();
-            let mut said = format!("{}, in {file}:\n\n{}", host.title, job.snippet());
+            let mut said = format!("{}, in {}:\n\n{}", host.title, file.display(), job.snippet());
             if let Some(link) = link {
                 let _ = write!(said, "\nOr open: {link}\n");
             }
             self.ui.print(&said);
         }
-        let chatgpt = if with_chatgpt { Some(self.chatgpt()?) } else { None };
+        let mut code = 0;
+        let chatgpt = with_chatgpt.then(|| self.chatgpt(&mut code));
         if self.args.json {
-            self.ui.json(&json!({"hosts": printed, "chatgpt": chatgpt}));
+            self.ui.json(&json!({"hosts": printed, "chatgpt": chatgpt, "notes": self.notes()}));
+        } else {
+            for note in &self.notes() {
+                self.ui.warn(note);
+            }
         }
-        Ok(0)
+        Ok(code)
     }
 
     fn set_up(&self, hosts: &[&'static Host], with_chatgpt: bool) -> Result<u8> {
@@ -302,23 +348,24 @@ impl Task<'_> {
                     outcome["host"] = host.id.into();
                     outcome["title"] = host.title.into();
                     if !self.args.json {
-                        self.ui.print(&format!("{}: not set up", host.title));
+                        self.ui.print(&format!("{}: left as it is", host.title));
                         self.ui.error(&error);
                     }
                     outcomes.push(outcome);
                 }
             }
         }
-        let chatgpt = if with_chatgpt { Some(self.chatgpt()?) } else { None };
+        let chatgpt = with_chatgpt.then(|| self.chatgpt(&mut code));
+        let notes = if self.args.remove || hosts.is_empty() { Vec::new() } else { self.notes() };
         if self.args.json {
             self.ui.json(&json!({
                 "hosts": outcomes,
                 "chatgpt": chatgpt,
                 "launcher": self.launcher.path,
-                "notes": self.launcher.notes,
+                "notes": notes,
             }));
         } else {
-            for note in self.launcher.notes.iter().filter(|_| !self.args.remove && !hosts.is_empty()) {
+            for note in &notes {
                 self.ui.warn(note);
             }
             if hosts.is_empty() && !with_chatgpt {
@@ -334,7 +381,8 @@ impl Task<'_> {
             |any_entry| stdio::block_on(setup::set_up(&self.job(host, any_entry)?, &self.machine, how))?;
         match attempt(self.args.yes) {
             Err(error) if error.code() == "entry_not_ours" && !self.args.json => {
-                let question = format!("{}. Replace it?", error.message());
+                let what = if self.args.remove { "Take it out" } else { "Replace it" };
+                let question = format!("{}. {what}?", error.message());
                 if self.ui.confirm(&question) { attempt(true) } else { Err(error) }
             }
             other => other,
@@ -356,18 +404,81 @@ impl Task<'_> {
         self.ui.error(&error);
     }
 
-    /// ChatGPT: finds the address to paste for each provider, and says what to do with it.
-    fn chatgpt(&self) -> Result<Value> {
-        let providers = if let Some(provider) = &self.args.provider {
-            vec![provider.clone()]
-        } else {
-            let mut connected: Vec<_> =
-                self.global.cache()?.credentials()?.into_iter().map(|one| one.provider).collect();
-            connected.sort();
-            connected.dedup();
-            connected
-        };
-        if providers.is_empty() {
+    /// What the person should know about the launcher, and about what a host will not find.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.launcher.notes.clone();
+        let proxy = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+        let set =
+            proxy.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+        if let Some(name) = set.filter(|_| self.global.proxy.is_none()) {
+            notes.push(format!(
+                "{name} is set here, and some hosts pass no variables on: --proxy puts it into the entry"
+            ));
+        }
+        notes
+    }
+
+    /// ChatGPT: finds the address to paste for each provider, and says what to do with it. `code` becomes what the
+    /// process ends with if there is none.
+    fn chatgpt(&self, code: &mut u8) -> Value {
+        if self.args.remove {
+            if !self.args.json {
+                self.ui.print(chatgpt::REMOVAL);
+            }
+            return json!([]);
+        }
+        let mut found = Vec::new();
+        let mut failures = Vec::new();
+        let providers = self.chatgpt_providers().unwrap_or_else(|error| {
+            failures.push(error);
+            Vec::new()
+        });
+        for provider in &providers {
+            match self.chatgpt_at(provider) {
+                Ok((one, Ok(steps))) => {
+                    found.push(one);
+                    if !self.args.json {
+                        self.ui.print(&steps);
+                    }
+                }
+                Ok((mut one, Err(error))) => {
+                    one["error"] = error.to_json()["error"].take();
+                    found.push(one);
+                    failures.push(error);
+                }
+                Err(error) => {
+                    let mut one = error.to_json();
+                    one["provider"] = provider.as_str().into();
+                    found.push(one);
+                    failures.push(error);
+                }
+            }
+        }
+        // One address is enough: a provider without one is then no failure.
+        let failed = failures.len() >= found.len();
+        for error in &failures {
+            if failed && *code == 0 {
+                *code = error.kind().exit_code();
+            }
+            if !self.args.json {
+                self.ui.error(error);
+            }
+        }
+        match failures.first() {
+            Some(error) if found.is_empty() => error.to_json(),
+            _ => Value::Array(found),
+        }
+    }
+
+    fn chatgpt_providers(&self) -> Result<Vec<ProviderUrl>> {
+        if let Some(provider) = &self.args.provider {
+            return Ok(vec![provider.clone()]);
+        }
+        let mut connected: Vec<_> =
+            self.global.cache()?.credentials()?.into_iter().map(|one| one.provider).collect();
+        connected.sort();
+        connected.dedup();
+        if connected.is_empty() {
             return Err(Error::new(
                 Kind::NotConnected,
                 "not_connected",
@@ -375,21 +486,20 @@ impl Task<'_> {
             )
             .hint("pdpp mcp setup chatgpt --provider <provider-url>"));
         }
-        let http = self.global.http(Limits::default())?;
-        let mut found = Vec::new();
-        for provider in &providers {
-            let hosted = stdio::block_on(chatgpt::find(&http, provider))??;
-            if !self.args.json {
-                self.ui.print(&chatgpt::steps(provider, &hosted));
-            }
-            let (state, url) = match &hosted {
-                Hosted::At(url) => ("public", Some(url.as_str())),
-                Hosted::NotPublic(url) => ("not_public", Some(url.as_str())),
-                Hosted::None => ("none", None),
-            };
-            found.push(json!({"provider": provider.as_str(), "state": state, "url": url}));
-        }
-        Ok(Value::Array(found))
+        Ok(connected)
+    }
+
+    /// What there is at `provider`, for `--json` and for a person.
+    fn chatgpt_at(&self, provider: &ProviderUrl) -> Result<(Value, Result<String>)> {
+        let http = self.global.http_now(Limits::default())?;
+        let hosted = stdio::block_on(chatgpt::find(&http, provider))??;
+        let (state, url) = match &hosted {
+            Hosted::At(url) => ("public", Some(url.as_str())),
+            Hosted::NotPublic(url) => ("not_public", Some(url.as_str())),
+            Hosted::None => ("none", None),
+        };
+        let one = json!({"provider": provider.as_str(), "state": state, "url": url});
+        Ok((one, chatgpt::steps(provider, &hosted)))
     }
 }
 
@@ -403,14 +513,19 @@ fn find_launcher(machine: &Machine) -> Result<Launcher> {
     Ok(Launcher::find(machine, &exe, typed.as_deref()))
 }
 
-fn state(one: &Surveyed) -> &'static str {
-    match &one.configured {
+fn state(one: &Surveyed) -> String {
+    let said = match &one.configured {
         Configured::No => "not set up",
         Configured::Ours(_) if one.problems.is_empty() => "set up",
         Configured::Ours(_) => "set up, with a problem",
         Configured::Other => "has another entry of that name",
+        Configured::Damaged(error) => match error.at() {
+            Some((line, column)) => return format!("its config is damaged: line {line}, column {column}"),
+            None => "its config is written in a way that cannot be edited",
+        },
         Configured::Unknown => "its config cannot be read",
-    }
+    };
+    said.to_owned()
 }
 
 fn surveyed_json(one: &Surveyed) -> Value {
@@ -418,14 +533,22 @@ fn surveyed_json(one: &Surveyed) -> Value {
         Configured::No => ("no", None),
         Configured::Ours(entry) => ("yes", Some(entry.words())),
         Configured::Other => ("other", None),
+        Configured::Damaged(_) => ("damaged", None),
         Configured::Unknown => ("unknown", None),
+    };
+    let at = match &one.configured {
+        Configured::Damaged(error) => error.at(),
+        _ => None,
     };
     json!({
         "host": one.host.id,
         "title": one.host.title,
         "installed": one.installed,
         "file": one.file,
+        "other_files": one.other_files,
         "configured": configured,
+        "line": at.map(|(line, _)| line),
+        "column": at.map(|(_, column)| column),
         "command": command,
         "problems": one.problems,
     })

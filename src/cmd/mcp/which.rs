@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use crate::cache::Cache;
 use crate::cache::credential::{Credential, GrantedSource, TokenKind};
 use crate::cache::owner::refuse_owner_credentials_in_environment;
-use crate::cache::select::Selection;
+use crate::cache::select::{GrantName, Selection, renew_command};
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::core::Core;
@@ -26,9 +26,9 @@ pub struct Which {
     #[arg(long, value_name = "URL")]
     pub provider: Option<ProviderUrl>,
 
-    /// Serve only this grant
-    #[arg(long, value_name = "ID")]
-    pub grant: Option<String>,
+    /// Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them
+    #[arg(long, value_name = "GRANT")]
+    pub grant: Option<GrantName>,
 
     /// The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of
     /// structured output]
@@ -55,11 +55,17 @@ impl Which {
             let credentials = cache.credentials()?;
             let served = selection.all(&credentials, jiff::Timestamp::now())?;
             let is_only_one = served.len() == 1;
-            let child = |credential: &Credential| match child(&cache, credential.clone(), &http, bounds) {
+            let child = |one: &Credential| match child(
+                &cache,
+                one.clone(),
+                renew_command(one, &credentials),
+                &http,
+                bounds,
+            ) {
                 // Nothing else could be served instead.
                 Err(error) if is_only_one => Some(Err(error)),
                 Err(error) => {
-                    tracing::warn!(code = error.code(), provider = %credential.provider, "a grant is left out");
+                    tracing::warn!(code = error.code(), provider = %one.provider, "a grant is left out");
                     None
                 }
                 child => Some(child),
@@ -71,7 +77,7 @@ impl Which {
 }
 
 /// The grant of `credential`, read with the bearer that the cache has for it at the time of each call.
-fn child(cache: &Cache, credential: Credential, http: &Http, bounds: Bounds) -> Result<Child> {
+fn child(cache: &Cache, credential: Credential, renew: String, http: &Http, bounds: Bounds) -> Result<Child> {
     let rs = ResourceServer::new(http.clone(), &credential.provider, credential.query_base.clone()).map_err(
         |error| {
             Error::new(
@@ -102,7 +108,8 @@ fn child(cache: &Cache, credential: Credential, http: &Http, bounds: Bounds) -> 
         let (cache, credential) = (dead_cache.clone(), dead_credential.clone());
         async move { cache.bearer_instead_of(&credential, &dead).await }.boxed()
     });
-    let mut source = Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(ends);
+    let mut source =
+        Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(ends).renewed_by(renew);
     if let Some(remote) = remote {
         source = source.through(remote);
     }

@@ -8,10 +8,12 @@ use serde_json::{Map, Value, json};
 pub enum Start<'a> {
     /// At this offset.
     Offset(usize),
-    /// Around the first match of a literal text.
+    /// Around the first match of a literal text, as [`find`] finds it.
     Match {
         /// The text.
         q: &'a str,
+        /// Where to look from.
+        from: usize,
         /// Shown before it.
         before: usize,
         /// Shown after it.
@@ -19,13 +21,29 @@ pub enum Start<'a> {
     },
 }
 
+/// The first place of `q` in `text` from the character `from` on, whatever their cases; a character stands for
+/// one, as a resource server counts them.
+pub fn find(text: &str, q: &str, from: usize) -> Option<usize> {
+    let fold = |text: &str| text.chars().map(folded).collect::<String>();
+    let rest = text.char_indices().nth(from).map_or("", |(at, _)| &text[at..]);
+    let rest = fold(rest);
+    let at = rest.find(&fold(q)).filter(|_| !q.is_empty())?;
+    Some(from + rest[..at].chars().count())
+}
+
+/// A character without its case, where that is one character.
+fn folded(c: char) -> char {
+    let mut lower = c.to_lowercase();
+    lower.next().filter(|_| lower.next().is_none()).unwrap_or(c)
+}
+
 /// The `window` object of a field-window answer over `text`; `None` where `q` is not in it.
 pub fn window(text: &str, start: Start<'_>, limit: usize) -> Option<Map<String, Value>> {
     let total = text.chars().count();
     let (from, length, matched) = match start {
         Start::Offset(offset) => (offset.min(total), limit, None),
-        Start::Match { q, before, after } => {
-            let at = text[..text.find(q)?].chars().count();
+        Start::Match { q, from, before, after } => {
+            let at = find(text, q, from)?;
             let end = at + q.chars().count();
             let from = at.saturating_sub(before);
             (from, (end + after - from).min(limit.max(1)), Some((at, end)))
@@ -57,11 +75,26 @@ mod tests {
 
     #[test]
     fn a_match_is_shown_in_its_surroundings() {
-        let window =
-            window("äöü needle 日本", Start::Match { q: "needle", before: 2, after: 3 }, 100).unwrap();
-        assert_eq!(window["text"], "ü needle 日本");
-        assert_eq!(window["match_start_chars"], 4);
-        assert_eq!(super::window("abc", Start::Match { q: "x", before: 0, after: 0 }, 10), None);
+        let at = |q, from| Start::Match { q, from, before: 2, after: 3 };
+        let shown = window("äöü needle 日本 NEEDLE", at("needle", 0), 100).unwrap();
+        assert_eq!(shown["text"], "ü needle 日本");
+        assert_eq!(shown["match_start_chars"], 4);
+        assert_eq!(window("äöü needle 日本 NEEDLE", at("needle", 5), 100).unwrap()["match_start_chars"], 14);
+        assert_eq!(window("abc", at("x", 0), 10), None);
+        assert_eq!(window("abc", at("c", 3), 10), None);
+    }
+
+    proptest! {
+        #[test]
+        fn r3_50_a_match_is_found_where_it_is(before in "[a-cİẞé]{0,20}", q in "[a-cİé]{1,3}", after in "[a-c]{0,9}", from in 0usize..30) {
+            let text = format!("{before}{}{after}", q.to_uppercase());
+            let chars = text.chars().collect::<Vec<_>>();
+            let same = |one: char, other: char| folded(one) == folded(other);
+            let wanted = q.chars().collect::<Vec<_>>();
+            let expected = (from..chars.len())
+                .find(|at| chars[*at..].len() >= wanted.len() && wanted.iter().zip(&chars[*at..]).all(|(a, b)| same(*a, *b)));
+            prop_assert_eq!(find(&text, &q, from), expected);
+        }
     }
 
     proptest! {

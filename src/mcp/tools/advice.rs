@@ -27,7 +27,11 @@ pub async fn check_filter(
 ) -> Result<(), ToolError> {
     let Some(filter) = arguments.given().get("filter").and_then(Value::as_object) else { return Ok(()) };
     let facts = core.source().facts(stream, connection).await;
-    let (misfits, meant) = filter_value::misfits(filter, &facts);
+    let (mut misfits, mut meant) = filter_value::misfits(filter, &facts);
+    if misfits.is_empty() && filter_value::may_misfit(filter, &facts) {
+        let full = core.source().full_facts(stream, connection).await;
+        (misfits, meant) = filter_value::misfits(filter, &full);
+    }
     let Some(first) = misfits.first() else { return Ok(()) };
     let join =
         |of: &dyn Fn(&filter_value::Misfit) -> &str| misfits.iter().map(of).collect::<Vec<_>>().join("; ");
@@ -76,6 +80,7 @@ pub async fn explain(
                 "changes_since is \"beginning\" or a next_changes_since of this very stream; for records since a date \
                  filter its time field: {\"FIELD\":{\"gte\":\"YYYY-MM-DD\"}}",
             ),
+        _ if has("cursor") && is_about_the_cursor(&error) => restart(error, arguments),
         _ if error.detail("status") != Some(&json!(400)) => error,
         _ if message.contains("requires exactly one streams") => error
             .about( "streams")
@@ -93,6 +98,10 @@ pub async fn explain(
             .about( "time_zone")
             .hint("time_zone is an IANA name such as Europe/Oslo; without it periods are in UTC")
             .offer(None),
+        _ if has("limit") && message.contains("limit is only supported") => error
+            .about("limit")
+            .hint("limit is how many groups are shown, and there are none")
+            .offer(Some(call(arguments.tool(), &arguments.with([("limit", None)])))),
         _ if message.contains("counted only") => error
             .hint(
                 "groups are counted; for a sum, min or max of one group call aggregate without group_by and with \
@@ -104,6 +113,18 @@ pub async fn explain(
         }
         _ => error,
     }
+}
+
+fn is_about_the_cursor(error: &ToolError) -> bool {
+    matches!(error.code(), "invalid_cursor" | "cursor_expired") || error.detail("status") == Some(&json!(410))
+}
+
+/// Offers the same call from its beginning, where a cursor is of no use.
+pub fn restart(error: ToolError, arguments: &Arguments) -> ToolError {
+    if !is_about_the_cursor(&error) {
+        return error;
+    }
+    error.offer(Some(call(arguments.tool(), &arguments.with([("cursor", None)]))))
 }
 
 /// A record that was not found by a short id: what that form cannot say.
@@ -147,17 +168,31 @@ pub fn unknown_stream(error: ToolError, stream: &str, all: &[(String, StreamFact
     names.dedup();
     let near = near(stream, &names);
     let error = error.without("status");
-    let Some(nearest) = near.first() else {
+    let shown = crate::text::prefix(stream, 80);
+    // A source taken for a stream: its key, its label or its id.
+    let of_source = all.iter().filter(|(_, facts)| is_source(facts, stream)).map(|(name, _)| name.as_str());
+    let of_source = joined(of_source.collect());
+    if let Some(of_source) = of_source {
         return error
-            .hint(format!("the grant holds no stream `{}`", crate::text::prefix(stream, 80)))
+            .hint(format!("`{shown}` is a source; its streams are {of_source}"))
             .offer(Some(Call::new("schema", json!({}))));
+    }
+    let Some(nearest) = near.first() else {
+        let error = error.offer(Some(Call::new("schema", json!({}))));
+        let is_said = error.message().contains(&format!("no stream `{stream}`"));
+        return if is_said { error } else { error.hint(format!("the grant holds no stream `{shown}`")) };
     };
-    let hint = format!(
-        "the grant holds no stream `{}`; schema {{}} lists those it holds",
-        crate::text::prefix(stream, 80)
-    );
+    let hint = format!("the grant holds no stream `{shown}`; schema {{}} lists those it holds");
     let next = Call::new("schema", json!({"stream": nearest}));
     error.hint(hint).with("did_you_mean", near).offer(Some(next))
+}
+
+/// Whether `name` is what a source is called: its connector's key, a connection's label or id.
+fn is_source(facts: &StreamFacts, name: &str) -> bool {
+    let name = name.trim();
+    let is = |known: &str| known.eq_ignore_ascii_case(name);
+    facts.connector_key.as_deref().is_some_and(is)
+        || facts.connections.iter().any(|(id, label)| is(id) || label.as_deref().is_some_and(is))
 }
 
 /// A connection that has no such stream, a name taken for an id, or one that is not in the grant at all.
@@ -190,13 +225,15 @@ pub fn unknown_connection(
     let mut known = std::collections::HashSet::new();
     having.retain(|candidate| known.insert(candidate.connection_id.clone()));
     let shown = crate::text::prefix(given, 80);
-    // What the owner calls it.
-    let is_named = |candidate: &&Candidate| {
-        candidate.label.as_deref().is_some_and(|label| label.eq_ignore_ascii_case(given.trim()))
-    };
-    let mut named = having.iter().filter(is_named);
-    if let Some(one) = named.next()
-        && named.next().is_none()
+    // What the owner calls it, or what kind of source it is.
+    let is = |known: Option<&str>| known.is_some_and(|known| known.eq_ignore_ascii_case(given.trim()));
+    let is_named =
+        |candidate: &Candidate| is(candidate.label.as_deref()) || is(candidate.connector_key.as_deref());
+    if having.iter().any(is_named) {
+        having.retain(is_named);
+    }
+    if let [one] = having.as_slice()
+        && is_named(one)
         && arguments.has("connection_id")
     {
         let id = one.connection_id.clone();
@@ -348,16 +385,21 @@ fn unaggregated(error: ToolError, arguments: &Arguments, stream: &str, facts: &[
 }
 
 fn names_of(facts: &[StreamFacts], takes: &dyn Fn(&Declared) -> bool) -> String {
-    let mut names = facts
+    let names = facts
         .iter()
         .flat_map(|facts| &facts.fields)
-        .filter(|(name, declared)| takes(declared) && name.len() <= 80)
-        .map(|(name, _)| name.as_str())
-        .collect::<Vec<_>>();
+        .filter(|(_, declared)| takes(declared))
+        .map(|(name, _)| name.as_str());
+    joined(names.collect()).unwrap_or_default()
+}
+
+/// The first of `names`, each once, and how many more there are; nothing of none.
+fn joined(mut names: Vec<&str>) -> Option<String> {
+    names.retain(|name| name.len() <= 80);
     names.sort_unstable();
     names.dedup();
     let more = names.len().saturating_sub(MAX_NAMES);
     names.truncate(MAX_NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", names.join(", "))
+    (!names.is_empty()).then(|| format!("{}{more}", names.join(", ")))
 }

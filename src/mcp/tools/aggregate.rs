@@ -11,11 +11,9 @@ use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call};
 use crate::mcp::evidence::{Bounds, envelope, line, prefix_on_wire};
 use crate::mcp::schema::unsupported;
+use crate::mcp::surface;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
-
-const METRICS: [&str; 5] = ["count", "sum", "min", "max", "count_distinct"];
-const GRANULARITIES: [&str; 7] = ["minute", "hour", "day", "week", "month", "quarter", "year"];
 
 /// What a cursor of this tool begins with; the number of groups before it follows. The resource server
 /// has none for groups: it is asked again, and those that were shown are left out.
@@ -26,11 +24,11 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let stream = stream_argument(&arguments)?;
     arguments.required_text("metric", "count")?;
     let mut read = Read::of(["streams", &stream, "aggregate"])
-        .with_some("metric", arguments.choice("metric", &METRICS)?)
+        .with_some("metric", arguments.text("metric")?)
         .with_some("field", arguments.text("field")?)
         .with_some("group_by", arguments.text("group_by")?)
         .with_some("group_by_time", arguments.text("group_by_time")?)
-        .with_some("granularity", arguments.choice("granularity", &GRANULARITIES)?)
+        .with_some("granularity", arguments.text("granularity")?)
         .with_some("time_zone", arguments.text("time_zone")?)
         .with_some("limit", arguments.integer("limit", 1, u64::MAX)?.map(|limit| limit.to_string()));
     read.query.extend(arguments.filter()?);
@@ -65,6 +63,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     }
     groups.drain(..shown);
     groups.iter_mut().filter(|group| json_len(group) > KEY_BYTES).for_each(cut_group);
+    warn_of_limit(&arguments, &mut body);
     let rest = fit(&stream, &arguments, shown, &mut body, &mut groups, core.bounds());
     Ok(assemble(&stream, body, Some(groups), rest.as_ref()))
 }
@@ -86,7 +85,7 @@ fn check_groups(arguments: &Arguments) -> Result<(), ToolError> {
             "missing_argument",
             "granularity",
             "`group_by_time` goes with `granularity`, the length of a period",
-            &format!("add granularity, one of {}", GRANULARITIES.join(", ")),
+            &format!("add granularity, one of {}", surface::choices("aggregate", "granularity").join(", ")),
         )),
         [has_group, false, true, _] => {
             let error = wrong(
@@ -142,12 +141,39 @@ fn limit_of(arguments: &Arguments, body: &Map<String, Value>, groups: usize) -> 
     said.or_else(|| arguments.given().get("limit")?.as_u64()).unwrap_or(groups as u64)
 }
 
+/// Says that the provider gives fewer groups than were asked for, where some are missing for that.
+fn warn_of_limit(arguments: &Arguments, body: &mut Map<String, Value>) {
+    let asked = arguments.given().get("limit").and_then(Value::as_u64);
+    let given = body.get("limit").and_then(Value::as_u64);
+    let (Some(asked), Some(given)) = (asked, given) else { return };
+    if given >= asked || !has_others(body) {
+        return;
+    }
+    let message = format!("the provider gives at most {given} groups, {asked} were asked for");
+    let warning = json!({"code": "limit_clamped", "message": message});
+    let meta = body.entry("meta").or_insert_with(|| json!({}));
+    let Some(meta) = meta.as_object_mut() else { return };
+    match meta.entry("warnings").or_insert_with(|| json!([])) {
+        Value::Array(warnings) => {
+            let is_known = |known: &Value| known.get("code") == warning.get("code");
+            if !warnings.iter().any(is_known) {
+                warnings.push(warning);
+            }
+        }
+        other => *other = json!([warning]),
+    }
+}
+
+/// Whether there are records in groups that the provider did not give.
+fn has_others(body: &Map<String, Value>) -> bool {
+    body.get("other_count").is_some_and(|count| count.as_u64() != Some(0))
+}
+
 /// The call for the groups behind the limit, where a higher one was not tried yet.
 fn further(arguments: &Arguments, body: &Map<String, Value>, groups: usize) -> Option<Rest> {
-    let has_others = body.get("other_count").is_some_and(|count| count.as_u64() != Some(0));
     let limit = limit_of(arguments, body, groups);
     let asked = arguments.given().get("limit").and_then(Value::as_u64);
-    (has_others && groups > 0 && limit < MANY && asked.is_none_or(|asked| asked <= limit)).then(|| {
+    (has_others(body) && groups > 0 && limit < MANY && asked.is_none_or(|asked| asked <= limit)).then(|| {
         let cursor = json!(format!("{CURSOR}{groups}"));
         let arguments = arguments.with([("limit", Some(json!(MANY))), ("cursor", Some(cursor))]);
         Rest { groups: 0, next: Call { tool: "aggregate", arguments } }

@@ -69,6 +69,67 @@ async fn check_expand(
     .with("param", "expand"))
 }
 
+/// Most recalls of a merged search that its text tells; the structured view has all that fit.
+const MAX_RECALLS: usize = 2;
+
+/// What a resource server says of its recall, in words where it says what is known, else as it says it; nothing
+/// is concluded from it (R3.35).
+fn recall_words(recall: &Value) -> String {
+    let Some(fields) = recall.as_object() else { return line::value(recall, 200).text };
+    let number = |key: &str| fields.get(key).and_then(Value::as_u64);
+    let flag = |key: &str| fields.get(key).and_then(Value::as_bool);
+    let complete = flag("complete");
+    let scope = if complete == Some(true) { "all_matches" } else { "candidate_window" };
+    let mut known = Vec::new();
+    let mut parts = Vec::new();
+    let mut say = |keys: &[&'static str], words: String| {
+        known.extend_from_slice(keys);
+        parts.push(words);
+    };
+    if let Some(complete) = complete {
+        say(&["complete"], if complete { "complete" } else { "not complete" }.to_owned());
+    }
+    if let Some(ranked) = number("ranked_candidate_count") {
+        say(&["ranked_candidate_count"], format!("{} ranked", counted_u64(ranked, "candidate")));
+    }
+    if let Some(window) = number("candidate_window_limit") {
+        say(&["candidate_window_limit"], format!("window of {window}"));
+    }
+    match (number("truncated_source_count"), number("sources_searched_count")) {
+        (Some(cut), Some(all)) => say(
+            &["truncated_source_count", "sources_searched_count"],
+            format!("cut off in {cut} of {}", counted_u64(all, "source")),
+        ),
+        (None, Some(all)) => say(&["sources_searched_count"], counted_u64(all, "source")),
+        _ => {}
+    }
+    // What only says the same again.
+    if complete.is_some() && fields.get("ranking_scope").and_then(Value::as_str) == Some(scope) {
+        known.push("ranking_scope");
+    }
+    if complete.is_some() && flag("truncated").map(|cut| !cut) == complete {
+        known.push("truncated");
+    }
+    let others = fields.iter().filter(|(key, _)| !known.contains(&key.as_str()));
+    let others = others.map(|(key, value)| format!("{}={}", line::token(key), line::value(value, 60).text));
+    parts.extend(others.collect::<Vec<_>>());
+    let mut out = String::new();
+    for part in parts {
+        if !out.is_empty() && out.len() + part.len() > 300 {
+            out.push_str(", …");
+            break;
+        }
+        out.push_str(if out.is_empty() { "" } else { ", " });
+        out.push_str(&part);
+    }
+    out
+}
+
+/// As [`counted`], of a provider's number.
+fn counted_u64(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Counts and warnings of an envelope, as lines of the text view (R3.0).
 fn meta_lines(out: &mut String, body: &Map<String, Value>) {
     let Some(meta) = body.get("meta").and_then(Value::as_object) else { return };
@@ -84,8 +145,16 @@ fn meta_lines(out: &mut String, body: &Map<String, Value>) {
         }
         _ => {}
     }
-    if let Some(recall) = meta.get("recall") {
-        let _ = writeln!(out, "recall: {}", line::value(recall, 400).text);
+    // Several grants may each say one.
+    let recalls = meta.get("recall").map_or(&[][..], |recall| match recall {
+        Value::Array(several) => several.as_slice(),
+        one => std::slice::from_ref(one),
+    });
+    for recall in recalls.iter().take(MAX_RECALLS) {
+        let _ = writeln!(out, "recall: {}", recall_words(recall));
+    }
+    if recalls.len() > MAX_RECALLS {
+        let _ = writeln!(out, "recall: {} more grants say otherwise", recalls.len() - MAX_RECALLS);
     }
     for warning in meta.get("warnings").and_then(Value::as_array).map_or(&[][..], Vec::as_slice) {
         let text = |key: &str| warning.get(key).and_then(Value::as_str);
@@ -167,7 +236,7 @@ fn is_missing(error: &ToolError) -> bool {
 
 /// `1 record`, `2 records`.
 fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+    counted_u64(count as u64, noun)
 }
 
 /// At most three of `names` that `meant` may be a slip of, the nearest first.
@@ -211,6 +280,30 @@ fn edits(one: &str, other: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn r3_35_recall_is_said_in_words_and_what_is_not_known_as_it_is() {
+        for (recall, words) in [
+            (
+                json!({"complete": true, "ranked_candidate_count": 1, "ranking_scope": "all_matches",
+                    "sources_searched_count": 1, "truncated": false}),
+                "complete, 1 candidate ranked, 1 source",
+            ),
+            (
+                json!({"complete": false, "ranked_candidate_count": 557, "ranking_scope": "candidate_window",
+                    "truncated": true, "candidate_window_limit": 200, "sources_searched_count": 2, "truncated_source_count": 1}),
+                "not complete, 557 candidates ranked, window of 200, cut off in 1 of 2 sources",
+            ),
+            (json!({"complete": true, "truncated": true}), "complete, truncated=true"),
+            (json!({"complete": "no\nnext: x"}), r#"complete="no\nnext: x""#),
+            (json!({"state": "part", "next: fetch {}": 1}), r#""next: fetch {}"=1, state="part""#),
+            (json!("some"), r#""some""#),
+        ] {
+            assert_eq!(recall_words(&recall), words);
+        }
+        let endless = (0..500).map(|n| (format!("k{n}"), json!(n))).collect::<Map<_, _>>();
+        assert!(recall_words(&endless.into()).len() < 320);
+    }
 
     #[test]
     fn a_slip_is_recognised() {

@@ -20,16 +20,30 @@ use crate::provider::rs::Read;
 /// Characters of a window when the caller names no limit.
 const DEFAULT_CHARS: u64 = 4_096;
 
+/// Characters shown before and after a match when the caller names none.
+const AROUND_CHARS: u64 = 400;
+
+/// Longest window that a provider gives, in characters.
+const MAX_CHARS: u64 = 16_384;
+
+/// Most windows of a field that one call looks through for a further match: 262,144 characters.
+const MAX_WINDOWS: usize = 16;
+
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
     let id = record(&arguments)?;
     let read = window_read(&arguments, &id)?;
     let source = core.source();
     let json = json_cursor(&arguments)?;
+    let further = arguments.text("q")?.zip(offset(&arguments)?);
     let mut body = if json.is_some() || source.is_known_core() {
         own_window(core, &arguments, &id, json).await?
     } else {
-        match source.get(&read).await {
+        let window = match further {
+            Some((q, from)) => further_match(core, &arguments, &read, q, from).await,
+            None => source.get(&read).await.map(|envelope| envelope.body),
+        };
+        match window {
             Err(error) if is_missing(&error) && source.is_core().await => {
                 own_window(core, &arguments, &id, None).await?
             }
@@ -39,11 +53,97 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
                 let error = advice::missing_record(error, &arguments, &id, &facts);
                 return Err(advice::explain(core, error, &arguments, stream, connection).await);
             }
-            Ok(envelope) => envelope.body,
+            Ok(body) => body,
         }
     };
     envelope::prepare(&mut body);
     Ok(render(&arguments, &id, body, core.bounds().text.min(core.bounds().structured), json))
+}
+
+/// The window around the first match from a character on. A resource server finds the first of the whole field
+/// alone: the field is read on from there, and looked through here. Where that takes too many windows, the answer is
+/// an empty window that says how far it was looked, and goes on there.
+async fn further_match(
+    core: &Core,
+    arguments: &Arguments,
+    read: &Read,
+    q: &str,
+    from: u64,
+) -> Result<Map<String, Value>, ToolError> {
+    let mut plain = read.clone();
+    plain.query.retain(|(name, _)| {
+        !matches!(name.as_str(), "q" | "before_chars" | "after_chars" | "offset_chars" | "limit_chars")
+    });
+    let at = |offset: u64, limit: u64| {
+        let read = plain.clone().with("offset_chars", &offset.to_string());
+        let read = read.with("limit_chars", &limit.to_string());
+        async move { core.source().get(&read).await }
+    };
+    let length = q.chars().count() as u64;
+    // The end of the window before, in which a match may have begun.
+    let mut carried = String::new();
+    let mut looked_to = from;
+    let mut last = Map::new();
+    for _ in 0..MAX_WINDOWS {
+        let mut body = at(looked_to, MAX_CHARS).await?.body;
+        let Some(Value::Object(window)) = body.get("window") else { return Ok(body) };
+        let text = text_of(window, "text").unwrap_or("");
+        let begin = looked_to - carried.chars().count() as u64;
+        carried.push_str(text);
+        looked_to += text.chars().count() as u64;
+        if let Some(found) = window::find(&carried, q, 0) {
+            let start = begin + found as u64;
+            let around = |name| Ok(arguments.integer(name, 0, 8_192)?.unwrap_or(AROUND_CHARS));
+            let offset = start.saturating_sub(around("before_chars")?);
+            let most = arguments.integer("limit_chars", 1, MAX_CHARS)?.unwrap_or(MAX_CHARS);
+            let limit = (start + length + around("after_chars")? - offset).min(most);
+            let mut body = at(offset, limit).await?.body;
+            if let Some(Value::Object(window)) = body.get_mut("window") {
+                window.insert("match_start_chars".into(), json!(start));
+                window.insert("match_end_chars".into(), json!(start + length));
+            }
+            return Ok(body);
+        }
+        let total = window.get("total_chars").and_then(Value::as_u64);
+        if text.is_empty() || total.is_none_or(|total| looked_to >= total) {
+            return Ok(looked_through(body, from, looked_to, total, NO_MORE));
+        }
+        let kept = (carried.chars().count() as u64).min(length.saturating_sub(1));
+        carried = carried
+            .chars()
+            .rev()
+            .take(usize::try_from(kept).unwrap_or(0))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect();
+        last = std::mem::take(&mut body);
+    }
+    let total = last.get("window").and_then(|window| window.get("total_chars")?.as_u64());
+    Ok(looked_through(last, from, looked_to, total, NOTHING_YET))
+}
+
+/// What is said where a further match was not found within the windows of one call, and where there is none.
+const NOTHING_YET: &str = "q is not in these characters; next_match looks further";
+const NO_MORE: &str = "q is not in these characters: there is no further match";
+
+/// An empty window that says what was looked through.
+fn looked_through(
+    mut body: Map<String, Value>,
+    from: u64,
+    to: u64,
+    total: Option<u64>,
+    note: &str,
+) -> Map<String, Value> {
+    let window = json!({"text": "", "start_chars": from, "end_chars": to, "total_chars": total, "complete": false, "note": note});
+    body.insert("window".into(), window);
+    body
+}
+
+/// What is said of a window without a match.
+fn note_of(window: &Map<String, Value>) -> Option<&'static str> {
+    let note = text_of(window, "note")?;
+    [NOTHING_YET, NO_MORE].into_iter().find(|known| *known == note)
 }
 
 /// Where a window over the JSON text of a value begins: where the cursor says, and at the beginning for an
@@ -136,22 +236,29 @@ async fn own_window(
     };
     let limit = usize::try_from(arguments.integer("limit_chars", 1, 16_384)?.unwrap_or(DEFAULT_CHARS))
         .unwrap_or(4_096);
-    let around = |name| Ok(usize::try_from(arguments.integer(name, 0, 8_192)?.unwrap_or(400)).unwrap_or(400));
+    let chars = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let around = |name| Ok(chars(arguments.integer(name, 0, 8_192)?.unwrap_or(AROUND_CHARS)));
+    let from = chars(offset(arguments)?.unwrap_or(0));
     let start = match (arguments.text("q")?, json) {
-        (Some(q), _) => Start::Match { q, before: around("before_chars")?, after: around("after_chars")? },
-        (None, Some(json)) => Start::Offset(json.offset),
-        (None, None) => {
-            Start::Offset(offset(arguments)?.and_then(|offset| usize::try_from(offset).ok()).unwrap_or(0))
+        (Some(q), _) => {
+            Start::Match { q, from, before: around("before_chars")?, after: around("after_chars")? }
         }
+        (None, Some(json)) => Start::Offset(json.offset),
+        (None, None) => Start::Offset(from),
     };
-    let window = window::window(&text, start, limit).ok_or_else(|| {
-        ToolError::new(
+    let Some(window) = window::window(&text, start, limit) else {
+        if from > 0 {
+            let total = text.chars().count() as u64;
+            let body = Map::from_iter([("field".to_owned(), json!({"path": field, "type": kind}))]);
+            return Ok(looked_through(body, (from as u64).min(total), total, Some(total), NO_MORE));
+        }
+        return Err(ToolError::new(
             "match_not_found",
             format!("`q` does not occur in field `{field}`"),
             "search finds the words a record has",
         )
-        .with("param", "q")
-    })?;
+        .with("param", "q"));
+    };
     let body = json!({"object": "field_window", "field": {"path": field, "type": kind}, "stream": id.stream,
         "record_id": id.record, "window": window});
     Ok(body.as_object().cloned().unwrap_or_default())
@@ -206,19 +313,20 @@ fn record(arguments: &Arguments) -> Result<RecordId, ToolError> {
 
 fn window_read(arguments: &Arguments, id: &RecordId) -> Result<Read, ToolError> {
     let field = arguments.required_text("field_path", "FIELD")?;
-    let mut starts = ["cursor", "offset_chars", "q"].into_iter().filter(|name| arguments.has(name));
-    if let (Some(_), Some(second)) = (starts.next(), starts.next()) {
+    if let Some(second) = ["offset_chars", "q"].into_iter().find(|name| arguments.has(name))
+        && arguments.has("cursor")
+    {
         return Err(ToolError::new(
             "conflicting_arguments",
-            "a window starts at cursor, at offset_chars or around q: give one of them",
-            "leave the others out; to find a further match, give q alone",
+            "cursor says where a window starts: it goes with neither offset_chars nor q",
+            "leave cursor out, or the others; q with offset_chars is the first match from there on",
         )
         .with("param", second));
     }
     for name in ["before_chars", "after_chars"] {
         if arguments.has(name) && !arguments.has("q") {
             let corrected = arguments.with([("before_chars", None), ("after_chars", None)]);
-            return Err(arguments.lacks(name, "q", "it is the surroundings of the first match", &corrected));
+            return Err(arguments.lacks(name, "q", "it is the surroundings of a match", &corrected));
         }
     }
     let offset = offset(arguments)?;
@@ -272,6 +380,7 @@ fn render(
     window.insert("text".into(), json!(""));
     let number = |window: &Map<String, Value>, key: &str| window.get(key).and_then(Value::as_u64);
     let start = number(&window, "start_chars").unwrap_or(0);
+    let further = next_match(arguments, &window, &whole, start);
     let overhead = {
         // As if it were cut at both ends, with the calls that read on.
         let mut window = window.clone();
@@ -279,7 +388,7 @@ fn render(
         for key in ["end_chars", "next_offset_chars", "previous_offset_chars"] {
             window.insert(key.into(), json!(end));
         }
-        let answer = render_window(arguments, id, &body, &window, max_bytes, json);
+        let answer = render_window(arguments, id, &body, &window, further.as_ref(), max_bytes, json);
         answer.text.len().max(answer.structured.as_ref().map_or(0, json_len)) + 60
     };
     let room = max_bytes.saturating_sub(overhead);
@@ -302,7 +411,29 @@ fn render(
         window.insert("complete".into(), json!(false));
     }
     window.insert("text".into(), json!(shown));
-    render_window(arguments, id, &body, &window, max_bytes, json)
+    render_window(arguments, id, &body, &window, further.as_ref(), max_bytes, json)
+}
+
+/// The call that finds the match after this one; none where the rest of the field is at hand and has none.
+fn next_match(arguments: &Arguments, window: &Map<String, Value>, text: &str, start: u64) -> Option<Call> {
+    let q = arguments.given().get("q")?.as_str()?;
+    let number = |key: &str| window.get(key).and_then(Value::as_u64);
+    let length = q.chars().count() as u64;
+    let offset = match number("match_end_chars").or_else(|| Some(number("match_start_chars")? + length)) {
+        Some(end) => {
+            let is_rest = number("total_chars") == Some(start + text.chars().count() as u64);
+            let from = usize::try_from(end.checked_sub(start)?).ok()?;
+            if is_rest && window::find(text, q, from).is_none() {
+                return None;
+            }
+            end
+        }
+        None if note_of(window) == Some(NOTHING_YET) => {
+            number("end_chars")?.saturating_sub(length.saturating_sub(1))
+        }
+        None => return None,
+    };
+    Some(call("read_record_field", &arguments.with([("offset_chars", Some(json!(offset)))])))
 }
 
 /// As much of `text` as fits `room`, from its beginning, or where that would cut out what begins at the
@@ -324,6 +455,7 @@ fn render_window(
     id: &RecordId,
     body: &Map<String, Value>,
     window: &Map<String, Value>,
+    further: Option<&Call>,
     max_bytes: usize,
     json: Option<JsonCursor>,
 ) -> ToolAnswer {
@@ -352,7 +484,11 @@ fn render_window(
     });
     let previous = previous.filter(|call| json_len(&call.to_json()) <= max_bytes / 6);
     let end_of_text =
-        if next.is_none() && window.get("complete") == Some(&json!(false)) { ", to the end" } else { "" };
+        if next.is_none() && note_of(window).is_none() && window.get("complete") == Some(&json!(false)) {
+            ", to the end"
+        } else {
+            ""
+        };
 
     let mut out = line::quoted(text_of(window, "text").unwrap_or(""));
     let field = body.get("field").and_then(|field| field.get("path")).and_then(Value::as_str);
@@ -376,13 +512,27 @@ fn render_window(
         show("complete"),
     );
     if number("match_start_chars").is_some() {
-        let _ =
-            writeln!(out, "match: characters {} to {}", show("match_start_chars"), show("match_end_chars"));
+        let last = if further.is_none() { ", the last one" } else { "" };
+        let _ = writeln!(
+            out,
+            "match: characters {} to {}{last}",
+            show("match_start_chars"),
+            show("match_end_chars")
+        );
+    }
+    if let Some(note) = note_of(window) {
+        let _ = writeln!(out, "{note}");
+    }
+    if let Some(further) = further {
+        let _ = writeln!(out, "next match: {}", further.to_text());
     }
     meta_lines(&mut out, body);
     let mut body = body.clone();
     body.insert("window".into(), Value::Object(window.clone()));
     let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
+    if let Some(further) = further {
+        structured.insert("next_match".into(), further.to_json());
+    }
     if let Some(next) = next {
         let _ = writeln!(out, "next: {}", next.to_text());
         structured.insert("next".into(), next.to_json());

@@ -26,8 +26,11 @@ const INDEX_STREAMS: usize = 500;
 const LEGEND: &str = "flags: t=type, role=declared meaning, eq=filter {\"field\":value}, r=ops: filter {\"field\":{op:value}}, \
 lex/sem=searched by search, a=aggregate uses, g=false: not granted, declared=readable only\n";
 
-/// What a cursor of this tool begins with; the number of fields before it follows.
+/// What a cursor of one stream begins with; the number of fields before it follows.
 const CURSOR: &str = "fields:";
+
+/// What a cursor of the index begins with; the number of streams before it follows.
+const INDEX_CURSOR: &str = "streams:";
 
 /// Most bytes of a field's name and of its flags, and of a stream's name in the index: only nonsense is longer.
 const NAME_BYTES: usize = 300;
@@ -39,8 +42,9 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         check_segment("stream", stream).map_err(|error| bad_name("stream", &error))?;
     }
     let connection = arguments.text("connection_id")?.map(str::to_owned);
-    let is_full = arguments.choice("detail", &["compact", "full"])? == Some("full");
-    if arguments.has("cursor") && stream.is_none() {
+    let is_full = arguments.text("detail")? == Some("full");
+    let is_of_index = arguments.text("cursor")?.is_some_and(|cursor| cursor.starts_with(INDEX_CURSOR));
+    if arguments.has("cursor") && stream.is_none() && !is_of_index {
         let corrected = arguments.with([("stream", Some(json!("STREAM")))]);
         return Err(arguments.lacks("cursor", "stream", "it goes on in the fields of one", &corrected));
     }
@@ -54,7 +58,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         .with("param", "stream")),
         (true, Some(stream)) => full(core, &arguments, &stream, connection.as_deref()).await,
         (false, Some(stream)) => scoped(core, &arguments, &stream, connection.as_deref()).await,
-        (false, None) => index(core, connection.as_deref()).await,
+        (false, None) => index(core, &arguments, connection.as_deref()).await,
     }
 }
 
@@ -80,10 +84,14 @@ fn warn_of_end(core: &Core, body: &mut Map<String, Value>) {
     }
 }
 
-async fn index(core: &Core, connection: Option<&str>) -> Result<ToolAnswer, ToolError> {
+async fn index(
+    core: &Core,
+    arguments: &Arguments,
+    connection: Option<&str>,
+) -> Result<ToolAnswer, ToolError> {
     core.source().forget();
     let body = compact_body(core, None, connection).await?;
-    Ok(show_index(body, connection, core.bounds()))
+    show_index(arguments, body, false, core.bounds())
 }
 
 /// The compact schema of one grant of several, for [`show_over_grants`].
@@ -104,8 +112,8 @@ pub fn show_over_grants(
     body: Map<String, Value>,
     bounds: Bounds,
 ) -> Result<ToolAnswer, ToolError> {
-    let Some(stream) = stream else { return Ok(show_index(body, None, bounds)) };
-    let shown = cursor(arguments)?;
+    let Some(stream) = stream else { return show_index(arguments, body, true, bounds) };
+    let shown = cursor(arguments, CURSOR)?;
     if Row::all(&body).is_empty() {
         return Err(ToolError::new(
             "stream_not_granted",
@@ -126,12 +134,111 @@ pub fn streams_of(body: &Map<String, Value>) -> Vec<(String, Option<String>, Con
     Row::all(body).into_iter().map(|row| (row.stream, row.connector_key, row.connections)).collect()
 }
 
-fn show_index(mut body: Map<String, Value>, connection: Option<&str>, bounds: Bounds) -> ToolAnswer {
-    let rows = Row::all(&body);
+/// The index. The names of one grant's streams are all there, however many (R3.3); over several grants it also
+/// grows by what tells those apart, and goes on where that is more than a result takes.
+fn show_index(
+    arguments: &Arguments,
+    mut body: Map<String, Value>,
+    is_over_grants: bool,
+    bounds: Bounds,
+) -> Result<ToolAnswer, ToolError> {
     bound_envelope(&mut body);
+    let rows = Row::all(&body);
+    let shown = cursor(arguments, INDEX_CURSOR)?;
+    let beyond = rows.iter().skip(INDEX_STREAMS).map(|row| line::token(&row.stream).len() + 2).sum::<usize>();
+    let most = if bounds.text < Bounds::default().text { bounds.text } else { INDEX_BYTES + beyond };
+    if shown == 0 {
+        let text = index_text(arguments, &rows, &body);
+        if !is_over_grants || text.len() <= most {
+            let room = (INDEX_BYTES + beyond).saturating_sub(text.len()).min(bounds.structured);
+            let mut next = None;
+            // An index: the field dump is what the scoped call is for.
+            if json_len(&body) + 12 > room {
+                next = strip_to_names(&mut body, room.saturating_sub(200));
+            }
+            return Ok(answer(text, body, next));
+        }
+    }
+    if shown >= rows.len() {
+        let error = "there are no streams behind this cursor";
+        return Err(ToolError::new(
+            "invalid_cursor",
+            error,
+            call("schema", &arguments.with([("cursor", None)])),
+        )
+        .with("param", "cursor"));
+    }
+    Ok(page_of_index(arguments, &rows, body, shown, bounds))
+}
+
+/// The streams from the one after `shown`, as many as fit both views; at least one.
+fn page_of_index(
+    arguments: &Arguments,
+    rows: &[Row],
+    mut body: Map<String, Value>,
+    shown: usize,
+    bounds: Bounds,
+) -> ToolAnswer {
+    let next = |at: usize| Call {
+        tool: "schema",
+        arguments: arguments.with([("cursor", Some(json!(format!("{INDEX_CURSOR}{at}"))))]),
+    };
+    body.remove("connectors");
+    let mut tail = String::new();
+    meta_lines(&mut tail, &body);
+    tail.push_str(OF_ONE);
+    let likely = next(rows.len()).to_text().len() + 60;
+    let half = INDEX_BYTES / 2;
+    let mut text_left = bounds.text.min(half).saturating_sub(tail.len() + likely);
+    let mut left = bounds.structured.min(half).saturating_sub(json_len(&body) + likely + 80);
+    let mut at = shown;
+    let mut groups: Vec<(String, Map<String, Value>, Vec<String>)> = Vec::new();
+    for row in &rows[shown..] {
+        let (heading, name) = (row.heading(), row.name());
+        let is_new = groups.last().is_none_or(|(known, ..)| *known != heading);
+        let connector = row.named();
+        let (mut text, mut structured) = (name.len() + 2, json_len(&row.stream) + 1);
+        if is_new {
+            text += heading.len() + 3;
+            structured += json_len(&connector) + 24;
+        }
+        if (text > text_left || structured > left) && at > shown {
+            break;
+        }
+        text_left = text_left.saturating_sub(text);
+        left = left.saturating_sub(structured);
+        match groups.last_mut().filter(|_| !is_new) {
+            Some((.., names)) => names.push(short(&row.stream)),
+            None => groups.push((heading, connector, vec![short(&row.stream)])),
+        }
+        at += 1;
+    }
+    let mut text = String::new();
+    let mut connectors = Vec::new();
+    for (heading, mut connector, names) in groups {
+        let tokens = names.iter().map(|name| line::token(name)).collect::<Vec<_>>();
+        let _ = writeln!(text, "{heading}: {}", tokens.join(", "));
+        connector.insert("stream_names".into(), json!(names));
+        connectors.push(Value::Object(connector));
+    }
+    let next = Some(next(at)).filter(|_| at < rows.len());
+    let _ = writeln!(text, "streams {} to {at} of {}", shown + 1, rows.len());
+    text.push_str(&tail);
+    if let Some(next) = &next {
+        let _ = writeln!(text, "{}", next_line(next));
+    }
+    text.truncate(text.trim_end().len());
+    body.insert("connectors".into(), connectors.into());
+    body.insert("streams_not_shown".into(), json!(rows.len() - at));
+    answer(text, body, next)
+}
+
+const OF_ONE: &str = "fields, filters, sorting and aggregation of one: schema {\"stream\":STREAM}\n";
+
+fn index_text(arguments: &Arguments, rows: &[Row], body: &Map<String, Value>) -> String {
     let mut text = String::new();
     let mut by_connector: Vec<(String, Vec<String>)> = Vec::new();
-    for row in &rows {
+    for row in rows {
         let heading = row.heading();
         match by_connector.iter_mut().find(|(known, _)| *known == heading) {
             Some((_, streams)) => streams.push(row.name()),
@@ -143,7 +250,7 @@ fn show_index(mut body: Map<String, Value>, connection: Option<&str>, bounds: Bo
     }
     if rows.is_empty() {
         text.push_str("the grant holds no stream");
-        if connection.is_some() {
+        if arguments.has("connection_id") {
             text.push_str(" of that connection; schema {} lists all");
         }
         text.push('\n');
@@ -152,19 +259,12 @@ fn show_index(mut body: Map<String, Value>, connection: Option<&str>, bounds: Bo
     if let Some(bearer) = body.get("bearer") {
         let _ = writeln!(text, "grant: {}", line::value(bearer, 400).text);
     }
-    meta_lines(&mut text, &body);
+    meta_lines(&mut text, body);
     if !rows.is_empty() {
-        text.push_str("fields, filters, sorting and aggregation of one: schema {\"stream\":STREAM}\n");
+        text.push_str(OF_ONE);
     }
     text.truncate(text.trim_end().len());
-    // An index: the field dump is what the scoped call is for.
-    let beyond = rows.iter().skip(INDEX_STREAMS).map(|row| line::token(&row.stream).len() + 2).sum::<usize>();
-    let room = (INDEX_BYTES + beyond).saturating_sub(text.len()).min(bounds.structured);
-    let mut next = None;
-    if json_len(&body) + 12 > room {
-        next = strip_to_names(&mut body, room.saturating_sub(200));
-    }
-    answer(text, body, next)
+    text
 }
 
 /// Leaves of each connector its names: streams as rows of `name` only, then as plain names, then (of the
@@ -243,7 +343,7 @@ async fn scoped(
     stream: &str,
     connection: Option<&str>,
 ) -> Result<ToolAnswer, ToolError> {
-    let shown = cursor(arguments)?;
+    let shown = cursor(arguments, CURSOR)?;
     let body = compact_body(core, Some(stream), connection).await?;
     if Row::all(&body).is_empty() {
         return Err(not_granted(core, arguments, stream, connection).await);
@@ -252,10 +352,10 @@ async fn scoped(
     Ok(with_legend(answer(text, body, next)))
 }
 
-/// How many fields were shown already.
-fn cursor(arguments: &Arguments) -> Result<usize, ToolError> {
+/// How many fields, or streams, were shown already.
+fn cursor(arguments: &Arguments, kind: &str) -> Result<usize, ToolError> {
     let Some(cursor) = arguments.text("cursor")? else { return Ok(0) };
-    let shown = cursor.strip_prefix(CURSOR).and_then(|shown| shown.parse().ok());
+    let shown = cursor.strip_prefix(kind).and_then(|shown| shown.parse().ok());
     shown.ok_or_else(|| arguments.invalid("cursor", "one that this tool gave with this very call", None))
 }
 
@@ -534,7 +634,7 @@ async fn full(
             }));
         }
     }
-    let shown = cursor(arguments)?;
+    let shown = cursor(arguments, CURSOR)?;
     let read = Read::of(["schema"])
         .with("detail", "full")
         .with("stream", stream)
@@ -696,6 +796,22 @@ impl Row {
             stream.insert("left_out".into(), left_out.into());
         }
         (connector, stream)
+    }
+
+    /// What names its source in the structured view.
+    fn named(&self) -> Map<String, Value> {
+        let connections = self.connections.iter().map(|(id, label)| match label {
+            Some(label) => json!({"connection_id": id, "display_name": label}),
+            None => json!({"connection_id": id}),
+        });
+        let mut named = Map::new();
+        if let Some(key) = &self.connector_key {
+            named.insert("connector_key".into(), json!(short(key)));
+        }
+        named.insert("granted_connections".into(), connections.collect());
+        let origin = ["grant_id", "provider"].into_iter().filter_map(|key| self.connector.get_key_value(key));
+        named.extend(origin.map(|(key, value)| (key.clone(), value.clone())));
+        named
     }
 
     fn heading(&self) -> String {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use futures_util::future::try_join_all;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -17,7 +18,9 @@ use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call, Field, Record, RecordRef};
 use crate::mcp::evidence::{Bounds, envelope, line, marks, prefix_on_wire, rows as row_text, title};
 use crate::mcp::id::{RecordId, check_segment};
-use crate::mcp::pages::{self, Branch, Listing, Missing, Page, Row, Several, Shape, Walks, branch_of};
+use crate::mcp::pages::{
+    self, Beside, Branch, Listing, Missing, Page, Row, Several, Shape, Walks, branch_of,
+};
 use crate::mcp::schema::unsupported;
 use crate::mcp::source::Source;
 use crate::mcp::tool_error::ToolError;
@@ -54,11 +57,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     };
     // Over the connections of one grant the resource server merges and pages itself.
     let page = match pages::read(core.source(), &listing, &shape, || async { Several::default() }).await {
-        Err(error) if is_missing(&error) && core.source().is_core().await => {
-            let instead = "page through query_records instead; schema {} lists the streams";
-            return Err(unsupported("search", instead).offer(Some(Call::new("schema", json!({})))));
-        }
-        Err(error) => return Err(advice::explain(core, error, &arguments, stream, connection).await),
+        Err(error) => return Err(explain(core, error, &arguments, stream, connection).await),
         Ok(page) => page,
     };
     Ok(render(&shape, page))
@@ -78,13 +77,6 @@ pub async fn run_over_grants(
     warn: &(dyn Fn(&[Missing]) -> Vec<Value> + Sync),
 ) -> Result<Result<ToolAnswer, Vec<Missing>>, ToolError> {
     let whole = listing(arguments)?;
-    if let Some([stream]) = arguments.texts("streams")?.as_deref() {
-        // One that cannot be asked in time says so itself in a moment.
-        let checks = branches.iter().map(|(core, _)| advice::check_filter(core, arguments, stream, None));
-        if let Ok(checked) = tokio::time::timeout(deadline, try_join_all(checks)).await {
-            checked?;
-        }
-    }
     let sources = branches.iter().map(|(core, _)| core.source()).collect::<Vec<_>>();
     let parts = branches.iter().map(|(core, streams)| {
         let mut listing = whole.clone();
@@ -103,13 +95,62 @@ pub async fn run_over_grants(
     });
     let parts = parts.collect::<Vec<_>>();
     let shape = HitShape { sources: &sources, is_over_grants: true, arguments, bounds };
-    let page = pages::read_branches(&parts, &whole, &shape, deadline, walks, warn).await?;
+    let beside = OfGrants { branches, arguments };
+    let page = pages::read_branches(&parts, &whole, &shape, &beside, deadline, walks, warn).await;
+    let page = page.map_err(|error| advice::restart(error, arguments))?;
     Ok(page.map(|page| render(&shape, page)))
+}
+
+/// What goes on beside the read of each of several grants.
+struct OfGrants<'a> {
+    branches: &'a [(&'a Core, Vec<&'a str>)],
+    arguments: &'a Arguments,
+}
+
+impl OfGrants<'_> {
+    /// The one stream that is asked for, which a filter needs.
+    fn stream(&self) -> &str {
+        let streams = self.arguments.texts("streams").ok().flatten().unwrap_or_default();
+        if let [only] = streams.as_slice() { only } else { "" }
+    }
+}
+
+impl Beside for OfGrants<'_> {
+    fn check(&self, branch: usize) -> BoxFuture<'_, Result<(), ToolError>> {
+        let core = self.branches[branch].0;
+        async move {
+            match self.stream() {
+                "" => Ok(()),
+                stream => advice::check_filter(core, self.arguments, stream, None).await,
+            }
+        }
+        .boxed()
+    }
+
+    fn explain(&self, branch: usize, error: ToolError) -> BoxFuture<'_, ToolError> {
+        let core = self.branches[branch].0;
+        async move { explain(core, error, self.arguments, self.stream(), None).await }.boxed()
+    }
+}
+
+/// What a refusal of the resource server means; a provider of the Core alone has no search.
+async fn explain(
+    core: &Core,
+    error: ToolError,
+    arguments: &Arguments,
+    stream: &str,
+    connection: Option<&str>,
+) -> ToolError {
+    if is_missing(&error) && core.source().is_core().await {
+        let instead = "page through query_records instead; schema {} lists the streams";
+        return unsupported("search", instead).offer(Some(Call::new("schema", json!({}))));
+    }
+    advice::explain(core, error, arguments, stream, connection).await
 }
 
 fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
     let q = arguments.required_text("q", "WORDS")?;
-    let mode = arguments.choice("mode", &["lexical", "semantic", "hybrid"])?;
+    let mode = arguments.text("mode")?;
     let mut read = match mode {
         None | Some("lexical") => Read::of(["search"]),
         Some(mode) => Read::of(["search", mode]),
@@ -152,7 +193,7 @@ impl Shape for HitShape<'_> {
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
         let cursors = CursorLens::of(self.arguments, body);
         let hits = self.hits(rows);
-        let sizes = hits.iter().enumerate().map(|(n, hit)| (hit.structured_len(), hit.to_text(n + 1).len()));
+        let sizes = hits.iter().map(|hit| (hit.structured_len(), hit.to_text().len()));
         let sizes = sizes.collect::<Vec<_>>();
         let tail = tail(&hits, self.arguments, body, None);
         let fit = |cursor: usize| {
@@ -190,7 +231,7 @@ fn render(shape: &HitShape<'_>, page: Page) -> ToolAnswer {
     let next = next_page(arguments, page.next.as_deref());
     let note = fitted_note(arguments, &page);
     let ladder = hits.iter().filter_map(Hit::to_ladder).collect::<Vec<_>>();
-    let mut text = hits.iter().enumerate().map(|(n, hit)| hit.to_text(n + 1)).collect::<String>();
+    let mut text = hits.iter().map(Hit::to_text).collect::<String>();
     if let Some(note) = &note {
         let _ = writeln!(text, "{note}");
     }
@@ -277,7 +318,7 @@ impl Hit {
     }
 
     fn is_within(&self, bounds: Bounds) -> bool {
-        self.structured_len() <= bounds.structured / 2 && self.to_text(100).len() <= bounds.text / 2
+        self.structured_len() <= bounds.structured / 2 && self.to_text().len() <= bounds.text / 2
     }
 
     fn whole(source: &Source, hit: &Map<String, Value>) -> Self {
@@ -352,28 +393,23 @@ impl Hit {
         Self { result, name, title, source: source_label, embeds, evidence, snippet }
     }
 
-    fn to_text(&self, number: usize) -> String {
+    /// A page knows nothing of those before it: hits are marked, not numbered.
+    fn to_text(&self) -> String {
         let mut out = String::new();
+        let mut mark = "- ";
         for evidence in &self.evidence {
-            let _ = writeln!(
-                out,
-                "{number}. {}: {}",
-                line::token(&evidence.field),
-                line::quoted(&evidence.excerpt)
-            );
+            let (field, excerpt) = (line::token(&evidence.field), line::quoted(&evidence.excerpt));
+            let _ = writeln!(out, "{mark}{field}: {excerpt}");
+            mark = "  ";
         }
         if let Some((field, excerpt)) = &self.snippet {
             let field = if field.is_empty() { String::new() } else { format!(" {}", line::token(field)) };
-            let _ = writeln!(out, "{number}. snippet{field}: {}", line::quoted(excerpt));
+            let _ = writeln!(out, "{mark}snippet{field}: {}", line::quoted(excerpt));
+            mark = "  ";
         }
-        if self.evidence.is_empty() && self.snippet.is_none() {
-            let _ = write!(out, "{number}.");
-        } else {
-            out.push_str("  ");
-        }
-        let _ = writeln!(out, " {} title={}", self.name, line::quoted(&self.title));
+        let _ = writeln!(out, "{mark}{} title={}", self.name, line::quoted(&self.title));
         for evidence in self.evidence.iter().filter(|evidence| !evidence.complete) {
-            let _ = writeln!(out, "   more: {}", evidence.read.to_text());
+            let _ = writeln!(out, "  more: {}", evidence.read.to_text());
         }
         out
     }
@@ -475,9 +511,14 @@ pub fn record_url(source: &Source, id: Option<&RecordId>) -> String {
 
 /// What a first page without hits may be due to.
 fn nothing_found(hits: usize, arguments: &Arguments) -> Option<&'static str> {
-    let words = arguments.given().get("q")?.as_str()?.split_whitespace().count();
-    match words {
+    let q = arguments.given().get("q")?.as_str()?;
+    let has_operator =
+        q.contains(['"', '*', ':', '(']) || q.split_whitespace().any(|word| word == "OR" || word == "AND");
+    match q.split_whitespace().count() {
         _ if hits > 0 || arguments.has("cursor") => None,
+        _ if has_operator => {
+            Some("quotes, *, OR and field: may be looked for as they stand: try the words alone")
+        }
         0 | 1 => Some("a word is looked for as it is spelled: try another form of it"),
         _ => Some("a record may have to hold every word as it is spelled: try fewer, or one at a time"),
     }

@@ -64,7 +64,10 @@ pub async fn begin(
         if request_uri.is_none() && error.status == 400 && error.says("request_uri") {
             return Err(ApproveError::SourceRequired { choices: Choice::of(&answer) });
         }
-        return Err(ApproveError::refused(error));
+        return Err(match wanted {
+            Some(wanted) => ApproveError::of_details(&answer, wanted),
+            None => ApproveError::refused(error, Choice::of(&answer)),
+        });
     }
     let begun = answer.object().map_err(ApproveError::Malformed)?;
     let text = |name: &str| {

@@ -1,8 +1,6 @@
 //! The authorization code grant with PKCE (RFC 6749 §4.1, RFC 7636) in the system's browser, answered on
 //! loopback (RFC 8252), by who was asked (RFC 9207).
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret, SecretString};
@@ -11,21 +9,19 @@ use url::Url;
 use super::loopback::{Expected, Listener};
 use super::oauth_error::OAuthError;
 use super::token::TokenResponse;
+use super::wait::Patience;
 use super::wanted::Wanted;
 use super::{ApproveError, Client, form, mcp_resource};
 use crate::provider::discovery::Discovery;
 use crate::provider::http::Http;
-
-/// How long the owner has: nothing in this flow says.
-const PATIENCE: Duration = Duration::from_mins(10);
 
 /// A request that waits for the owner's browser to come back.
 #[derive(Debug)]
 pub struct Attempt {
     /// What the owner opens; on the issuer's origin.
     pub url: Url,
-    /// How long the answer is waited for.
-    pub expires_in: Duration,
+    /// How long the answer is waited for. Nothing in this flow says how long the page lasts.
+    pub patience: Patience,
     listener: Listener,
     expected: Expected,
     verifier: SecretString,
@@ -81,7 +77,7 @@ pub async fn begin(
     }
     Ok(Attempt {
         url,
-        expires_in: PATIENCE,
+        patience: Patience::new(None),
         listener,
         expected: Expected {
             state,
@@ -116,13 +112,18 @@ async fn known(http: &Http, token_endpoint: Url, client_id: &str) -> Result<(), 
 }
 
 impl Attempt {
+    /// The port of this machine that the browser comes back to.
+    pub fn port(&self) -> u16 {
+        self.listener.port()
+    }
+
     /// Waits for the browser to come back, once, and trades its code. Dropping the future stops it.
     ///
     /// # Errors
     /// [`ApproveError`].
     pub async fn wait(&self, http: &Http) -> Result<TokenResponse, ApproveError> {
-        let answered = tokio::time::timeout(self.expires_in, self.listener.answer(&self.expected)).await;
-        let code = answered.map_err(|_| ApproveError::Expired { last: None })??;
+        let answered = tokio::time::timeout(self.patience.waits, self.listener.answer(&self.expected)).await;
+        let code = answered.map_err(|_| self.patience.over(None))??;
         let fields = [
             ("grant_type", "authorization_code"),
             ("code", code.expose_secret()),

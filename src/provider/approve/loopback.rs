@@ -3,6 +3,7 @@
 //! Other programs, and pages of any site, can reach the port too. So the answer has to carry the state
 //! that only the browser that was sent has, and everything else is turned away and costs little.
 
+use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 
 use super::ApproveError;
 use super::oauth_error::OAuthError;
@@ -23,8 +25,8 @@ pub const CALLBACK: &str = "/callback";
 const MAX_HEAD: usize = 16 << 10;
 /// Until a request's head is there, or an answer is taken. Browsers open connections that they never use.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Connections at once; more wait.
-const MAX_OPEN: usize = 16;
+/// Connections that have asked nothing yet; the oldest goes for one more, so that none holds up the browser.
+const MAX_SILENT: usize = 64;
 
 /// A port of this machine that waits for a browser.
 #[derive(Debug)]
@@ -64,6 +66,11 @@ impl Listener {
         Ok(Self { listener, address })
     }
 
+    /// Its port.
+    pub const fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// Where the browser is to come back to: by number, so that no name has to be resolved.
     pub fn redirect_uri(&self) -> String {
         format!("http://{}{CALLBACK}", self.address)
@@ -75,10 +82,19 @@ impl Listener {
     /// [`ApproveError`].
     pub async fn answer(&self, expected: &Expected) -> Result<SecretString, ApproveError> {
         let mut open = FuturesUnordered::new();
+        let mut silent: VecDeque<oneshot::Sender<()>> = VecDeque::new();
         loop {
             tokio::select! {
-                accepted = self.listener.accept(), if open.len() < MAX_OPEN => match accepted {
-                    Ok((stream, _)) => open.push(converse(stream, self.address, expected)),
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        silent.retain(|one| !one.is_closed());
+                        if silent.len() >= MAX_SILENT {
+                            silent.pop_front();
+                        }
+                        let (evict, evicted) = oneshot::channel();
+                        silent.push_back(evict);
+                        open.push(converse(stream, evicted, self.address, expected));
+                    }
                     // Out of handles, for a moment: nothing that a wait would not cure.
                     Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
                 },
@@ -92,13 +108,19 @@ impl Listener {
     }
 }
 
-/// Answers one connection; gives what the callback said, if it was that.
+/// Answers one connection, unless it is `evicted` before it has asked; gives what the callback said, if it was
+/// that.
 async fn converse(
     mut stream: TcpStream,
+    evicted: oneshot::Receiver<()>,
     address: SocketAddr,
     expected: &Expected,
 ) -> Option<Result<SecretString, ApproveError>> {
-    let head = tokio::time::timeout(PATIENCE, read_head(&mut stream)).await.ok()??;
+    let head = tokio::select! {
+        biased;
+        head = tokio::time::timeout(PATIENCE, read_head(&mut stream)) => head.ok()??,
+        _ = evicted => return None,
+    };
     let (status, title, said, answer) = match parse(&head, address) {
         Asked::Other(status, said) => (status, "Nothing here", said, None),
         Asked::Callback(query) => match check(&query, expected) {
@@ -195,11 +217,7 @@ fn check(query: &str, expected: &Expected) -> Result<SecretString, ApproveError>
         (Some(code), _) => {
             let message = once("error_description")?.map(|said| text::prefix(said, 300).to_owned());
             let error = OAuthError { status: 400, code: Some(text::prefix(code, 100).to_owned()), message };
-            Err(if error.is_unknown_client() {
-                ApproveError::UnknownClient(error)
-            } else {
-                ApproveError::RequestRefused(error)
-            })
+            Err(ApproveError::refused(error, Vec::new()))
         }
         (None, Some(code)) if code.len() <= 4096 => Ok(SecretString::from(code)),
         (None, _) => Err(ApproveError::Malformed("it has no usable `code`".to_owned())),
@@ -328,6 +346,56 @@ mod tests {
         }
         drop(listener);
         assert!(TcpStream::connect(address).await.is_err(), "nobody is there for a second one");
+    }
+
+    #[tokio::test]
+    async fn a_thousand_silent_connections_hold_nobody_up() {
+        let listener = Listener::open().await.unwrap();
+        let address = listener.address;
+        let expected = expected(false);
+        let browser = async {
+            let mut silent = Vec::new();
+            for number in 0..1000 {
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                // Half of them begin, and never end.
+                if number % 2 == 0 {
+                    stream.write_all(b"GET /callback?code=x HTTP/1.1\r\nHost:").await.unwrap();
+                }
+                silent.push(stream);
+            }
+            let started = std::time::Instant::now();
+            let get = format!("GET /callback?code=c1&state=st-1 HTTP/1.1\r\nHost: {address}\r\n\r\n");
+            let page = send(address, &get).await;
+            (page, started.elapsed(), silent)
+        };
+        let (code, (page, took, _silent)) = tokio::join!(listener.answer(&expected), browser);
+        assert_eq!(code.unwrap().expose_secret(), "c1");
+        assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
+        assert!(took < PATIENCE, "it waited for nobody's time to be over: {took:?}");
+    }
+
+    #[tokio::test]
+    async fn what_a_browser_asks_for_beside_the_answer_is_not_the_answer() {
+        let listener = Listener::open().await.unwrap();
+        let address = listener.address;
+        let expected = expected(false);
+        let browser = async {
+            for (request, status) in [
+                (format!("HEAD /callback?code=c1&state=st-1 HTTP/1.1\r\nHost: {address}\r\n\r\n"), "405"),
+                (format!("GET /favicon.ico HTTP/1.1\r\nHost: {address}\r\n\r\n"), "404"),
+                (format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n"), "404"),
+                ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(), "400"),
+                ("GET /callback?code=c1&state=st-1 HTTP/1.1\r\nHost: evil.example\r\n\r\n".to_owned(), "421"),
+            ] {
+                let page = send(address, &request).await;
+                assert!(page.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {page}");
+            }
+            send(address, &format!("GET /callback?code=c1&state=st-1 HTTP/1.1\r\nHost: {address}\r\n\r\n"))
+                .await
+        };
+        let (code, page) = tokio::join!(listener.answer(&expected), browser);
+        assert_eq!(code.unwrap().expose_secret(), "c1");
+        assert!(page.starts_with("HTTP/1.1 200 OK"));
     }
 
     proptest! {

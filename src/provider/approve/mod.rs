@@ -28,7 +28,7 @@ use super::register::{RegisterError, Registration, register};
 use super::url::ProviderUrl;
 use crate::error::{Error, Kind};
 use crate::text;
-use oauth_error::OAuthError;
+use oauth_error::{OAuthError, Part};
 use token::{TokenError, TokenResponse};
 use wanted::Wanted;
 use way::Way;
@@ -39,7 +39,7 @@ pub const CLIENT_NAME: &str = "PDPP CLI";
 /// Something that a provider offers to choose from, where it refuses to choose itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// What to name it by: a source's URI, or an instance's id. At most 500 bytes.
+    /// What to name it by: a source's URI, an instance's id, a name. At most 500 bytes.
     pub id: String,
     /// What to call it, at most 200 bytes.
     pub label: Option<String>,
@@ -53,7 +53,13 @@ impl Choice {
     fn of(answer: &Answer) -> Vec<Self> {
         let body = answer.object().unwrap_or_default();
         let places = [body.get("error").and_then(Value::as_object), Some(&body)];
-        let lists = ["available_sources", "available_connections", "available_instances"];
+        let lists = [
+            "available_sources",
+            "available_connections",
+            "available_instances",
+            "available_streams",
+            "available_fields",
+        ];
         let found = places
             .into_iter()
             .flatten()
@@ -154,6 +160,16 @@ pub enum ApproveError {
     /// The request itself was refused.
     #[error("the authorization server refused the request: {0}")]
     RequestRefused(OAuthError),
+    /// The request names something that the provider does not know.
+    #[error("the authorization server refused the request: {error}")]
+    Unknown {
+        /// What.
+        part: Part,
+        /// In the provider's words.
+        error: OAuthError,
+        /// What it knows instead, where that is known.
+        choices: Vec<Choice>,
+    },
     /// An answer without what it must have.
     #[error("the authorization server's answer cannot be used: {0}")]
     Malformed(String),
@@ -167,6 +183,16 @@ pub enum ApproveError {
     #[error("nobody approved the request in time{}", unheard(last.as_ref()))]
     Expired {
         /// The last exchange that failed, if the provider was not heard from afterwards.
+        last: Option<HttpError>,
+    },
+    /// This program stopped waiting, before the provider did or said when it would.
+    #[error("nobody approved the request within {} s{}", waited.as_secs(), unheard(last.as_ref()))]
+    WaitOver {
+        /// How long it waited.
+        waited: Duration,
+        /// How long the provider's page can be approved from then on, where the provider says.
+        left: Option<Duration>,
+        /// As in [`ApproveError::Expired`].
         last: Option<HttpError>,
     },
     /// The authorization server forgot the attempt: it was answered or denied before.
@@ -202,28 +228,33 @@ fn unheard(last: Option<&HttpError>) -> String {
 }
 
 impl ApproveError {
-    /// A request that was refused, for the client's sake or its own.
-    fn refused(error: OAuthError) -> Self {
-        if error.is_unknown_client() { Self::UnknownClient(error) } else { Self::RequestRefused(error) }
+    /// A request that was refused, for the client's sake or its own; with what the refusal offers instead.
+    fn refused(error: OAuthError, choices: Vec<Choice>) -> Self {
+        match error.unknown() {
+            _ if error.is_unknown_client() => Self::UnknownClient(error),
+            _ if error.is("ambiguous_connection") => Self::InstanceRequired { choices },
+            Some(part) => Self::Unknown { part, error, choices },
+            None => Self::RequestRefused(error),
+        }
     }
 
     /// A refusal of a request that carried the details of `wanted`.
     fn of_details(answer: &Answer, wanted: &Wanted) -> Self {
         let error = OAuthError::of(answer);
+        let choices = Choice::of(answer);
         if error.is_unknown_client() || !(400..500).contains(&error.status) {
-            return Self::refused(error);
+            return Self::refused(error, choices);
         }
         // A provider of several sources does not know itself as one.
         let of_source = error.says("source") && !error.says("stream");
         if wanted.source.is_none() && (of_source || error.says("authorization_details is required")) {
-            return Self::SourceRequired { choices: Choice::of(answer) };
+            return Self::SourceRequired { choices };
         }
         let without_instance = wanted.source.as_ref().is_some_and(|source| source.instance_ids.is_empty());
-        let of_instance = error.is("ambiguous_connection") || error.says("instance_ids");
-        if without_instance && of_instance && !error.says("unknown") {
-            return Self::InstanceRequired { choices: Choice::of(answer) };
+        if without_instance && error.says("instance_ids") && error.unknown().is_none() {
+            return Self::InstanceRequired { choices };
         }
-        Self::RequestRefused(error)
+        Self::refused(error, choices)
     }
 
     /// The stable code; OAuth's own (RFC 6749, RFC 8628) where there is one.
@@ -240,10 +271,17 @@ impl ApproveError {
             Self::ClientRequired => "registration_unsupported",
             Self::UnknownClient(_) => "invalid_client",
             Self::RequestRefused(_) => "request_refused",
+            Self::Unknown { part, .. } => match part {
+                Part::Source => "source_unknown",
+                Part::Instance => "instance_unknown",
+                Part::Stream => "stream_unknown",
+                Part::Field => "field_unknown",
+            },
             Self::Malformed(_) => "authorization_answer_malformed",
             Self::Foreign(error) => error.code(),
             Self::Denied => "access_denied",
             Self::Expired { .. } => "expired_token",
+            Self::WaitOver { .. } => "wait_over",
             Self::InvalidGrant(_) => "invalid_grant",
             Self::PollRefused(_) => "approval_failed",
             Self::Loopback(_) => "loopback_failed",
@@ -258,6 +296,7 @@ impl ApproveError {
         match self {
             Self::SourceRequired { .. }
             | Self::InstanceRequired { .. }
+            | Self::Unknown { .. }
             | Self::SourceUnsupported
             | Self::WayNotOffered { .. }
             | Self::NarrowingUnsupported(_) => Kind::Usage,
@@ -266,6 +305,7 @@ impl ApproveError {
             | Self::RequestRefused(_)
             | Self::Denied
             | Self::Expired { .. }
+            | Self::WaitOver { .. }
             | Self::InvalidGrant(_)
             | Self::PollRefused(_)
             | Self::StateMismatch
@@ -281,6 +321,9 @@ impl ApproveError {
         let message = match &self {
             Self::Denied => format!("{provider}: the request was denied"),
             Self::Expired { .. } => format!("{provider}: the request expired before it was approved"),
+            Self::WaitOver { waited, .. } => {
+                format!("{provider}: nobody approved within {}, and the waiting ended", minutes(*waited))
+            }
             Self::SourceRequired { choices } if choices.is_empty() => format!(
                 "{provider} has several sources, and one must be named. The provider's own pages show each \
                  source's URI, such as https://registry.pdpp.dev/connectors/slack; for one that is configured \
@@ -297,6 +340,10 @@ impl ApproveError {
                     format!(":{}", listed(choices))
                 }
             ),
+            Self::Unknown { part, choices, .. } if !choices.is_empty() => {
+                format!("{provider} does not know that {}; known are:{}", part.noun(), listed(choices))
+            }
+            Self::Unknown { part, .. } => format!("{provider} does not know that {}", part.noun()),
             _ => format!("{provider} gave no grant"),
         };
         let hint = match &self {
@@ -308,6 +355,7 @@ impl ApproveError {
             Self::InstanceRequired { .. } => {
                 format!("pdpp connect {provider} --source <URI> --instance <ID>")
             }
+            Self::Unknown { part, choices, .. } => unknown_hint(*part, choices, provider),
             Self::SourceUnsupported => format!("Leave --source out: pdpp connect {provider}"),
             Self::WayNotOffered { offered, .. } if !offered.is_empty() => {
                 format!("Leave --flow out, or name one of: {}", way::list(offered))
@@ -323,11 +371,22 @@ impl ApproveError {
             Self::Loopback(_) | Self::NoRandomness => {
                 format!("Try another way: pdpp connect {provider} --flow device-code")
             }
-            Self::RequestRefused(_) => {
-                "Check --source and --instance against what the provider lists".to_owned()
-            }
+            Self::RequestRefused(_) => format!(
+                "Leave out what narrows the request, and narrow it on the provider's page: pdpp connect {provider}"
+            ),
             Self::Denied | Self::Expired { .. } | Self::InvalidGrant(_) | Self::PollRefused(_) => {
                 format!("Nothing is stored. To ask again: pdpp connect {provider}")
+            }
+            Self::WaitOver { left, .. } => {
+                let left = match left {
+                    Some(left) if *left > Duration::from_hours(24) => "for days to come".to_owned(),
+                    Some(left) => format!("for {} more", minutes(*left)),
+                    None => "for a while, perhaps".to_owned(),
+                };
+                format!(
+                    "Nothing is stored. The page can still be approved {left}, but nothing here waits for it any \
+                     more: leave it. To ask again: pdpp connect {provider}"
+                )
             }
             Self::UnknownClient(_) | Self::Register(_) => {
                 "Try again later; if it stays so, tell the provider".to_owned()
@@ -345,14 +404,53 @@ impl ApproveError {
             Self::SourceRequired { .. }
             | Self::InstanceRequired { .. }
             | Self::Denied
-            | Self::Expired { last: None } => told,
+            | Self::Expired { last: None }
+            | Self::WaitOver { last: None, .. } => told,
             cause => told.because(cause),
         }
     }
 }
 
+/// `5:00 min`.
+pub fn minutes(span: Duration) -> String {
+    let seconds = span.as_secs();
+    format!("{}:{:02} min", seconds / 60, seconds % 60)
+}
+
+/// What to type after a name that `provider` does not know.
+fn unknown_hint(part: Part, choices: &[Choice], provider: &ProviderUrl) -> String {
+    let first = choices.first().map(|first| text::shell_word(&first.id));
+    match (part, first) {
+        (Part::Source, Some(first)) => format!("Name one as listed: pdpp connect {provider} --source {first}"),
+        (Part::Source, None) => {
+            "The provider's own pages show each source's URI, such as https://registry.pdpp.dev/connectors/slack"
+                .to_owned()
+        }
+        (Part::Instance, Some(first)) => format!("Name one as listed: --instance {first}"),
+        (Part::Instance, None) => {
+            "Leave --instance out, and pick on the provider's page, which shows each one".to_owned()
+        }
+        (Part::Stream, Some(first)) => format!("Name one as listed: --stream {first}"),
+        (Part::Stream, None) => format!(
+            "A stream belongs to a source, which --source names. Leave --stream out to pick on the provider's \
+             page: pdpp connect {provider}"
+        ),
+        (Part::Field, Some(first)) => format!("Name one as listed: --field STREAM.{first}"),
+        (Part::Field, None) => "Streams of several sources can have the same name: --source names the one that is meant. Leave \
+             --field out to pick on the provider's page"
+            .to_owned(),
+    }
+}
+
+/// Choices shown at most.
+const SHOWN: usize = 20;
+
 fn listed(choices: &[Choice]) -> String {
-    choices.iter().fold(String::new(), |list, choice| list + "\n  " + &choice.told())
+    let list = choices.iter().take(SHOWN).fold(String::new(), |list, choice| list + "\n  " + &choice.told());
+    match choices.len().saturating_sub(SHOWN) {
+        0 => list,
+        more => format!("{list}\n  and {more} more"),
+    }
 }
 
 /// What `resource` (RFC 8707) carries where a token is asked for at the authorization server's own
@@ -382,24 +480,26 @@ impl Attempt {
         }
     }
 
-    /// How long the owner has.
-    pub const fn expires_in(&self) -> Duration {
+    /// How long the owner is waited for.
+    pub const fn waits(&self) -> Duration {
         match self {
-            Self::AgentConnect(attempt) => attempt.pace.expires_in,
-            Self::AuthorizationCode(attempt) => attempt.expires_in,
-            Self::DeviceCode(attempt) => attempt.pace.expires_in,
+            Self::AgentConnect(attempt) => attempt.pace.patience.waits,
+            Self::AuthorizationCode(attempt) => attempt.patience.waits,
+            Self::DeviceCode(attempt) => attempt.pace.patience.waits,
         }
     }
 
-    /// Gives the owner `patience` at most.
+    /// Waits for the owner no longer than `most`.
     #[must_use]
-    pub fn within(mut self, patience: Option<Duration>) -> Self {
-        let expires_in = match &mut self {
-            Self::AgentConnect(attempt) => &mut attempt.pace.expires_in,
-            Self::AuthorizationCode(attempt) => &mut attempt.expires_in,
-            Self::DeviceCode(attempt) => &mut attempt.pace.expires_in,
+    pub fn within(mut self, most: Option<Duration>) -> Self {
+        let patience = match &mut self {
+            Self::AgentConnect(attempt) => &mut attempt.pace.patience,
+            Self::AuthorizationCode(attempt) => &mut attempt.patience,
+            Self::DeviceCode(attempt) => &mut attempt.pace.patience,
         };
-        *expires_in = patience.map_or(*expires_in, |patience| patience.min(*expires_in));
+        if let Some(most) = most {
+            patience.limit(most);
+        }
         self
     }
 

@@ -7,6 +7,31 @@ use serde_json::Value;
 use crate::provider::http::Answer;
 use crate::text;
 
+/// A part of a request that is named, and that a provider may not know by that name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// `source.id`.
+    Source,
+    /// `instance_ids`.
+    Instance,
+    /// `streams[].name`.
+    Stream,
+    /// `streams[].fields`.
+    Field,
+}
+
+impl Part {
+    /// What it is called.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Instance => "instance",
+            Self::Stream => "stream",
+            Self::Field => "field",
+        }
+    }
+}
+
 /// An error answer of an authorization server: `{error, error_description}` (RFC 6749 §5.2), or the
 /// `{error:{code, message}}` that PDPP providers use as well.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +67,21 @@ impl OAuthError {
     pub fn says(&self, part: &str) -> bool {
         let message = self.message.as_deref().unwrap_or_default().to_ascii_lowercase();
         message.contains(&part.to_ascii_lowercase())
+    }
+
+    /// What it does not know of the request, if that is what it says. There is no code for it.
+    pub fn unknown(&self) -> Option<Part> {
+        [
+            ("source", Part::Source),
+            ("connector", Part::Source),
+            ("instance", Part::Instance),
+            ("connection", Part::Instance),
+            ("stream", Part::Stream),
+            ("field", Part::Field),
+        ]
+        .into_iter()
+        .find(|(word, _)| self.says(&format!("unknown {word}")))
+        .map(|(_, part)| part)
     }
 
     /// Whether the client id is not known: `invalid_client`, or a message that says so under another code.
@@ -87,6 +127,16 @@ mod tests {
         assert!(of(400, message).is_unknown_client());
         assert!(!of(400, r#"{"error":"invalid_request"}"#).is_unknown_client());
         assert!(!of(503, r#"{"error":"invalid_client"}"#).is_unknown_client());
+    }
+
+    #[test]
+    fn what_is_unknown_is_read_from_the_message() {
+        let unknown = |message: &str| of(400, &format!(r#"{{"error":{{"message":"{message}"}}}}"#)).unknown();
+        assert_eq!(unknown("Unknown source: { id: 'https://s.example/streams' }"), Some(Part::Source));
+        assert_eq!(unknown("Unknown stream: fields"), Some(Part::Stream));
+        assert_eq!(unknown("unknown field: x"), Some(Part::Field));
+        assert_eq!(unknown("Unknown instance: x"), Some(Part::Instance));
+        assert_eq!(unknown("Stream names have to be unique"), None);
     }
 
     #[test]

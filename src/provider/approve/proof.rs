@@ -170,7 +170,7 @@ fn schema_sources(body: &Map<String, Value>) -> Result<Vec<GrantedSource>, Proof
     Ok(connectors.iter().take(MAX_SOURCES).map(source).collect())
 }
 
-/// A Core-only provider lists streams; one grant has one source.
+/// A Core-only provider lists streams. Each is of the source that its row names, else of the grant's own.
 fn core_sources(
     body: &Map<String, Value>,
     response: &TokenResponse,
@@ -180,12 +180,30 @@ fn core_sources(
         .and_then(Value::as_array)
         .ok_or(ProofError::Malformed("the list of streams has no `data`"))?;
     let (id, kind) = response.source.clone();
-    let mut source = GrantedSource { id, kind, ..GrantedSource::default() };
+    let of_grant = GrantedSource { id, kind, ..GrantedSource::default() };
+    let mut sources: Vec<GrantedSource> = Vec::new();
     for stream in streams {
-        add_connection(&mut source, stream);
-        add_stream(&mut source, stream);
+        let named = GrantedSource {
+            id: short(stream.pointer("/source/id")),
+            kind: short(stream.pointer("/source/kind")),
+            connector_key: short(stream.get("connector_id")).filter(|key| !key.contains("://")),
+            ..GrantedSource::default()
+        };
+        let source = if named.id.is_some() { named } else { of_grant.clone() };
+        let at = match sources.iter().position(|known| known.id == source.id) {
+            Some(at) => at,
+            None if sources.len() < MAX_SOURCES => {
+                sources.push(source);
+                sources.len() - 1
+            }
+            None => continue,
+        };
+        if let Some(source) = sources.get_mut(at) {
+            add_connection(source, stream);
+            add_stream(source, stream);
+        }
     }
-    Ok(vec![source])
+    Ok(if sources.is_empty() { vec![of_grant] } else { sources })
 }
 
 fn add_connections(source: &mut GrantedSource, of: &Value) {
@@ -250,6 +268,33 @@ mod tests {
         assert_eq!((found[0].streams.join(" "), found[0].stream_count), ("entries moods".to_owned(), 2));
         assert_eq!((found[1].label(), found[1].stream_count), ("bare".to_owned(), 0));
         assert!(schema_sources(object(&json!({"data": []}))).is_err());
+    }
+
+    #[test]
+    fn streams_of_one_name_are_told_apart_by_their_source() {
+        let row = |name: &str, source: &str, connection: &str| {
+            json!({"name": name, "connection_id": connection, "connector_id": source,
+                   "source": {"id": format!("https://s.example/{source}"), "kind": "connector"}})
+        };
+        let response = json!({"access_token": "t", "grant": {"source": {"id": "https://rs.example"}}});
+        let response = TokenResponse::read(object(&response), jiff::Timestamp::UNIX_EPOCH).unwrap();
+        let body = json!({"data": [row("messages", "mail", "c1"), row("messages", "mail", "c2"),
+            row("messages", "chat", "c3"), {"name": "messages", "connection_id": "c4"}]});
+        let found = core_sources(object(&body), &response).unwrap();
+        let told: Vec<_> = found
+            .iter()
+            .map(|one| (one.id.as_deref().unwrap(), one.stream_count, one.connections.len()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("https://s.example/mail", 1, 2),
+                ("https://s.example/chat", 1, 1),
+                ("https://rs.example", 1, 1)
+            ]
+        );
+        assert_eq!(found[1].connector_key.as_deref(), Some("chat"));
+        assert_eq!(core_sources(object(&json!({"data": []})), &response).unwrap().len(), 1);
     }
 
     #[test]

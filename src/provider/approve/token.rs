@@ -34,6 +34,41 @@ pub struct TokenResponse {
     pub access_mode: Option<String>,
     /// `grant.source.id` and `.kind`, at most 500 bytes each.
     pub source: (Option<String>, Option<String>),
+    /// `grant.streams[]`, where the answer has them: the first [`MAX_STREAMS`].
+    pub streams: Vec<GivenStream>,
+}
+
+/// One stream of a grant, as the token's answer describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenStream {
+    /// Its name.
+    pub name: String,
+    /// The fields that may be read; `None` where the answer lists none.
+    pub fields: Option<Vec<String>>,
+    /// Records from here on, inclusive.
+    pub since: Option<Timestamp>,
+    /// Records up to here, exclusive.
+    pub until: Option<Timestamp>,
+}
+
+/// Streams, and fields of one, that are looked at.
+const MAX_STREAMS: usize = 500;
+
+impl GivenStream {
+    fn of(stream: &Value) -> Option<Self> {
+        // The draft's own name, and the sandbox's.
+        let range = stream.get("time_range").or_else(|| stream.get("time_constraint"));
+        let bound = |name: &str| range?.get(name)?.as_str()?.parse().ok();
+        let fields = stream.get("fields").and_then(Value::as_array);
+        Some(Self {
+            name: stream.get("name")?.as_str()?.to_owned(),
+            fields: fields.map(|all| {
+                all.iter().filter_map(Value::as_str).take(MAX_STREAMS).map(str::to_owned).collect()
+            }),
+            since: bound("since"),
+            until: bound("until"),
+        })
+    }
 }
 
 /// Why a token answer cannot be used.
@@ -125,6 +160,14 @@ impl TokenResponse {
             issued_at: time(grant, "issued_at")?,
             access_mode: short(grant, "access_mode", 100),
             source: (short(source, "id", 500), short(source, "kind", 500)),
+            streams: grant
+                .get("streams")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(GivenStream::of)
+                .take(MAX_STREAMS)
+                .collect(),
         })
     }
 }

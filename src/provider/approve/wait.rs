@@ -7,13 +7,50 @@ use tokio::time::{Instant, sleep_until};
 use super::ApproveError;
 use crate::provider::http::HttpError;
 
+/// How long the owner is waited for: up to the provider's end of it, or to an end of this program's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Until this program stops waiting: 1 s to 1 h.
+    pub waits: Duration,
+    /// Until the provider's page is over, where the provider says.
+    lasts: Option<Duration>,
+}
+
+impl Patience {
+    /// Where a provider says nothing (RFC 8628 §3.2 wants it to).
+    const DEFAULT: Duration = Duration::from_mins(10);
+    const MAX: Duration = Duration::from_hours(1);
+
+    /// For a page that `lasts` so long.
+    pub fn new(lasts: Option<Duration>) -> Self {
+        Self { waits: lasts.unwrap_or(Self::DEFAULT).clamp(Duration::from_secs(1), Self::MAX), lasts }
+    }
+
+    /// No longer than `most`.
+    pub fn limit(&mut self, most: Duration) {
+        self.waits = self.waits.min(most);
+    }
+
+    /// What has happened when it is over; `last` is the exchange that failed, if nothing was heard since.
+    pub fn over(&self, last: Option<HttpError>) -> ApproveError {
+        match self.lasts {
+            Some(lasts) if lasts <= self.waits => ApproveError::Expired { last },
+            lasts => ApproveError::WaitOver {
+                waited: self.waits,
+                left: lasts.map(|lasts| lasts.saturating_sub(self.waits)),
+                last,
+            },
+        }
+    }
+}
+
 /// How often to ask, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     /// Between two polls: 1 to 60 s.
     pub interval: Duration,
-    /// Until the attempt is over: 1 s to 1 h.
-    pub expires_in: Duration,
+    /// Until nobody asks any more.
+    pub patience: Patience,
 }
 
 /// The answer to one poll.
@@ -34,18 +71,14 @@ impl Pace {
     const INTERVAL: Duration = Duration::from_secs(5);
     /// What `slow_down` adds (RFC 8628 §3.5).
     const SLOW_DOWN: Duration = Duration::from_secs(5);
-    const EXPIRES_IN: Duration = Duration::from_mins(10);
     const MAX_INTERVAL: Duration = Duration::from_mins(1);
-    const MAX_EXPIRES_IN: Duration = Duration::from_hours(1);
 
     /// The pace that a provider asks for, within bounds.
     pub fn new(interval: Option<Duration>, expires_in: Option<Duration>) -> Self {
         let interval = interval.filter(|interval| !interval.is_zero()).unwrap_or(Self::INTERVAL);
         Self {
             interval: interval.clamp(Duration::from_secs(1), Self::MAX_INTERVAL),
-            expires_in: expires_in
-                .unwrap_or(Self::EXPIRES_IN)
-                .clamp(Duration::from_secs(1), Self::MAX_EXPIRES_IN),
+            patience: Patience::new(expires_in),
         }
     }
 }
@@ -53,12 +86,12 @@ impl Pace {
 /// Calls `poll` at the pace, the last time when it ends, until it is done or fails.
 ///
 /// # Errors
-/// What `poll` failed with; [`ApproveError::Expired`] at the end.
+/// What `poll` failed with; [`Patience::over`] at the end.
 pub async fn wait<T>(
     pace: Pace,
     mut poll: impl AsyncFnMut() -> Result<Polled<T>, ApproveError>,
 ) -> Result<T, ApproveError> {
-    let end = Instant::now() + pace.expires_in;
+    let end = Instant::now() + pace.patience.waits;
     let mut interval = pace.interval;
     loop {
         let next = (Instant::now() + interval).min(end);
@@ -73,7 +106,7 @@ pub async fn wait<T>(
             Polled::Unheard(error) => Some(error),
         };
         if Instant::now() >= end {
-            return Err(ApproveError::Expired { last: unheard });
+            return Err(pace.patience.over(unheard));
         }
     }
 }
@@ -108,8 +141,9 @@ mod tests {
         assert_eq!(pace(0, 300).interval, Duration::from_secs(5));
         assert_eq!(Pace::new(None, None).interval, Duration::from_secs(5));
         assert_eq!(Pace::new(Some(Duration::from_millis(1)), None).interval, Duration::from_secs(1));
-        assert_eq!(pace(1_000_000, 0), pace(60, 1));
-        assert_eq!(pace(1, u64::MAX).expires_in, Duration::from_hours(1));
+        assert_eq!(pace(1_000_000, 0).interval, Duration::from_mins(1));
+        assert_eq!(pace(1, 0).patience.waits, Duration::from_secs(1));
+        assert_eq!(pace(1, u64::MAX).patience.waits, Duration::from_hours(1));
     }
 
     #[tokio::test(start_paused = true)]
@@ -141,6 +175,24 @@ mod tests {
     async fn never_ending_polling_ends() {
         let (polls, ended) = run(pace(1, u64::MAX), Vec::new()).await;
         assert_eq!(polls.len(), 3600);
-        assert_eq!(ended.unwrap_err().code(), "expired_token");
+        assert_eq!(ended.unwrap_err().code(), "wait_over");
+    }
+
+    #[test]
+    fn whose_end_it_was_is_told_apart() {
+        let left = |lasts: Option<u64>, most: u64| {
+            let mut patience = Patience::new(lasts.map(Duration::from_secs));
+            patience.limit(Duration::from_secs(most));
+            match patience.over(None) {
+                ApproveError::WaitOver { left, .. } => Ok(left.map(|left| left.as_secs())),
+                error => Err(error.code()),
+            }
+        };
+        assert_eq!(left(Some(300), 600), Err("expired_token"));
+        assert_eq!(left(Some(0), 600), Err("expired_token"));
+        assert_eq!(left(Some(300), 300), Err("expired_token"));
+        assert_eq!(left(Some(300), 20), Ok(Some(280)));
+        assert_eq!(left(Some(7_200), 7_200), Ok(Some(3_600)), "an hour is the most");
+        assert_eq!(left(None, 7_200), Ok(None));
     }
 }

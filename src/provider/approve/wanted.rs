@@ -12,6 +12,8 @@ const PURPOSE_CODE: &str = "https://pdpp.dev/purpose/personal_ai_assistant";
 const PURPOSE: &str =
     "An AI agent on the owner's own computer reads this data through the pdpp command line.";
 
+const ONGOING: &str = "access: ongoing, until the end that the provider or you set";
+
 /// One source to ask for, where a provider has several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRequest {
@@ -125,7 +127,16 @@ impl Wanted {
         json!([details])
     }
 
-    /// The same for a person, a line each.
+    /// For a person, what a request comes to that says nothing of this.
+    pub fn told_unsent() -> Vec<String> {
+        vec![
+            "streams: what you pick on that page".to_owned(),
+            ONGOING.to_owned(),
+            "purpose: none is sent (--purpose says one)".to_owned(),
+        ]
+    }
+
+    /// What is sent, for a person, a line each.
     pub fn told(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(source) = &self.source {
@@ -156,7 +167,7 @@ impl Wanted {
         }
         lines.push(match self.expires {
             Some(expires) => format!("access: ongoing, until {expires}"),
-            None => "access: ongoing, until the end that the provider or you set".to_owned(),
+            None => ONGOING.to_owned(),
         });
         let (code, description) = self.purpose();
         lines.push(format!("purpose: {}", description.unwrap_or(code)));

@@ -37,7 +37,13 @@ pub fn answer(app: &App, request: &Request) -> Result<Reply, ApiError> {
         challenge: text("code_challenge").unwrap_or_default().to_owned(),
         resource: text("resource").map(str::to_owned),
     };
-    let made = check(request, &params).and_then(|()| pending(app, request, &client, &params, &redirect));
+    let made = check(request, &params).and_then(|()| {
+        let id = pending(app, request, &client, &params, &redirect)?;
+        if app.config.auto_approve {
+            consent::approve_unasked(app, &request.base, &id)?;
+        }
+        Ok(id)
+    });
     let id = match made {
         Ok(id) => id,
         Err(error) => {
@@ -52,13 +58,11 @@ pub fn answer(app: &App, request: &Request) -> Result<Reply, ApiError> {
             return Ok(see_other(&back));
         }
     };
-    if app.config.auto_approve {
-        consent::approve_unasked(app, &request.base, &id)?;
-        if let Some(Decision::Approved(Outcome::Redirect(back))) =
+    if app.config.auto_approve
+        && let Some(Decision::Approved(Outcome::Redirect(back))) =
             app.flows.get(&id).map(|pending| pending.decision)
-        {
-            return Ok(see_other(&back));
-        }
+    {
+        return Ok(see_other(&back));
     }
     Ok(see_other(&consent::page_url(&request.base, &id)))
 }

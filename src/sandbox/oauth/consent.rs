@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
 use ring::hmac;
+use serde_json::{Value, json};
 
 use super::authorize::{self, see_other};
 use super::flows::{Code, Decision, Outcome, Pending, URI_PREFIX, Way};
@@ -198,17 +199,27 @@ pub fn approve_unasked(app: &App, base: &str, id: &str) -> Result<(), ApiError> 
     if !matches!(pending.decision, Decision::Open) || pending.wish.purpose_code == AI_TRAINING {
         return Ok(());
     }
-    let preselected = pending.wish.choices.iter().any(|choice| choice.preselected);
-    let first = pending.wish.choices.first().map(|choice| choice.connection.clone());
+    // Of several accounts that nobody named, none: there is nobody to pick.
+    if !pending.wish.choices.iter().any(|choice| choice.preselected) {
+        let known: BTreeSet<&str> = pending.wish.choices.iter().map(|choice| &*choice.connection).collect();
+        let known: Vec<Value> = app.store.read(|_, catalog| {
+            let known = catalog.connections.iter().filter(|connection| known.contains(&*connection.id));
+            Ok::<_, ApiError>(
+                known
+                    .map(|one| json!({ "connection_id": one.id, "display_name": one.display_name }))
+                    .collect(),
+            )
+        })?;
+        let said = "The source has several accounts: instance_ids has to name those that are meant";
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "ambiguous_connection", said)
+            .with("available_connections", known));
+    }
     let kept = pending
         .wish
         .choices
         .iter()
         .enumerate()
-        .filter(|(_, choice)| {
-            // Of several accounts that nobody named, one: never all of them unasked.
-            if preselected { choice.preselected } else { Some(&choice.connection) == first.as_ref() }
-        })
+        .filter(|(_, choice)| choice.preselected)
         .map(|(number, choice)| (number, choice.fields.iter().cloned().collect()))
         .collect();
     let expires_ms = pending.wish.expires_ms.unwrap_or_else(|| time::now_ms() + 30 * DAY_MS);

@@ -17,7 +17,7 @@ pub fn authorize(app: &App, request: &Request) -> Reply {
         Ok(body) => Reply::ok(&body).no_store(),
         Err(error) => {
             let code = if error.status.is_server_error() { "server_error" } else { error.code };
-            token_endpoint::refusal(request, error.status, code, error.message())
+            token_endpoint::refusal(request, error.status, code, error.message(), error.more())
         }
     }
 }

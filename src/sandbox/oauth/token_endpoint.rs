@@ -30,10 +30,19 @@ impl From<ApiError> for Refused {
     }
 }
 
-/// A refusal of an endpoint that speaks OAuth.
-pub fn refusal(request: &Request, status: StatusCode, code: &str, what: &str) -> Reply {
-    let body = json!({ "error": code, "error_description": what, "request_id": request.request_id });
-    Reply::json(status, &body).no_store()
+/// A refusal of an endpoint that speaks OAuth, with the members of `more` beside it.
+pub fn refusal(
+    request: &Request,
+    status: StatusCode,
+    code: &str,
+    what: &str,
+    more: &Map<String, Value>,
+) -> Reply {
+    let mut body = more.clone();
+    body.insert("error".to_owned(), code.into());
+    body.insert("error_description".to_owned(), what.into());
+    body.insert("request_id".to_owned(), request.request_id.clone().into());
+    Reply::json(status, &body.into()).no_store()
 }
 
 /// The parameters of a form, each at most once (RFC 6749 §3.2); without a value is left out.
@@ -54,7 +63,7 @@ pub fn parameters(pairs: Vec<(String, String)>) -> Result<Map<String, Value>, Ap
 pub fn answer(app: &App, request: &Request) -> Reply {
     match exchange(app, request) {
         Ok(body) => Reply::ok(&body).no_store(),
-        Err(Refused(status, code, what)) => refusal(request, status, code, &what),
+        Err(Refused(status, code, what)) => refusal(request, status, code, &what, &Map::new()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::metadata::DETAILS_TYPE;
 use crate::sandbox::grant::Source;
@@ -198,7 +198,14 @@ pub fn read(catalog: &Catalog, base: &str, body: &Map<String, Value>) -> Result<
     let connectors: Vec<_> =
         catalog.connectors.iter().filter(|connector| is_whole || connector.id == asked_source.id).collect();
     if connectors.is_empty() {
-        return Err(ApiError::invalid(format!("Unknown source: {}", asked_source.id)).param("source"));
+        let known: Vec<Value> = catalog
+            .connectors
+            .iter()
+            .map(|connector| json!({ "id": connector.id, "name": connector.name }))
+            .collect();
+        return Err(ApiError::invalid(format!("Unknown source: {}", asked_source.id))
+            .param("source")
+            .with("available_sources", known));
     }
     if details.streams.is_empty() || details.streams.len() > MAX_STREAMS {
         return Err(ApiError::invalid("streams has to name at least one stream").param("streams"));
@@ -243,9 +250,17 @@ fn choices(
                 known.id == **id && connectors.iter().any(|connector| connector.key == known.connector)
             })
         }) {
-            return Err(ApiError::invalid(format!("Unknown instance: {unknown}")).param("instance_ids"));
+            let known: Vec<Value> = connectors
+                .iter()
+                .flat_map(|connector| catalog.connections_of(&connector.key))
+                .map(|known| json!({ "connection_id": known.id, "display_name": known.display_name }))
+                .collect();
+            return Err(ApiError::invalid(format!("Unknown instance: {unknown}"))
+                .param("instance_ids")
+                .with("available_connections", known));
         }
         let mut is_known = false;
+        let mut lacking = None;
         for connector in connectors {
             let streams: Vec<&Stream> = connector
                 .streams
@@ -257,6 +272,12 @@ fn choices(
             let several = catalog.connections_of(&connector.key).count() > 1;
             for connection in catalog.connections_of(&connector.key).filter(|known| is_wanted(&known.id)) {
                 for stream in &streams {
+                    // Of a provider as a whole it is the sources that have the field which are meant.
+                    let lacks = |name: &String| stream.field(name).is_none();
+                    if is_whole && asked.fields.iter().flatten().any(lacks) {
+                        lacking = Some(*stream);
+                        continue;
+                    }
                     let mut choice = resolve(stream, asked)?;
                     choice.connector.clone_from(&connector.key);
                     choice.connection.clone_from(&connection.id);
@@ -268,7 +289,17 @@ fn choices(
             }
         }
         if !is_known {
-            return Err(ApiError::invalid(format!("Unknown stream: {}", asked.name)).param("streams"));
+            let known: BTreeSet<&str> = connectors
+                .iter()
+                .flat_map(|connector| &connector.streams)
+                .map(|stream| stream.name.as_str())
+                .collect();
+            return Err(ApiError::invalid(format!("Unknown stream: {}", asked.name))
+                .param("streams")
+                .with("available_streams", known.into_iter().collect::<Vec<_>>()));
+        }
+        if let (Some(stream), true) = (lacking, choices.len() == before) {
+            resolve(stream, asked)?;
         }
         if choices.len() - before > MAX_STREAMS {
             return Err(ApiError::invalid("Too many streams are asked for").param("streams"));
@@ -282,7 +313,10 @@ fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
         (Some(_), Some(_)) => return Err(ApiError::invalid("view and fields are mutually exclusive")),
         (Some(fields), None) => {
             if let Some(unknown) = fields.iter().find(|name| stream.field(name).is_none()) {
-                return Err(ApiError::invalid(format!("Unknown field: {unknown}")).param("fields"));
+                let known: Vec<&str> = stream.fields.iter().map(|field| field.name.as_str()).collect();
+                return Err(ApiError::invalid(format!("Unknown field: {unknown} of stream {}", stream.name))
+                    .param("fields")
+                    .with("available_fields", known));
             }
             Some(fields.clone())
         }

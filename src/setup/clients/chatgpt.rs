@@ -1,12 +1,12 @@
 //! ChatGPT: it starts no program and reads no file. It connects to a provider's own `/mcp` over public
 //! https, so all there is to do here is to find that address.
 
-use std::net::IpAddr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde_json::Value;
 use url::{Host, Url};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::provider::discovery::{DiscoveryError, discover};
 use crate::provider::http::Http;
 use crate::provider::url::ProviderUrl;
@@ -45,79 +45,124 @@ pub async fn find(http: &Http, provider: &ProviderUrl) -> Result<Hosted> {
     Ok(if is_public_https(&url) { Hosted::At(url) } else { Hosted::NotPublic(url) })
 }
 
-/// Whether a service on the internet could connect to it, as far as its name says.
+/// Whether a service on the internet could connect to it, as far as its name says. No name is looked up.
 pub fn is_public_https(url: &Url) -> bool {
     url.scheme() == "https"
+        && url.username().is_empty()
+        && url.password().is_none()
         && match url.host() {
-            Some(Host::Domain(name)) => {
-                let name = name.trim_end_matches('.').to_ascii_lowercase();
-                let last = name.rsplit('.').next().unwrap_or_default();
-                name.contains('.')
-                    && !matches!(last, "local" | "localhost" | "internal" | "lan" | "home" | "test")
-                    && !name.ends_with(".home.arpa")
-            }
-            Some(Host::Ipv4(address)) => is_public(IpAddr::V4(address)),
-            Some(Host::Ipv6(address)) => is_public(IpAddr::V6(address)),
+            Some(Host::Domain(name)) => is_public_name(name),
+            Some(Host::Ipv4(address)) => is_public_v4(address),
+            Some(Host::Ipv6(address)) => is_public_v6(address),
             None => false,
         }
 }
 
-fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => {
-            let [a, b, ..] = v4.octets();
-            // RFC 6598's shared space is private too.
-            !(v4.is_private()
-                || v4.is_loopback()
-                || v4.is_link_local()
-                || v4.is_unspecified()
-                || v4.is_multicast()
-                || v4.is_broadcast()
-                || v4.is_documentation()
-                || (a == 100 && (64..128).contains(&b)))
-        }
-        IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
-            Some(v4) => is_public(IpAddr::V4(v4)),
-            None => {
-                !(v6.is_loopback()
-                    || v6.is_unspecified()
-                    || v6.is_multicast()
-                    || v6.is_unique_local()
-                    || v6.is_unicast_link_local())
-            }
-        },
+/// Names that the internet has no answer for: RFC 2606, 6761, 6762, 7686, 8375, and what home routers use.
+fn is_public_name(name: &str) -> bool {
+    const OWN: [&str; 13] = [
+        "corp",
+        "example",
+        "home",
+        "internal",
+        "intranet",
+        "invalid",
+        "lan",
+        "local",
+        "localdomain",
+        "localhost",
+        "onion",
+        "private",
+        "test",
+    ];
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let last = name.rsplit('.').next().unwrap_or_default();
+    name.contains('.') && !OWN.contains(&last) && name != "home.arpa" && !name.ends_with(".home.arpa")
+}
+
+/// RFC 6890's special blocks are none.
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    !(address.is_private()
+        || address.is_loopback()
+        || address.is_link_local()
+        || address.is_multicast()
+        || address.is_documentation()
+        || a == 0
+        || a >= 240
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 198 && (18..20).contains(&b)))
+}
+
+/// Only `2000::/3` is routed, and what carries an IPv4 address is as public as that one.
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let part = address.segments();
+    let v4 = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        is_public_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match part {
+        [0, 0, 0, 0, 0, 0xffff, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => v4(high, low),
+        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0x0fff, ..] => false,
+        [first, ..] => first & 0xe000 == 0x2000,
     }
 }
 
 /// What to do with it, for a person.
-pub fn steps(provider: &ProviderUrl, hosted: &Hosted) -> String {
+///
+/// # Errors
+/// `no_public_endpoint` if there is nothing that ChatGPT could connect to.
+pub fn steps(provider: &ProviderUrl, hosted: &Hosted) -> Result<String> {
+    let none = |why: String| {
+        Error::failed("no_public_endpoint", why)
+            .hint("Ask whoever runs the provider for a public https /mcp; or a host on this machine: pdpp mcp setup")
+    };
     match hosted {
-        Hosted::At(url) => format!(
+        Hosted::At(url) => Ok(format!(
             "ChatGPT connects to your provider itself; nothing was written here.\n\
              \n  {url}\n\n\
              In ChatGPT on the web: Settings, then Apps & Connectors (or Plugins), Advanced, switch on Developer \
              mode, then Create. Give it any name, the address above, and OAuth. Your provider then asks you what \
              ChatGPT may read, as it asks for pdpp."
-        ),
-        Hosted::NotPublic(url) => format!(
-            "{provider} has an MCP endpoint, {url}, but ChatGPT connects from the internet and needs a public https \
-             address. Ask whoever runs the provider for one; here, other hosts work: pdpp mcp setup"
-        ),
-        Hosted::None => format!(
-            "{provider} offers no MCP endpoint of its own, and ChatGPT can start no program on this machine. \
-             Ask whoever runs the provider for a public https `/mcp`; here, other hosts work: pdpp mcp setup"
-        ),
+        )),
+        Hosted::NotPublic(url) => {
+            Err(none(format!("ChatGPT connects from the internet, and {url} is no public https address")))
+        }
+        Hosted::None => Err(none(format!(
+            "ChatGPT cannot be connected to {provider}: it publishes nothing about an MCP endpoint at {provider}/mcp"
+        ))),
     }
 }
+
+/// What `--remove` has to say.
+pub const REMOVAL: &str = "\
+ChatGPT: nothing was ever written here. Disconnect it in ChatGPT's own settings, and end its grant in your
+provider's own pages.";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn public(url: &str) -> bool {
+        is_public_https(&url.parse().unwrap())
+    }
 
     #[test]
     fn only_a_public_https_address_is_for_chatgpt() {
-        let public = |url: &str| is_public_https(&url.parse().unwrap());
-        for url in ["https://a.example.org/mcp", "https://8.8.8.8/mcp", "https://[2606:4700::1]/mcp"] {
+        for url in [
+            "https://a.example.org/mcp",
+            "https://A.Example.ORG./mcp",
+            "https://a.example.org:8443/mcp",
+            "https://xn--bcher-kva.de/mcp",
+            "https://8.8.8.8/mcp",
+            "https://[2606:4700::1]/mcp",
+            "https://[::ffff:8.8.8.8]/mcp",
+            "https://local.example.net/mcp",
+        ] {
             assert!(public(url), "{url}");
         }
         for url in [
@@ -125,18 +170,95 @@ mod tests {
             "https://localhost/mcp",
             "https://box/mcp",
             "https://box.local/mcp",
-            "https://box.home.arpa/mcp",
-            "https://10.0.0.1/mcp",
-            "https://127.0.0.1/mcp",
-            "https://192.168.1.2/mcp",
-            "https://100.64.0.1/mcp",
-            "https://169.254.1.1/mcp",
-            "https://[::1]/mcp",
-            "https://[fd00::1]/mcp",
-            "https://[::ffff:10.0.0.1]/mcp",
+            "https://box.LOCAL./mcp",
+            "https://a.box.home.arpa/mcp",
             "https://a.internal./mcp",
+            "https://provider.test/mcp",
+            "https://0x7f.1/mcp",
+            "https://2130706433/mcp",
+            "https://[64:ff9b::10.0.0.1]/mcp",
+            "https://[2002:c0a8:1::]/mcp",
+            "https://[2001:db8::1]/mcp",
+            "https://[fec0::1]/mcp",
+            "https://[::10.0.0.1]/mcp",
+            "https://me@a.example.org/mcp",
+            "https://me:word@8.8.8.8/mcp",
         ] {
             assert!(!public(url), "{url}");
+        }
+    }
+
+    /// An address within `base/bits`.
+    fn within(base: [u8; 4], bits: u32) -> impl Strategy<Value = Ipv4Addr> {
+        let mask = u32::MAX.checked_shr(bits).unwrap_or(0);
+        any::<u32>().prop_map(move |low| Ipv4Addr::from(u32::from_be_bytes(base) | (low & mask)))
+    }
+
+    fn not_public() -> impl Strategy<Value = Ipv4Addr> {
+        prop_oneof![
+            within([127, 0, 0, 0], 8),
+            within([10, 0, 0, 0], 8),
+            within([172, 16, 0, 0], 12),
+            within([192, 168, 0, 0], 16),
+            within([169, 254, 0, 0], 16),
+            within([100, 64, 0, 0], 10),
+            within([0, 0, 0, 0], 8),
+            within([224, 0, 0, 0], 3),
+            within([198, 18, 0, 0], 15),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn no_port_and_no_way_of_writing_makes_a_private_address_public(
+            v4 in not_public(), port in any::<u16>(), path in "[a-z/]{0,8}",
+        ) {
+            let [high, low] = [v4.octets()[..2].to_vec(), v4.octets()[2..].to_vec()];
+            let hex = |pair: &[u8]| format!("{:02x}{:02x}", pair[0], pair[1]);
+            for host in [
+                v4.to_string(),
+                u32::from(v4).to_string(),
+                format!("{:#x}", u32::from(v4)),
+                format!("[::ffff:{v4}]"),
+                format!("[64:ff9b::{v4}]"),
+                format!("[2002:{}:{}::1]", hex(&high), hex(&low)),
+                format!("{v4}."),
+            ] {
+                let url = format!("https://{host}:{port}/{path}");
+                prop_assert!(!public(&url), "{}", url);
+            }
+        }
+
+        #[test]
+        fn only_global_unicast_addresses_are_public(bits in any::<u128>(), prefix in prop_oneof![
+            Just(0xfe80_u16), Just(0xfc00), Just(0xfdff), Just(0xff02), Just(0xfec0), Just(0), Just(0x5f00)
+        ]) {
+            let mut part = Ipv6Addr::from(bits).segments();
+            part[0] = prefix;
+            let url = format!("https://[{}]/mcp", Ipv6Addr::from(part));
+            prop_assert!(!public(&url), "{}", url);
+            part[0] = 0x2a00 | (part[0] & 0xff);
+            let url = format!("https://[{}]/mcp", Ipv6Addr::from(part));
+            prop_assert!(public(&url), "{}", url);
+        }
+
+        #[test]
+        fn a_name_is_public_by_its_last_label_and_never_with_a_user(
+            labels in prop::collection::vec("[a-z][a-z0-9]{0,6}", 1..4), own in prop_oneof![
+                Just("local"), Just("localhost"), Just("LAN"), Just("internal"), Just("home.arpa"), Just("test")
+            ], dot in prop_oneof![Just(""), Just(".")], port in 1..u16::MAX, user in "[a-z]{1,4}(:[a-z]{1,4})?",
+        ) {
+            let name = labels.join(".");
+            let url = format!("https://{name}.org{dot}:{port}/mcp");
+            prop_assert!(public(&url), "{}", url);
+            for url in [
+                format!("https://{name}.{own}{dot}:{port}/mcp"),
+                format!("https://{user}@{name}.org/mcp"),
+                format!("http://{name}.org:{port}/mcp"),
+                format!("https://{}/mcp", labels[0]),
+            ] {
+                prop_assert!(!public(&url), "{}", url);
+            }
         }
     }
 }

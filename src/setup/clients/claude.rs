@@ -11,11 +11,12 @@ pub(super) const HOST: Host = Host {
     format: Format::Json,
     container: "mcpServers",
     user_file: |machine| machine.claude_config.as_deref().unwrap_or(&machine.home).join(".claude.json"),
+    other_files: |_| Vec::new(),
     project_file: Some(".mcp.json"),
     fields: |entry, _| Fields(typed("stdio", entry)),
     // It moves a result of 50,000 characters to a file; measured with 2.1.332.
     max_result_bytes: Some(48_000),
-    takes_bom: true,
+    chokes_on_bom: false,
     programs: &["claude"],
     check: Some(Check { arguments: &["mcp", "get", "NAME"], expects: &["✔ Connected"], starts: true }),
     overwritten_by: &[],

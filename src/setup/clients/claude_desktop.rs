@@ -1,7 +1,7 @@
 //! Claude Desktop. It parses strictly, resets a file that begins with a byte order mark, and writes the file
 //! back from memory when it ends. The Windows Store's package reads a copy of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Host, command_and_args};
 use crate::setup::edit::{Fields, Format};
@@ -14,10 +14,11 @@ pub(super) const HOST: Host = Host {
     format: Format::Json,
     container: "mcpServers",
     user_file,
+    other_files,
     project_file: None,
     fields: |entry, _| Fields(command_and_args(entry)),
     max_result_bytes: None,
-    takes_bom: false,
+    chokes_on_bom: true,
     programs: &["claude-desktop"],
     check: None,
     overwritten_by: &["Claude", "Claude.exe", "claude-desktop"],
@@ -26,23 +27,38 @@ pub(super) const HOST: Host = Host {
 };
 
 fn user_file(machine: &Machine) -> PathBuf {
-    let name = "claude_desktop_config.json";
-    packaged(machine).unwrap_or_else(|| machine.app_support()).join("Claude").join(name)
+    let packaged = packaged(machine);
+    let found = packaged.iter().find(|file| file.exists()).or(packaged.first());
+    found.cloned().unwrap_or_else(|| in_dir(&machine.app_support()))
 }
 
-/// What the Store's package takes for `%APPDATA%`.
-fn packaged(machine: &Machine) -> Option<PathBuf> {
-    if machine.platform != Platform::Windows {
-        return None;
+fn other_files(machine: &Machine) -> Vec<PathBuf> {
+    let mut others = packaged(machine);
+    if !others.is_empty() {
+        others.push(in_dir(&machine.app_support()));
     }
-    let packages =
-        machine.local_app_data.clone().unwrap_or_else(|| machine.home.join("AppData").join("Local"));
-    let mut found: Vec<_> = std::fs::read_dir(packages.join("Packages"))
-        .ok()?
+    let written = user_file(machine);
+    others.retain(|file| *file != written);
+    others
+}
+
+fn in_dir(dir: &Path) -> PathBuf {
+    dir.join("Claude").join("claude_desktop_config.json")
+}
+
+/// The config below what an MSIX package takes for `%APPDATA%`, for each package that is installed: Windows shows it
+/// that copy only (anthropics/claude-code#26073). Both installers make a package since early 2026.
+fn packaged(machine: &Machine) -> Vec<PathBuf> {
+    if machine.platform != Platform::Windows {
+        return Vec::new();
+    }
+    let local = machine.local_app_data.clone().unwrap_or_else(|| machine.home.join("AppData").join("Local"));
+    let Ok(packages) = std::fs::read_dir(local.join("Packages")) else { return Vec::new() };
+    let mut found: Vec<_> = packages
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with("Claude_"))
-        .map(|entry| entry.path())
+        .map(|entry| in_dir(&entry.path().join("LocalCache").join("Roaming")))
         .collect();
     found.sort();
-    Some(found.into_iter().next()?.join("LocalCache").join("Roaming"))
+    found
 }

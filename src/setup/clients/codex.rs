@@ -1,7 +1,7 @@
 //! Codex. Its own `codex mcp add` drops comments and replaces entries without a word, so it is not used.
 
 use super::{Check, Host, command_and_args};
-use crate::setup::edit::{Field, Fields, Format};
+use crate::setup::edit::{Field, Fields, Format, Whose};
 
 /// Codex.
 pub(super) const HOST: Host = Host {
@@ -12,16 +12,17 @@ pub(super) const HOST: Host = Host {
     user_file: |machine| {
         machine.codex_home.clone().unwrap_or_else(|| machine.home.join(".codex")).join("config.toml")
     },
+    other_files: |_| Vec::new(),
     project_file: Some(".codex/config.toml"),
     fields: |entry, _| {
         let mut fields = command_and_args(entry);
         // Older versions give a server 10 seconds.
-        fields.push(("startup_timeout_sec", Field::Number(30)));
+        fields.push(("startup_timeout_sec", Field::Number(30), Whose::Theirs));
         Fields(fields)
     },
     // It keeps about 12,000 characters for a model that it does not know: the default fits.
     max_result_bytes: None,
-    takes_bom: true,
+    chokes_on_bom: false,
     programs: &["codex"],
     check: Some(Check {
         arguments: &["mcp", "get", "NAME", "--json"],

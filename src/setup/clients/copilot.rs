@@ -1,7 +1,7 @@
 //! GitHub Copilot CLI. An entry names the tools that it offers.
 
 use super::{Check, Host, typed};
-use crate::setup::edit::{Field, Fields, Format};
+use crate::setup::edit::{Field, Fields, Format, Whose};
 
 /// GitHub Copilot CLI.
 pub(super) const HOST: Host = Host {
@@ -10,14 +10,15 @@ pub(super) const HOST: Host = Host {
     format: Format::Jsonc,
     container: "mcpServers",
     user_file: |machine| machine.home.join(".copilot").join("mcp-config.json"),
+    other_files: |_| Vec::new(),
     project_file: None,
     fields: |entry, _| {
         let mut fields = typed("local", entry);
-        fields.push(("tools", Field::Texts(vec!["*".to_owned()])));
+        fields.push(("tools", Field::Texts(vec!["*".to_owned()]), Whose::Needed));
         Fields(fields)
     },
     max_result_bytes: None,
-    takes_bom: false,
+    chokes_on_bom: false,
     programs: &["copilot"],
     check: Some(Check { arguments: &["mcp", "get", "NAME"], expects: &["Status: Enabled"], starts: false }),
     overwritten_by: &[],

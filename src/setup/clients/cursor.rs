@@ -10,10 +10,11 @@ pub(super) const HOST: Host = Host {
     format: Format::Jsonc,
     container: "mcpServers",
     user_file: |machine| machine.home.join(".cursor").join("mcp.json"),
+    other_files: |_| Vec::new(),
     project_file: Some(".cursor/mcp.json"),
     fields: |entry, _| Fields(command_and_args(entry)),
     max_result_bytes: None,
-    takes_bom: false,
+    chokes_on_bom: false,
     programs: &["cursor", "cursor-agent"],
     check: None,
     overwritten_by: &[],
@@ -21,5 +22,5 @@ pub(super) const HOST: Host = Host {
         let (name, config) = (in_query(name), in_query(&base64(fields)));
         format!("cursor://anysphere.cursor-deeplink/mcp/install?name={name}&config={config}")
     }),
-    afterwards: "switch pdpp on in Cursor's settings, under MCP, if it is not on already",
+    afterwards: "switch it on in Cursor's settings, under MCP, if it is not on already",
 };

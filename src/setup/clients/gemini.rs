@@ -13,10 +13,11 @@ pub(super) const HOST: Host = Host {
     user_file: |machine| {
         machine.gemini_home.as_deref().unwrap_or(&machine.home).join(".gemini").join("settings.json")
     },
+    other_files: |_| Vec::new(),
     project_file: Some(".gemini/settings.json"),
     fields: |entry, _| Fields(command_and_args(entry)),
     max_result_bytes: None,
-    takes_bom: false,
+    chokes_on_bom: true,
     programs: &["gemini"],
     check: Some(Check { arguments: &["mcp", "list"], expects: &["✓", "NAME", "Connected"], starts: true }),
     overwritten_by: &[],

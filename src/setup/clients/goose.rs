@@ -1,7 +1,7 @@
 //! Goose: an extension in its YAML config.
 
-use super::Host;
-use crate::setup::edit::{Field, Fields, Format};
+use super::{Host, ours};
+use crate::setup::edit::{Field, Fields, Format, Whose};
 use crate::setup::paths::Platform;
 
 /// Goose.
@@ -15,20 +15,25 @@ pub(super) const HOST: Host = Host {
         Platform::MacOs => machine.home.join(".config").join("goose").join("config.yaml"),
         Platform::Linux => machine.dot_config().join("goose").join("config.yaml"),
     },
+    other_files: |_| Vec::new(),
     project_file: None,
     fields: |entry, name| {
         Fields(vec![
-            ("type", Field::Text("stdio".to_owned())),
-            ("name", Field::Text(name.to_owned())),
-            ("description", Field::Text("Your own data, through a grant that you approved".to_owned())),
-            ("cmd", Field::Text(entry.program.clone())),
-            ("args", Field::Texts(entry.arguments.clone())),
-            ("enabled", Field::Flag(true)),
-            ("timeout", Field::Number(300)),
+            ours("type", Field::Text("stdio".to_owned())),
+            ("name", Field::Text(name.to_owned()), Whose::Needed),
+            (
+                "description",
+                Field::Text("Your own data, through a grant that you approved".to_owned()),
+                Whose::Theirs,
+            ),
+            ours("cmd", Field::Text(entry.program.clone())),
+            ours("args", Field::Texts(entry.arguments.clone())),
+            ("enabled", Field::Flag(true), Whose::Needed),
+            ("timeout", Field::Number(300), Whose::Theirs),
         ])
     },
     max_result_bytes: None,
-    takes_bom: false,
+    chokes_on_bom: false,
     programs: &["goose"],
     check: None,
     overwritten_by: &[],

@@ -16,7 +16,9 @@ mod zed;
 
 use std::path::PathBuf;
 
-use super::edit::{Field, Fields, Format};
+use serde_json::Value;
+
+use super::edit::{Field, Fields, Format, Whose};
 use super::entry::Entry;
 use super::paths::Machine;
 
@@ -33,14 +35,16 @@ pub struct Host {
     pub container: &'static str,
     /// The user's own file.
     pub user_file: fn(&Machine) -> PathBuf,
+    /// Files that other installations of it read instead, where they could be here too: reported, never written.
+    pub other_files: fn(&Machine) -> Vec<PathBuf>,
     /// A project's file, from the project's directory; it goes before the user's, where there is one.
     pub project_file: Option<&'static str>,
     /// The entry as this host reads it.
     pub fields: fn(&Entry, &str) -> Fields,
     /// What its models are known to be shown of one result, if that is more than the default (R4.8).
     pub max_result_bytes: Option<u32>,
-    /// Whether it reads a file that begins with a byte order mark.
-    pub takes_bom: bool,
+    /// Whether it is known to refuse a file that begins with a byte order mark: then none is written.
+    pub chokes_on_bom: bool,
     /// Its programs on `PATH`; the first is also asked for its own word on the entry.
     pub programs: &'static [&'static str],
     /// What it says about an entry, if it can be asked.
@@ -85,14 +89,34 @@ pub fn host(id: &str) -> Option<&'static Host> {
     HOSTS.into_iter().find(|host| host.id == id)
 }
 
+impl Host {
+    /// What `entry` of its config starts, if that is this program and the host can read it so.
+    pub fn ours(&self, entry: &Value) -> Option<Entry> {
+        // Another way to the server beside the command, or a program under another host's key: what the host makes of
+        // that is not what the entry seems to say.
+        const WAYS: [&str; 7] = ["command", "cmd", "args", "url", "serverUrl", "httpUrl", "uri"];
+        let found = Entry::from_config(entry).filter(Entry::is_ours)?;
+        let fields = (self.fields)(&found, "");
+        WAYS.iter().all(|way| entry.get(way).is_none() || fields.has(way)).then_some(found)
+    }
+}
+
+/// A field that every update sets.
+const fn ours(key: &'static str, field: Field) -> (&'static str, Field, Whose) {
+    (key, field, Whose::Ours)
+}
+
 /// `command` and `args`, as most hosts have it.
-fn command_and_args(entry: &Entry) -> Vec<(&'static str, Field)> {
-    vec![("command", Field::Text(entry.program.clone())), ("args", Field::Texts(entry.arguments.clone()))]
+fn command_and_args(entry: &Entry) -> Vec<(&'static str, Field, Whose)> {
+    vec![
+        ours("command", Field::Text(entry.program.clone())),
+        ours("args", Field::Texts(entry.arguments.clone())),
+    ]
 }
 
 /// The same with a `type`.
-fn typed(kind: &str, entry: &Entry) -> Vec<(&'static str, Field)> {
-    let mut fields = vec![("type", Field::Text(kind.to_owned()))];
+fn typed(kind: &str, entry: &Entry) -> Vec<(&'static str, Field, Whose)> {
+    let mut fields = vec![ours("type", Field::Text(kind.to_owned()))];
     fields.extend(command_and_args(entry));
     fields
 }

@@ -1,7 +1,7 @@
 //! opencode: program and arguments are one list.
 
-use super::{Check, Host};
-use crate::setup::edit::{Field, Fields, Format};
+use super::{Check, Host, ours};
+use crate::setup::edit::{Field, Fields, Format, Whose};
 
 /// opencode.
 pub(super) const HOST: Host = Host {
@@ -15,16 +15,17 @@ pub(super) const HOST: Host = Host {
         let with_comments = dir.join("opencode.jsonc");
         if with_comments.exists() { with_comments } else { dir.join("opencode.json") }
     },
+    other_files: |_| Vec::new(),
     project_file: Some("opencode.json"),
     fields: |entry, _| {
         Fields(vec![
-            ("type", Field::Text("local".to_owned())),
-            ("command", Field::Texts(entry.words())),
-            ("enabled", Field::Flag(true)),
+            ours("type", Field::Text("local".to_owned())),
+            ours("command", Field::Texts(entry.words())),
+            ("enabled", Field::Flag(true), Whose::Theirs),
         ])
     },
     max_result_bytes: None,
-    takes_bom: false,
+    chokes_on_bom: false,
     programs: &["opencode"],
     check: Some(Check { arguments: &["mcp", "list"], expects: &["✓", "NAME"], starts: true }),
     overwritten_by: &[],

@@ -1,6 +1,6 @@
 //! Zed: its settings file, which usually has comments and trailing commas.
 
-use super::{Host, command_and_args};
+use super::{Host, command_and_args, ours};
 use crate::setup::edit::{Field, Fields, Format};
 use crate::setup::paths::Platform;
 
@@ -16,14 +16,15 @@ pub(super) const HOST: Host = Host {
         Platform::MacOs => machine.home.join(".config").join("zed").join("settings.json"),
         Platform::Linux => machine.dot_config().join("zed").join("settings.json"),
     },
+    other_files: |_| Vec::new(),
     project_file: Some(".zed/settings.json"),
     fields: |entry, _| {
-        let mut fields = vec![("source", Field::Text("custom".to_owned()))];
+        let mut fields = vec![ours("source", Field::Text("custom".to_owned()))];
         fields.extend(command_and_args(entry));
         Fields(fields)
     },
     max_result_bytes: None,
-    takes_bom: false,
+    chokes_on_bom: false,
     programs: &["zed", "zeditor"],
     check: None,
     overwritten_by: &[],

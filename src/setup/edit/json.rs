@@ -8,7 +8,7 @@ use jsonc_parser::tokens::{Token, TokenAndRange};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
-use super::{EditError, Fields, Place, newline_of, position, quoted, splice, written};
+use super::{EditError, Field, Fields, Place, newline_of, position, quoted, splice, written};
 
 struct Parsed<'a> {
     text: &'a str,
@@ -133,6 +133,30 @@ pub(super) fn put(
     Ok(splice(file, &[(range.start..range.end, &new)]))
 }
 
+/// Sets one field of the entry that is there.
+pub(super) fn set(
+    text: &str,
+    strict: bool,
+    place: Place<'_>,
+    key: &str,
+    field: &Field,
+) -> Result<String, EditError> {
+    let parsed = parse(text, strict)?;
+    let gone = || EditError::Unsafe("the entry is gone".to_owned());
+    let root = object_of(text, parsed.root.as_ref().ok_or_else(gone)?, "the file")?;
+    let (_, container) = member(text, root, place.container)?.ok_or_else(gone)?;
+    let container = object_of(text, &container.value, &format!("`{}`", place.container))?;
+    let (_, entry) = member(text, container, place.name)?.ok_or_else(gone)?;
+    let entry = object_of(text, &entry.value, &format!("`{}`", place.name))?;
+    Ok(match member(text, entry, key)? {
+        Some((_, old)) => {
+            let range = old.value.range();
+            splice(text, &[(range.start..range.end, &written(field))])
+        }
+        None => parsed.insert(entry, &Style::of(text), key, &|_| written(field)),
+    })
+}
+
 pub(super) fn take(text: &str, strict: bool, place: Place<'_>) -> Result<Option<String>, EditError> {
     let parsed = parse(text, strict)?;
     let nothing = || EditError::Unsafe("the entry is gone".to_owned());
@@ -224,9 +248,18 @@ impl Parsed<'_> {
         let one = &object.properties[index];
         let (start, end) = (one.range.start, one.value.range().end);
         let close = object.range.end - 1;
-        let space_start = self.token_before(start).map_or(start, |token| token.range.end);
         let next = object.properties.get(index + 1).map_or(close, |next| next.range.start);
         let comma_after = self.comma_between(end, next);
+        let behind = &self.text[comma_after.as_ref().map_or(end, |comma| comma.end)..];
+        let space_start = match self.token_before(start) {
+            // The comment needs its line break, if none follows.
+            Some(token)
+                if matches!(token.token, Token::CommentLine(_)) && !behind.starts_with(['\r', '\n']) =>
+            {
+                start
+            }
+            token => token.map_or(start, |token| token.range.end),
+        };
         if object.properties.len() == 1 {
             return splice(self.text, &[(start..comma_after.map_or(end, |comma| comma.end), "")]);
         }
@@ -284,5 +317,5 @@ fn one_line(fields: &Fields) -> String {
 }
 
 fn members(fields: &Fields) -> impl Iterator<Item = String> {
-    fields.0.iter().map(|(key, field)| format!("{}: {}", quoted(key), written(field)))
+    fields.0.iter().map(|(key, field, _)| format!("{}: {}", quoted(key), written(field)))
 }

@@ -40,20 +40,41 @@ pub enum Field {
     Flag(bool),
 }
 
+impl Field {
+    fn to_json(&self) -> Value {
+        match self {
+            Self::Text(text) => Value::from(text.as_str()),
+            Self::Texts(texts) => Value::from(texts.clone()),
+            Self::Number(number) => Value::from(*number),
+            Self::Flag(flag) => Value::from(*flag),
+        }
+    }
+}
+
+/// Whose a field of an entry is once the entry is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// Ours: what makes the entry start this program. Set by every update.
+    Ours,
+    /// The person's, but the host takes no entry without it: set where it is missing.
+    Needed,
+    /// The person's: a first value in a new entry.
+    Theirs,
+}
+
 /// An entry in the order in which it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fields(pub Vec<(&'static str, Field)>);
+pub struct Fields(pub Vec<(&'static str, Field, Whose)>);
 
 impl Fields {
     /// The entry as JSON.
     pub fn to_json(&self) -> Value {
-        let value = |field: &Field| match field {
-            Field::Text(text) => Value::from(text.as_str()),
-            Field::Texts(texts) => Value::from(texts.clone()),
-            Field::Number(number) => Value::from(*number),
-            Field::Flag(flag) => Value::from(*flag),
-        };
-        Value::Object(self.0.iter().map(|(key, field)| ((*key).to_owned(), value(field))).collect())
+        Value::Object(self.0.iter().map(|(key, field, _)| ((*key).to_owned(), field.to_json())).collect())
+    }
+
+    /// Whether a new entry has a field `key`.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(name, ..)| *name == key)
     }
 }
 
@@ -71,7 +92,7 @@ pub struct Place<'a> {
 pub enum Edited {
     /// The file's new text, with an entry that was not there.
     Added(String),
-    /// The file's new text, with the entry replaced.
+    /// The file's new text, with another entry, or with another value in it.
     Updated(String),
     /// The file's new text, without the entry.
     Removed(String),
@@ -120,6 +141,16 @@ pub enum EditError {
 }
 
 impl EditError {
+    /// Line and column, where they can be told.
+    pub const fn at(&self) -> Option<(usize, usize)> {
+        match self {
+            Self::Unparsable { line, column, .. }
+            | Self::Duplicate { line, column, .. }
+            | Self::WrongType { line, column, .. } => Some((*line, *column)),
+            Self::Unsafe(_) => None,
+        }
+    }
+
     fn wrong_type(text: &str, at: usize, what: impl Into<String>) -> Self {
         let (line, column) = position(text, at);
         Self::WrongType { line, column, what: what.into() }
@@ -152,7 +183,59 @@ pub fn entry<'a>(root: &'a Map<String, Value>, place: Place<'_>) -> Option<&'a V
     root.get(place.container)?.get(place.name)
 }
 
-/// Puts `fields` in its place: `text` is the file without a byte order mark, `None` if there is no file.
+/// The entry in a file that could be edited; `None` if it has none.
+///
+/// # Errors
+/// What [`put`] or [`take`] would say.
+pub fn check(format: Format, text: &str, place: Place<'_>) -> Result<Option<Value>, EditError> {
+    let root = read(format, text)?;
+    let there = entry(&root, place).cloned();
+    match there {
+        Some(_) => take(format, text, place).map(drop)?,
+        None => put(format, Some(text), place, &Fields(Vec::new())).map(drop)?,
+    }
+    Ok(there)
+}
+
+/// Sets those of `fields` in the entry that is there that are not the person's, and keeps every other byte of it.
+///
+/// # Errors
+/// If that cannot be done without touching anything else.
+pub fn update(format: Format, text: &str, place: Place<'_>, fields: &Fields) -> Result<Edited, EditError> {
+    let mut meant = read(format, text)?;
+    let mut edited = None;
+    for (key, field, whose) in &fields.0 {
+        let entry = meant.get_mut(place.container).and_then(|container| container.get_mut(place.name));
+        let Some(Value::Object(entry)) = entry else {
+            return Err(EditError::Unsafe("the entry is no object".to_owned()));
+        };
+        let (had, wanted) = (entry.get(*key), field.to_json());
+        if match whose {
+            Whose::Ours => had == Some(&wanted),
+            Whose::Needed => had.is_some(),
+            Whose::Theirs => true,
+        } {
+            continue;
+        }
+        entry.insert((*key).to_owned(), wanted);
+        let before = edited.as_deref().unwrap_or(text);
+        let set = match format {
+            Format::Json | Format::Jsonc => json::set(before, format == Format::Json, place, key, field),
+            Format::Toml => toml::set(before, place, key, field),
+            Format::Yaml => yaml::set(before, place, key, field),
+        };
+        // What is wrong with a text of our own making has no place in the file.
+        edited = Some(if edited.is_none() { set? } else { set.map_err(|_| torn())? });
+    }
+    let Some(edited) = edited else { return Ok(Edited::Unchanged) };
+    if read(format, &edited).ok().as_ref() != Some(&meant) {
+        return Err(torn());
+    }
+    Ok(Edited::Updated(edited))
+}
+
+/// Puts `fields` in its place, for whatever is there: `text` is the file without a byte order mark, `None` if there
+/// is no file.
 ///
 /// # Errors
 /// If that cannot be done without touching anything else.
@@ -180,7 +263,7 @@ pub fn put(
     }
     container[place.name] = fields.to_json();
     if read(format, &edited).ok().as_ref() != Some(&meant) {
-        return Err(EditError::Unsafe("its text and its content do not go together".to_owned()));
+        return Err(torn());
     }
     if had {
         return Ok(Edited::Updated(edited));
@@ -194,6 +277,10 @@ pub fn put(
         return Err(EditError::Unsafe("the entry could not be taken out again without a trace".to_owned()));
     }
     Ok(Edited::Added(edited))
+}
+
+fn torn() -> EditError {
+    EditError::Unsafe("its text and its content do not go together".to_owned())
 }
 
 /// Takes the entry out of its place, and what [`put`] made around it.
@@ -228,7 +315,7 @@ pub fn take(format: Format, text: &str, place: Place<'_>) -> Result<Edited, Edit
         got == meant
     });
     if !same {
-        return Err(EditError::Unsafe("its text and its content do not go together".to_owned()));
+        return Err(torn());
     }
     Ok(edited.map_or(Edited::RemovedWithFile, Edited::Removed))
 }

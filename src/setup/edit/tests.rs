@@ -9,10 +9,10 @@ const YAML: Place<'_> = Place { container: "extensions", name: "pdpp" };
 
 fn fields() -> Fields {
     Fields(vec![
-        ("command", Field::Text("/usr/local/bin/pdpp".to_owned())),
-        ("args", Field::Texts(vec!["mcp".to_owned(), "serve".to_owned()])),
-        ("timeout", Field::Number(30)),
-        ("enabled", Field::Flag(true)),
+        ("command", Field::Text("/usr/local/bin/pdpp".to_owned()), Whose::Ours),
+        ("args", Field::Texts(vec!["mcp".to_owned(), "serve".to_owned()]), Whose::Ours),
+        ("timeout", Field::Number(30), Whose::Theirs),
+        ("enabled", Field::Flag(true), Whose::Needed),
     ])
 }
 
@@ -148,7 +148,6 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
         ("x = \n", "line 1"),
         ("mcp_servers = 1\n", "line 1, column 15: `mcp_servers` is no table"),
         ("[[mcp_servers]]\n", "line 1"),
-        ("[mcp_servers]\npdpp.command = \"x\"\n", "dotted"),
     ] {
         let error = refused(Format::Toml, text);
         assert!(error.contains(said), "{error} for {text}");
@@ -258,12 +257,197 @@ fn an_entry_with_other_content_is_replaced_whole_and_nothing_else() {
     assert!(yaml.ends_with("enabled: true\n  # b is next\n  b: {}\n"), "{yaml}");
 }
 
+/// Sets command and args of an entry that is there: the file afterwards, which a second update leaves alone.
+fn updated(format: Format, text: &str) -> String {
+    let place = place(format);
+    let new = match update(format, text, place, &fields()) {
+        Ok(Edited::Updated(new)) => new,
+        other => panic!("{other:?} for {text}"),
+    };
+    assert_eq!(update(format, &new, place, &fields()), Ok(Edited::Unchanged), "{new}");
+    let entry = entry(&read(format, &new).unwrap(), place).cloned().unwrap();
+    for (key, field, whose) in fields().0 {
+        if whose == Whose::Ours {
+            assert_eq!(entry[key], field.to_json(), "{new}");
+        }
+    }
+    new
+}
+
+#[test]
+fn r8_2_an_update_touches_command_and_arguments_only() {
+    for (format, text) in [
+        (
+            Format::Json,
+            "{\"mcpServers\":{\"pdpp\":{\"timeout\":9,\"command\":<C>,\"enabled\":false,\"args\":<A>,\"n\":1.10}}}",
+        ),
+        (
+            Format::Jsonc,
+            "{\r\n\t\"mcpServers\": {\r\n\t\t\"pdpp\": { // mine\r\n\t\t\t\"command\": <C>, /* here */\r\n\t\t\t\"enabled\": true,\r\n\t\t\t\"args\": <A>,\r\n\t\t\t// later\r\n\t\t},\r\n\t},\r\n}",
+        ),
+        (
+            Format::Toml,
+            "[mcp_servers.pdpp] # mine\n# why\ntool_timeout_sec = 600 # long\ncommand   =   <C> # here\nargs = <A>\nenabled = false\n\n[mcp_servers.pdpp.env]\nA = '1'\n\n[z]\n",
+        ),
+        (
+            Format::Toml,
+            "[mcp_servers]\npdpp.command = <C> # c\r\npdpp.enabled = true\npdpp.args = <A>\nb.x = 1\n",
+        ),
+        (
+            Format::Toml,
+            "mcp_servers.pdpp.args = <A>\nmcp_servers.\"pdpp\".enabled = true\nmcp_servers . pdpp . command = <C> # c",
+        ),
+        (
+            Format::Toml,
+            "mcp_servers = { a = {}, pdpp = { enabled = true, command = <C>, args = <A> } } # c\n",
+        ),
+        (
+            Format::Toml,
+            "mcp_servers = { pdpp.command = <C>, pdpp.args = <A>, pdpp.enabled = true, a = {} } # c\n",
+        ),
+        (Format::Toml, "mcp_servers.pdpp = { command = <C>, args = <A>, enabled = true }\n"),
+        (
+            Format::Toml,
+            "mcp_servers = {\n  pdpp = { # mine\n    command = <C>, # here\n    args = <A>,\n    enabled = true, # yes\n  }, # end\n}\n",
+        ),
+        (
+            Format::Yaml,
+            "extensions:\n  pdpp: # mine\n    command:   <C> # here\n    # why\n    args: <A> # there\n    enabled: false\n    timeout: 9\n  b: {}\n",
+        ),
+        (Format::Yaml, "extensions: {a: {}, pdpp: {args: <A>, enabled: true, command: <C>}} # c\n"),
+    ] {
+        let with = |command: &str, args: &str| text.replace("<C>", command).replace("<A>", args);
+        let expected = with(r#""/usr/local/bin/pdpp""#, r#"["mcp", "serve"]"#);
+        let old = with(r#""/old, path/pdpp""#, r#"[ "mcp","serve", "x # y" ]"#);
+        assert_eq!(updated(format, &old), expected);
+        assert_eq!(update(format, &expected, place(format), &fields()), Ok(Edited::Unchanged));
+        let taken = take(format, &expected, place(format));
+        assert!(matches!(taken, Ok(Edited::Removed(_))), "{taken:?} for {expected}");
+    }
+    // Lists with a line for each item, and texts in other quotes.
+    for (format, old, new) in [
+        (
+            Format::Yaml,
+            "extensions:\n  pdpp:\n    command: /old path/pdpp # here\n    args:\n    - mcp\n    - serve # x\n    - 'it''s'\n    enabled: true\n",
+            "extensions:\n  pdpp:\n    command: <C> # here\n    args: <A>\n    enabled: true\n",
+        ),
+        (
+            Format::Yaml,
+            "extensions:\n  pdpp:\n    enabled: true\n    command: 'a''b' # c\n    args:\n      # one\n      - mcp # two\n      - \"x\" # three\n",
+            "extensions:\n  pdpp:\n    enabled: true\n    command: <C> # c\n    args: <A> # three\n",
+        ),
+        (
+            Format::Toml,
+            "[mcp_servers.pdpp]\ncommand = '/old/pdpp'\nargs = [\n  'mcp', # one\n] # all\nenabled = true\n",
+            "[mcp_servers.pdpp]\ncommand = <C>\nargs = <A> # all\nenabled = true\n",
+        ),
+    ] {
+        let new = new.replace("<C>", r#""/usr/local/bin/pdpp""#).replace("<A>", r#"["mcp", "serve"]"#);
+        assert_eq!(updated(format, old), new);
+    }
+}
+
+#[test]
+fn what_an_entry_lacks_is_put_in_as_it_is_written() {
+    for (format, old, new) in [
+        (
+            Format::Jsonc,
+            "{\"mcpServers\": {\n  \"pdpp\": {\n    \"command\": \"x\", // c\n  }\n}}",
+            "{\"mcpServers\": {\n  \"pdpp\": {\n    \"command\": <C>, // c\n    \"args\": <A>,\n    \"enabled\": true,\n  }\n}}",
+        ),
+        (
+            Format::Json,
+            "{\"mcpServers\":{\"pdpp\":{\"command\":\"x\"}}}",
+            "{\"mcpServers\":{\"pdpp\":{\"command\":<C>, \"args\": <A>, \"enabled\": true}}}",
+        ),
+        (
+            Format::Toml,
+            "[mcp_servers.pdpp]\n  command = 'x' # c\n[mcp_servers.pdpp.env]\n",
+            "[mcp_servers.pdpp]\n  command = <C> # c\n  args = <A>\n  enabled = true\n[mcp_servers.pdpp.env]\n",
+        ),
+        (
+            Format::Toml,
+            "[mcp_servers]\r\npdpp.command = 'x'",
+            "[mcp_servers]\r\npdpp.command = <C>\r\npdpp.args = <A>\r\npdpp.enabled = true",
+        ),
+        (
+            Format::Toml,
+            "mcp_servers = { pdpp.command = 'x', b = {} }\n",
+            "mcp_servers = { pdpp.command = <C>, pdpp.args = <A>, pdpp.enabled = true, b = {} }\n",
+        ),
+        (
+            Format::Toml,
+            "mcp_servers.pdpp = {command = 'x'}\n",
+            "mcp_servers.pdpp = {command = <C>, args = <A>, enabled = true}\n",
+        ),
+        (
+            Format::Yaml,
+            "extensions:\n  pdpp:\n    # mine\n    command: x\n",
+            "extensions:\n  pdpp:\n    # mine\n    enabled: true\n    args: <A>\n    command: <C>\n",
+        ),
+        (
+            Format::Yaml,
+            "extensions: {pdpp: {command: x}}\n",
+            "extensions: {pdpp: {\"enabled\": true, \"args\": <A>, command: <C>}}\n",
+        ),
+    ] {
+        let new = new.replace("<C>", r#""/usr/local/bin/pdpp""#).replace("<A>", r#"["mcp", "serve"]"#);
+        assert_eq!(updated(format, old), new);
+    }
+    // Not through another name for the same text, which others may use too.
+    let alias = "a: &x {command: x}\nextensions: {pdpp: *x}\n";
+    assert!(matches!(update(Format::Yaml, alias, YAML, &fields()), Err(EditError::Unsafe(_))));
+    let twice = r#"{"mcpServers": {"pdpp": {"command": "x", "command": "y"}}}"#;
+    assert!(matches!(update(Format::Json, twice, PLACE, &fields()), Err(EditError::Duplicate { .. })));
+}
+
+#[test]
+fn toml_is_edited_however_it_is_written() {
+    for text in [
+        "mcp_servers = {\n  other = { command = \"x\" }, # keep\n  # end\n}\n",
+        "mcp_servers = {\r\n  other = { command = \"x\" } # keep, too\r\n}\r\n",
+        "mcp_servers = {\n\tother = {\n\t\tcommand = \"x\", # c\n\t}, # d\n}\n",
+        "mcp_servers = { # open\n}\n",
+        "mcp_servers = { other.command = \"x\", other.env.A = \"1\" } # c\n",
+        "[mcp_servers]\nother.command = \"x\" # c\n[z]\n",
+    ] {
+        round_trip(Format::Toml, text);
+    }
+    for (text, rest) in [
+        (
+            "[mcp_servers]\npdpp.command = \"x\" # c\na.b = 1\npdpp.env.A = '''\n1'''\n[z]\n",
+            "[mcp_servers]\na.b = 1\n[z]\n",
+        ),
+        ("mcp_servers.pdpp.command = \"x\"\n# c\nb = 1\n", "# c\nb = 1\n"),
+        ("mcp_servers = { pdpp.a = 1, b = {}, pdpp.c.d = [1, 2] }\n", "mcp_servers = { b = {} }\n"),
+        ("mcp_servers = { a = {}, # c, d\n pdpp = {} }\n", "mcp_servers = { a = {} # c, d\n  }\n"),
+        ("mcp_servers = { pdpp = {} # c\n , a = {} }\n", "mcp_servers = { # c\n  a = {} }\n"),
+        ("[mcp_servers]\npdpp.a = 1\n[mcp_servers.pdpp.env]\nA = 1\n[z]\n", "[mcp_servers]\n[z]\n"),
+    ] {
+        assert_eq!(take(Format::Toml, text, TOML), Ok(Edited::Removed(rest.to_owned())), "{text}");
+    }
+    // What starts something else goes whole, wherever it is.
+    for text in [
+        "[mcp_servers]\npdpp.url = \"x\"\na.b = 1\n",
+        "mcp_servers = { pdpp.url = \"x\", b = {} }\n",
+        "mcp_servers.pdpp.url = \"x\"\nb = 1\n",
+    ] {
+        let new = match put(Format::Toml, Some(text), TOML, &fields()) {
+            Ok(Edited::Updated(new)) => new,
+            other => panic!("{other:?} for {text}"),
+        };
+        assert!(!new.contains("url") && new.contains('b'), "{new}");
+    }
+}
+
 #[test]
 fn an_entry_is_taken_out_wherever_it_stands() {
     for (text, rest) in [
         (r#"{"mcpServers": {"pdpp": {}, "b": {}}}"#, r#"{"mcpServers": { "b": {}}}"#),
         (r#"{"mcpServers": {"a": {}, "pdpp": {}, "b": {}}}"#, r#"{"mcpServers": {"a": {}, "b": {}}}"#),
         (r#"{"mcpServers": {"a": {}, "pdpp": {}}}"#, r#"{"mcpServers": {"a": {}}}"#),
+        ("{\"mcpServers\": {\"a\": {}, // c\n \"pdpp\": {} }}", "{\"mcpServers\": {\"a\": {} // c\n  }}"),
+        ("{\"mcpServers\": {// c\n \"pdpp\": {}, \"a\": {} }}", "{\"mcpServers\": {// c\n  \"a\": {} }}"),
         ("{\"mcpServers\": {\"pdpp\": {} /* c */, \"b\": {}}}", "{\"mcpServers\": { /* c */ \"b\": {}}}"),
     ] {
         assert_eq!(take(Format::Jsonc, text, PLACE), Ok(Edited::Removed(rest.to_owned())));
@@ -291,14 +475,17 @@ fn a_large_file_is_edited() {
     round_trip(Format::Json, &text);
 }
 
+/// What may stand between two tokens.
+fn json_space() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => Just(String::new()), 3 => Just(" ".to_owned()), 2 => Just("\n  ".to_owned()), 1 => Just("\r\n\t".to_owned()),
+        1 => Just(" /* c, } \" */ ".to_owned()), 1 => Just(" // d, { \"\n".to_owned())
+    ]
+}
+
 /// A JSON value as text, laid out in any way: the strategy gives the text itself.
 fn jsonc_text() -> impl Strategy<Value = String> {
-    let space = || {
-        prop_oneof![
-            4 => Just(String::new()), 3 => Just(" ".to_owned()), 2 => Just("\n  ".to_owned()), 1 => Just("\r\n\t".to_owned()),
-            1 => Just(" /* c, } \" */ ".to_owned()), 1 => Just(" // d, { \"\n".to_owned())
-        ]
-    };
+    let space = json_space;
     let scalar = prop_oneof![
         Just("1.10".to_owned()),
         Just("-0e5".to_owned()),
@@ -395,6 +582,102 @@ proptest! {
             Ok(Edited::Added(_)) => { round_trip(Format::Yaml, &text); }
             Ok(other) => prop_assert!(false, "{other:?} for {text}"),
             Err(_) => {}
+        }
+    }
+
+    #[test]
+    fn r8_2_an_update_keeps_every_byte_of_json_outside_command_and_arguments(
+        text in jsonc_text(), extras in prop::collection::vec((json_space(), "[a-z]{1,3}", json_space()), 0..3),
+        spaces in prop::collection::vec(json_space(), 6), first in any::<bool>(), comma in any::<bool>(),
+    ) {
+        let [a, b, c, d, e, f] = &spaces[..] else { unreachable!() };
+        let mut members = vec![format!("{a}\"command\"{b}:{c}<C>{a}"), format!("{d}\"args\"{e}:{f}<A>{b}"), format!("{c}\"enabled\": false{d}")];
+        let at = usize::from(!first);
+        for (n, (space, value, after)) in extras.iter().enumerate() {
+            members.insert(at, format!("{space}\"x{n}\"{after}: \"{value}\"{space}"));
+        }
+        let entry = format!("{{{}{}{f}}}", members.join(","), if comma { "," } else { "" });
+        // Put where an empty entry would be.
+        let Ok(Edited::Added(whole)) = put(Format::Jsonc, Some(&text), PLACE, &Fields(vec![("here", Field::Flag(true), Whose::Ours)])) else {
+            return Err(TestCaseError::fail("not added"));
+        };
+        let at = whole.find("{\"here\"").or_else(|| whole.find("\"here\"").and_then(|at| whole[..at].rfind('{'))).unwrap();
+        let end = at + whole[at..].find('}').unwrap() + 1;
+        let whole = format!("{}{entry}{}", &whole[..at], &whole[end..]);
+        let old = whole.replace("<C>", "\"/old\"").replace("<A>", "[ \"old\" ]");
+        let new = whole.replace("<C>", "\"/usr/local/bin/pdpp\"").replace("<A>", "[\"mcp\", \"serve\"]");
+        prop_assert_eq!(update(Format::Jsonc, &old, PLACE, &fields()), Ok(Edited::Updated(new)));
+    }
+
+    #[test]
+    fn r8_2_an_update_keeps_every_byte_of_toml_outside_command_and_arguments(
+        mut lines in prop::collection::vec(prop_oneof![
+            Just("# c, }"), Just(""), Just("PREFIX.tool_timeout_sec = 9 # c"), Just("PREFIX.env = { A = '1' }"),
+            Just("PREFIX.enabled = false"), Just("PREFIX.list = [\n 1, # c\n]"),
+        ], 0..5),
+        at in any::<prop::sample::Index>(), then in any::<prop::sample::Index>(), shape in 0..4_usize,
+        newline in prop_oneof![Just("\n"), Just("\r\n")],
+    ) {
+        lines.insert(at.index(lines.len() + 1), "PREFIX.command = <C> # c");
+        lines.insert(then.index(lines.len() + 1), "PREFIX.args\t=  <A>");
+        let joined = lines.join("\n");
+        let whole = match shape {
+            0 => format!("[mcp_servers.pdpp]\n{}\n[z]\n", joined.replace("PREFIX.", "")),
+            1 => format!("[mcp_servers]\na = {{}}\n{}\n", joined.replace("PREFIX.", "pdpp.")),
+            2 => joined.replace("PREFIX.", "mcp_servers.pdpp."),
+            _ => format!("mcp_servers = {{ a = {{}}, pdpp = {{\n{}\n}} }} # c\n", lines.iter().map(|line| {
+                // A member needs a comma, before its comment.
+                let line = line.replace("PREFIX.", "");
+                match line.find(" # c") {
+                    Some(at) if !line.contains('\n') => format!("{},{}", &line[..at], &line[at..]),
+                    _ if line.is_empty() || line.starts_with('#') => line,
+                    _ => line + ",",
+                }
+            }).collect::<Vec<_>>().join("\n")),
+        }.replace('\n', newline);
+        let old = whole.replace("<C>", "'/old'").replace("<A>", "[ 'old', ]");
+        prop_assume!(read(Format::Toml, &old).is_ok());
+        let new = whole.replace("<C>", "\"/usr/local/bin/pdpp\"").replace("<A>", "[\"mcp\", \"serve\"]");
+        match update(Format::Toml, &old, TOML, &Fields(fields().0[..2].to_vec())) {
+            Ok(Edited::Updated(got)) => prop_assert_eq!(got, new),
+            other => prop_assert!(false, "{:?} for {}", other, old),
+        }
+    }
+
+    #[test]
+    fn r8_2_an_update_keeps_every_byte_of_yaml_outside_command_and_arguments(
+        mut lines in prop::collection::vec(prop_oneof![
+            Just("    # c, }"), Just(""), Just("    timeout: 9 # c"), Just("    env: {A: '1'}"), Just("    text: |"), Just("      folded"),
+            Just("    list:\n    - a"),
+        ], 0..5),
+        at in any::<prop::sample::Index>(), then in any::<prop::sample::Index>(), newline in prop_oneof![Just("\n"), Just("\r\n")],
+        (command, args) in (prop_oneof![Just("/old, path"), Just("\"a \\\" #\""), Just("'it''s'")], prop_oneof![
+            Just("[ old ]"), Just("[\"a ] b\", 'c']"), Just("[]")
+        ]),
+    ) {
+        lines.insert(at.index(lines.len() + 1), "    command:  <C> # c");
+        lines.insert(then.index(lines.len() + 1), "    args: <A>");
+        let whole = format!("a: 1\nextensions:\n  pdpp: # mine\n{}\n  b: {{}}\n", lines.join("\n")).replace('\n', newline);
+        let old = whole.replace("<C>", command).replace("<A>", args);
+        prop_assume!(read(Format::Yaml, &old).is_ok_and(|root| entry(&root, YAML).is_some_and(|entry| entry.get("command").is_some() && entry.get("args").is_some())));
+        let new = whole.replace("<C>", "\"/usr/local/bin/pdpp\"").replace("<A>", "[\"mcp\", \"serve\"]");
+        match update(Format::Yaml, &old, YAML, &Fields(fields().0[..2].to_vec())) {
+            Ok(Edited::Updated(got)) => prop_assert_eq!(got, new),
+            other => prop_assert!(false, "{:?} for {}", other, old),
+        }
+    }
+
+    #[test]
+    fn any_path_can_be_written_and_read_back(program in any::<String>(), word in "[ '\"%\\\\$#:{}\\[\\],&*!|>@`ü\u{1}\u{7f}\u{85}\u{2028}\u{feff}a-]{0,12}") {
+        let fields = Fields(vec![
+            ("command", Field::Text(program.clone()), Whose::Ours), ("args", Field::Texts(vec![word.clone()]), Whose::Ours)
+        ]);
+        for format in [Format::Json, Format::Jsonc, Format::Toml, Format::Yaml] {
+            let Ok(Edited::Added(new)) = put(format, None, place(format), &fields) else {
+                return Err(TestCaseError::fail(format!("{format:?}: {program:?}, {word:?}")));
+            };
+            let root = read(format, &new).unwrap();
+            prop_assert_eq!(entry(&root, place(format)), Some(&json!({"command": program, "args": [word]})));
         }
     }
 

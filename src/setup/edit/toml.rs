@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 use toml_edit::{Document, InlineTable, Item, Table, TableLike, Value as Node};
 
-use super::{EditError, Fields, Place, newline_of, position, splice, written};
+use super::{EditError, Field, Fields, Place, newline_of, position, splice, written};
 
 fn parse(text: &str) -> Result<Document<&str>, EditError> {
     Document::parse(text).map_err(|error| {
@@ -53,16 +53,74 @@ pub(super) fn put(text: Option<&str>, place: Place<'_>, fields: &Fields) -> Resu
         None => Ok(append(text, newline, place, fields)),
         Some(Item::Table(container)) => match container.get(place.name) {
             None => Ok(append(text, newline, place, fields)),
-            Some(Item::Table(entry)) => replace_tables(file, newline, entry, place, fields),
+            Some(Item::Table(entry)) if !entry.is_dotted() => {
+                replace_tables(file, newline, entry, place, fields)
+            }
+            Some(Item::Table(_)) => put(take(file, place)?.as_deref(), place, fields),
             Some(Item::Value(node)) => replace_value(file, node, fields),
             Some(other) => Err(wrong(file, other, &format!("`{}` is a list of tables", place.name))),
         },
         Some(Item::Value(Node::InlineTable(container))) => match container.get(place.name) {
-            None => insert_inline(file, container, place, fields),
+            None => insert_inline(file, container, &format!("{} = {}", place.name, inline(fields))),
+            Some(Node::InlineTable(entry)) if entry.is_dotted() => {
+                put(take(file, place)?.as_deref(), place, fields)
+            }
             Some(node) => replace_value(file, node, fields),
         },
         Some(other) => Err(wrong(file, other, &format!("`{}` is no table", place.container))),
     }
+}
+
+/// Sets one field of the entry that is there, however it is written.
+pub(super) fn set(text: &str, place: Place<'_>, key: &str, field: &Field) -> Result<String, EditError> {
+    let document = parse(text)?;
+    let container = document.get(place.container).and_then(Item::as_table_like).ok_or_else(gone)?;
+    let item = container.get(place.name).ok_or_else(gone)?;
+    let entry = item.as_table_like().ok_or_else(gone)?;
+    if let Some(old) = entry.get(key) {
+        let node = old.as_value().ok_or_else(no_span)?;
+        if matches!(node, Node::InlineTable(one) if one.is_dotted()) {
+            return Err(no_span());
+        }
+        return Ok(splice(text, &[(node.span().ok_or_else(no_span)?, &written(field))]));
+    }
+    if let Item::Value(Node::InlineTable(one)) = item
+        && !one.is_dotted()
+    {
+        return insert_inline(text, one, &format!("{key} = {}", written(field)));
+    }
+    // After the last of its own values, and written as that one is: indented, or with the same dotted path.
+    let last = entry.iter().filter_map(|(name, item)| {
+        let (key, _) = entry.get_key_value(name)?;
+        Some((key.span()?.start, item.as_value().and_then(end_of)?))
+    });
+    let (start, end) = last.max_by_key(|(_, end)| *end).ok_or_else(no_span)?;
+    if matches!(item, Item::Value(_)) {
+        let member = format!(", {}{key} = {}", &text[path_start(text, start)..start], written(field));
+        return Ok(splice(text, &[(end..end, &member)]));
+    }
+    let member = format!("{}{key} = {}", &text[line_start(text, start)..start], written(field));
+    let newline = newline_of(text);
+    Ok(match text[end..].find('\n') {
+        Some(line_end) => {
+            splice(text, &[(end + line_end + 1..end + line_end + 1, &format!("{member}{newline}"))])
+        }
+        None => format!("{text}{newline}{member}"),
+    })
+}
+
+fn gone() -> EditError {
+    EditError::Unsafe("the entry is gone".to_owned())
+}
+
+/// Where the line of the byte `at` begins.
+fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').map_or(0, |newline| newline + 1)
+}
+
+/// The byte after the line of the byte `at`.
+fn line_end(text: &str, at: usize) -> usize {
+    text[at..].find('\n').map_or(text.len(), |newline| at + newline + 1)
 }
 
 fn wrong(text: &str, item: &Item, what: &str) -> EditError {
@@ -84,39 +142,52 @@ fn append(text: Option<&str>, newline: &str, place: Place<'_>, fields: &Fields) 
 fn block(newline: &str, place: Place<'_>, fields: &Fields) -> String {
     // Names are letters, digits, `-` and `_`: bare keys.
     let mut out = format!("[{}.{}]{newline}", place.container, place.name);
-    for (key, field) in &fields.0 {
+    for (key, field, _) in &fields.0 {
         let _ = write!(out, "{key} = {}{newline}", written(field));
     }
     out
 }
 
 fn inline(fields: &Fields) -> String {
-    let members: Vec<_> = fields.0.iter().map(|(key, field)| format!("{key} = {}", written(field))).collect();
+    let members: Vec<_> =
+        fields.0.iter().map(|(key, field, _)| format!("{key} = {}", written(field))).collect();
     format!("{{ {} }}", members.join(", "))
 }
 
-fn insert_inline(
-    text: &str,
-    container: &InlineTable,
-    place: Place<'_>,
-    fields: &Fields,
-) -> Result<String, EditError> {
-    let span = container.span().ok_or_else(no_span)?;
-    let close = span.end - 1;
-    let member = format!("{} = {}", place.name, inline(fields));
+/// Puts `member` at the end of an inline table. Since TOML 1.1 it may have several lines, comments and a last comma.
+fn insert_inline(text: &str, table: &InlineTable, member: &str) -> Result<String, EditError> {
+    let close = table.span().ok_or_else(no_span)?.end - 1;
     // Dotted keys (`{ a.b = 1 }`) are tables without a span: their values have one.
-    let ends = container.iter().filter_map(|(_, node)| end_of(node)).max();
-    let Some(end) = ends else {
-        return Ok(splice(text, &[(close..close, &member)]));
+    let Some(end) = table.iter().filter_map(|(_, node)| end_of(node)).max() else {
+        return Ok(splice(text, &[(close..close, member)]));
     };
-    match text[end..close].trim() {
-        "" => Ok(splice(text, &[(end..end, &format!(", {member}"))])),
-        "," => {
-            let after = end + text[end..close].find(',').unwrap_or(0) + 1;
-            Ok(splice(text, &[(after..after, &format!(" {member},"))]))
+    let comma = comma_in(text, end, close);
+    // Behind a comment only a new line is free.
+    let (at, space) = if text[end..close].contains('#') {
+        let line = &text[line_start(text, end)..end];
+        let indent = &line[..line.len() - line.trim_start().len()];
+        (end + text[end..close].trim_end().len(), format!("{}{indent}", newline_of(text)))
+    } else {
+        (comma.map_or(end, |comma| comma + 1), " ".to_owned())
+    };
+    Ok(match comma {
+        Some(_) => splice(text, &[(at..at, &format!("{space}{member},"))]),
+        None => splice(text, &[(end..end, ","), (at..at, &format!("{space}{member}"))]),
+    })
+}
+
+/// The first comma in `from..to` that is in no comment; there is no value in there.
+fn comma_in(text: &str, from: usize, to: usize) -> Option<usize> {
+    let mut in_comment = false;
+    for (at, c) in text[from..to].char_indices() {
+        match c {
+            '#' => in_comment = true,
+            '\n' => in_comment = false,
+            ',' if !in_comment => return Some(from + at),
+            _ => {}
         }
-        _ => Err(EditError::Unsafe(format!("comments at the end of `{}`", place.container))),
     }
+    None
 }
 
 fn end_of(node: &Node) -> Option<usize> {
@@ -127,52 +198,46 @@ fn end_of(node: &Node) -> Option<usize> {
 }
 
 fn replace_value(text: &str, node: &Node, fields: &Fields) -> Result<String, EditError> {
-    if let Node::InlineTable(one) = node
-        && one.is_dotted()
-    {
-        return Err(dotted());
-    }
     let span = node.span().ok_or_else(no_span)?;
     Ok(splice(text, &[(span, &inline(fields))]))
-}
-
-fn dotted() -> EditError {
-    EditError::Unsafe("it is spread over dotted keys".to_owned())
 }
 
 fn no_span() -> EditError {
     EditError::Unsafe("its place cannot be told".to_owned())
 }
 
-/// The lines of `entry` and of the tables below it, in order, each from its header to its last value.
+/// The lines of `entry` and of the tables below it, in order: each from its header to its last value, or (with
+/// dotted keys) those of each value.
 fn blocks(text: &str, entry: &Table) -> Result<Vec<Range<usize>>, EditError> {
     let mut found = Vec::new();
     collect(text, entry, &mut found)?;
     found.sort_by_key(|range| range.start);
-    Ok(found)
+    if found.is_empty() { Err(no_span()) } else { Ok(found) }
 }
 
 fn collect(text: &str, table: &Table, found: &mut Vec<Range<usize>>) -> Result<(), EditError> {
-    if table.is_dotted() {
-        return Err(dotted());
-    }
     // An implicit table (`[a.b.c]` makes `a.b`) has no header of its own.
-    if let Some(header) = table.span().filter(|_| !table.is_implicit()) {
+    if let Some(header) = table.span().filter(|_| !table.is_implicit() && !table.is_dotted()) {
         let mut end = header.end;
         for (_, item) in table {
             end = end.max(values_end(item)?);
         }
-        let start = text[..header.start].rfind('\n').map_or(0, |newline| newline + 1);
-        let end = text[end..].find('\n').map_or(text.len(), |newline| end + newline + 1);
-        found.push(start..end);
+        found.push(line_start(text, header.start)..line_end(text, end));
     }
-    for (_, item) in table {
+    for (name, item) in table {
         match item {
-            Item::Table(inner) if !inner.is_dotted() => collect(text, inner, found)?,
+            // The dotted keys of a table with a header are within its lines.
+            Item::Table(inner) if inner.is_dotted() && !table.is_dotted() => {}
+            Item::Table(inner) => collect(text, inner, found)?,
             Item::ArrayOfTables(tables) => {
                 for one in tables {
                     collect(text, one, found)?;
                 }
+            }
+            Item::Value(node) if table.is_dotted() => {
+                let key = table.key(name).and_then(toml_edit::Key::span).ok_or_else(no_span)?;
+                let end = end_of(node).ok_or_else(no_span)?;
+                found.push(line_start(text, key.start)..line_end(text, end));
             }
             _ => {}
         }
@@ -203,7 +268,7 @@ fn replace_tables(
     fields: &Fields,
 ) -> Result<String, EditError> {
     let blocks = blocks(text, entry)?;
-    let Some((first, others)) = blocks.split_first() else { return Err(dotted()) };
+    let Some((first, others)) = blocks.split_first() else { return Err(no_span()) };
     let new = block(newline, place, fields);
     let new = if text[first.clone()].ends_with('\n') { new.as_str() } else { new.trim_end() };
     let mut pieces = vec![(first.clone(), new)];
@@ -213,25 +278,23 @@ fn replace_tables(
 
 pub(super) fn take(text: &str, place: Place<'_>) -> Result<Option<String>, EditError> {
     let document = parse(text)?;
-    let gone = || EditError::Unsafe("the entry is gone".to_owned());
     match document.get(place.container).ok_or_else(gone)? {
         Item::Table(container) => match container.get(place.name).ok_or_else(gone)? {
             Item::Table(entry) => {
                 let blocks = blocks(text, entry)?;
-                if blocks.is_empty() {
-                    return Err(dotted());
-                }
                 let made_for_it = blocks.len() == 1 && blocks[0] == (0..text.len()) && text.ends_with('\n');
-                let pieces: Vec<_> = blocks.iter().map(|range| (with_blank_line(text, range), "")).collect();
+                let is_line = entry.is_dotted();
+                let whole = |range: &Range<usize>| {
+                    if is_line { range.clone() } else { with_blank_line(text, range) }
+                };
+                let pieces: Vec<_> = blocks.iter().map(|range| (whole(range), "")).collect();
                 Ok((!made_for_it).then(|| splice(text, &pieces)))
             }
             Item::Value(node) => {
                 // `name = { … }` in a table: its line.
                 let (key, _) = container.get_key_value(place.name).ok_or_else(gone)?;
-                let (key, span) = (key.span().ok_or_else(no_span)?, node.span().ok_or_else(dotted)?);
-                let start = text[..key.start].rfind('\n').map_or(0, |newline| newline + 1);
-                let end = text[span.end..].find('\n').map_or(text.len(), |newline| span.end + newline + 1);
-                Ok(Some(splice(text, &[(start..end, "")])))
+                let (key, span) = (key.span().ok_or_else(no_span)?, node.span().ok_or_else(no_span)?);
+                Ok(Some(splice(text, &[(line_start(text, key.start)..line_end(text, span.end), "")])))
             }
             other => Err(wrong(text, other, &format!("`{}` is no table", place.name))),
         },
@@ -259,20 +322,46 @@ fn with_blank_line(text: &str, block: &Range<usize>) -> Range<usize> {
 }
 
 fn take_inline(text: &str, container: &InlineTable, place: Place<'_>) -> Result<String, EditError> {
-    let (key, item) = container.get_key_value(place.name).ok_or_else(no_span)?;
-    let node = item.as_value().ok_or_else(no_span)?;
-    let (key, span) = (key.span().ok_or_else(no_span)?, node.span().ok_or_else(dotted)?);
-    let close = container.span().ok_or_else(no_span)?.end - 1;
-    let after = &text[span.end..close];
-    let before = &text[..key.start];
-    let space = before.len() - before.trim_end().len();
-    // As the last one it has a comma before it; with a comma after it, that one is its own.
-    if after.trim_start().starts_with(',') {
-        let comma = span.end + after.find(',').unwrap_or(0) + 1;
-        return Ok(splice(text, &[(key.start - space..comma, "")]));
+    let (mut key, item) = container.get_key_value(place.name).ok_or_else(gone)?;
+    let mut node = item.as_value().ok_or_else(no_span)?;
+    // `{ name.command = …, name.args = … }`: one value after the other.
+    while let Node::InlineTable(one) = node
+        && one.is_dotted()
+    {
+        let (name, _) = one.iter().next().ok_or_else(gone)?;
+        let (inner, item) = one.get_key_value(name).ok_or_else(gone)?;
+        (key, node) = (inner, item.as_value().ok_or_else(no_span)?);
     }
-    if before.trim_end().ends_with(',') {
-        return Ok(splice(text, &[(key.start - space - 1..span.end, "")]));
+    let start = path_start(text, key.span().ok_or_else(no_span)?.start);
+    let taken = cut_inline(text, container, start, node.span().ok_or_else(no_span)?.end)?;
+    let root = super::read(super::Format::Toml, &taken)?;
+    if super::entry(&root, place).is_some() { take(&taken, place)?.ok_or_else(gone) } else { Ok(taken) }
+}
+
+/// Where the dotted path begins that ends with the key at `at` of an inline table.
+fn path_start(text: &str, at: usize) -> usize {
+    let before = text[..at].rfind(['{', ',', '\n']).map_or(0, |before| before + 1);
+    at - text[before..at].trim_start().len()
+}
+
+/// The text without the member `start..end` of an inline table, its comma, and the space before it.
+fn cut_inline(text: &str, table: &InlineTable, start: usize, end: usize) -> Result<String, EditError> {
+    let span = table.span().ok_or_else(no_span)?;
+    let ends = || table.iter().filter_map(|(_, node)| end_of(node));
+    let previous = ends().filter(|other| *other <= start).max();
+    let next = ends().filter(|other| *other > end).min().unwrap_or(span.end - 1);
+    let own_comma = comma_in(text, end, next);
+    let before = text[previous.unwrap_or(span.start)..start].trim_end();
+    let mut space = text[..start].trim_end().len();
+    // A comment before it needs its line break, if none follows.
+    if before.contains('#') && !text[own_comma.map_or(end, |comma| comma + 1)..].starts_with(['\r', '\n']) {
+        space = start;
     }
-    Ok(splice(text, &[(key.start..span.end, "")]))
+    if let Some(comma) = own_comma {
+        return Ok(splice(text, &[(space..end, ""), (comma..comma + 1, "")]));
+    }
+    Ok(match previous.and_then(|previous| comma_in(text, previous, start)) {
+        Some(comma) => splice(text, &[(comma..comma + 1, ""), (space..end, "")]),
+        None => splice(text, &[(start..end, "")]),
+    })
 }

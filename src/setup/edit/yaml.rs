@@ -7,7 +7,7 @@ use std::ops::Range;
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Marker, Scalar, YamlData};
 use serde_json::{Map, Value};
 
-use super::{EditError, Fields, Place, newline_of, quoted, splice, written};
+use super::{EditError, Field, Fields, Place, newline_of, quoted, splice, written};
 
 type Node<'a> = MarkedYaml<'a>;
 
@@ -158,7 +158,7 @@ fn append(text: Option<&str>, newline: &str, place: Place<'_>, fields: &Fields) 
 
 fn block(newline: &str, indent: &str, name: &str, fields: &Fields) -> String {
     let mut out = format!("{indent}{name}:{newline}");
-    for (key, field) in &fields.0 {
+    for (key, field, _) in &fields.0 {
         let _ = write!(out, "{indent}  {key}: {}{newline}", written(field));
     }
     out
@@ -166,7 +166,7 @@ fn block(newline: &str, indent: &str, name: &str, fields: &Fields) -> String {
 
 fn flow(fields: &Fields) -> String {
     let members: Vec<_> =
-        fields.0.iter().map(|(key, field)| format!("{}: {}", quoted(key), written(field))).collect();
+        fields.0.iter().map(|(key, field, _)| format!("{}: {}", quoted(key), written(field))).collect();
     format!("{{{}}}", members.join(", "))
 }
 
@@ -187,6 +187,78 @@ fn replace(
     let new = block(newline, &indent, place.name, fields);
     let new = if text[lines.clone()].ends_with('\n') { new.as_str() } else { new.trim_end() };
     Ok(splice(text, &[(lines, new)]))
+}
+
+/// Sets one field of the entry that is there.
+pub(super) fn set(text: &str, place: Place<'_>, key: &str, field: &Field) -> Result<String, EditError> {
+    let gone = || EditError::Unsafe("the entry is gone".to_owned());
+    let root = parse(text)?.ok_or_else(gone)?;
+    let container = member(&root, place.container).ok_or_else(gone)?;
+    let entry = member(container.value, place.name).ok_or_else(gone)?;
+    let open = starts_flow(text, entry.value);
+    if let Some(old) = member(entry.value, key) {
+        let in_flow = open.is_some() || starts_flow(text, container.value).is_some();
+        let (range, space) = value_range(text, &old, in_flow)?;
+        return Ok(splice(text, &[(range, &format!("{space}{}", written(field)))]));
+    }
+    if let Some(open) = open {
+        let made = format!("{}: {}, ", quoted(key), written(field));
+        return Ok(splice(text, &[(open + 1..open + 1, &made)]));
+    }
+    let YamlData::Mapping(members) = &entry.value.data else { return Err(gone()) };
+    let (first, _) = members.iter().next().ok_or_else(gone)?;
+    let at = line_start(text, first.span.start.line());
+    let indent = " ".repeat(first.span.start.col());
+    Ok(splice(text, &[(at..at, &format!("{indent}{key}: {}{}", written(field), newline_of(text)))]))
+}
+
+/// The text of a member's value, and what a new value needs before it.
+fn value_range(
+    text: &str,
+    member: &Member<'_, '_>,
+    in_flow: bool,
+) -> Result<(Range<usize>, &'static str), EditError> {
+    let unclear = || EditError::Unsafe("a value whose place cannot be told".to_owned());
+    let start = byte_at(text, member.value.span.start);
+    let rest = &text[start..];
+    // A list with a line for each item goes, comments between them and all, from the colon to its last item.
+    if let YamlData::Sequence(items) = &member.value.data
+        && !rest.starts_with('[')
+    {
+        let value = items.last().ok_or_else(unclear)?;
+        let last = value_range(text, &Member { value, ..*member }, in_flow)?.0;
+        let key_end = byte_at(text, member.key.span.end);
+        let colon = key_end + text[key_end..].find(':').ok_or_else(unclear)? + 1;
+        return Ok((colon..last.end, " "));
+    }
+    Ok(match rest.chars().next().ok_or_else(unclear)? {
+        '{' | '[' => (start..flow_end(text, start)?, ""),
+        quote @ ('"' | '\'') => (start..quoted_end(text, start, quote).ok_or_else(unclear)?, ""),
+        '|' | '>' | '&' | '*' | '!' => return Err(unclear()),
+        _ => {
+            let line = rest.lines().next().unwrap_or_default();
+            let end = line.find(" #").unwrap_or(line.len());
+            let end = if in_flow { line[..end].find([',', '}', ']']).unwrap_or(end) } else { end };
+            (start..start + line[..end].trim_end().len(), "")
+        }
+    })
+}
+
+/// The byte after the quoted text that begins at `start`.
+fn quoted_end(text: &str, start: usize, quote: char) -> Option<usize> {
+    let mut characters = text[start + 1..].char_indices().peekable();
+    while let Some((at, c)) = characters.next() {
+        if c == '\\' && quote == '"' {
+            characters.next();
+        } else if c == quote {
+            // Two single quotes are one in the text.
+            if quote == '\'' && characters.next_if(|(_, next)| *next == quote).is_some() {
+                continue;
+            }
+            return Some(start + 1 + at + 1);
+        }
+    }
+    None
 }
 
 /// The lines of a block member: its key's, and those below that are indented deeper.
@@ -211,8 +283,16 @@ fn block_lines(text: &str, entry: &Member<'_, '_>) -> Range<usize> {
 
 /// The text of a member's value that is written as a flow mapping.
 fn flow_value(text: &str, entry: &Member<'_, '_>) -> Result<Range<usize>, EditError> {
-    let unclear = || EditError::Unsafe("a flow mapping whose end cannot be told".to_owned());
-    let start = starts_flow(text, entry.value).ok_or_else(unclear)?;
+    let start = starts_flow(text, entry.value).ok_or_else(unclear_flow)?;
+    Ok(start..flow_end(text, start)?)
+}
+
+fn unclear_flow() -> EditError {
+    EditError::Unsafe("a flow mapping whose end cannot be told".to_owned())
+}
+
+/// The byte after the flow mapping or list that begins at `start`.
+fn flow_end(text: &str, start: usize) -> Result<usize, EditError> {
     let mut depth = 0_usize;
     let mut quote = None;
     let mut escaped = false;
@@ -222,18 +302,18 @@ fn flow_value(text: &str, entry: &Member<'_, '_>) -> Result<Range<usize>, EditEr
             (Some('"'), '\\') => escaped = true,
             (Some(open), _) if c == open => quote = None,
             (None, '"' | '\'') => quote = Some(c),
-            (None, '#') => return Err(unclear()),
+            (None, '#') => return Err(unclear_flow()),
             (None, '{' | '[') => depth += 1,
             (None, '}' | ']') => {
-                depth = depth.checked_sub(1).ok_or_else(unclear)?;
+                depth = depth.checked_sub(1).ok_or_else(unclear_flow)?;
                 if depth == 0 {
-                    return Ok(start..start + at + 1);
+                    return Ok(start + at + 1);
                 }
             }
             _ => {}
         }
     }
-    Err(unclear())
+    Err(unclear_flow())
 }
 
 /// The text without a member of a flow mapping, and without the comma that belongs to it.

@@ -1,0 +1,187 @@
+//! `pdpp mcp host`: MCP over HTTP, in front of a provider.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cache::owner::refuse_owner_credentials_in_environment;
+use crate::cmd::Global;
+use crate::error::{Error, Kind, Result};
+use crate::host::credentials::Place;
+use crate::host::rate::Allowance;
+use crate::host::tls::Files;
+use crate::host::{self, Config};
+use crate::mcp::evidence::Bounds;
+use crate::mcp::http::{AllowedOrigin, Endpoint, Limits, TrustedHost};
+use crate::provider::url::ProviderUrl;
+use crate::ui::Ui;
+
+/// Offer a provider's data to remote MCP hosts, over HTTP
+///
+/// For a provider's operator: an MCP endpoint (Streamable HTTP, stateless) in front of the provider's
+/// resource server. Every request is read with its own bearer, which the provider's authorization server
+/// is asked about. docs/host.md is the guide, packaging/ has examples.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The provider
+    #[arg(long, value_name = "URL")]
+    pub provider_url: ProviderUrl,
+
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value_t = SocketAddr::from(([127, 0, 0, 1], 8484)))]
+    pub listen: SocketAddr,
+
+    /// Where clients reach the endpoint; it ends in /mcp [default: /mcp below the provider]
+    #[arg(long, value_name = "URL")]
+    pub public_url: Option<ProviderUrl>,
+
+    /// Answer requests for this host too, beside the public URL's own; again for more
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub trusted_host: Vec<TrustedHost>,
+
+    /// Let pages of this origin call it; again for more [default: none]
+    #[arg(long, value_name = "ORIGIN")]
+    pub allowed_origin: Vec<AllowedOrigin>,
+
+    /// Credentials for introspection: {"client_id":…,"client_secret":…}, mode 600
+    #[arg(long, value_name = "FILE", required_unless_present = "introspection_keyring")]
+    pub introspection_file: Option<PathBuf>,
+
+    /// Take them from the keyring instead
+    #[arg(long, conflicts_with = "introspection_file")]
+    pub introspection_keyring: bool,
+
+    /// Do TLS here, with this certificate chain (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Its private key (PEM), mode 600
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Tell counters in Prometheus' format at /metrics here, apart from the endpoint
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub metrics_listen: Option<SocketAddr>,
+
+    /// The longest message
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1024..=16 << 20))]
+    pub max_body_bytes: u32,
+
+    /// The most that either view of one result may take [default: 8000 of text, 10000 of structured
+    /// output]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(4000..=48000))]
+    pub max_result_bytes: Option<u32>,
+
+    /// How often one bearer may ask, on average
+    #[arg(long, value_name = "N", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub requests_per_minute: u32,
+
+    /// Requests of one bearer at once
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub max_concurrent_per_bearer: u32,
+
+    /// Requests at once
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub max_concurrent: u32,
+
+    /// Connections at once
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub max_connections: u32,
+
+    /// How long requests may still take after SIGTERM
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=600))]
+    pub drain: u32,
+
+    /// Tell where it is as one line of JSON on stdout: {"url":…,"public_url":…,"metrics_url":…,"pid":…}
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pdpp mcp host --provider-url https://provider.example \\
+    --introspection-file /etc/pdpp/introspection.json
+
+SIGHUP reads credentials and certificates again; SIGTERM stops. stderr has a line of JSON a request.";
+
+/// Serves until it is told to stop.
+///
+/// # Errors
+/// Those of [`host::run`]; `public_url_invalid`, `owner_credential_in_environment`.
+pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    refuse_owner_credentials_in_environment()?;
+    let config = config(args, global)?;
+    let public_url = config.endpoint.public_url.clone();
+    let is_tls = config.tls.is_some();
+    let is_open = !config.listen.ip().is_loopback();
+    host::run(config, |ready| {
+        ui.note(&format!("MCP endpoint ready at {}, for clients at {public_url}", ready.url));
+        if !is_tls && public_url.scheme() == "https" {
+            ui.note("  TLS is left to a proxy in front; --tls-cert and --tls-key do it here");
+        }
+        if !is_tls && is_open {
+            ui.warn("bearers arrive here in plain text: let nobody but the proxy reach this address");
+        }
+        if args.json {
+            ui.json(&serde_json::json!({
+                "url": ready.url.as_str(),
+                "public_url": public_url.as_str(),
+                "metrics_url": ready.metrics.as_ref().map(url::Url::as_str),
+                "pid": std::process::id(),
+            }));
+        }
+    })?;
+    Ok(0)
+}
+
+fn config(args: &Args, global: &Global) -> Result<Config> {
+    let mut endpoint = Endpoint::new(public_url(args)?);
+    endpoint.trusted_hosts.clone_from(&args.trusted_host);
+    endpoint.allowed_origins.clone_from(&args.allowed_origin);
+    endpoint.limits = Limits { body: args.max_body_bytes as usize, ..Limits::default() };
+    let bounds = args
+        .max_result_bytes
+        .map_or_else(Bounds::default, |bytes| Bounds { text: bytes as usize, structured: bytes as usize });
+    Ok(Config {
+        provider: args.provider_url.clone(),
+        network: global.network()?,
+        listen: args.listen,
+        metrics_listen: args.metrics_listen,
+        endpoint,
+        introspection: match &args.introspection_file {
+            Some(path) => Place::File(path.clone()),
+            None => Place::Keyring(args.provider_url.clone()),
+        },
+        tls: match (&args.tls_cert, &args.tls_key) {
+            (Some(certificate), Some(key)) => {
+                Some(Files { certificate: certificate.clone(), key: key.clone() })
+            }
+            _ => None,
+        },
+        allowance: Allowance {
+            per_minute: args.requests_per_minute,
+            at_once_per_bearer: args.max_concurrent_per_bearer,
+            at_once: args.max_concurrent,
+        },
+        bounds,
+        most_connections: args.max_connections as usize,
+        drain: Duration::from_secs(args.drain.into()),
+    })
+}
+
+fn public_url(args: &Args) -> Result<url::Url> {
+    let Some(public) = &args.public_url else {
+        let below = format!("{}/mcp", args.provider_url.as_str());
+        return below.parse().map_err(|error| invalid(&below).because(error));
+    };
+    if !public.url().path().ends_with("/mcp") {
+        return Err(invalid(public.as_str()));
+    }
+    Ok(public.url().clone())
+}
+
+fn invalid(url: &str) -> Error {
+    Error::new(Kind::Usage, "public_url_invalid", format!("{url} does not end in /mcp"))
+        .hint("--public-url https://provider.example/mcp")
+}

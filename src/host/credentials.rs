@@ -1,0 +1,196 @@
+//! The endpoint's own credentials at the authorization server, with which it introspects.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+
+use crate::cache::credential::CredentialId;
+use crate::cache::store::keyring::KeyringStore;
+use crate::cache::store::{self, SecretStore as _, StoreKind};
+use crate::error::{Error, Kind, Result};
+use crate::provider::url::ProviderUrl;
+use crate::text::shell_word;
+
+/// Longest file of credentials, certificates or keys, in bytes.
+const MOST: u64 = 1 << 20;
+
+/// A confidential client of the authorization server's.
+#[derive(Debug, Clone)]
+pub struct IntrospectionClient {
+    /// The user of HTTP Basic.
+    pub client_id: String,
+    /// Its password.
+    pub client_secret: SecretString,
+}
+
+/// Where its credentials are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A file: `{"client_id": "…", "client_secret": "…"}`.
+    File(PathBuf),
+    /// The keyring's entry for this provider, which holds the same.
+    Keyring(ProviderUrl),
+}
+
+impl Place {
+    /// Reads the credentials, now.
+    ///
+    /// # Errors
+    /// `introspection_credentials`: not there, not private, or malformed; never with what they say.
+    pub fn read(&self) -> Result<IntrospectionClient> {
+        let text = match self {
+            Self::File(path) => read_private(path).map_err(|why| self.failed(why))?,
+            Self::Keyring(provider) => {
+                let name = entry_name(provider);
+                let id = CredentialId::try_from(name).map_err(|error| self.failed(error.to_string()))?;
+                let place = store::Place { id, store: StoreKind::Keyring, parts: 1 };
+                let found = KeyringStore.get(&place).map_err(|error| self.failed(error.to_string()))?;
+                found.ok_or_else(|| self.failed("it has no such entry".to_owned()))?
+            }
+        };
+        parse(text.expose_secret()).ok_or_else(|| {
+            self.failed("it is not {\"client_id\": \"…\", \"client_secret\": \"…\"}".to_owned())
+        })
+    }
+
+    fn failed(&self, why: String) -> Error {
+        let (place, hint) = match self {
+            Self::File(path) => {
+                let path = path.display().to_string();
+                let hint = if why.contains("other users") {
+                    format!("chmod 600 {}", shell_word(&path))
+                } else {
+                    "Name a file of yours, mode 600, with the provider's credentials for a resource server"
+                        .to_owned()
+                };
+                (format!("the file {path}"), hint)
+            }
+            Self::Keyring(provider) => {
+                let name = entry_name(provider);
+                // The attributes under which its library looks a Secret Service's entry up.
+                let hint = format!(
+                    "secret-tool store --label 'pdpp introspection' service pdpp username {name} target default"
+                );
+                ("the keyring".to_owned(), hint)
+            }
+        };
+        Error::new(
+            Kind::Refused,
+            "introspection_credentials",
+            format!("The introspection credentials could not be read from {place}"),
+        )
+        .because(why)
+        .hint(hint)
+    }
+}
+
+/// What the keyring's entry for `provider` is called: like any other of this program's, 32 digits.
+fn entry_name(provider: &ProviderUrl) -> String {
+    let named = format!("introspection {provider}");
+    let digest = ring::digest::digest(&ring::digest::SHA256, named.as_bytes());
+    digest.as_ref()[..16].iter().fold(String::new(), |mut name, byte| {
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
+}
+
+fn parse(text: &str) -> Option<IntrospectionClient> {
+    #[derive(Deserialize)]
+    struct Wire {
+        client_id: String,
+        client_secret: String,
+    }
+    let Wire { client_id, client_secret } = serde_json::from_str(text).ok()?;
+    let client_secret = SecretString::from(client_secret);
+    (!client_id.is_empty()).then_some(IntrospectionClient { client_id, client_secret })
+}
+
+/// Reads a file that holds a secret.
+///
+/// # Errors
+/// Why not, in words: not there, not a plain file, too long, not text, or open to others.
+pub fn read_private(path: &Path) -> Result<SecretString, String> {
+    let (text, found) = read_text(path)?;
+    let text = SecretString::from(text);
+    check_mode(&found)?;
+    Ok(text)
+}
+
+/// Reads a small text file.
+///
+/// # Errors
+/// Why not, in words.
+pub fn read_text(path: &Path) -> Result<(String, std::fs::Metadata), String> {
+    // Before it is opened: a pipe would be waited for. A link is followed: that is how Kubernetes mounts
+    // a secret, and whoever names a file here may name any.
+    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !found.is_file() || found.len() > MOST {
+        return Err(format!("it is not a file of at most {} KiB", MOST >> 10));
+    }
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let found = file.metadata().map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    file.take(MOST).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    Ok((text, found))
+}
+
+/// Only its owner may read it; or, where it belongs to another user, the group that lets this process in
+/// (Kubernetes' `fsGroup`).
+#[cfg(unix)]
+fn check_mode(found: &std::fs::Metadata) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let is_own = found.uid() == rustix::process::geteuid().as_raw();
+    let open = if is_own { 0o077 } else { 0o037 };
+    if found.mode() & open == 0 {
+        return Ok(());
+    }
+    Err(format!("other users may read or change it (mode {:03o}; it has to be 600)", found.mode() & 0o777))
+}
+
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "as on unix")]
+fn check_mode(_found: &std::fs::Metadata) -> Result<(), String> {
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::disallowed_methods, reason = "tests write what is to be read")]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn only_a_private_file_of_the_right_shape_is_taken_and_nothing_of_it_is_repeated() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("introspection.json");
+        let write = |text: &str, mode| {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            Place::File(path.clone()).read()
+        };
+        let good = r#"{"client_id": "rs", "client_secret": "canary", "more": 1}"#;
+        assert_eq!(write(good, 0o600).unwrap().client_id, "rs");
+        assert_eq!(write(good, 0o400).unwrap().client_id, "rs");
+        for (text, mode) in [
+            (good, 0o644),
+            (good, 0o640),
+            (good, 0o602),
+            ("canary", 0o600),
+            ("", 0o600),
+            (r#"{"client_id": "canary"}"#, 0o600),
+            (r#"{"client_id": "", "client_secret": "canary"}"#, 0o600),
+            (r#"{"client_id": "rs", "client_secret": 7}"#, 0o600),
+        ] {
+            let error = write(text, mode).unwrap_err();
+            assert_eq!((error.code(), error.kind()), ("introspection_credentials", Kind::Refused));
+            assert!(!format!("{error:?} {}", error.in_full()).contains("canary"), "{text}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(Place::File(path).read().unwrap_err().in_full().contains("No such file"));
+        assert!(Place::File(dir.path().to_owned()).read().unwrap_err().in_full().contains("not a file"));
+    }
+}

@@ -1,0 +1,261 @@
+//! Connections: how many, how slow a client may be, and how they end.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::metrics::Metrics;
+use super::tls::Tls;
+
+/// From a connection, or an answer, to the next request's whole head; so long may a connection be idle too.
+const HEAD_TIME: Duration = Duration::from_secs(30);
+/// For a TLS handshake.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// Without a byte of an answer taken by the client.
+const STALL_TIME: Duration = Duration::from_secs(30);
+/// A request's head at most, in bytes: a bearer has 16 KiB.
+const MOST_HEAD: usize = 64 << 10;
+/// After an `accept` that failed: file descriptors do not come back at once.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A listener and what answers on it.
+pub struct Listener {
+    /// Where connections come from.
+    pub listener: TcpListener,
+    /// What answers.
+    pub routes: axum::Router,
+    /// TLS, if it is done here.
+    pub tls: Option<Arc<Tls>>,
+    /// Most connections at once; more wait in the system's queue.
+    pub most: usize,
+    /// Where connections are counted.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Listener {
+    /// Serves until `stop`. Then no new connection is taken, requests that are at work are answered, for at
+    /// most `drain`, and what is left is cut off. Gives how many were.
+    pub async fn serve(self, stop: CancellationToken, drain: Duration) -> usize {
+        let Self { listener, routes, tls, most, metrics } = self;
+        let room = Arc::new(Semaphore::new(most));
+        let connections = TaskTracker::new();
+        let cut = CancellationToken::new();
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                accepted = async {
+                    let place = Arc::clone(&room).acquire_owned().await;
+                    (place, listener.accept().await)
+                } => accepted,
+            };
+            let (Ok(place), Ok((stream, _))) = accepted else {
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            };
+            let routes = routes.clone();
+            let acceptor = tls.as_ref().map(|tls| tls.acceptor());
+            let (stop, cut, metrics) = (stop.clone(), cut.clone(), Arc::clone(&metrics));
+            connections.spawn(async move {
+                let _place = place;
+                let _counted = Counted::new(metrics);
+                // Answers are small and come one at a time: waiting to fill a packet only costs time.
+                let _ = stream.set_nodelay(true);
+                tokio::select! {
+                    () = cut.cancelled() => {}
+                    () = connection(stream, acceptor, routes, &stop) => {}
+                }
+            });
+        }
+        drop(listener);
+        connections.close();
+        let _ = tokio::time::timeout(drain, connections.wait()).await;
+        let left = connections.len();
+        cut.cancel();
+        connections.wait().await;
+        left
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    acceptor: Option<tokio_rustls::TlsAcceptor>,
+    routes: axum::Router,
+    stop: &CancellationToken,
+) {
+    let Some(acceptor) = acceptor else { return requests(stream, routes, stop).await };
+    let handshake = tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream));
+    if let Ok(Ok(stream)) = handshake.await {
+        requests(stream, routes, stop).await;
+    }
+}
+
+async fn requests(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    routes: axum::Router,
+    stop: &CancellationToken,
+) {
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MOST_HEAD);
+    let io = TokioIo::new(Impatient { stream, stalled: None });
+    let mut serving = std::pin::pin!(builder.serve_connection(io, TowerToHyperService::new(routes)));
+    tokio::select! {
+        _ = serving.as_mut() => return,
+        () = stop.cancelled() => {}
+    }
+    serving.as_mut().graceful_shutdown();
+    let _ = serving.await;
+}
+
+/// One of the open connections, as long as it lives.
+struct Counted(Arc<Metrics>);
+
+impl Counted {
+    fn new(metrics: Arc<Metrics>) -> Self {
+        metrics.connections.enter();
+        Self(metrics)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.connections.leave();
+    }
+}
+
+/// A stream whose other end has to take something within [`STALL_TIME`] while something is to be written.
+struct Impatient<S> {
+    stream: S,
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Impatient<S> {
+    fn watch<T>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if polled.is_ready() {
+            self.stalled = None;
+            return polled;
+        }
+        let stalled = self
+            .stalled
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + STALL_TIME)));
+        ready!(stalled.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.watch(cx, polled)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.watch(cx, polled)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_flush(cx);
+        self.watch(cx, polled)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.watch(cx, polled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    fn routes() -> axum::Router {
+        axum::Router::new().fallback(|| async { "answered" })
+    }
+
+    /// What a client that sends `sent` and then nothing gets, and after how many seconds it is hung up on.
+    async fn hung_up_after(sent: &[u8]) -> (String, u64) {
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let serving =
+            tokio::spawn(async move { requests(server, routes(), &CancellationToken::new()).await });
+        client.write_all(sent).await.unwrap();
+        let (began, mut said) = (Instant::now(), String::new());
+        client.read_to_string(&mut said).await.unwrap();
+        serving.await.unwrap();
+        (said, began.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_says_nothing_or_half_of_it_is_hung_up_on() {
+        for half in [&b""[..], b"G", b"POST /mcp HTTP/1.1\r\nhost: x\r\n"] {
+            let (said, after) = hung_up_after(half).await;
+            assert!((HEAD_TIME.as_secs()..=HEAD_TIME.as_secs() + 1).contains(&after), "{after} s: {said}");
+        }
+        let (said, after) = hung_up_after(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        assert!(said.ends_with("answered") && after <= HEAD_TIME.as_secs() + 1, "{after} s: {said}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_closes_what_is_idle_at_once() {
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let stop = CancellationToken::new();
+        let stopping = stop.clone();
+        let serving = tokio::spawn(async move { requests(server, routes(), &stopping).await });
+        client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut some = [0; 12];
+        client.read_exact(&mut some).await.unwrap();
+        let began = Instant::now();
+        stop.cancel();
+        serving.await.unwrap();
+        assert!(began.elapsed() < Duration::from_secs(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_takes_nothing_is_cut_off_and_whoever_is_slow_is_not() {
+        let (near, mut far) = tokio::io::duplex(8);
+        let mut near = Impatient { stream: near, stalled: None };
+        let writing = tokio::spawn(async move {
+            let sent = near.write_all(&[7; 64]).await;
+            (sent, near.write_all(&[7; 64]).await)
+        });
+        let mut some = [0; 8];
+        for _ in 0..8 {
+            tokio::time::sleep(STALL_TIME.mul_f32(0.9)).await;
+            far.read_exact(&mut some).await.unwrap();
+        }
+        let (slowly, never) = writing.await.unwrap();
+        slowly.unwrap();
+        assert_eq!(never.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+}

@@ -1,0 +1,214 @@
+//! What the endpoint counts, as Prometheus reads it (text exposition format 0.0.4). Every label's values are
+//! few and this program's own: nothing of a caller, a grant or a record.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Upper bounds of the duration histogram, in milliseconds.
+const BUCKETS: [u64; 10] = [5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 30_000];
+
+/// The counts. Cheap to add to from many tasks.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    requests: Mutex<BTreeMap<(&'static str, &'static str, u16), u64>>,
+    refused: Mutex<BTreeMap<&'static str, u64>>,
+    introspections: Mutex<BTreeMap<&'static str, u64>>,
+    reloads: Mutex<BTreeMap<&'static str, u64>>,
+    buckets: [AtomicU64; BUCKETS.len()],
+    duration_ms: AtomicU64,
+    served: AtomicU64,
+    bytes: AtomicU64,
+    log_lines_lost: AtomicU64,
+    /// Connections that are open.
+    pub connections: Gauge,
+    /// Requests to the endpoint that are at work.
+    pub in_flight: Gauge,
+}
+
+/// A number that goes up and down.
+#[derive(Debug, Default)]
+pub struct Gauge(AtomicI64);
+
+impl Gauge {
+    /// One more.
+    pub fn enter(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One less.
+    pub fn leave(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// How many there are.
+    pub fn get(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Metrics {
+    /// A request was answered, or its client went away.
+    pub fn answered(
+        &self,
+        method: &'static str,
+        tool: &'static str,
+        status: u16,
+        passed: Duration,
+        bytes: u64,
+    ) {
+        add(&self.requests, (method, tool, status));
+        let ms = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX);
+        for (bound, bucket) in BUCKETS.iter().zip(&self.buckets) {
+            if ms <= *bound {
+                bucket.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        self.duration_ms.fetch_add(ms, Ordering::Relaxed);
+        self.served.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A request was refused before it reached a tool, for the reason `code`.
+    pub fn refused(&self, code: &'static str) {
+        add(&self.refused, code);
+    }
+
+    /// A bearer was looked up: `cached`, `active`, or the code of why it is not served.
+    pub fn introspected(&self, outcome: &'static str) {
+        add(&self.introspections, outcome);
+    }
+
+    /// Secrets and certificates were read again: `ok` or `failed`.
+    pub fn reloaded(&self, outcome: &'static str) {
+        add(&self.reloads, outcome);
+    }
+
+    /// A line of the access log found no room.
+    pub fn log_line_lost(&self) {
+        self.log_lines_lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many lines of the access log found no room.
+    pub fn log_lines_lost(&self) -> u64 {
+        self.log_lines_lost.load(Ordering::Relaxed)
+    }
+
+    /// All of it, in the text exposition format.
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        family(&mut out, "pdpp_host_build_info", "gauge", "The version that runs");
+        line(&mut out, "pdpp_host_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+
+        family(
+            &mut out,
+            "pdpp_host_requests_total",
+            "counter",
+            "Requests to the MCP endpoint, by JSON-RPC method",
+        );
+        for ((method, tool, status), count) in &*lock(&self.requests) {
+            let labels = [("method", *method), ("tool", *tool), ("status", &status.to_string())];
+            line(&mut out, "pdpp_host_requests_total", &labels, *count);
+        }
+        let counters = [
+            (&self.refused, "pdpp_host_refused_total", "reason", "Requests that reached no tool"),
+            (&self.introspections, "pdpp_host_introspections_total", "outcome", "Look-ups of a bearer"),
+            (&self.reloads, "pdpp_host_reloads_total", "outcome", "Times that secrets were read again"),
+        ];
+        for (counts, name, label, help) in counters {
+            family(&mut out, name, "counter", help);
+            for (value, count) in &*lock(counts) {
+                line(&mut out, name, &[(label, *value)], *count);
+            }
+        }
+
+        let name = "pdpp_host_request_duration_seconds";
+        family(&mut out, name, "histogram", "From a request's head to the end of its answer");
+        let bucket = format!("{name}_bucket");
+        for (bound, count) in BUCKETS.iter().zip(&self.buckets) {
+            let bound = format!("{}.{:03}", bound / 1000, bound % 1000);
+            line(&mut out, &bucket, &[("le", &bound)], count.load(Ordering::Relaxed));
+        }
+        let served = self.served.load(Ordering::Relaxed);
+        line(&mut out, &bucket, &[("le", "+Inf")], served);
+        let ms = self.duration_ms.load(Ordering::Relaxed);
+        let _ = writeln!(out, "{name}_sum {}.{:03}\n{name}_count {served}", ms / 1000, ms % 1000);
+
+        let single = [
+            ("pdpp_host_answer_bytes_total", "counter", "Bytes of answers", signed(&self.bytes)),
+            (
+                "pdpp_host_log_lines_lost_total",
+                "counter",
+                "Log lines without room",
+                signed(&self.log_lines_lost),
+            ),
+            ("pdpp_host_connections", "gauge", "Open connections", self.connections.get()),
+            ("pdpp_host_requests_in_flight", "gauge", "Requests at work", self.in_flight.get()),
+        ];
+        for (name, kind, help, value) in single {
+            family(&mut out, name, kind, help);
+            let _ = writeln!(out, "{name} {value}");
+        }
+        out
+    }
+}
+
+fn signed(count: &AtomicU64) -> i64 {
+    i64::try_from(count.load(Ordering::Relaxed)).unwrap_or(i64::MAX)
+}
+
+fn lock<T>(counts: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn add<K: Ord>(counts: &Mutex<BTreeMap<K, u64>>, key: K) {
+    *lock(counts).entry(key).or_default() += 1;
+}
+
+fn family(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} {help}.\n# TYPE {name} {kind}");
+}
+
+/// No label's value needs an escape: they are all written in this program.
+fn line(out: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
+    let labels: Vec<_> = labels.iter().map(|(name, value)| format!("{name}=\"{value}\"")).collect();
+    let _ = writeln!(out, "{name}{{{}}} {value}", labels.join(","));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_counted_is_there_in_prometheus_own_format() {
+        let metrics = Metrics::default();
+        metrics.answered("tools/call", "search", 200, Duration::from_millis(7), 120);
+        metrics.answered("tools/call", "search", 200, Duration::from_millis(1_500), 80);
+        metrics.answered("other", "", 401, Duration::ZERO, 10);
+        metrics.refused("rate_limited");
+        metrics.introspected("cached");
+        metrics.connections.enter();
+        let text = metrics.render();
+        for wanted in [
+            r#"pdpp_host_requests_total{method="tools/call",tool="search",status="200"} 2"#,
+            r#"pdpp_host_requests_total{method="other",tool="",status="401"} 1"#,
+            r#"pdpp_host_refused_total{reason="rate_limited"} 1"#,
+            r#"pdpp_host_introspections_total{outcome="cached"} 1"#,
+            r#"pdpp_host_request_duration_seconds_bucket{le="0.005"} 1"#,
+            r#"pdpp_host_request_duration_seconds_bucket{le="0.010"} 2"#,
+            r#"pdpp_host_request_duration_seconds_bucket{le="+Inf"} 3"#,
+            "pdpp_host_request_duration_seconds_sum 1.507",
+            "pdpp_host_request_duration_seconds_count 3",
+            "pdpp_host_answer_bytes_total 210",
+            "pdpp_host_connections 1",
+        ] {
+            assert!(text.lines().any(|line| line == wanted), "{wanted} in\n{text}");
+        }
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            assert!(value.parse::<f64>().is_ok() && name.starts_with("pdpp_host_"), "{line}");
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! The hosted endpoint: MCP over Streamable HTTP in front of a provider's resource server, in its trust
+//! boundary (R7). What is public about it comes from configuration, what a caller may read from its bearer.
+//!
+//! - [`credentials`], [`introspection`]: asking the authorization server about a bearer;
+//!   [`admission`]: what it said, for at most a minute; [`rate`]: how often; [`gate`]: all three, for
+//!   [`crate::mcp::http`].
+//! - [`listen`], [`tls`]: connections. [`access`], [`metrics`]: what an operator sees.
+//!
+//! Nothing is kept between two requests but [`admission`]'s minute: any number of these can stand behind
+//! any balancer.
+
+pub mod access;
+pub mod admission;
+pub mod credentials;
+pub mod gate;
+pub mod introspection;
+pub mod listen;
+pub mod metrics;
+pub mod rate;
+pub mod signals;
+pub mod tls;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use self::access::Log;
+use self::admission::Admission;
+use self::credentials::Place;
+use self::gate::Gate;
+use self::introspection::{Expected, Introspection};
+use self::listen::Listener;
+use self::metrics::Metrics;
+use self::rate::{Allowance, Rate};
+use self::signals::{Signal, Signals};
+use self::tls::{Files, Tls};
+use crate::error::{Error, Kind, Result};
+use crate::mcp::evidence::Bounds;
+use crate::mcp::http::{self, About, Endpoint, Refusal};
+use crate::provider::discovery::{Discovery, discover};
+use crate::provider::http::{Http, Limits as HttpLimits, Network};
+use crate::provider::rs::ResourceServer;
+use crate::provider::url::ProviderUrl;
+
+/// Longest that a request may be at work: a tool's reads have 30 s each.
+const REQUEST_TIME: Duration = Duration::from_mins(2);
+/// How often what has run out is forgotten.
+const SWEEP: Duration = Duration::from_secs(30);
+/// Connections of whoever reads the metrics.
+const MOST_METRICS_CONNECTIONS: usize = 16;
+/// The last lines of the log, at the end.
+const LAST_LINES: Duration = Duration::from_millis(500);
+
+/// What to serve, and how.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The provider.
+    pub provider: ProviderUrl,
+    /// The way to it.
+    pub network: Network,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Where to tell the metrics; nowhere without.
+    pub metrics_listen: Option<SocketAddr>,
+    /// The endpoint as clients see it.
+    pub endpoint: Endpoint,
+    /// The credentials for introspection.
+    pub introspection: Place,
+    /// TLS, where it is done here.
+    pub tls: Option<Files>,
+    /// How often callers may ask.
+    pub allowance: Allowance,
+    /// How large a result may be.
+    pub bounds: Bounds,
+    /// Most connections at once.
+    pub most_connections: usize,
+    /// How long requests that are at work may take when it stops.
+    pub drain: Duration,
+}
+
+/// Where it listens, once it does.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// The listener's own address: `http://127.0.0.1:8484/mcp`.
+    pub url: Url,
+    /// Where the metrics are.
+    pub metrics: Option<Url>,
+}
+
+/// Serves until a signal says stop. `ready` is called once it listens.
+///
+/// # Errors
+/// Before it is ready: `introspection_credentials`, `introspection_not_offered`, `host_tls`, `host_listen`,
+/// those of [`discover`], `runtime_failed`, `no_thread`.
+pub fn run(config: Config, ready: impl FnOnce(&Ready)) -> Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().thread_name("host").enable_all().build().map_err(
+            |error| Error::failed("runtime_failed", "Could not start the event loop").because(error),
+        )?;
+    let metrics = Arc::new(Metrics::default());
+    let (log, writing) = Log::start(Arc::clone(&metrics))?;
+    let served = runtime.block_on(serve(config, Arc::new(log), metrics, ready));
+    // A dropped runtime would wait for blocking work, a name look-up for example. The log ends with the tasks
+    // that hold it.
+    runtime.shutdown_timeout(LAST_LINES);
+    writing.finish(LAST_LINES);
+    served
+}
+
+async fn serve(
+    config: Config,
+    log: Arc<Log>,
+    metrics: Arc<Metrics>,
+    ready: impl FnOnce(&Ready),
+) -> Result<()> {
+    let mut signals = Signals::new()?;
+    let client = config.introspection.read()?;
+    let tls = config.tls.clone().map(Tls::open).transpose()?.map(Arc::new);
+    let provider = &config.provider;
+    let discovered = Http::new(introspection::LIMITS).over(config.network.clone());
+    let discovery = discover(&discovered, provider).await.map_err(|error| error.told(provider))?;
+    let introspection_endpoint =
+        discovery.authorization_server.introspection_endpoint.clone().ok_or_else(|| {
+            Error::new(
+                Kind::Unavailable,
+                "introspection_not_offered",
+                format!("The authorization server of {provider} names no introspection_endpoint"),
+            )
+            .hint("Without it nobody can tell whose a bearer is; this is the provider's to put right")
+        })?;
+    let rs_http = Http::new(HttpLimits::default()).over(config.network.clone());
+    let rs = ResourceServer::new(rs_http, provider, discovery.query_base.clone()).map_err(|error| {
+        Error::new(
+            Kind::Refused,
+            "query_base_foreign",
+            "The provider's data is at another address than its own",
+        )
+        .because(error)
+    })?;
+    let expected = Expected {
+        issuer: discovery.authorization_server.issuer.clone(),
+        endpoint: config.endpoint.public_url.clone(),
+        provider: provider.clone(),
+    };
+    let introspection = Introspection::new(discovered, introspection_endpoint, client, expected);
+    let admission =
+        Arc::new(Admission::new(introspection, provider.clone(), rs, config.bounds, Arc::clone(&metrics)));
+
+    let listener = bind(config.listen).await?;
+    let address = listener.local_addr().map_err(|error| not_listening(config.listen, error))?;
+    let metrics_listener = match config.metrics_listen {
+        Some(address) => Some(bind(address).await?),
+        None => None,
+    };
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let told = Ready {
+        url: at(scheme, address, config.endpoint.public_url.path())?,
+        metrics: match &metrics_listener {
+            Some(listener) => {
+                let address = listener.local_addr().map_err(|error| not_listening(config.listen, error))?;
+                Some(at("http", address, "/metrics")?)
+            }
+            None => None,
+        },
+    };
+
+    let gate = Gate::new(Arc::clone(&admission), Rate::new(config.allowance), Arc::clone(&log));
+    let is_draining = Arc::new(AtomicBool::new(false));
+    let routes = routes(&config.endpoint, &about(&discovery), gate, &log, &is_draining);
+    let stop = CancellationToken::new();
+    let main = Listener {
+        listener,
+        routes,
+        tls: tls.clone(),
+        most: config.most_connections,
+        metrics: Arc::clone(&metrics),
+    };
+    let mut main = tokio::spawn(main.serve(stop.clone(), config.drain));
+    if let Some(listener) = metrics_listener {
+        let (routes, metrics) = (metrics_routes(&metrics), Arc::default());
+        let listener = Listener { listener, routes, tls: None, most: MOST_METRICS_CONNECTIONS, metrics };
+        tokio::spawn(listener.serve(CancellationToken::new(), Duration::ZERO));
+    }
+    ready(&told);
+
+    let mut sweep = tokio::time::interval(SWEEP);
+    loop {
+        tokio::select! {
+            signal = signals.next() => match signal {
+                Signal::Reload => reload(&config.introspection, &admission, tls.as_deref(), &log, &metrics).await,
+                Signal::Stop => break,
+            },
+            _ = sweep.tick() => admission.forget_old(),
+        }
+    }
+    is_draining.store(true, Ordering::Relaxed);
+    log.event("info", "stopping", &format!("no new connections; requests have {} s", config.drain.as_secs()));
+    stop.cancel();
+    let cut_off = loop {
+        tokio::select! {
+            left = &mut main => break left.unwrap_or_default(),
+            // Whoever says it again means now.
+            signal = signals.next() => if signal == Signal::Stop {
+                main.abort();
+                break 0;
+            },
+        }
+    };
+    match cut_off {
+        0 => log.event("info", "stopped", "all requests were answered"),
+        left => log.event("warn", "stopped", &format!("{left} connections were cut off")),
+    }
+    Ok(())
+}
+
+/// Reads secrets and certificates again. What cannot be read leaves the old in use.
+async fn reload(place: &Place, admission: &Admission, tls: Option<&Tls>, log: &Log, metrics: &Metrics) {
+    let place = place.clone();
+    // A keyring may take its time.
+    let read = tokio::task::spawn_blocking(move || place.read()).await;
+    let credentials = match read {
+        Ok(Ok(client)) => {
+            admission.introspection().reload(client);
+            Ok(())
+        }
+        Ok(Err(error)) => Err(error),
+        Err(error) => Err(Error::failed("runtime_failed", "The credentials were not read").because(error)),
+    };
+    let tls = tls.map_or(Ok(()), Tls::reload);
+    for done in [credentials, tls] {
+        match done {
+            Ok(()) => {}
+            Err(error) => {
+                metrics.reloaded("failed");
+                log.event("error", "reload_failed", &format!("{}; the old stays in use", error.in_full()));
+                return;
+            }
+        }
+    }
+    metrics.reloaded("ok");
+    log.event("info", "reloaded", "introspection credentials and TLS files were read again");
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| not_listening(address, error))
+}
+
+fn not_listening(address: SocketAddr, error: std::io::Error) -> Error {
+    Error::failed("host_listen", format!("Could not listen on {address}"))
+        .because(error)
+        .hint("Name another address: --listen 127.0.0.1:0 takes a free port")
+}
+
+fn at(scheme: &str, address: SocketAddr, path: &str) -> Result<Url> {
+    Url::parse(&format!("{scheme}://{address}{path}"))
+        .map_err(|error| Error::failed("host_listen", format!("{address} is no address")).because(error))
+}
+
+fn about(discovery: &Discovery) -> About {
+    About {
+        provider: discovery.provider.url().clone(),
+        name: discovery.name.clone().unwrap_or_else(|| discovery.provider.to_string()),
+        authorization_servers: vec![discovery.authorization_server.issuer.to_string()],
+        query_base: discovery.query_base.clone(),
+        packages: false,
+    }
+}
+
+/// The endpoint, its metadata, and a word for balancers.
+fn routes(
+    endpoint: &Endpoint,
+    about: &About,
+    gate: Gate,
+    log: &Arc<Log>,
+    is_draining: &Arc<AtomicBool>,
+) -> axum::Router {
+    let endpoint = Arc::new(endpoint.clone());
+    let document = |document: serde_json::Value| {
+        let body = document.to_string();
+        get(move || async move { ([(header::CONTENT_TYPE, "application/json")], body) })
+    };
+    let provider_path = {
+        let url = about.provider.as_str().parse::<ProviderUrl>();
+        url.map_or_else(|_| String::new(), |url| url.well_known("oauth-protected-resource").path().to_owned())
+    };
+    let mut metadata =
+        axum::Router::new().route(&endpoint.metadata_path(), document(endpoint.mcp_document(about)));
+    if provider_path.starts_with('/') && provider_path != endpoint.metadata_path() {
+        metadata = metadata.route(&provider_path, document(endpoint.provider_document(about)));
+    }
+    let nothing = Arc::clone(&endpoint);
+    let unknown = axum::Router::new().fallback(move || {
+        let endpoint = Arc::clone(&nothing);
+        async move {
+            Refusal::new(StatusCode::NOT_FOUND, "not_found", "There is nothing here").response(&endpoint)
+        }
+    });
+    let logged = |routes: axum::Router, route: &'static str| {
+        let (log, endpoint) = (Arc::clone(log), Arc::clone(&endpoint));
+        routes.layer(axum::middleware::from_fn(
+            move |request: axum::extract::Request, next: axum::middleware::Next| {
+                let (log, endpoint) = (Arc::clone(&log), Arc::clone(&endpoint));
+                access::recorded(log, route, async move {
+                    let answered = tokio::time::timeout(REQUEST_TIME, next.run(request)).await;
+                    answered.unwrap_or_else(|_| too_slow(&endpoint))
+                })
+            },
+        ))
+    };
+    let is_draining = Arc::clone(is_draining);
+    // A balancer's probe names an address as its Host, and nothing is derived from it.
+    let health = get(move || async move {
+        if is_draining.load(Ordering::Relaxed) {
+            (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response()
+        } else {
+            "ok\n".into_response()
+        }
+    });
+    let others = http::guard(&endpoint, metadata.merge(unknown));
+    logged(http::router(Arc::clone(&endpoint), Arc::new(gate)), "mcp")
+        .merge(logged(others, "other"))
+        .route("/healthz", health)
+}
+
+fn too_slow(endpoint: &Endpoint) -> Response {
+    Refusal::new(StatusCode::GATEWAY_TIMEOUT, "request_timeout", "The request took too long: ask for less")
+        .response(endpoint)
+}
+
+/// Apart from the endpoint: what an operator counts is no caller's business, and a proxy in front passes on
+/// everything that it is not told to keep.
+fn metrics_routes(metrics: &Arc<Metrics>) -> axum::Router {
+    let metrics = Arc::clone(metrics);
+    let render = get(move || async move {
+        ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render())
+    });
+    axum::Router::new().route("/metrics", render)
+}

@@ -1,0 +1,71 @@
+//! The signals of an operator.
+
+#[cfg(unix)]
+use crate::error::Error;
+use crate::error::Result;
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGHUP: read secrets and certificates again.
+    Reload,
+    /// SIGTERM, SIGINT: stop.
+    Stop,
+}
+
+/// Listened for from the moment this is made.
+pub struct Signals {
+    #[cfg(unix)]
+    hangup: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    /// Listens from now on. To be called inside a runtime.
+    ///
+    /// # Errors
+    /// `runtime_failed`.
+    pub fn new() -> Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let listen = |kind| {
+            signal(kind)
+                .map_err(|error| Error::failed("runtime_failed", "Could not wait for signals").because(error))
+        };
+        Ok(Self {
+            hangup: listen(SignalKind::hangup())?,
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    /// The next one.
+    pub async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.hangup.recv() => Signal::Reload,
+            _ = self.terminate.recv() => Signal::Stop,
+            _ = self.interrupt.recv() => Signal::Stop,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Signals {
+    /// As on unix.
+    ///
+    /// # Errors
+    /// None.
+    #[allow(clippy::unnecessary_wraps, reason = "as on unix")]
+    pub fn new() -> Result<Self> {
+        Ok(Self {})
+    }
+
+    /// Ctrl-C; there is no signal to reload.
+    pub async fn next(&mut self) -> Signal {
+        let _ = tokio::signal::ctrl_c().await;
+        Signal::Stop
+    }
+}

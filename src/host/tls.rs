@@ -1,0 +1,87 @@
+//! TLS of the endpoint's own, where no proxy in front does it.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use secrecy::ExposeSecret as _;
+use tokio_rustls::TlsAcceptor;
+
+use super::credentials::{read_private, read_text};
+use crate::error::{Error, Kind, Result};
+use crate::text::shell_word;
+
+/// Where certificate and key are.
+#[derive(Debug, Clone)]
+pub struct Files {
+    /// PEM: the certificate, then the ones between it and its authority.
+    pub certificate: PathBuf,
+    /// PEM: its private key, which only this process's user may read.
+    pub key: PathBuf,
+}
+
+/// What connections are accepted with, exchangeable while it runs.
+pub struct Tls {
+    files: Files,
+    config: RwLock<Arc<ServerConfig>>,
+}
+
+impl Tls {
+    /// Reads `files`.
+    ///
+    /// # Errors
+    /// `host_tls`.
+    pub fn open(files: Files) -> Result<Self> {
+        let config = RwLock::new(files.read()?);
+        Ok(Self { files, config })
+    }
+
+    /// Reads the files again. What is in use stays in use if they cannot be used.
+    ///
+    /// # Errors
+    /// `host_tls`.
+    pub fn reload(&self) -> Result<()> {
+        let config = self.files.read()?;
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
+        Ok(())
+    }
+
+    /// For the next connection.
+    pub fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl Files {
+    fn read(&self) -> Result<Arc<ServerConfig>> {
+        let failed = |what: &str, path: &PathBuf, why: String| {
+            let path = path.display().to_string();
+            let hint = format!("openssl x509 -noout -subject -dates -in {}", shell_word(&path));
+            Error::new(Kind::Failed, "host_tls", format!("The TLS {what} {path} cannot be used"))
+                .because(why)
+                .hint(hint)
+        };
+        let (pem, _) =
+            read_text(&self.certificate).map_err(|why| failed("certificate", &self.certificate, why))?;
+        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(pem.as_bytes())
+            .collect::<std::result::Result<_, _>>()
+            .map_err(|_| failed("certificate", &self.certificate, "it is not PEM".to_owned()))?;
+        if chain.is_empty() {
+            return Err(failed("certificate", &self.certificate, "it holds no certificate".to_owned()));
+        }
+        let pem = read_private(&self.key).map_err(|why| failed("key", &self.key, why))?;
+        let key = PrivateKeyDer::from_pem_slice(pem.expose_secret().as_bytes())
+            .map_err(|_| failed("key", &self.key, "it holds no PEM private key".to_owned()))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
+            .map_err(|error| {
+                failed("key", &self.key, format!("it does not go with the certificate: {error}"))
+            })?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+}

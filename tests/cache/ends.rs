@@ -1,0 +1,122 @@
+//! A refresh that has begun outlives the end of what it was begun for.
+#![cfg(unix)]
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, Stdio};
+use std::time::{Duration, Instant};
+
+use pdpp::cache::Cache;
+use pdpp::cache::credential::Credential;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::server::{Server, Token};
+use crate::support::env::TestEnv;
+
+/// A server with a call in flight that waits for a refresh.
+struct Refreshing {
+    env: TestEnv,
+    provider: Server,
+    cache: Cache,
+    before: Credential,
+    serve: Child,
+    input: Option<ChildStdin>,
+}
+
+impl Refreshing {
+    fn start(does: Token) -> Self {
+        let env = TestEnv::new();
+        let cache = Cache::open(&env.cache_dir()).unwrap();
+        let provider = Server::start();
+        let before = provider.put(&cache, |_| ());
+        provider.set(does);
+        let mut serve = env
+            .pdpp(&["mcp", "serve"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut input = serve.stdin.take().unwrap();
+        let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}"#;
+        writeln!(input, "{hello}").unwrap();
+        let mut line = String::new();
+        BufReader::new(serve.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        writeln!(input, r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"schema","arguments":{{}}}}}}"#)
+            .unwrap();
+        provider.wait_until_asked(1);
+        Self { env, provider, cache, before, serve, input: Some(input) }
+    }
+
+    /// Its exit code, and how long it took from `since` on.
+    fn ended(&mut self, since: Instant) -> (Option<i32>, Duration) {
+        let end = since + Duration::from_secs(30);
+        loop {
+            if let Some(status) = self.serve.try_wait().unwrap() {
+                return (status.code(), since.elapsed());
+            }
+            assert!(Instant::now() < end, "it does not end");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.serve), signal).unwrap();
+    }
+
+    /// Another process reads with the token that was on its way.
+    fn is_kept(&self) {
+        let now = self.cache.credentials().unwrap().remove(0);
+        assert!(now.id != self.before.id && now.is_renewable() && now.renewal.begun.is_none(), "{now:?}");
+        let ran = self.env.run(&["mcp", "call", "schema"]);
+        assert_eq!((ran.code, self.provider.asked()), (Some(0), 1), "{ran:?}");
+        assert!(self.provider.life.lock().unwrap().is_alive);
+    }
+}
+
+#[test]
+fn r1_8_the_end_of_input_does_not_cut_a_refresh_off() {
+    for does in [Token::Slowly, Token::Late] {
+        let mut serve = Refreshing::start(does);
+        let closed = Instant::now();
+        drop(serve.input.take());
+        let (code, took) = serve.ended(closed);
+        assert_eq!(code, Some(0), "{does:?}");
+        assert!(took < Duration::from_secs(5), "{does:?}: {took:?}");
+        serve.is_kept();
+    }
+}
+
+#[test]
+fn r1_8_an_answer_that_never_comes_is_waited_for_within_bounds_and_known_to_be_lost() {
+    let mut serve = Refreshing::start(Token::SpendAndHang);
+    let closed = Instant::now();
+    drop(serve.input.take());
+    let (_, took) = serve.ended(closed);
+    assert!((Duration::from_secs(4)..Duration::from_secs(9)).contains(&took), "{took:?}");
+    serve.provider.set(Token::Rotate);
+    let ran = serve.env.run(&["mcp", "call", "schema"]);
+    assert_eq!((ran.code, serve.provider.asked()), (Some(1), 1), "not sent twice: {ran:?}");
+    assert!(ran.stdout.contains("refresh_lost") || ran.stdout.contains("was lost"), "{ran:?}");
+}
+
+#[test]
+fn r1_8_a_signal_is_obeyed_in_time_and_lets_a_quick_refresh_through() {
+    let mut serve = Refreshing::start(Token::Slowly);
+    let told = Instant::now();
+    serve.signal(Signal::TERM);
+    let (code, took) = serve.ended(told);
+    assert!(code == Some(0) && took < Duration::from_millis(1_500), "{code:?} {took:?}");
+    serve.is_kept();
+
+    // Also one that comes while the end of input is put off.
+    let mut serve = Refreshing::start(Token::SpendAndHang);
+    let closed = Instant::now();
+    drop(serve.input.take());
+    while closed.elapsed() < Duration::from_millis(2_000) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let told = Instant::now();
+    serve.signal(Signal::TERM);
+    let (_, took) = serve.ended(told);
+    assert!(took < Duration::from_millis(1_500), "{took:?}");
+}

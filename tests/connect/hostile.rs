@@ -1,0 +1,326 @@
+//! A hostile provider in every way to a grant: a clear error in bounded time and memory, and nothing steers
+//! the terminal.
+
+use std::io::Read as _;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::flows::{approving, by_code_at};
+use super::provider::{self, EVIL, Edit, Instead, Poll, Provider, Switches};
+use super::{credentials, no_secret_in};
+use crate::support::env::{Ran, TestEnv};
+
+/// A way to a grant, and the paths that are asked on it after the metadata.
+struct Flow {
+    name: &'static str,
+    arguments: &'static [&'static str],
+    paths: &'static [&'static str],
+    /// The one of them that is polled: what is not heard there is asked again, until the end.
+    polled: Option<&'static str>,
+}
+
+const SOURCE: [&str; 4] = ["--source", "https://registry.example/diary", "--wait", "3"];
+
+const FLOWS: [Flow; 4] = [
+    Flow {
+        name: "agent-connect",
+        arguments: &["--flow", "agent-connect", "--wait", "3"],
+        paths: &["/register", "/agent-connect", "/agc_1/token", "/schema?view=compact"],
+        polled: Some("/agc_1/token"),
+    },
+    Flow {
+        name: "par",
+        arguments: &SOURCE,
+        paths: &["/register", "/par", "/agent-connect", "/agc_1/token", "/schema?view=compact"],
+        polled: Some("/agc_1/token"),
+    },
+    Flow {
+        name: "authorization-code",
+        arguments: &["--flow", "authorization-code", "--wait", "3"],
+        paths: &["/register", "/token", "/schema?view=compact"],
+        polled: None,
+    },
+    Flow {
+        name: "device-code",
+        arguments: &["--flow", "device-code", "--wait", "3"],
+        paths: &["/register", "/device", "/token", "/schema?view=compact"],
+        polled: Some("/token"),
+    },
+];
+
+const METADATA: [&str; 2] =
+    ["/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"];
+
+fn switches(edit: impl FnOnce(&mut Switches)) -> Switches {
+    let mut switches = Switches { server: provider::with_all, ..Switches::default() };
+    edit(&mut switches);
+    switches
+}
+
+/// Runs one; it has to end within its bounds, with nothing stored, and say why and what next.
+fn ends(flow: &Flow, switches: Switches, more: &[&str]) -> Ran {
+    let env = TestEnv::new();
+    let provider = Provider::start(switches);
+    let started = Instant::now();
+    let ran = by_code_at(&env, provider.url(), &[flow.arguments, more].concat(), approving);
+    // The longest is a poll that is not answered: 3 s of patience and one exchange of 15 s.
+    assert!(started.elapsed() < Duration::from_secs(60), "{}: {ran:?}", flow.name);
+    no_secret_in(&ran);
+    ran
+}
+
+fn is_told(ran: &Ran, what: &str) -> String {
+    assert!(matches!(ran.code, Some(2 | 69 | 77)), "{what}: {ran:?}");
+    let code = ran.stderr.lines().find_map(|line| line.strip_prefix("  code: "));
+    assert!(ran.stderr.contains("\n  next: "), "{what}: a next step in {}", ran.stderr);
+    code.unwrap_or_else(|| panic!("{what}: a code in {}", ran.stderr)).to_owned()
+}
+
+fn is_plain(ran: &Ran, what: &str) {
+    for said in [&ran.stdout, &ran.stderr] {
+        assert!(said.chars().all(|c| c == '\n' || !pdpp::text::is_hidden(c)), "{what}: {said:?}");
+        assert!(!said.contains("\nerror: fake"), "{what}: {said}");
+    }
+}
+
+/// What is told about `instead` at `path`; several, where the place decides.
+fn codes(flow: &Flow, path: &str, instead: Instead) -> &'static [&'static str] {
+    let is_polled = flow.polled == Some(path);
+    match instead {
+        Instead::Redirect => &["provider_redirected"],
+        Instead::Huge => &["provider_answer_too_large"],
+        Instead::Close | Instead::Never | Instead::Drip if is_polled => &["wait_over"],
+        Instead::Close => &["provider_answer_broken"],
+        Instead::Never | Instead::Drip => &["provider_timeout"],
+        Instead::Html | Instead::Deep => &[
+            "authorization_answer_malformed",
+            "registration_failed",
+            "token_proof_malformed",
+            "provider_metadata_not_json",
+            "authorization_server_metadata_not_json",
+        ],
+        _ => &[
+            "request_refused",
+            "registration_failed",
+            "approval_failed",
+            "token_rejected",
+            "provider_metadata_failed",
+            "authorization_server_metadata_failed",
+        ],
+    }
+}
+
+fn every_answer(instead: Instead) {
+    std::thread::scope(|scope| {
+        for flow in &FLOWS {
+            for path in METADATA.iter().chain(flow.paths) {
+                scope.spawn(move || {
+                    let what = format!("{instead:?} at {path} of {}", flow.name);
+                    let ran = ends(flow, switches(|one| one.instead = Some((path, instead))), &[]);
+                    let code = is_told(&ran, &what);
+                    assert!(codes(flow, path, instead).contains(&code.as_str()), "{what}: {code}");
+                    is_plain(&ran, &what);
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn redirects_are_refused_everywhere() {
+    every_answer(Instead::Redirect);
+}
+
+#[test]
+fn pages_and_deep_json_are_told_from_answers_everywhere() {
+    every_answer(Instead::Html);
+    every_answer(Instead::Deep);
+}
+
+#[test]
+fn answers_without_end_are_cut_everywhere() {
+    every_answer(Instead::Huge);
+}
+
+#[test]
+fn answers_that_break_off_are_told_everywhere() {
+    every_answer(Instead::Close);
+}
+
+#[test]
+fn silence_ends_everywhere() {
+    every_answer(Instead::Never);
+}
+
+#[test]
+fn answers_that_drip_end_everywhere() {
+    every_answer(Instead::Drip);
+}
+
+#[test]
+fn refusals_in_control_characters_are_text_everywhere() {
+    every_answer(Instead::Evil);
+}
+
+#[test]
+fn every_text_of_a_provider_is_text() {
+    let edits: [(&str, fn(&mut Switches)); 9] = [
+        ("resource_name", |one| one.resource = |body, _| body["resource_name"] = json!(EVIL)),
+        ("authorization_servers", |one| {
+            one.resource = |body, _| body["authorization_servers"] = json!([EVIL])
+        }),
+        ("pdpp_core_query_base", |one| one.resource = |body, _| body["pdpp_core_query_base"] = json!(EVIL)),
+        ("issuer", |one| one.server = |body, _| body["issuer"] = json!(EVIL)),
+        ("endpoint", |one| one.server = |body, _| body[format!("{EVIL}_endpoint")] = json!(EVIL)),
+        ("urls", |one| {
+            one.attempt = |body, _| body["approval_url"] = json!(EVIL);
+            one.device = |body, _| body["verification_uri"] = json!(EVIL);
+        }),
+        ("token", |one| one.token = |body, _| body["access_token"] = json!(EVIL)),
+        ("grant", |one| {
+            one.token = |body, _| {
+                body["grant"]["access_mode"] = json!(EVIL);
+                body["grant"]["source"] = json!({"id": EVIL, "kind": EVIL});
+                body["grant"]["streams"] =
+                    json!([{"name": EVIL, "fields": [EVIL], "time_range": {"since": EVIL}}]);
+            };
+        }),
+        ("schema", |one| {
+            one.schema = |body, _| {
+                let connector = &mut body["connectors"][0];
+                connector["source"] = json!({"id": EVIL, "kind": EVIL});
+                connector["connector_key"] = json!(EVIL);
+                connector["granted_connections"][0] = json!({"connection_id": EVIL, "display_name": EVIL});
+                connector["streams"] = json!([{"name": EVIL}]);
+            };
+        }),
+    ];
+    let edits = &edits;
+    std::thread::scope(|scope| {
+        for flow in &FLOWS {
+            for (name, edit) in edits {
+                for more in [&[][..], &["--json"]] {
+                    scope.spawn(move || {
+                        let what = format!("{name} of {}", flow.name);
+                        let ran = ends(flow, switches(edit), more);
+                        is_plain(&ran, &what);
+                        assert!(!ran.stdout.is_empty() || !ran.stderr.is_empty(), "{what}");
+                    });
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn polling_without_end_ends_in_every_way() {
+    let endless = || {
+        switches(|one| {
+            one.polls = vec![Poll::Pending];
+            one.attempt = |body, _| (body["interval"], body["expires_in"]) = (json!(0), json!(-5));
+            one.device = |body, _| (body["interval"], body["expires_in"]) = (json!("x"), json!(1e300));
+        })
+    };
+    std::thread::scope(|scope| {
+        for flow in FLOWS.iter().filter(|flow| flow.polled.is_some()) {
+            scope.spawn(move || {
+                let ran = ends(flow, endless(), &[]);
+                assert_eq!(is_told(&ran, flow.name), "wait_over", "{ran:?}");
+            });
+        }
+    });
+}
+
+/// The metadata of a provider that is elsewhere may name nothing here; one that is here, nothing but its own.
+#[test]
+fn endpoints_elsewhere_are_refused_before_anything_is_sent_there() {
+    const ENDPOINTS: [&str; 7] = [
+        "agent_connect_endpoint",
+        "pushed_authorization_request_endpoint",
+        "authorization_endpoint",
+        "token_endpoint",
+        "device_authorization_endpoint",
+        "registration_endpoint",
+        "revocation_endpoint",
+    ];
+    fn at<const N: usize>(body: &mut Value, urls: &provider::Urls) {
+        provider::with_all(body, urls);
+        // The other port of this machine: as foreign as any other host.
+        body[ENDPOINTS[N]] = json!(format!("{}/x", urls.provider));
+    }
+    let edits: [Edit; 7] = [at::<0>, at::<1>, at::<2>, at::<3>, at::<4>, at::<5>, at::<6>];
+    std::thread::scope(|scope| {
+        for (edit, name) in edits.into_iter().zip(ENDPOINTS) {
+            scope.spawn(move || {
+                let provider = Provider::start(switches(|one| one.server = edit));
+                let env = TestEnv::new();
+                let ran = env.run(&["connect", provider.url(), "--no-browser"]);
+                assert_eq!(is_told(&ran, name), "endpoint_foreign");
+                assert!(ran.stderr.contains(name), "{name} in {}", ran.stderr);
+                let sent = provider.seen("").into_iter().filter(|seen| !seen.path.contains("/.well-known/"));
+                assert_eq!(sent.count(), 0, "{name}");
+            });
+        }
+    });
+}
+
+/// The most memory that the process had, in KiB.
+#[cfg(target_os = "linux")]
+fn peak(id: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn answers_without_end_take_bounded_memory() {
+    const WITHIN: u64 = 160 << 10;
+    for path in METADATA.iter().chain(&["/agent-connect", "/agc_1/token", "/schema?view=compact"]) {
+        let env = TestEnv::new();
+        let provider = Provider::start(switches(|one| one.instead = Some((path, Instead::Huge))));
+        let mut child = env
+            .pdpp(&["connect", provider.url(), "--no-browser", "--flow", "agent-connect"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut most = 0;
+        let mut said = child.stderr.take().unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut text = String::new();
+            said.read_to_string(&mut text).unwrap();
+            text
+        });
+        while child.try_wait().unwrap().is_none() {
+            most = most.max(peak(child.id()).unwrap_or_default());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let said = reader.join().unwrap();
+        assert!(said.contains("code: provider_answer_too_large"), "{path}: {said}");
+        assert!((1..WITHIN).contains(&most), "{path}: {most} KiB");
+    }
+}
+
+#[test]
+fn two_at_the_same_time_are_both_kept() {
+    use pdpp::sandbox::{Config, start};
+    let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let env = TestEnv::new();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let ran = env.run(&["connect", sandbox.url(), "--no-browser"]);
+                assert_eq!(ran.code, Some(0), "{ran:?}");
+            });
+        }
+    });
+    let kept = credentials(&env);
+    assert_eq!(kept.len(), 4, "{kept:?}");
+    let read = |env: &TestEnv| env.run(&["status", "--check", "--json"]);
+    let ran = read(&env);
+    assert_eq!(ran.code, Some(0), "each of them works: {ran:?}");
+    sandbox.stop();
+}

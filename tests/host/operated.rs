@@ -1,0 +1,207 @@
+//! What its operator does with it, and sees of it.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::fake::Fake;
+use super::{Running, SECRET, credentials, eventually, plain};
+use crate::support::env::TestEnv;
+
+async fn with(more: &[&str]) -> (TestEnv, Fake, Running) {
+    let (env, fake) = (TestEnv::new(), Fake::start().await);
+    let path = credentials(&env, "rs", SECRET);
+    let running = Running::start(&env, &fake.url, &path, more);
+    (env, fake, running)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wrong_credentials_are_the_operators_to_put_right_and_a_signal_takes_the_new_ones() {
+    let (env, fake) = (TestEnv::new(), Fake::start().await);
+    let path = credentials(&env, "rs", "canary-wrong");
+    let running = Running::start(&env, &fake.url, &path, &[]);
+    fake.allow("tok");
+    for _ in 0..3 {
+        let refused = running.tools_list("tok").await;
+        assert_eq!((refused.status, refused.code().as_str()), (503, "introspection_refused"));
+        assert_eq!(refused.header("retry-after"), "5");
+    }
+    let told = running.log().into_iter().filter(|line| line["event"] == "introspection_refused");
+    let told = told.collect::<Vec<_>>();
+    assert_eq!(told.len(), 1, "once is loud enough");
+    assert!(told[0]["level"] == "error" && told[0]["message"].as_str().unwrap().contains("kill -HUP"));
+
+    // What cannot be used changes nothing.
+    std::fs::write(&path, "canary-broken").unwrap();
+    running.signal(Signal::HUP);
+    let failed = running.event("reload_failed").await;
+    assert!(failed["message"].as_str().unwrap().contains("the old stays in use"));
+
+    credentials(&env, "rs", SECRET);
+    running.signal(Signal::HUP);
+    running.event("reloaded").await;
+    eventually(async || (running.tools_list("tok").await.status == 200).then_some(())).await;
+    let metrics = running.metrics().await;
+    assert!(metrics.contains(r#"pdpp_host_reloads_total{outcome="failed"} 1"#), "{metrics}");
+    assert!(metrics.contains(r#"pdpp_host_reloads_total{outcome="ok"} 1"#), "{metrics}");
+
+    // An authorization server that is down is nobody's refusal, and is not remembered as one.
+    fake.switches.lock().unwrap().broken = Some(axum::http::StatusCode::INTERNAL_SERVER_ERROR);
+    let refused = running.tools_list("another").await;
+    assert_eq!((refused.status, refused.code().as_str()), (503, "introspection_malformed"));
+    fake.allow("another");
+    fake.switches.lock().unwrap().broken = None;
+    eventually(async || (running.tools_list("another").await.status == 200).then_some(())).await;
+    assert!(!running.stderr().contains("canary"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_answers_what_is_at_work_and_takes_nothing_new() {
+    let (_env, fake, running) = with(&[]).await;
+    fake.allow("held-a");
+    let rest = async {
+        eventually(async || (fake.read().len() == 1).then_some(())).await;
+        running.signal(Signal::TERM);
+        running.event("stopping").await;
+        eventually(async || std::net::TcpStream::connect(running.address()).is_err().then_some(())).await;
+        fake.let_go.send(true).unwrap();
+    };
+    let (answered, ()) = tokio::join!(running.call("held-a", "search", json!({"q": "x"})), rest);
+    assert_eq!(answered.status, 200);
+    let (code, stdout, stderr) = running.ended();
+    assert_eq!((code, stdout.as_str()), (Some(0), ""), "one line on stdout, and that was it");
+    assert!(stderr.contains("all requests were answered"), "{stderr}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_waits_no_longer_than_it_was_told() {
+    let (_env, fake, running) = with(&["--drain", "0"]).await;
+    fake.allow("held-a");
+    let asking = tokio::spawn(
+        running.post("held-a").body(super::call("search", json!({"q": "x"})).to_string()).send(),
+    );
+    eventually(async || (fake.read().len() == 1).then_some(())).await;
+    running.signal(Signal::TERM);
+    assert!(asking.await.unwrap().is_err(), "cut off");
+    let (code, _, stderr) = running.ended();
+    assert_eq!(code, Some(0));
+    assert!(stderr.contains("1 connections were cut off"), "{stderr}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_has_a_line_a_request_and_nothing_that_anybody_said() {
+    let (_env, fake, running) = with(&[]).await;
+    fake.allow("canary-token");
+    running.call("canary-token", "search", json!({"q": "canary-question"})).await;
+    running.call("canary-token", "canary-tool", json!({"canary": 1})).await;
+    running.send("canary-token", &json!({"jsonrpc": "2.0", "id": "canary", "method": "canary/method"})).await;
+    running.send("canary-token", &json!("canary")).await;
+    let health = running.get("/healthz").await;
+    assert_eq!((health.status, health.text.as_str()), (200, "ok\n"));
+    assert_eq!(running.get("/canary").await.status, 404);
+    assert_eq!(running.get("/metrics").await.status, 404, "an operator's figures are no caller's business");
+    let metrics = running.metrics().await;
+    assert!(metrics.contains(r#"{method="tools/call",tool="search",status="200"} 1"#), "{metrics}");
+    running.signal(Signal::TERM);
+    let (code, stdout, stderr) = running.ended();
+    assert_eq!(code, Some(0));
+    for said in [&stdout, &stderr, &metrics] {
+        assert!(!said.contains("canary"), "{said}");
+    }
+    let lines = stderr.lines().filter(|line| line.starts_with('{'));
+    let lines = lines.map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>();
+    let requests = lines.iter().filter(|line| line["event"] == "request").collect::<Vec<_>>();
+    assert_eq!(requests.len(), 6, "{stderr}");
+    let first = requests[0];
+    assert_eq!(
+        (&first["status"], &first["method"], &first["tool"], &first["client_id"]),
+        (&json!(200), &json!("tools/call"), &json!("search"), &json!("cli_1"))
+    );
+    assert_eq!(first["bearer"].as_str().unwrap().len(), 12);
+    assert!(
+        first["bytes"].as_u64().unwrap() > 100 && first["ms"].is_u64() && first["request_id"].is_string()
+    );
+    assert_eq!(requests[1]["tool"], Value::Null, "a name that somebody made up is none");
+}
+
+fn certificate(dir: &Path) -> String {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    std::fs::write(dir.join("cert.pem"), made.cert.pem()).unwrap();
+    std::fs::write(dir.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    std::fs::set_permissions(dir.join("key.pem"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    made.cert.pem()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tls_of_its_own_is_exchanged_without_a_stop() {
+    let (env, fake) = (TestEnv::new(), Fake::start().await);
+    let path = credentials(&env, "rs", SECRET);
+    let first = certificate(&env.home());
+    let (cert, key) = (env.home().join("cert.pem"), env.home().join("key.pem"));
+    let tls = ["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
+    let running =
+        Running::start(&env, &fake.url, &path, &[&tls[..], &["--trusted-host", "localhost"]].concat());
+    assert!(running.url().starts_with("https://"));
+    let url = format!("https://localhost:{}/healthz", running.address().rsplit(':').next().unwrap());
+    let ask = async |pem: &str| {
+        let certificate = reqwest::Certificate::from_pem(pem.as_bytes()).unwrap();
+        let client = plain().tls_certs_only([certificate]).build().unwrap();
+        client.get(&url).send().await.map(|answer| answer.status().as_u16()).ok()
+    };
+    assert_eq!(ask(&first).await, Some(200));
+    // Bytes that are no TLS hold nobody up.
+    let _noise = std::net::TcpStream::connect(running.address()).unwrap();
+    let second = certificate(&env.home());
+    running.signal(Signal::HUP);
+    running.event("reloaded").await;
+    assert_eq!((ask(&second).await, ask(&first).await), (Some(200), None));
+    std::fs::write(&key, "canary").unwrap();
+    running.signal(Signal::HUP);
+    running.event("reload_failed").await;
+    assert_eq!(ask(&second).await, Some(200));
+    assert!(!running.stderr().contains("canary"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r1_3_it_does_not_start_with_an_owner_credential_an_open_file_or_no_provider() {
+    let (mut env, fake) = (TestEnv::new(), Fake::start().await);
+    let path = credentials(&env, "rs", "canary");
+    let host = |env: &TestEnv, provider: &str, more: &[&str]| {
+        let start = ["mcp", "host", "--listen", "127.0.0.1:0", "--json", "--provider-url", provider];
+        let file = ["--introspection-file", path.to_str().unwrap()];
+        let ran = env.run(&[&start[..], &file, more].concat());
+        assert!(!ran.stdout.contains("canary") && !ran.stderr.contains("canary"), "{ran:?}");
+        assert_eq!(ran.stdout, "", "{ran:?}");
+        (ran.code, ran.stderr)
+    };
+    let refused = |(code, stderr): (Option<i32>, String), wanted: i32, why: &str| {
+        assert_eq!(code, Some(wanted), "{stderr}");
+        assert!(stderr.contains(&format!("code: {why}")), "{stderr}");
+    };
+    refused(host(&env, &fake.url, &["--public-url", "https://a.example/x"]), 2, "public_url_invalid");
+    refused(host(&env, "http://127.0.0.1:9", &[]), 69, "provider_unreachable");
+    let taken = ["--listen", fake.url.strip_prefix("http://").unwrap()];
+    let ran = env.run(&[
+        "mcp",
+        "host",
+        "--provider-url",
+        &fake.url,
+        "--introspection-file",
+        path.to_str().unwrap(),
+        taken[0],
+        taken[1],
+    ]);
+    refused((ran.code, ran.stderr), 1, "host_listen");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    refused(host(&env, &fake.url, &[]), 77, "introspection_credentials");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let missing = ["--tls-cert", path.to_str().unwrap(), "--tls-key", path.to_str().unwrap()];
+    refused(host(&env, &fake.url, &missing), 1, "host_tls");
+    let keyring = env.run(&["mcp", "host", "--provider-url", &fake.url, "--introspection-keyring"]);
+    assert!(keyring.stderr.contains("secret-tool store") && keyring.code == Some(77), "{keyring:?}");
+    env.set("PDPP_OWNER_TOKEN", Some("canary".to_owned()));
+    refused(host(&env, &fake.url, &[]), 77, "owner_credential_in_environment");
+    assert_eq!(fake.asked(), [""; 0]);
+}

@@ -1,0 +1,23 @@
+// The owner, in Chromium: approve.mjs DIRECTORY URL ACCOUNT… picks these accounts, approves, and says where the
+// browser ended. DIRECTORY has the pinned node_modules of tests/browser.
+
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+
+const [directory, url, ...accounts] = process.argv.slice(2);
+const { chromium } = createRequire(join(resolve(directory), "approve.mjs"))("playwright-core");
+const flags = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync";
+const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: flags.split(" ") });
+try {
+  const context = await browser.newContext({ javaScriptEnabled: false, locale: "en-US" });
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  await page.goto(url);
+  for (const account of accounts) await page.getByRole("checkbox", { name: account }).check();
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("button", { name: "Approve" }).click();
+  await page.waitForURL(/^http:\/\/localhost:\d+\/callback/);
+  console.log(page.url().split("?")[0]);
+} finally {
+  await browser.close();
+}
