@@ -5,7 +5,6 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use super::evidence::{Bounds, json_len};
-use super::remote::Remote;
 use super::source::Source;
 use super::tool_error::ToolError;
 use super::{
@@ -16,26 +15,12 @@ use super::{
 pub struct Core {
     source: Source,
     bounds: Bounds,
-    remote: Option<Remote>,
 }
 
 impl Core {
     /// The tools over `source`, each result within `bounds`.
     pub const fn new(source: Source, bounds: Bounds) -> Self {
-        Self { source, bounds, remote: None }
-    }
-
-    /// The same, but read through the provider's own hosted tools: for a package's token, which is good for
-    /// nothing else.
-    #[must_use]
-    pub fn through(mut self, remote: Remote) -> Self {
-        self.remote = Some(remote);
-        self
-    }
-
-    /// The provider's own hosted tools, where it is read through them.
-    pub const fn remote(&self) -> Option<&Remote> {
-        self.remote.as_ref()
+        Self { source, bounds }
     }
 
     /// What the tools read from.
@@ -94,7 +79,7 @@ impl Core {
 
     async fn answer(&self, tool: &str, given: Map<String, Value>) -> Result<ToolAnswer, ToolError> {
         self.check_length(tool, &given)?;
-        if let Some(remote) = &self.remote {
+        if let Some(remote) = self.source.remote() {
             return remote.call(&self.source, self.bounds, tool, given).await;
         }
         match tool {

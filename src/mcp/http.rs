@@ -1306,7 +1306,7 @@ mod tests {
     #[tokio::test]
     async fn r7_1_a_client_that_goes_away_ends_its_call() {
         use tokio::io::AsyncWriteExt as _;
-        let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+        let (told, mut events) = tokio::sync::mpsc::unbounded_channel();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let endpoint = Endpoint::new(format!("http://{address}/mcp").parse().unwrap());
@@ -1319,10 +1319,10 @@ mod tests {
         );
         let mut client = tokio::net::TcpStream::connect(address).await.unwrap();
         client.write_all((head + &body).as_bytes()).await.unwrap();
-        assert_eq!(heard.recv().await, Some("begun"));
+        assert_eq!(events.recv().await, Some("begun"));
         drop(client);
         let within = std::time::Duration::from_secs(5);
-        assert_eq!(tokio::time::timeout(within, heard.recv()).await, Ok(Some("dropped")));
+        assert_eq!(tokio::time::timeout(within, events.recv()).await, Ok(Some("dropped")));
     }
 
     proptest! {

@@ -173,23 +173,6 @@ impl Child {
         candidates
     }
 
-    /// Its compact schema, as a part of the whole.
-    async fn schema(&self, stream: Option<&str>) -> Result<Map<String, Value>, ToolError> {
-        if self.core.remote().is_none() {
-            return tools::schema::part(&self.core, stream).await;
-        }
-        let given = stream.map(|stream| ("stream".to_owned(), json!(stream))).into_iter().collect();
-        let answer = self.core.try_call("schema", given).await?;
-        match answer.structured.unwrap_or_default().remove("data") {
-            Some(Value::Object(body)) if !answer.is_error => Ok(body),
-            _ => Err(ToolError::new(
-                "unsupported_by_provider",
-                format!("the hosted tools for {} gave no schema", self.label),
-                "name one of its connections: connection_id",
-            )),
-        }
-    }
-
     /// Why it cannot be read, where that is known without asking (R5.4).
     fn unusable(&self) -> Option<ToolError> {
         let provider = self.source().provider();
@@ -416,7 +399,7 @@ impl Package {
 
     async fn search(&self, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
         let wanted = arguments.texts("streams")?;
-        let (able, mut unable) = self.able(wanted.as_deref());
+        let (able, unable) = self.able(wanted.as_deref());
         if able.is_empty() && unable.is_empty() {
             return Err(not_granted(&wanted.unwrap_or_default().join("`, `"), self.children().len()));
         }
@@ -432,12 +415,6 @@ impl Package {
             let given = arguments.with([("streams", streams)]);
             return self.ask(only, "search", given, true).await;
         }
-        let (hosted, able): (Vec<_>, Vec<_>) =
-            able.into_iter().partition(|child| child.core.remote().is_some());
-        if able.is_empty() && !hosted.is_empty() {
-            return Err(only_hosted(&hosted, arguments));
-        }
-        unable.extend(hosted.into_iter().map(|child| (child, not_merged())));
         if able.is_empty() {
             return Err(all_failed(&unable));
         }
@@ -486,7 +463,7 @@ impl Package {
             return self.ask(only, "schema", arguments.given().clone(), true).await;
         }
         let reads = able.iter().map(|child| async move {
-            let read = child.schema(stream);
+            let read = tools::schema::part(&child.core, stream);
             tokio::time::timeout(self.deadline, read).await.unwrap_or_else(|_| {
                 child.source().set_too_slow();
                 Err(ToolError::new(
@@ -582,25 +559,6 @@ fn tool_name(tool: &str) -> Option<&'static str> {
     ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"]
         .into_iter()
         .find(|known| *known == tool)
-}
-
-/// The tools of a provider merge their own grants, not those of others.
-fn not_merged() -> ToolError {
-    ToolError::new(
-        "search_by_connection",
-        "this package is read through its provider's own tools, which are not searched together with others",
-        "search it alone, with a connection_id of its",
-    )
-}
-
-/// Several packages, and no grant beside them: each has to be searched alone.
-fn only_hosted(hosted: &[Arc<Child>], arguments: &Arguments) -> ToolError {
-    let candidates = hosted.iter().flat_map(|child| child.candidates(None)).collect::<Vec<_>>();
-    let next = candidates.first().map(|first| {
-        let connection = Some(json!(first.connection_id));
-        Call { tool: arguments.tool(), arguments: arguments.with([("connection_id", connection)]) }
-    });
-    not_merged().offer(next).choose_from(candidates)
 }
 
 fn nothing_served() -> ToolError {
@@ -797,7 +755,7 @@ impl ReadSurface for Package {
                     let child = self
                         .of_blob(&blob.id, blob.connection.as_deref())
                         .map_err(|error| resource::failed_with(&error))?;
-                    blob.read(&child.core).await
+                    blob.read(child.source()).await
                 }
                 None => resource::read_by_call(self, &uri).await,
             }

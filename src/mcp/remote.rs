@@ -16,12 +16,13 @@ use url::Url;
 
 use super::arguments::Arguments;
 use super::evidence::{Bounds, envelope, json_len};
+use super::id::RecordId;
 use super::source::Source;
 use super::tool_error::ToolError;
-use super::{ResourceContents, ResourceError, ToolAnswer, access, resource, rs_error, surface};
+use super::{ToolAnswer, access, rs_error, surface};
 use crate::cache::secret::AccessToken;
 use crate::provider::http::{Answer, Http};
-use crate::provider::rs::{Read, Refusal, RsError};
+use crate::provider::rs::{Blob, Envelope, Read, Refusal, RsError};
 use crate::provider::url::ProviderUrl;
 use crate::text;
 
@@ -118,24 +119,57 @@ impl Remote {
         passed_on(tool, given, &result, bounds)
     }
 
-    /// Reads a resource there.
+    /// What `read` reads, through the tool behind it: for a schema and a search that are put together with
+    /// those of other grants.
     ///
     /// # Errors
-    /// As [`Remote::call`], as a resource read tells it.
-    pub async fn read_resource(&self, source: &Source, uri: &str) -> Result<ResourceContents, ResourceError> {
-        access::note(source.provider().as_str(), source.grant_id(), &Read::default());
-        let read = self.ask(source, "resources/read", json!({ "uri": uri }), |_| Ok(()));
-        let result = read.await.map_err(|error| resource::failed_with(&error))?;
-        let broken = || resource::failed_with(&self.broken("a resource without contents"));
-        let contents = result.get("contents").and_then(|contents| contents.get(0)).ok_or_else(broken)?;
-        let media_type = contents.get("mimeType").and_then(Value::as_str).map(str::to_owned);
-        if let Some(blob) = contents.get("blob").and_then(Value::as_str) {
-            let bytes = base64::engine::general_purpose::STANDARD.decode(blob).map_err(|_| broken())?;
-            return Ok(ResourceContents::Blob { media_type, bytes });
+    /// As [`Remote::call`]; `unsupported_by_provider` for any other read.
+    pub async fn get(&self, source: &Source, read: &Read) -> Result<Envelope, ToolError> {
+        let (tool, arguments) = as_call(read).ok_or_else(|| {
+            let what = format!("{} is not read through {}", read.route(), self.endpoint);
+            ToolError::new(
+                "unsupported_by_provider",
+                what,
+                "name a connection_id: one package is then asked alone",
+            )
+        })?;
+        let anything = Bounds { text: usize::MAX, structured: usize::MAX };
+        let answer = self.call(source, anything, tool, arguments).await?;
+        let mut structured = answer.structured.unwrap_or_default();
+        if answer.is_error {
+            return Err(error_of(&structured));
         }
-        let text = contents.get("text").and_then(Value::as_str).ok_or_else(broken)?;
-        let media_type = media_type.unwrap_or_else(|| "text/plain".to_owned());
-        Ok(ResourceContents::Text { media_type, text: text::lines(text).into_owned() })
+        let results = structured.remove("results");
+        let ladder = structured.remove("content_ladder");
+        match (structured.remove("data"), results) {
+            (Some(Value::Object(body)), None) if tool == "schema" => Ok(Envelope { body, request_id: None }),
+            (Some(Value::Object(mut body)), Some(Value::Array(results))) => {
+                body.insert(
+                    "data".to_owned(),
+                    results.into_iter().map(|hit| as_hit(hit, ladder.as_ref())).collect(),
+                );
+                Ok(Envelope { body, request_id: None })
+            }
+            _ => Err(self.broken(&format!("a {tool} without its data"))),
+        }
+    }
+
+    /// Reads a blob there, as the resource that it is.
+    ///
+    /// # Errors
+    /// As [`Remote::call`].
+    pub async fn blob(&self, source: &Source, blob_id: &str) -> Result<Blob, ToolError> {
+        access::note(source.provider().as_str(), source.grant_id(), &Read::of(["blobs", blob_id]));
+        let params = json!({ "uri": format!("pdpp://blob/{blob_id}") });
+        let result = self.ask(source, "resources/read", params, |_| Ok(())).await?;
+        let contents = result.get("contents").and_then(|contents| contents.get(0));
+        let text = |key: &str| contents.and_then(|contents| contents.get(key)).and_then(Value::as_str);
+        let media_type = text("mimeType").map(str::to_owned);
+        let bytes = match (text("blob"), text("text")) {
+            (Some(blob), _) => base64::engine::general_purpose::STANDARD.decode(blob).ok(),
+            (None, text) => text.map(|text| text.as_bytes().to_vec()),
+        };
+        Ok(Blob { media_type, bytes: bytes.ok_or_else(|| self.broken("a resource without contents"))? })
     }
 
     /// One request, once more with another bearer where the first is dead, and once more where the session is
@@ -321,6 +355,81 @@ fn takes(schema: Option<&Value>) -> Takes {
     }
 }
 
+/// The call that gives what `read` reads, where there is one. A filter's values have lost their types in a
+/// query, so that one with a filter is none.
+fn as_call(read: &Read) -> Option<(&'static str, Map<String, Value>)> {
+    let mut arguments = Map::new();
+    let tool = match read.segments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["schema"] => "schema",
+        ["search"] => "search",
+        ["search", mode] => {
+            arguments.insert("mode".to_owned(), json!(mode));
+            "search"
+        }
+        _ => return None,
+    };
+    let mut streams = Vec::new();
+    for (name, value) in &read.query {
+        match name.as_str() {
+            "view" if tool == "schema" => {}
+            "stream" | "connection_id" | "q" | "cursor" => {
+                arguments.insert(name.clone(), json!(value));
+            }
+            "limit" => {
+                arguments.insert(name.clone(), json!(value.parse::<u64>().ok()?));
+            }
+            "streams[]" => streams.push(json!(value)),
+            _ => return None,
+        }
+    }
+    if !streams.is_empty() {
+        arguments.insert("streams".to_owned(), streams.into());
+    }
+    Some((tool, arguments))
+}
+
+/// A result of `search`, as the hit of a resource server that it was made of; its proven windows come from the
+/// ladder beside it.
+fn as_hit(hit: Value, ladder: Option<&Value>) -> Value {
+    let Value::Object(mut hit) = hit else { return hit };
+    let id = hit.remove("id");
+    if let Some(record) = hit.remove("record_id") {
+        hit.insert("record_key".to_owned(), record);
+    } else if let Some(parsed) = id.as_ref().and_then(Value::as_str).and_then(|id| RecordId::parse(id).ok()) {
+        hit.insert("record_key".to_owned(), json!(parsed.record));
+        hit.entry("stream").or_insert_with(|| json!(parsed.stream));
+        if let Some(connection) = parsed.connection {
+            hit.entry("connection_id").or_insert_with(|| json!(connection));
+        }
+    } else if let Some(id) = id.clone() {
+        hit.insert("id".to_owned(), id);
+    }
+    let records = ladder.and_then(|ladder| ladder.get("records")?.as_array()).into_iter().flatten();
+    let fields = records
+        .filter(|record| record.get("id") == id.as_ref())
+        .filter_map(|record| record.get("fields")?.as_array());
+    let excerpts = fields.flatten().filter_map(|field| {
+        let is_complete = field.get("complete") == Some(&json!(true));
+        Some(json!({"field_path": field.get("field_path")?, "preview_text": field.get("preview")?, "truncated": !is_complete}))
+    });
+    let excerpts = excerpts.collect::<Vec<_>>();
+    if !excerpts.is_empty() {
+        hit.insert("evidence_excerpts".to_owned(), excerpts.into());
+    }
+    Value::Object(hit)
+}
+
+/// A tool's own error.
+fn error_of(structured: &Map<String, Value>) -> ToolError {
+    let text =
+        |key: &str| structured.get("error").and_then(|error| error.get(key)?.as_str()).map(str::to_owned);
+    ToolError::new(
+        text("code").unwrap_or_else(|| "provider_refused_call".to_owned()),
+        text("message").unwrap_or_else(|| "the provider's own tools refused the call".to_owned()),
+        "name a connection_id: one package is then asked alone",
+    )
+}
+
 /// The JSON-RPC answer in a body of JSON, or in the events of a stream that has ended.
 fn message_in(answer: &Answer) -> Option<Map<String, Value>> {
     let media_type =
@@ -463,6 +572,30 @@ mod tests {
         for other in [r#"{"id":2,"result":{}}"#, r#"{"id":1}"#, "[]", "", "<html>"] {
             assert_eq!(found("application/json", other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn r6_2_a_result_is_a_hit_again() {
+        let ladder = json!({"records": [
+            {"id": "other", "fields": [{"field_path": "x", "preview": "no", "complete": true, "read": {}}]},
+            {"id": "c/s:1", "fields": [{"field_path": "body", "preview": "a <mark>b</mark>", "complete": false, "read": {}}]},
+        ]});
+        let excerpt = json!([{"field_path": "body", "preview_text": "a <mark>b</mark>", "truncated": true}]);
+        let whole =
+            json!({"id": "c/s:1", "connection_id": "c", "stream": "s", "record_id": "1", "title": "t"});
+        let hit = as_hit(whole, Some(&ladder));
+        assert_eq!(
+            (&hit["record_key"], &hit["title"], &hit["evidence_excerpts"]),
+            (&json!("1"), &json!("t"), &excerpt)
+        );
+        let bare = as_hit(json!({"id": "c/s:2024%2F1"}), None);
+        assert_eq!(bare, json!({"record_key": "2024/1", "stream": "s", "connection_id": "c"}));
+        assert_eq!(as_hit(json!({"id": "https://x.example"}), None)["id"], "https://x.example");
+        let read = Read::of(["search", "hybrid"]).with("q", "a b").with("limit", "7").with("streams[]", "s");
+        let arguments = json!({"mode": "hybrid", "q": "a b", "limit": 7, "streams": ["s"]});
+        assert_eq!(as_call(&read), Some(("search", arguments.as_object().cloned().unwrap())));
+        assert_eq!(as_call(&read.with("filter[a]", "1")), None);
+        assert_eq!(as_call(&Read::of(["streams"])), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::core::Core;
 use super::id::{RECORD_URI, RecordId, check_segment};
+use super::source::Source;
 use super::tool_error::ToolError;
 use super::{ReadSurface, ResourceContents, ResourceError};
 
@@ -41,11 +42,7 @@ impl Blob {
     ///
     /// # Errors
     /// [`ResourceError`]: what its grant's source says.
-    pub async fn read(&self, core: &Core) -> Result<ResourceContents, ResourceError> {
-        let source = core.source();
-        if let Some(remote) = core.remote() {
-            return remote.read_resource(source, &format!("{BLOB_URI}{}", self.id)).await;
-        }
+    pub async fn read(&self, source: &Source) -> Result<ResourceContents, ResourceError> {
         let blob = source.blob(&self.id).await.map_err(|error| failed_with(&error))?;
         if blob.bytes.len() > MAX_BLOB_BYTES {
             let error = ToolError::new(
@@ -68,7 +65,7 @@ impl Blob {
 /// [`ResourceError`]: each with what the tools would say.
 pub async fn read(core: &Core, uri: &str) -> Result<ResourceContents, ResourceError> {
     match Blob::parse(uri) {
-        Some(blob) => blob?.read(core).await,
+        Some(blob) => blob?.read(core.source()).await,
         None => read_by_call(core, uri).await,
     }
 }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::catalog::{Catalog, StreamFacts};
+use super::remote::Remote;
 use super::tool_error::ToolError;
 use super::{access, rs_error, schema};
 use crate::advice;
@@ -50,6 +51,7 @@ pub struct Source {
     too_slow: Mutex<Option<Instant>>,
     is_core: AtomicBool,
     ends: Option<Timestamp>,
+    remote: Option<Remote>,
     renew: Option<String>,
 }
 
@@ -73,8 +75,22 @@ impl Source {
             too_slow: Mutex::new(None),
             is_core: AtomicBool::new(false),
             ends: None,
+            remote: None,
             renew: None,
         }
+    }
+
+    /// The same, but read through the provider's own hosted tools: for a package's token, which is good for
+    /// nothing else.
+    #[must_use]
+    pub fn through(mut self, remote: Remote) -> Self {
+        self.remote = Some(remote);
+        self
+    }
+
+    /// The provider's own hosted tools, where it is read through them.
+    pub const fn remote(&self) -> Option<&Remote> {
+        self.remote.as_ref()
     }
 
     /// The same, of a grant that ends then.
@@ -130,6 +146,9 @@ impl Source {
     /// The resource server's own error with its code kept (R5.1), or a typed one for a provider that
     /// gave none (R5.5); each says what to do next.
     pub async fn get(&self, read: &Read) -> Result<Envelope, ToolError> {
+        if let Some(remote) = &self.remote {
+            return remote.get(self, read).await;
+        }
         self.check_wait()?;
         let bearer = self.bearer().await?;
         access::note(self.provider.as_str(), self.grant_id(), read);
@@ -157,6 +176,9 @@ impl Source {
     /// # Errors
     /// As [`Source::get`].
     pub async fn blob(&self, blob_id: &str) -> Result<Blob, ToolError> {
+        if let Some(remote) = &self.remote {
+            return remote.blob(self, blob_id).await;
+        }
         self.check_wait()?;
         let bearer = self.bearer().await?;
         let read = Read::of(["blobs", blob_id]);

@@ -86,9 +86,9 @@ struct Callers {
     kept: Mutex<VecDeque<Kept>>,
 }
 
-/// The tools of one bearer. Another bearer has others, also for the same grants.
+/// The tools of one client's bearer, or of one package. Another bearer has others, also for the same grant.
 struct Kept {
-    hash: String,
+    key: String,
     grants: Vec<String>,
     tools: Arc<Package>,
 }
@@ -114,12 +114,13 @@ impl Gate for Callers {
             let broken =
                 || Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", "Internal server error");
             let (standing, catalog) = standing.await.map_err(|_| broken())?.map_err(|_| broken())?;
-            let (grants, is_package) = match standing {
-                Standing::Client(grant) => (vec![*grant], false),
-                Standing::Package(grants) => (grants, true),
+            let (key, grants, is_package) = match standing {
+                Standing::Client(grant) => (tokens::hash(bearer.expose_bearer()), vec![*grant], false),
+                // Its next token goes on where this one is: neither reads anything itself.
+                Standing::Package(id, grants) => (id, grants, true),
                 refused => return Err(refusal(&refused)),
             };
-            let tools = self.tools(&bearer, grants, is_package, &catalog).map_err(|_| broken())?;
+            let tools = self.tools(key, &bearer, grants, is_package, &catalog).map_err(|_| broken())?;
             Ok(tools as Arc<dyn ReadSurface>)
         }
         .boxed()
@@ -147,15 +148,15 @@ impl Callers {
     /// and nothing else is kept between two of them.
     fn tools(
         &self,
+        key: String,
         bearer: &AccessToken,
         grants: Vec<Grant>,
         is_package: bool,
         catalog: &Catalog,
     ) -> Result<Arc<Package>> {
-        let hash = tokens::hash(bearer.expose_bearer());
         let ids = grants.iter().map(|grant| grant.grant_id.clone()).collect::<Vec<_>>();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = kept.iter().position(|one| one.hash == hash)
+        if let Some(at) = kept.iter().position(|one| one.key == key)
             && let Some(one) = kept.remove(at)
             && one.grants == ids
         {
@@ -180,7 +181,7 @@ impl Callers {
                 .collect())
         });
         let tools = Arc::new(Package::new(roster, Bounds::default())?);
-        kept.push_back(Kept { hash, grants: ids, tools: Arc::clone(&tools) });
+        kept.push_back(Kept { key, grants: ids, tools: Arc::clone(&tools) });
         if kept.len() > MAX_KEPT {
             kept.pop_front();
         }

@@ -141,7 +141,7 @@ fn one_source_is_a_client_token_that_is_refreshed_once() {
 
 fn grants_of_package(app: &App, token: &str) -> usize {
     match tokens::standing(app, token, |resource| resource == RESOURCE).unwrap() {
-        Standing::Package(grants) => grants.len(),
+        Standing::Package(_, grants) => grants.len(),
         other => panic!("{other:?}"),
     }
 }

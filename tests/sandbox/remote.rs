@@ -1,7 +1,8 @@
 //! A package's token, read through its provider's own `/mcp`: the sandbox's, and one of a few lines.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
@@ -9,6 +10,7 @@ use futures_util::FutureExt as _;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, CredentialId, GrantId, Renewal, Secrets, TokenKind};
 use pdpp::cache::secret::AccessToken;
+use pdpp::mcp::client::{Client, ServerCommand};
 use pdpp::mcp::core::Core;
 use pdpp::mcp::evidence::Bounds;
 use pdpp::mcp::remote::Remote;
@@ -53,6 +55,10 @@ fn keep_package(env: &TestEnv, url: &str, granted: &tokens::Granted, issued: &to
     cache.store(credential, &secrets, None).unwrap();
 }
 
+fn token_of(app: &pdpp::sandbox::App, grant: &pdpp::sandbox::grant::Grant) -> String {
+    tokens::issue_kept(app, grant).unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
     let handle = start();
@@ -90,13 +96,30 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
     // Beside a grant of its own: one index, each read where it is, and what is not searched is said.
     let other = start();
     let (more, _, _) = package(other.app(), &other.mcp_url());
-    keep(&env, other.url(), &more[1], &tokens::issue_kept(other.app(), &more[1]).unwrap());
+    keep(&env, other.url(), &more[1], &token_of(other.app(), &more[1]));
     let index = call("schema", &json!({}));
     let text = index["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("messages") && text.contains("transactions"), "{text}");
-    let found = call("search", &json!({"q": "invoice", "limit": 4}));
-    let text = found["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("partial_results") && text.contains("search_by_connection"), "{text}");
+    let found = call("search", &json!({"q": "bakeri", "limit": 4}));
+    let hits = found["structuredContent"]["results"].as_array().unwrap();
+    let of = |url: &str| hits.iter().filter(|hit| hit["url"].as_str().unwrap().starts_with(url)).count();
+    assert_eq!((of(handle.url()), of(other.url())), (2, 2), "in turns: {found}");
+    // To the end, in the one process that a walk lasts for: nothing twice, nothing lost.
+    let home = format!("HOME={}", env.home().display());
+    let words = ["/usr/bin/env", "-i", &home, env!("CARGO_BIN_EXE_pdpp"), "mcp", "serve"].map(Into::into);
+    let command = ServerCommand::from_words(&words).unwrap();
+    let mut client = Client::start(&command, Duration::from_mins(2)).await.unwrap();
+    let (mut next, mut walked) = (json!({"q": "bakeri", "limit": 100}), Vec::new());
+    while next.is_object() {
+        let answer = client.call_tool("search", next.as_object().unwrap().clone()).await.unwrap();
+        let hits = answer["structuredContent"]["results"].as_array().unwrap();
+        walked.extend(hits.iter().map(|hit| hit["url"].to_string()));
+        next = answer["structuredContent"]["next"]["arguments"].clone();
+    }
+    let alone = super::walk(other.app(), &token_of(other.app(), &more[1]), "/v1/search?q=bakeri&limit=100").0;
+    assert_eq!(walked.len(), 2 * alone.len(), "each of the two has the same bank");
+    assert_eq!(walked.iter().collect::<BTreeSet<_>>().len(), walked.len());
+    client.close().await;
     let rows =
         call("query_records", &json!({"stream": "messages", "connection_id": "cin_mail_work", "limit": 1}));
     assert!(rows["content"][0]["text"].as_str().unwrap().contains("cin_mail_work/messages:"), "{rows}");
@@ -174,7 +197,7 @@ impl Fake {
         });
         let remote = Remote::new(http, &provider);
         let source = Source::new(provider, Some("pkg_1".to_owned()), rs, bearer).instead_of_dead(instead);
-        Self { core: Core::new(source, Bounds::default()).through(remote), url, log }
+        Self { core: Core::new(source.through(remote), Bounds::default()), url, log }
     }
 
     async fn call(&self, tool: &str, arguments: Value) -> ToolAnswer {

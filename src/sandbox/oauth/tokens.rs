@@ -475,8 +475,8 @@ fn look_up(app: &App, token: &str) -> Result<Option<Known>, ApiError> {
 pub enum Standing {
     /// For one grant.
     Client(Box<Grant>),
-    /// For the live grants of a package, at least one.
-    Package(Vec<Grant>),
+    /// For the live grants of the package with this id, at least one.
+    Package(String, Vec<Grant>),
     /// The owner's.
     Owner,
     /// Of a grant that was revoked, or of a package of none but such.
@@ -506,7 +506,7 @@ pub fn standing(app: &App, token: &str, is_ours: impl Fn(&str) -> bool) -> Resul
             kept.live().map_or(Standing::Expired, |grant| Standing::Client(Box::new(grant)))
         }
         Some(Known::Package { grants, .. }) if grants.is_empty() => Standing::Revoked,
-        Some(Known::Package { grants, .. }) => Standing::Package(grants),
+        Some(Known::Package { package_id, grants, .. }) => Standing::Package(package_id, grants),
     })
 }
 
