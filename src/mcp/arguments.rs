@@ -186,6 +186,14 @@ impl Arguments {
     }
 }
 
+impl Arguments {
+    /// The typed error for a cursor that is none of this tool's, with the call that starts again.
+    pub fn foreign_cursor(&self) -> ToolError {
+        let error = self.invalid("cursor", "one that this tool gave with this very call", None);
+        error.hint("start again without cursor").offer(Some(call(self.tool, &self.with([("cursor", None)]))))
+    }
+}
+
 /// A call that a model can make as it stands.
 pub fn call(tool: &'static str, arguments: &Map<String, Value>) -> Call {
     Call { tool, arguments: arguments.clone() }

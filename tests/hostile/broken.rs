@@ -302,7 +302,9 @@ fn r5_5_statuses_and_bodies_that_are_no_json() {
                 assert!(held_back || code(&answer) == expected, "{about}: {}", answer.text);
                 assert!(held_back || !may_hold_back || tool == "fetch", "{about}: {}", answer.text);
                 let step = if held_back { "wait " } else { step };
-                assert!(next(&answer).contains(step), "{about}: {}", answer.text);
+                // Where the call to make is offered, the sentence stands above it.
+                let hint = answer.text.lines().find(|line| line.starts_with("hint: ")).unwrap_or_default();
+                assert!(hint.contains(step) || next(&answer).contains(step), "{about}: {}", answer.text);
             }
             // The same core goes on when the provider does.
             provider.answer_with(|_| {

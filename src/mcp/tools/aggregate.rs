@@ -53,13 +53,13 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     };
     let Some(mut groups) = groups else {
         if shown > 0 {
-            return Err(cursor_is_behind());
+            return Err(cursor_is_behind(&arguments));
         }
         prune(&stream, &mut body, None, core.bounds());
         return Ok(assemble(&stream, body, None, None));
     };
     if shown > 0 && shown >= groups.len() {
-        return Err(cursor_is_behind());
+        return Err(cursor_is_behind(&arguments));
     }
     groups.drain(..shown);
     groups.iter_mut().filter(|group| json_len(group) > KEY_BYTES).for_each(cut_group);
@@ -113,14 +113,14 @@ fn check_groups(arguments: &Arguments) -> Result<(), ToolError> {
 fn cursor(arguments: &Arguments) -> Result<usize, ToolError> {
     let Some(cursor) = arguments.text("cursor")? else { return Ok(0) };
     let shown = cursor.strip_prefix(CURSOR).and_then(|shown| shown.parse().ok());
-    shown.ok_or_else(|| arguments.invalid("cursor", "one that this tool gave with this very call", None))
+    shown.ok_or_else(|| arguments.foreign_cursor())
 }
 
-fn cursor_is_behind() -> ToolError {
+fn cursor_is_behind(arguments: &Arguments) -> ToolError {
     ToolError::new(
         "invalid_cursor",
         "there are no groups behind this cursor: they have become fewer, or it belongs to another call",
-        "start again without cursor",
+        call("aggregate", &arguments.with([("cursor", None)])),
     )
     .with("param", "cursor")
 }

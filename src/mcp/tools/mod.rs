@@ -95,13 +95,11 @@ fn recall_words(recall: &Value) -> String {
     if let Some(window) = number("candidate_window_limit") {
         say(&["candidate_window_limit"], format!("window of {window}"));
     }
-    match (number("truncated_source_count"), number("sources_searched_count")) {
-        (Some(cut), Some(all)) => say(
-            &["truncated_source_count", "sources_searched_count"],
-            format!("cut off in {cut} of {}", counted_u64(all, "source")),
-        ),
-        (None, Some(all)) => say(&["sources_searched_count"], counted_u64(all, "source")),
-        _ => {}
+    if let Some(all) = number("sources_searched_count") {
+        say(&["sources_searched_count"], format!("{} searched", counted_u64(all, "source")));
+    }
+    if let Some(cut) = number("truncated_source_count") {
+        say(&["truncated_source_count"], format!("{cut} cut off"));
     }
     // What only says the same again.
     if complete.is_some() && fields.get("ranking_scope").and_then(Value::as_str) == Some(scope) {
@@ -287,12 +285,12 @@ mod tests {
             (
                 json!({"complete": true, "ranked_candidate_count": 1, "ranking_scope": "all_matches",
                     "sources_searched_count": 1, "truncated": false}),
-                "complete, 1 candidate ranked, 1 source",
+                "complete, 1 candidate ranked, 1 source searched",
             ),
             (
                 json!({"complete": false, "ranked_candidate_count": 557, "ranking_scope": "candidate_window",
                     "truncated": true, "candidate_window_limit": 200, "sources_searched_count": 2, "truncated_source_count": 1}),
-                "not complete, 557 candidates ranked, window of 200, cut off in 1 of 2 sources",
+                "not complete, 557 candidates ranked, window of 200, 2 sources searched, 1 cut off",
             ),
             (json!({"complete": true, "truncated": true}), "complete, truncated=true"),
             (json!({"complete": "no\nnext: x"}), r#"complete="no\nnext: x""#),

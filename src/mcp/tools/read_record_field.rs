@@ -106,7 +106,14 @@ async fn further_match(
         }
         let total = window.get("total_chars").and_then(Value::as_u64);
         if text.is_empty() || total.is_none_or(|total| looked_to >= total) {
-            return Ok(looked_through(body, from, looked_to, total, NO_MORE));
+            let from = total.map_or(from, |total| from.min(total));
+            return Ok(looked_through(
+                body,
+                from,
+                looked_to.max(from).min(total.unwrap_or(looked_to)),
+                total,
+                NO_MORE,
+            ));
         }
         let kept = (carried.chars().count() as u64).min(length.saturating_sub(1));
         carried = carried
@@ -156,7 +163,7 @@ fn json_cursor(arguments: &Arguments) -> Result<Option<JsonCursor>, ToolError> {
     match arguments.text("cursor")?.filter(|cursor| JsonCursor::is_meant(cursor)) {
         Some(cursor) => {
             let cursor = JsonCursor::parse(cursor);
-            let wrong = || arguments.invalid("cursor", "a cursor that this tool gave", None);
+            let wrong = || arguments.foreign_cursor();
             cursor.map(Some).ok_or_else(wrong)
         }
         None => Ok(is_expanded().then(JsonCursor::default)),
@@ -348,8 +355,7 @@ fn offset(arguments: &Arguments) -> Result<Option<u64>, ToolError> {
     match arguments.text("cursor")? {
         Some(cursor) if JsonCursor::is_meant(cursor) => Ok(None),
         Some(cursor) => {
-            let offset =
-                cursor.parse().map_err(|_| arguments.invalid("cursor", "a cursor that this tool gave", None));
+            let offset = cursor.parse().map_err(|_| arguments.foreign_cursor());
             offset.map(Some)
         }
         None => arguments.integer("offset_chars", 0, u64::MAX),

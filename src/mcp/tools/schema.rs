@@ -45,8 +45,9 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let is_full = arguments.text("detail")? == Some("full");
     let is_of_index = arguments.text("cursor")?.is_some_and(|cursor| cursor.starts_with(INDEX_CURSOR));
     if arguments.has("cursor") && stream.is_none() && !is_of_index {
-        let corrected = arguments.with([("stream", Some(json!("STREAM")))]);
-        return Err(arguments.lacks("cursor", "stream", "it goes on in the fields of one", &corrected));
+        return Err(arguments
+            .foreign_cursor()
+            .hint("a cursor of fields goes with the stream that it was given for"));
     }
     match (is_full, stream) {
         (true, None) => Err(ToolError::new(
@@ -356,7 +357,7 @@ async fn scoped(
 fn cursor(arguments: &Arguments, kind: &str) -> Result<usize, ToolError> {
     let Some(cursor) = arguments.text("cursor")? else { return Ok(0) };
     let shown = cursor.strip_prefix(kind).and_then(|shown| shown.parse().ok());
-    shown.ok_or_else(|| arguments.invalid("cursor", "one that this tool gave with this very call", None))
+    shown.ok_or_else(|| arguments.foreign_cursor())
 }
 
 /// The schema of a stream that is not there is empty, which looks like a stream without fields.
@@ -408,12 +409,9 @@ fn describe(
     }
     let (text, body, next) = page_of_fields(arguments, &rows, body, &meta, shown, bounds);
     if text.is_empty() {
-        return Err(ToolError::new(
-            "invalid_cursor",
-            "there are no fields behind this cursor",
-            "start again without cursor",
-        )
-        .with("param", "cursor"));
+        let again = call("schema", &arguments.with([("cursor", None)]));
+        return Err(ToolError::new("invalid_cursor", "there are no fields behind this cursor", again)
+            .with("param", "cursor"));
     }
     Ok((text, body, next))
 }

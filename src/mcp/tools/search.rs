@@ -517,7 +517,7 @@ fn nothing_found(hits: usize, arguments: &Arguments) -> Option<&'static str> {
     match q.split_whitespace().count() {
         _ if hits > 0 || arguments.has("cursor") => None,
         _ if has_operator => {
-            Some("quotes, *, OR and field: may be looked for as they stand: try the words alone")
+            Some("*, OR and field: may be taken for words, quotes for a phrase: try the words alone")
         }
         0 | 1 => Some("a word is looked for as it is spelled: try another form of it"),
         _ => Some("a record may have to hold every word as it is spelled: try fewer, or one at a time"),
