@@ -108,7 +108,8 @@ fn child(cache: &Cache, credential: Credential, renew: String, http: &Http, boun
         let (cache, credential) = (dead_cache.clone(), dead_credential.clone());
         async move { cache.bearer_instead_of(&credential, &dead).await }.boxed()
     });
-    let source = Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(ends).renewed_by(renew);
+    let source =
+        Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(ends).renewed_by(renew);
     let mut core = Core::new(source, bounds);
     if let Some(remote) = remote {
         core = core.through(remote);
