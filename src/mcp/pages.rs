@@ -674,18 +674,7 @@ pub async fn read_branches(
                 return Ok(Err(too_slow(branch.source, what)));
             }
             let limit = Some(place.limit.unwrap_or(limit));
-            let part = async {
-                beside.check(at).await?;
-                match ask(branch.source, &branch.listing, place, limit, shape, None).await {
-                    Ok(answer) => Ok(Ok(answer)),
-                    Err(error) => Ok(Err(beside.explain(at, error).await)),
-                }
-            };
-            tokio::time::timeout(deadline, part).await.unwrap_or_else(|_| {
-                branch.source.set_too_slow();
-                let what = format!("did not answer within {} s", deadline.as_secs_f32());
-                Ok(Err(too_slow(branch.source, &what)))
-            })
+            ask_branch(at, branch, place, limit, shape, beside, deadline).await
         }
     });
     let (mut answers, mut missing) = (Vec::new(), Vec::new());
@@ -764,6 +753,33 @@ pub async fn read_branches(
         None
     };
     Ok(Ok(page(shape, body, rows, goes_on || is_stuck, next)))
+}
+
+/// Asks one of several grants, all that belongs to it within `deadline`: its answer or its own error.
+///
+/// # Errors
+/// Those of [`Beside::check`], which are everybody's.
+async fn ask_branch(
+    at: usize,
+    branch: &Branch<'_>,
+    place: &Place,
+    limit: Option<u64>,
+    shape: &dyn Shape,
+    beside: &dyn Beside,
+    deadline: Duration,
+) -> Result<Result<Answer, ToolError>, ToolError> {
+    let part = async {
+        beside.check(at).await?;
+        match ask(branch.source, &branch.listing, place, limit, shape, None).await {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(error) => Ok(Err(beside.explain(at, error).await)),
+        }
+    };
+    tokio::time::timeout(deadline, part).await.unwrap_or_else(|_| {
+        branch.source.set_too_slow();
+        let what = format!("did not answer within {} s", deadline.as_secs_f32());
+        Ok(Err(too_slow(branch.source, &what)))
+    })
 }
 
 fn start_over_grants(branches: &[Branch<'_>], whole: &Listing, walks: &Walks) -> Result<Own, ToolError> {

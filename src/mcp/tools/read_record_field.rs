@@ -75,8 +75,8 @@ async fn further_match(
         !matches!(name.as_str(), "q" | "before_chars" | "after_chars" | "offset_chars" | "limit_chars")
     });
     let at = |offset: u64, limit: u64| {
-        let read = plain.clone().with("offset_chars", &offset.to_string());
-        let read = read.with("limit_chars", &limit.to_string());
+        let read = plain.clone().with("offset_chars", offset.to_string());
+        let read = read.with("limit_chars", limit.to_string());
         async move { core.source().get(&read).await }
     };
     let length = q.chars().count() as u64;
