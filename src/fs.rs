@@ -26,7 +26,9 @@ impl PrivateDir {
                 return Err(error);
             }
             // One by one, so that each is enterable whatever the umask before the next goes into it.
-            if let Some(parent) = path.parent().filter(|parent| !parent.exists()) {
+            // The parent of a bare name is the empty path, which is here and yet does not exist.
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.exists());
+            if let Some(parent) = parent {
                 Self::create(parent)?;
             }
             let mut builder = fs::DirBuilder::new();

@@ -77,7 +77,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         credentials => credentials?,
     };
     let chosen = choose(&credentials, args, can_ask, ui)?;
-    let http = global.http(LIMITS)?;
+    let http = global.http_now(LIMITS)?;
     let progress = ui.progress();
     progress.say("Asking the providers to end the grants");
     let ended = block_on(end_all(&cache, &http, &chosen))?;

@@ -70,7 +70,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let credentials: Vec<_> = selection.named(&all)?.into_iter().cloned().collect();
     let now = Timestamp::now();
     let verdicts = if args.check {
-        let http = global.http(check::LIMITS)?;
+        let http = global.http_now(check::LIMITS)?;
         let progress = ui.progress();
         progress.say(&format!("Asking about {} grants", credentials.len()));
         block_on(check::check_all(&cache, &http, &credentials, &all))?

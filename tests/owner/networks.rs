@@ -195,4 +195,12 @@ fn wrong_options_are_typed_errors_that_repeat_no_password() {
     assert_eq!(provider_check(&ran)["code"], "ca_file_invalid", "{ran:?}");
     let ran = env.run(&["connect", PROVIDER, "--no-browser", "--ca-file", "/no/such/file.pem"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("code: ca_file_invalid"), "{ran:?}");
+    // Nothing is taken off this machine by a command that could not reach the provider for that.
+    let (env, _provider) = super::connected(super::Switches::default());
+    for command in ["disconnect", "status"] {
+        let more = if command == "disconnect" { "--all" } else { "--check" };
+        let ran = env.run(&[command, more, "--ca-file", "/no/such/file.pem"]);
+        assert!(ran.code == Some(2) && ran.stderr.contains("code: ca_file_invalid"), "{ran:?}");
+    }
+    assert!(env.run(&["status", "--json"]).stdout.contains("grant_id"));
 }

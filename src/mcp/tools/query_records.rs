@@ -224,11 +224,6 @@ fn render(
 ) -> ToolAnswer {
     let note = fitted_note(arguments, &page);
     let Page { mut body, mut rows, next, .. } = page;
-    let has_changes = body.contains_key("next_changes_since");
-    if body.get("has_more").and_then(Value::as_bool) == Some(true) {
-        // Kept now, it would lose the changes of the pages that follow: only the last one shows it.
-        body.remove("next_changes_since");
-    }
     let next = next_page(arguments, next.as_deref());
     let mut ladder = Vec::new();
     let budget = budget(&body, next.as_ref().map_or(0, |next| json_len(&next.to_json())), bounds);
@@ -242,7 +237,7 @@ fn render(
         cut_names(row, stream, &budget);
     }
     let told = note.as_deref().unwrap_or("");
-    let text = page_text(stream, &body, &rows, facts, has_changes, next.as_ref(), &ladder, told, bounds.text);
+    let text = page_text(stream, &body, &rows, facts, next.as_ref(), &ladder, told, bounds.text);
     // A row that is cut has its handle in the ladder.
     let is_cut = !ladder.is_empty() || rows.iter().any(|row| row.contains_key("cut"));
     let ids = ids(&rows, stream).filter(|_| !is_cut);
@@ -349,7 +344,6 @@ fn page_text(
     body: &Map<String, Value>,
     rows: &[Row],
     facts: &[StreamFacts],
-    has_changes: bool,
     next: Option<&Call>,
     ladder: &[Record],
     note: &str,
@@ -370,7 +364,8 @@ fn page_text(
         );
     }
     if let Some(bookmark) = text_of(body, "next_changes_since") {
-        let _ = writeln!(tail, "next_changes_since={}", line::quoted(bookmark));
+        let keep = if next.is_some() { " (not yet: changes of pages that follow would be lost)" } else { "" };
+        let _ = writeln!(tail, "next_changes_since={}{keep}", line::quoted(bookmark));
     }
     for field in ladder.iter().flat_map(|record| &record.fields) {
         tail.push_str(&continues(field));
@@ -384,7 +379,8 @@ fn page_text(
         .and_then(|row| facts_for(facts, text_of(row, "connection_id")))
         .or_else(|| facts.first());
     // When a row was stored says something where changes are read only.
-    let rendered = row_text::render(&rows, stream, facts, has_changes, room);
+    let with_times = body.contains_key("next_changes_since");
+    let rendered = row_text::render(&rows, stream, facts, with_times, room);
     let mut text = rendered.lines;
     if rendered.is_cut || rows.iter().any(|row| row.contains_key("cut")) {
         text.push_str(HOW_TO_READ_ON);
