@@ -663,12 +663,9 @@ impl Connected {
         if self.is_package() {
             let _ = write!(
                 said,
-                "\nA package's token is good for {}/mcp only, where an MCP host can use the provider directly. `pdpp mcp \
-                 serve` does not read it. For a grant that it reads, approve one source: pdpp connect {}",
-                one.provider,
-                text::shell_word(one.provider.as_str())
+                "\nA package's token is good for {}/mcp only: `pdpp mcp serve` reads through the tools there.\n",
+                one.provider
             );
-            return said;
         }
         said.push_str("\nNext:\n  pdpp mcp inspect   what the tools cost a model's context\n");
         let _ = write!(said, "  {:<18} offer it to an MCP host on stdio", self.serve());
