@@ -34,7 +34,7 @@ pub struct TokenResponse {
     pub access_mode: Option<String>,
     /// `grant.source.id` and `.kind`, at most 500 bytes each.
     pub source: (Option<String>, Option<String>),
-    /// `grant.streams[]`, where the answer has them: the first [`MAX_STREAMS`].
+    /// `grant.streams[]`, where the answer has them: at most 500 of them.
     pub streams: Vec<GivenStream>,
 }
 
