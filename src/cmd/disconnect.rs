@@ -65,17 +65,21 @@ const AT_ONCE: usize = 8;
 /// Ends and deletes.
 ///
 /// # Errors
-/// `not_connected` (78), `several_credentials` (2), `interrupted` (130), those of the cache. A provider that does not end its grant is no failure: it is said.
+/// `not_connected` (78), `several_credentials`, `confirmation_required` (2), `interrupted` (130), those of the cache. A provider that does not end its grant is no failure: it is said.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let cache = global.cache()?;
     let everything = args.all && args.which.is_empty();
     let can_ask = ui.can_ask() && !args.json && !args.yes;
     let credentials = match cache.credentials() {
         Err(error) if error.code() == "cache_damaged" && everything => {
+            check_confirmed(args, can_ask)?;
             return Err(delete_unread(&cache, error, can_ask, ui));
         }
         credentials => credentials?,
     };
+    if !credentials.is_empty() {
+        check_confirmed(args, can_ask)?;
+    }
     let chosen = choose(&credentials, args, can_ask, ui)?;
     let http = global.http_now(LIMITS)?;
     let progress = ui.progress();
@@ -114,6 +118,16 @@ fn delete_unread(cache: &Cache, damage: Error, can_ask: bool, ui: &Ui) -> Error 
     let hint = "End the grants on their providers' own pages, delete what is called \"pdpp: a provider's token\" in \
                 the keyring, then: pdpp connect <provider-url>";
     Error::failed("cache_damaged", said).because(damage).hint(hint)
+}
+
+/// Whatever `--all` takes, somebody said so: at the terminal, or with `--yes`.
+fn check_confirmed(args: &Args, can_ask: bool) -> Result<()> {
+    if !args.all || args.yes || can_ask {
+        return Ok(());
+    }
+    let said = "--all ends and deletes several grants, and nobody can be asked here";
+    Err(Error::new(Kind::Usage, "confirmation_required", said)
+        .hint("Say so with --yes: pdpp disconnect --all --yes"))
 }
 
 fn stopped() -> Error {

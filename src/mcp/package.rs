@@ -268,6 +268,10 @@ impl Package {
         if tool == "schema" {
             self.reread();
         }
+        // A provider may have been connected since the last one went.
+        if self.children().is_empty() {
+            self.reread();
+        }
         let children = self.children();
         let Some(first) = children.first() else { return Err(nothing_served()) };
         let Some(tool) = tool_name(tool) else { return first.core.try_call(tool, given).await };
@@ -337,7 +341,14 @@ impl Package {
         };
         match (connection, stream) {
             (Some(connection), stream) => self.by_connection(connection, stream),
-            (None, Some(stream)) => by_stream(&children, arguments, stream),
+            (None, Some(stream)) => by_stream(&children, arguments, stream).or_else(|refused| {
+                // Nobody is asked to choose between a grant and one that is gone.
+                self.reread();
+                match self.children().as_slice() {
+                    [] => Err(refused),
+                    fresh => by_stream(fresh, arguments, stream),
+                }
+            }),
             (None, None) => Ok(Arc::clone(first)),
         }
     }
@@ -594,13 +605,22 @@ fn by_stream(children: &[Arc<Child>], arguments: &Arguments, stream: &str) -> Re
     }
     let (usable, unusable): (Vec<_>, Vec<_>) = able.iter().partition(|child| child.unusable().is_none());
     let candidates = usable.iter().flat_map(|child| child.candidates(Some(stream))).collect::<Vec<_>>();
+    let providers = |connection: &str| {
+        let holders = usable.iter().filter(|child| child.has_connection(connection));
+        holders.map(|child| child.source().provider().as_str()).collect::<BTreeSet<_>>()
+    };
+    let clear = candidates.iter().find(|one| providers(&one.connection_id).len() < 2);
+    if let (None, Some(shared)) = (clear, candidates.first()) {
+        // Naming it would not say which is meant either.
+        return Err(of_two_providers(&shared.connection_id, &providers(&shared.connection_id)));
+    }
     let mut error = ToolError::new(
         "ambiguous_connection",
         format!(
             "{} grants may have a stream `{stream}`, and the call does not say which is meant",
             able.len()
         ),
-        match candidates.first() {
+        match clear {
             Some(first) => format!(
                 "repeat the call with one of these connection_id values, e.g. {}",
                 call_text(

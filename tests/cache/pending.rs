@@ -49,7 +49,7 @@ fn a_deletion_that_cannot_be_done_stays_quiet_and_costs_nothing() {
         &["connect", provider.url(), "--no-browser", "--store", "file"][..],
         &["status"],
         &["disconnect", provider.url()],
-        &["disconnect", "--all"],
+        &["disconnect", "--all", "--yes"],
     ] {
         let ran = env.run(command);
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -70,7 +70,7 @@ fn what_a_disconnect_leaves_in_a_keyring_is_told_once() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(ran.stderr.matches("could not be deleted yet").count(), 1, "{ran:?}");
     assert_eq!(index(&env)["discarded"].as_array().unwrap().len(), 1);
-    let again = env.run(&["disconnect", "--all"]);
+    let again = env.run(&["disconnect", "--all", "--yes"]);
     assert!(again.code == Some(0) && again.stderr.is_empty(), "{again:?}");
     assert_eq!(Cache::open(&env.cache_dir()).unwrap().credentials().unwrap(), []);
 }

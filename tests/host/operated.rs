@@ -28,6 +28,7 @@ async fn wrong_credentials_are_the_operators_to_put_right_and_a_signal_takes_the
         assert_eq!((refused.status, refused.code().as_str()), (503, "introspection_refused"));
         assert_eq!(refused.header("retry-after"), "5");
     }
+    running.event("introspection_refused").await;
     let told = running.log().into_iter().filter(|line| line["event"] == "introspection_refused");
     let told = told.collect::<Vec<_>>();
     assert_eq!(told.len(), 1, "once is loud enough");

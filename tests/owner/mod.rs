@@ -176,8 +176,20 @@ fn disconnect_ends_the_grant_at_the_provider_and_deletes_it_here() {
     let again = env.run(&["disconnect", &sandbox.url]);
     assert_eq!(again.code, Some(78), "{again:?}");
     assert!(again.stderr.contains("code: not_connected"));
-    let all = env.run(&["disconnect", "--all"]);
+    let all = env.run(&["disconnect", "--all", "--yes"]);
     assert_eq!((all.code, all.stdout.as_str()), (Some(0), "Nothing was connected on this machine.\n"));
+}
+
+#[test]
+fn all_is_taken_only_where_somebody_said_so() {
+    let (env, _provider) = connected(Switches::default());
+    for more in [&[][..], &["--json"]] {
+        let ran = env.run(&[&["disconnect", "--all"], more].concat());
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(ran.code == Some(2) && said.contains("confirmation_required"), "{ran:?}");
+    }
+    assert_eq!(env.run(&["status"]).code, Some(0), "nothing is gone");
+    assert_eq!(env.run(&["disconnect", "--all", "--yes"]).code, Some(0));
 }
 
 #[test]

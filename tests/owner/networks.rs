@@ -198,8 +198,8 @@ fn wrong_options_are_typed_errors_that_repeat_no_password() {
     // Nothing is taken off this machine by a command that could not reach the provider for that.
     let (env, _provider) = super::connected(super::Switches::default());
     for command in ["disconnect", "status"] {
-        let more = if command == "disconnect" { "--all" } else { "--check" };
-        let ran = env.run(&[command, more, "--ca-file", "/no/such/file.pem"]);
+        let more: &[&str] = if command == "disconnect" { &["--all", "--yes"] } else { &["--check"] };
+        let ran = env.run(&[&[command, "--ca-file", "/no/such/file.pem"], more].concat());
         assert!(ran.code == Some(2) && ran.stderr.contains("code: ca_file_invalid"), "{ran:?}");
     }
     assert!(env.run(&["status", "--json"]).stdout.contains("grant_id"));

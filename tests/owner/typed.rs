@@ -173,7 +173,7 @@ fn a_damaged_index_is_deleted_and_told_as_what_it_is() {
     for json in [false, true] {
         let (env, _provider) = connected(Switches::default());
         std::fs::write(env.cache_dir().join("index.json"), "{").unwrap();
-        let mut arguments = vec!["disconnect", "--all"];
+        let mut arguments = vec!["disconnect", "--all", "--yes"];
         arguments.extend(json.then_some("--json"));
         let ran = env.run(&arguments);
         assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -184,7 +184,7 @@ fn a_damaged_index_is_deleted_and_told_as_what_it_is() {
         assert_eq!(std::fs::read_dir(env.cache_dir().join("secrets")).unwrap().count(), 0);
         // What it was about is gone with it, so that a person can begin anew.
         assert_eq!(env.run(&["status"]).code, Some(78));
-        assert_eq!(env.run(&["disconnect", "--all"]).code, Some(0));
+        assert_eq!(env.run(&["disconnect", "--all", "--yes"]).code, Some(0));
     }
 }
 

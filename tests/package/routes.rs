@@ -179,6 +179,13 @@ async fn r6_7_a_connection_of_two_providers_is_never_guessed() {
             );
         }
     }
+    // A stream that both have is no way to tell either, and no call with that connection is offered.
+    let both = super::fake::package(vec![
+        served(&a, "g1", vec![source("mail", "same", &["notes"])]),
+        served(&b, "g2", vec![source("chat", "same", &["notes"])]),
+    ]);
+    let answer = call(&both, "query_records", json!({"stream": "notes"})).await;
+    assert_eq!(error(&answer)["code"], "ambiguous_provider", "{}", answer.text);
     assert_eq!((a.count(), b.count()), (0, 0));
     // The index names what tells them apart.
     let answer = call(&package, "schema", json!({})).await;
@@ -286,9 +293,10 @@ async fn r6_1_grants_come_and_go_while_they_are_served() {
     let answer = call(&package, "query_records", json!({"stream": "notes", "connection_id": "cb"})).await;
     assert!(!answer.is_error, "{}", answer.text);
 
-    // What is removed is served no more.
+    // What is removed is served no more, nor offered to choose from, though nobody asked for the schema since.
     grants.lock().unwrap().truncate(1);
-    assert!(!call(&package, "schema", json!({})).await.is_error);
+    let answer = call(&package, "query_records", json!({"stream": "notes"})).await;
+    assert!(!answer.is_error, "{}", answer.text);
     let answer = call(&package, "query_records", json!({"stream": "notes", "connection_id": "zz"})).await;
     assert!(!answer.is_error, "one grant is asked as it is: {}", answer.text);
     grants.lock().unwrap().clear();

@@ -164,7 +164,7 @@ async fn r7_2_r7_3_only_a_live_client_or_package_token_for_this_endpoint_is_serv
     let (app, host) = (handle.app().as_ref(), Host::new(&handle.mcp_url()));
     let ours = handle.mcp_url();
     let mail = || grant(vec![whole(app, "mail", "messages", &MAIL)]);
-    let (grants, _, several) = package(app, &ours);
+    let (grants, kept, several) = package(app, &ours);
     let ended = Grant { expires_at: Some(time::format_ms(time::now_ms() - 1_000)), ..mail() };
     let gone = mail();
     let (gone_id, gone) = (gone.grant_id.clone(), app.issue(gone).unwrap().token);
@@ -194,10 +194,10 @@ async fn r7_2_r7_3_only_a_live_client_or_package_token_for_this_endpoint_is_serv
         );
         assert!(!answered.text.contains(&token), "a token is never told");
     }
-    // A package goes with the last of its grants.
-    for grant in &grants {
-        revoke(app, &grant.grant_id, &several.access_token);
-    }
+    // A package goes with the last of its grants; its own id stands for all that are left.
+    revoke(app, &grants[0].grant_id, &several.access_token);
+    assert_eq!(host.with(&several.access_token).call("schema", &json!({})).await.status, 200);
+    revoke(app, kept.package_id.as_deref().unwrap(), &several.access_token);
     let answered = host.with(&several.access_token).call("schema", &json!({})).await;
     assert_eq!((answered.status, answered.json()["error"]["code"].as_str()), (401, Some("grant_revoked")));
 }

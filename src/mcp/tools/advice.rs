@@ -104,8 +104,13 @@ pub async fn explain(
             .offer(Some(call(arguments.tool(), &arguments.with([("limit", None)])))),
         _ if message.contains("counted only") => error
             .hint(
-                "groups are counted; for a sum, min or max of one group call aggregate without group_by and with \
-                 filter {\"GROUP_FIELD\":\"KEY\"}",
+                if has("group_by_time") {
+                    "groups are counted; for a sum, min or max of one period call aggregate without group_by_time and \
+                     with filter {\"TIME_FIELD\":{\"gte\":\"BEGIN\",\"lt\":\"END\"}}"
+                } else {
+                    "groups are counted; for a sum, min or max of one group call aggregate without group_by and with \
+                     filter {\"GROUP_FIELD\":\"KEY\"}"
+                },
             )
             .offer(None),
         _ if arguments.tool() == "aggregate" && message.contains("declared for") => {

@@ -491,7 +491,7 @@ fn render_window(
     let previous = previous.filter(|call| json_len(&call.to_json()) <= max_bytes / 6);
     let end_of_text =
         if next.is_none() && note_of(window).is_none() && window.get("complete") == Some(&json!(false)) {
-            ", to the end"
+            " (this window is not the whole text, but its end)"
         } else {
             ""
         };

@@ -516,6 +516,9 @@ fn nothing_found(hits: usize, arguments: &Arguments) -> Option<&'static str> {
         q.contains(['"', '*', ':', '(']) || q.split_whitespace().any(|word| word == "OR" || word == "AND");
     match q.split_whitespace().count() {
         _ if hits > 0 || arguments.has("cursor") => None,
+        _ if arguments.has("filter") => {
+            Some("try it without the filter too: a filter takes whole values, not a part")
+        }
         _ if has_operator => {
             Some("*, OR and field: may be taken for words, quotes for a phrase: try the words alone")
         }

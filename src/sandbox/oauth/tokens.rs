@@ -542,33 +542,46 @@ pub fn authorize(app: &App, request: &Request) -> Result<Grant, ApiError> {
     }
 }
 
-/// `POST /grants/{grant_id}/revoke`, with the grant's own token.
+/// `POST /grants/{grant_id}/revoke`, with the grant's own token; a package's ends all of its grants by the
+/// package's id, or one of them.
 ///
 /// # Errors
 /// As [`authorize`]; `permission_error` for another grant's token.
 pub fn revoke(app: &App, request: &Request, grant_id: &str) -> Result<Reply, ApiError> {
     let token =
         bearer(request).ok_or_else(|| ApiError::challenge("authentication_error", "Missing Bearer token"))?;
-    let own = match look_up(app, token)? {
+    let ended: Option<Vec<String>> = match look_up(app, token)? {
         None => return Err(ApiError::challenge("context.active_false", "The token is not active")),
-        Some(Known::Owner) => false,
-        Some(Known::Client { kept, .. }) => kept.grant.grant_id == grant_id,
-        Some(Known::Package { grants, .. }) => grants.iter().any(|grant| grant.grant_id == grant_id),
+        Some(Known::Owner) => None,
+        Some(Known::Client { kept, .. }) => {
+            (kept.grant.grant_id == grant_id).then(|| vec![kept.grant.grant_id])
+        }
+        Some(Known::Package { package_id, grants, .. }) => {
+            let ids = grants.into_iter().map(|grant| grant.grant_id);
+            if package_id == grant_id {
+                Some(ids.collect())
+            } else {
+                ids.into_iter().find(|id| id == grant_id).map(|id| vec![id])
+            }
+        }
     };
-    if !own {
+    let Some(ended) = ended else {
         return Err(ApiError::new(
             StatusCode::FORBIDDEN,
             "permission_error",
             "A grant is revoked with its own token",
         ));
-    }
+    };
     // Again is fine: who revokes wants it gone. An expired grant can be revoked too.
     app.store
         .write(|tx, _| {
-            tx.execute(
-                "UPDATE grants SET revoked_ms = ?2 WHERE grant_id = ?1 AND revoked_ms IS NULL",
-                params![grant_id, time::now_ms()],
-            )
+            ended.iter().try_for_each(|grant_id| {
+                tx.execute(
+                    "UPDATE grants SET revoked_ms = ?2 WHERE grant_id = ?1 AND revoked_ms IS NULL",
+                    params![grant_id, time::now_ms()],
+                )
+                .map(|_| ())
+            })
         })
         .map_err(|error: rusqlite::Error| ApiError::from(error))?;
     Ok(Reply::ok(&json!({ "revoked": true })))
