@@ -1,5 +1,6 @@
 //! `pdpp connect`: discovery, registration, the owner's approval, a proven token in the cache (R8.1).
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::error::{Error, Kind, Result};
 use crate::provider::approve::proof::{Proof, prove};
 use crate::provider::approve::revoke::Revoked;
 use crate::provider::approve::token::TokenResponse;
-use crate::provider::approve::wanted::{SourceRequest, Wanted};
+use crate::provider::approve::wanted::{SourceRequest, StreamRequest, Wanted};
 use crate::provider::approve::way::Way;
 use crate::provider::approve::{self, ApproveError, Attempt, Choice, Client, minutes};
 use crate::provider::discovery::{Discovery, discover};
@@ -191,8 +192,12 @@ fn renewal(all: &[Credential], provider: Option<&ProviderUrl>, grant: Option<&Gr
             Err(Error::new(Kind::NotConnected, "not_connected", said).hint(format!("pdpp connect {url}")))
         }
         [one] => {
-            let wanted = one.asked.clone().unwrap_or_else(|| of_before(one));
-            let wanted = Wanted { expires: again(wanted.expires, one.issued_at, Timestamp::now()), ..wanted };
+            let mut wanted = one.asked.clone().unwrap_or_else(|| of_before(one));
+            // The owner may have given less than was asked for: that is what is asked for again.
+            if wanted.streams.is_empty() {
+                wanted.streams = given_streams(one);
+            }
+            wanted.expires = again(wanted.expires, one.issued_at, Timestamp::now());
             Ok(Plan { provider: one.provider.clone(), wanted, replaces: Some(one.clone()) })
         }
         _ => {
@@ -205,6 +210,15 @@ fn renewal(all: &[Credential], provider: Option<&ProviderUrl>, grant: Option<&Gr
             Err(Error::new(Kind::Usage, "several_credentials", said).hint("Name one of them, as listed"))
         }
     }
+}
+
+/// The streams of a grant by name; none where not all of them are known.
+fn given_streams(one: &Credential) -> Vec<StreamRequest> {
+    if one.sources.iter().any(|source| source.streams.len() != source.stream_count) {
+        return Vec::new();
+    }
+    let names: BTreeSet<&String> = one.sources.iter().flat_map(|source| &source.streams).collect();
+    names.into_iter().map(|name| StreamRequest { name: name.clone(), fields: Vec::new() }).collect()
 }
 
 /// When a grant that was to last from `issued` to `end` may end if it begins `now`: after as long a time.

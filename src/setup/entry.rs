@@ -91,19 +91,24 @@ impl Entry {
         })
     }
 
-    /// The same with what a person has chosen in the arguments of `old` and setup has no say in.
+    /// The same with what a person has chosen in the arguments of `old`, where this says nothing of it: a server
+    /// that no longer finds its cache or its proxy is no update.
     #[must_use]
     pub fn with_choices_of(mut self, old: &Self) -> Self {
+        const VALUED: [&str; 5] =
+            ["--log-level", "--cache-dir", "--proxy", "--ca-file", "--max-result-bytes"];
         let mut words = old.arguments.iter();
         while let Some(word) = words.next() {
-            match word.as_str() {
-                "--no-access-log" => self.arguments.push(word.clone()),
-                "--log-level" => {
-                    self.arguments
-                        .extend(words.next().into_iter().flat_map(|level| [word.clone(), level.clone()]));
-                }
-                _ if word.starts_with("--log-level=") => self.arguments.push(word.clone()),
-                _ => {}
+            let (option, has_value) =
+                word.split_once('=').map_or((word.as_str(), false), |(option, _)| (option, true));
+            let kept: Vec<_> = match option {
+                "--no-access-log" => vec![word],
+                _ if !VALUED.contains(&option) => continue,
+                _ if has_value => vec![word],
+                _ => std::iter::once(word).chain(words.next()).collect(),
+            };
+            if !self.arguments.iter().any(|own| own == option) {
+                self.arguments.extend(kept.into_iter().cloned());
             }
         }
         self

@@ -264,7 +264,7 @@ impl Job<'_> {
             return Err(narrowed.refused(self, file));
         }
         let mut notes = Vec::new();
-        if narrowed == Some(Narrowed::Off) {
+        if there.is_some_and(is_switched_off) && self.entry.is_some() && ours.is_some() {
             notes.push(format!(
                 "the entry is switched off, and stays so: switch it on in {}",
                 self.host.title
@@ -609,8 +609,13 @@ impl Report {
                     took.as_secs_f64()
                 ),
             ),
-            Some(Proof::NotConnected { next, .. }) => {
-                line("proof", "it starts, and says that nothing is connected yet");
+            Some(Proof::NotConnected { code, next }) => {
+                let why = match code.as_str() {
+                    "not_connected" => "nothing is connected yet",
+                    "grant_expired" => "the grant's time is over",
+                    code => code,
+                };
+                line("proof", &format!("it starts, and says that it cannot serve: {why}"));
                 line("next", next.as_deref().unwrap_or("pdpp connect <provider-url>"));
             }
             Some(Proof::Failed(error)) => line("proof", &format!("FAILED: {error}")),
@@ -641,6 +646,11 @@ impl Report {
     }
 }
 
+/// Whether a person has switched an entry off, whichever way its host writes that.
+fn is_switched_off(entry: &Value) -> bool {
+    entry.get("disabled") == Some(&Value::Bool(true)) || entry.get("enabled") == Some(&Value::Bool(false))
+}
+
 /// How a person has kept an entry from showing an agent everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Narrowed {
@@ -660,9 +670,7 @@ impl Narrowed {
         if Entry::from_config(entry).is_some_and(|entry| entry.arguments.iter().any(narrows)) {
             return Some(Self::Grants);
         }
-        let is_off = entry.get("disabled") == Some(&Value::Bool(true))
-            || entry.get("enabled") == Some(&Value::Bool(false));
-        is_off.then_some(Self::Off)
+        is_switched_off(entry).then_some(Self::Off)
     }
 
     fn refused(self, job: &Job<'_>, file: &Path) -> Error {

@@ -99,7 +99,11 @@ fn look_into(
     let Some(entry) = edit::check(host.format, text, place).map_err(Unread::Damaged)? else {
         return Ok(Configured::No);
     };
+    let is_off = super::is_switched_off(&entry);
     let Some(entry) = host.ours(&entry) else { return Ok(Configured::Other) };
+    if is_off {
+        problems.push(format!("its entry `{name}` is switched off: switch it on in {}", host.title));
+    }
     problems.extend(wrong_with(machine, host, &entry));
     if has_bom && host.chokes_on_bom {
         problems.push(format!(

@@ -59,7 +59,7 @@ fn r8_2_an_update_keeps_every_byte_that_is_not_command_or_arguments() {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         let bytes = || std::fs::read_to_string(&file).unwrap();
         let text = entry(host, kind);
-        let old = with(&text, "/old path/pdpp", &["mcp", "serve", "--cache-dir", "/old"]);
+        let old = with(&text, "/old path/pdpp", &["mcp", "serve"]);
         std::fs::write(&file, &old).unwrap();
         let (code, said) = setup(&env, &[host]);
         assert_eq!((code, &said["action"]), (Some(0), &"updated".into()), "{host}: {said}");
@@ -67,10 +67,12 @@ fn r8_2_an_update_keeps_every_byte_that_is_not_command_or_arguments() {
         let (code, said) = setup(&env, &[host]);
         assert_eq!((code, &said["action"]), (Some(0), &"unchanged".into()), "{host}: {said}");
 
-        // What a person chose in the arguments, and setup has no say in.
+        // What a person chose in the arguments, and this run says nothing of.
+        let chosen =
+            ["--no-access-log", "--log-level", "debug", "--cache-dir", "/kept", "--proxy=http://p.example:1"];
         let mut choices = arguments(host);
-        choices.extend(["--no-access-log", "--log-level", "debug"]);
-        let old = with(&text, "pdpp", &["mcp", "serve", "--no-access-log", "--log-level", "debug"]);
+        choices.extend(chosen);
+        let old = with(&text, "pdpp", &[&["mcp", "serve"], &chosen[..]].concat());
         std::fs::write(&file, old).unwrap();
         let (code, said) = setup(&env, &[host]);
         assert_eq!((code, &said["action"]), (Some(0), &"updated".into()), "{host}: {said}");
