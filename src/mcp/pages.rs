@@ -847,7 +847,9 @@ fn take_turns(places: &[Place], answers: &[(usize, Answer)]) -> Vec<(usize, usiz
 fn row_key(row: &Row, source: &Source) -> Option<u64> {
     let id = rows::record_id(row, "")?;
     let connection = id.connection?;
-    Some(hash([source.provider().as_str(), &connection, &id.stream, &id.record]))
+    let hash = hash([source.provider().as_str(), &connection, &id.stream, &id.record]);
+    // Always 19 digits: a cursor is as long whatever the rows are called.
+    Some(hash % 9_000_000_000_000_000_000 + 1_000_000_000_000_000_000)
 }
 
 /// One envelope for the lists of several grants: what they all say alike, their counts added up, what their
