@@ -292,7 +292,7 @@ async function picks_a_source_and_comes_back() {
   equal(await streamsOf(home), ["bank/accounts", "bank/merchants", "bank/transactions"], "streams that a tool sees");
 }
 
-/** Several sources are a package: stored, and said to be of no use to `mcp serve`. */
+/** Several sources are a package: stored, and said to be read through the tools of the provider. */
 async function picks_a_package() {
   const home = machine.home();
   const waiting = await machine.connect(home, "--flow", "authorization-code");
@@ -305,7 +305,7 @@ async function picks_a_package() {
     await showsHeading(page, "Back to the terminal");
   });
   const said = await connected(waiting);
-  must(said.includes("with a package of grants") && said.includes("does not read it"), `connect says ${said}`);
+  must(said.includes("with a package of grants") && said.includes("reads through the tools there"), `connect says ${said}`);
   const ran = await machine.run(home, "mcp", "call", "schema");
   equal(ran.code, 77, `a tool call (${ran.stderr}) ends with`);
 
