@@ -9,11 +9,12 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use pdpp::cache::Cache;
-use pdpp::cache::credential::{Credential, CredentialId, GrantId, Renewal, Secrets, TokenKind};
+use pdpp::cache::credential::{Credential, Renewal, Secrets};
 use pdpp::cache::secret::AccessToken;
-use pdpp::cache::store::StoreKind;
 use secrecy::SecretString;
 use serde_json::{Value, json};
+
+use crate::support::credential::credential;
 
 /// What the token endpoint does with a good refresh token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,28 +102,15 @@ impl Server {
     /// A credential with this server's first tokens, whose access token has ended.
     pub fn ended(&self) -> Credential {
         Credential {
-            id: CredentialId::random().unwrap(),
-            store: StoreKind::File,
-            parts: 1,
-            provider: self.url.parse().unwrap(),
-            grant_id: GrantId::try_from("g1".to_owned()).unwrap(),
-            query_base: format!("{}/v1", self.url).parse().unwrap(),
-            issuer: self.url.clone(),
             client_id: Some("client-1".to_owned()),
-            token_kind: TokenKind::Client,
-            label: "Diary".to_owned(),
-            sources: Vec::new(),
-            access_mode: None,
-            issued_at: None,
-            grant_expires_at: None,
             token_expires_at: Some(jiff::Timestamp::UNIX_EPOCH),
             refreshable: true,
-            asked: None,
             renewal: Renewal {
                 token_endpoint: Some(format!("{}/oauth/token", self.url)),
                 resource: Some(format!("{}/mcp", self.url)),
                 ..Renewal::default()
             },
+            ..credential(&self.url, "g1", "Diary")
         }
     }
 

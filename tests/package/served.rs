@@ -4,15 +4,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pdpp::cache::Cache;
-use pdpp::cache::credential::{
-    Credential, CredentialId, GrantId, GrantedConnection, GrantedSource, Secrets, TokenKind,
-};
+use pdpp::cache::credential::{Credential, GrantedConnection, GrantedSource, Secrets};
 use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::client::{Client, ServerCommand};
 use pdpp::sandbox::{Config, Handle};
 use serde_json::{Value, json};
 
 use super::fake::{Does, Fake, hit, ok, page, schema};
+use crate::support::credential::credential;
 use crate::support::env::TestEnv;
 
 /// A provider with one connection `cin_{key}` and one stream `{key}_log` with three hits for everything.
@@ -45,26 +44,8 @@ fn keep(dir: &Path, url: &str, key: &str) {
         ..GrantedSource::default()
     };
     let cache = Cache::open(dir).unwrap();
-    let credential = Credential {
-        id: CredentialId::random().unwrap(),
-        store: pdpp::cache::store::StoreKind::File,
-        parts: 0,
-        provider: url.parse().unwrap(),
-        grant_id: GrantId::try_from(format!("grt_{key}")).unwrap(),
-        query_base: format!("{url}/v1").parse().unwrap(),
-        issuer: url.to_owned(),
-        client_id: None,
-        token_kind: TokenKind::Client,
-        label: format!("My {key}"),
-        sources: vec![source],
-        access_mode: None,
-        issued_at: None,
-        grant_expires_at: None,
-        token_expires_at: None,
-        refreshable: false,
-        renewal: pdpp::cache::credential::Renewal::default(),
-        asked: None,
-    };
+    let kept = credential(url, &format!("grt_{key}"), &format!("My {key}"));
+    let credential = Credential { sources: vec![source], ..kept };
     let secrets = Secrets::new(AccessToken::new(format!("token-{key}")).unwrap(), None);
     cache.store(credential, &secrets, None).unwrap();
 }

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use pdpp::cache::Cache;
-use pdpp::cache::credential::{Credential, CredentialId, GrantId, Renewal, Secrets, TokenKind};
+use pdpp::cache::credential::{Credential, Secrets};
 use pdpp::cache::secret::AccessToken;
-use pdpp::cache::store::StoreKind;
 use serde_json::{Map, Value, json};
 
 use super::classify::{Call, Class, classify};
 use super::compare::{self, Answer, Differences};
 use super::session::Session;
 use super::{own, reference, say};
+use crate::support::credential::credential;
 use crate::support::env::TestEnv;
 use crate::support::provider::{Asked, Exchange, Provider, Served, token};
 
@@ -52,26 +52,8 @@ fn reference_reads_are_answered_as_recorded() {
 pub fn connect(env: &TestEnv, provider: &Provider, placeholder: &str) {
     let cache = Cache::open(&env.cache_dir()).unwrap();
     let url = provider.url();
-    let credential = Credential {
-        id: CredentialId::random().unwrap(),
-        store: StoreKind::File,
-        parts: 1,
-        provider: url.parse().unwrap(),
-        grant_id: GrantId::try_from(format!("grant-of-{placeholder}")).unwrap(),
-        query_base: format!("{url}/v1").parse().unwrap(),
-        issuer: provider.issuer(),
-        client_id: None,
-        token_kind: TokenKind::Client,
-        label: "replayed".into(),
-        sources: Vec::new(),
-        access_mode: None,
-        issued_at: None,
-        grant_expires_at: None,
-        token_expires_at: None,
-        refreshable: false,
-        asked: None,
-        renewal: Renewal::default(),
-    };
+    let kept = credential(&url, &format!("grant-of-{placeholder}"), "replayed");
+    let credential = Credential { issuer: provider.issuer(), ..kept };
     let secrets =
         Secrets { access_token: AccessToken::new(token(placeholder)).unwrap(), refresh_token: None };
     cache.store(credential, &secrets, None).unwrap();

@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pdpp::cache::Cache;
-use pdpp::cache::credential::{
-    Credential, CredentialId, GrantId, GrantedConnection, GrantedSource, Secrets, TokenKind,
-};
+use pdpp::cache::credential::{Credential, GrantedConnection, GrantedSource, Secrets};
 use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::http::{self, Gate, Refusal};
 use pdpp::mcp::{ReadSurface, ResourceContents, ResourceError, ToolAnswer};
@@ -19,6 +17,7 @@ use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use super::{grant, whole};
+use crate::support::credential::credential;
 use crate::support::env::TestEnv;
 
 /// An MCP client of a few lines, which follows nothing by itself.
@@ -427,26 +426,7 @@ pub fn keep(env: &TestEnv, url: &str, grant: &Grant, token: &str) {
         stream_count: 1,
         ..GrantedSource::default()
     };
-    let credential = Credential {
-        id: CredentialId::random().unwrap(),
-        store: pdpp::cache::store::StoreKind::File,
-        parts: 0,
-        provider: url.parse().unwrap(),
-        grant_id: GrantId::try_from(grant.grant_id.clone()).unwrap(),
-        query_base: format!("{url}/v1").parse().unwrap(),
-        issuer: url.to_owned(),
-        client_id: None,
-        token_kind: TokenKind::Client,
-        label: key,
-        sources: vec![source],
-        access_mode: None,
-        issued_at: None,
-        grant_expires_at: None,
-        token_expires_at: None,
-        refreshable: false,
-        renewal: pdpp::cache::credential::Renewal::default(),
-        asked: None,
-    };
+    let credential = Credential { sources: vec![source], ..credential(url, &grant.grant_id, &key) };
     let secrets = Secrets::new(AccessToken::new(token.to_owned()).unwrap(), None);
     Cache::open(&env.cache_dir()).unwrap().store(credential, &secrets, None).unwrap();
 }

@@ -8,7 +8,7 @@ use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use pdpp::cache::Cache;
-use pdpp::cache::credential::{Credential, CredentialId, GrantId, Renewal, Secrets, TokenKind};
+use pdpp::cache::credential::{Credential, Renewal, Secrets, TokenKind};
 use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::client::{Client, ServerCommand};
 use pdpp::mcp::core::Core;
@@ -22,30 +22,19 @@ use pdpp::sandbox::oauth::tokens;
 use serde_json::{Value, json};
 
 use super::mcp::{Host, keep, package, revoke, start, unsealed};
+use crate::support::credential::credential;
 use crate::support::env::TestEnv;
 
 /// Keeps a package's token that has ended, with what gets the next one.
 fn keep_package(env: &TestEnv, url: &str, granted: &tokens::Granted, issued: &tokens::Issued) {
     let cache = Cache::open(&env.cache_dir()).unwrap();
     let credential = Credential {
-        id: CredentialId::random().unwrap(),
-        store: pdpp::cache::store::StoreKind::File,
-        parts: 0,
-        provider: url.parse().unwrap(),
-        grant_id: GrantId::try_from(granted.package_id.clone().unwrap()).unwrap(),
-        query_base: format!("{url}/v1").parse().unwrap(),
-        issuer: url.to_owned(),
         client_id: Some("pdpp_cli".to_owned()),
         token_kind: TokenKind::McpPackage,
-        label: "Both".to_owned(),
-        sources: Vec::new(),
-        access_mode: None,
-        issued_at: None,
-        grant_expires_at: None,
         token_expires_at: Some("2026-01-01T00:00:00Z".parse().unwrap()),
         refreshable: true,
         renewal: Renewal { resource: Some(format!("{url}/mcp")), ..Renewal::default() },
-        asked: None,
+        ..credential(url, granted.package_id.as_deref().unwrap(), "Both")
     };
     let refresh = issued.refresh_token.clone().unwrap();
     let secrets = Secrets::new(

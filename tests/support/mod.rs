@@ -1,5 +1,6 @@
 //! What the modules of this binary share.
 #![allow(dead_code, reason = "each promise uses its own part")]
 
+pub mod credential;
 pub mod env;
 pub mod provider;

@@ -1,0 +1,28 @@
+//! A credential as `pdpp connect` would keep it.
+
+use pdpp::cache::credential::{Credential, CredentialId, GrantId, Renewal, TokenKind};
+use pdpp::cache::store::StoreKind;
+
+/// One of the provider at `url`, in a file: of no source, without an end, and not to be refreshed.
+pub fn credential(url: &str, grant_id: &str, label: &str) -> Credential {
+    Credential {
+        id: CredentialId::random().unwrap(),
+        store: StoreKind::File,
+        parts: 1,
+        provider: url.parse().unwrap(),
+        grant_id: GrantId::try_from(grant_id.to_owned()).unwrap(),
+        query_base: format!("{url}/v1").parse().unwrap(),
+        issuer: url.to_owned(),
+        client_id: None,
+        token_kind: TokenKind::Client,
+        label: label.to_owned(),
+        sources: Vec::new(),
+        access_mode: None,
+        issued_at: None,
+        grant_expires_at: None,
+        token_expires_at: None,
+        refreshable: false,
+        asked: None,
+        renewal: Renewal::default(),
+    }
+}
