@@ -229,15 +229,6 @@ impl Cache {
         )))
     }
 
-    /// What [`Cache::store_in_place_of`] will call `credential`: its label, with a number behind it where another
-    /// grant of its provider has that.
-    ///
-    /// # Errors
-    /// As [`Cache::credentials`].
-    pub fn free_label(&self, credential: &Credential, replaced: Option<&Credential>) -> Result<String> {
-        Ok(self.read_index()?.free_label(credential, replaced))
-    }
-
     /// Keeps `credential` and its `secrets` in the store that it names, replacing the same grant of the
     /// same provider and no other. `client` is remembered for its issuer. Blocks.
     ///
@@ -245,33 +236,35 @@ impl Cache {
     /// Whatever the disk or the keyring says; the cache is then as it was before.
     pub fn store(
         &self,
-        credential: Credential,
+        mut credential: Credential,
         secrets: &Secrets,
         client: Option<RegisteredClient>,
     ) -> Result<Stored> {
-        self.store_in_place_of(credential, secrets, client, None)
+        self.store_in_place_of(&mut credential, secrets, client, None)
     }
 
     /// The same, where the caller removes `replaced`, another grant of the provider, once this one is there:
-    /// it may be called the same.
+    /// it may be called the same. The label that it got is in `credential`: with a number behind it where another
+    /// grant of its provider has that one.
     ///
     /// # Errors
     /// As [`Cache::store`].
     pub fn store_in_place_of(
         &self,
-        mut credential: Credential,
+        credential: &mut Credential,
         secrets: &Secrets,
         client: Option<RegisteredClient>,
         replaced: Option<&Credential>,
     ) -> Result<Stored> {
         let now = Timestamp::now();
         credential.renewal.due = Renewal::due(now, credential.token_expires_at);
-        self.replace(credential, secrets, |index, mut credential| {
+        self.replace(credential.clone(), secrets, |index, mut stored| {
             if let Some(client) = client {
                 index.remember_client(client);
             }
-            credential.label = index.free_label(&credential, replaced);
-            Some(index.put(credential))
+            stored.label = index.free_label(&stored, replaced);
+            credential.label.clone_from(&stored.label);
+            Some(index.put(stored))
         })
         .map(|stored| stored.unwrap_or(Stored::Added))
     }
@@ -684,8 +677,8 @@ mod tests {
         cache.check_label(&one.provider, "Diary", Some(&one)).unwrap();
         cache.check_label(&"https://b.example".parse().unwrap(), "Diary", None).unwrap();
         cache.store(credential("https://a.example", "g2"), &secrets("t"), None).unwrap();
-        let renewed = credential("https://a.example", "g3");
-        cache.store_in_place_of(renewed, &secrets("t"), None, Some(&one)).unwrap();
+        let mut renewed = credential("https://a.example", "g3");
+        cache.store_in_place_of(&mut renewed, &secrets("t"), None, Some(&one)).unwrap();
         cache.remove(&one).unwrap();
         let labels: Vec<_> = cache.credentials().unwrap().into_iter().map(|one| one.label).collect();
         assert_eq!(labels, ["Diary 2", "Diary"]);

@@ -535,14 +535,13 @@ impl Granted {
                 ..Renewal::default()
             },
         };
-        credential.label = cache.free_label(&credential, plan.replaces.as_ref())?;
         let secrets = Secrets::new(response.access_token, response.refresh_token);
         let client = match client {
             Client::Registered(client_id) => Some(RegisteredClient { issuer, client_id }),
             _ => None,
         };
         let mut stored =
-            cache.store_in_place_of(credential.clone(), &secrets, client, plan.replaces.as_ref())?;
+            cache.store_in_place_of(&mut credential, &secrets, client, plan.replaces.as_ref())?;
         let old = plan.replaces.clone().filter(|old| !old.is_same_grant(&credential));
         let replaces = old.map(|credential| Old { credential, at_provider: AtProvider::Over });
         if replaces.is_some() {

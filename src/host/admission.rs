@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
 use tokio::sync::Mutex as AsyncMutex;
@@ -14,7 +13,7 @@ use super::metrics::Metrics;
 use crate::cache::secret::AccessToken;
 use crate::mcp::core::Core;
 use crate::mcp::evidence::Bounds;
-use crate::mcp::source::{BearerSource, Source};
+use crate::mcp::source::{self, Source};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
 
@@ -140,11 +139,8 @@ impl Admission {
     }
 
     fn admitted(&self, active: Active, bearer: AccessToken) -> Admitted {
-        let bearer: BearerSource = Arc::new(move || {
-            let bearer = bearer.clone();
-            async move { Ok(bearer) }.boxed()
-        });
-        let source = Source::new(self.provider.clone(), active.grant_id.clone(), self.rs.clone(), bearer);
+        let (provider, grant_id) = (self.provider.clone(), active.grant_id.clone());
+        let source = Source::new(provider, grant_id, self.rs.clone(), source::only(bearer));
         Admitted { active, core: Arc::new(Core::new(source, self.bounds)) }
     }
 

@@ -174,7 +174,7 @@ async fn serve(
 
     let gate = Gate::new(Arc::clone(&admission), Rate::new(config.allowance), Arc::clone(&log));
     let is_draining = Arc::new(AtomicBool::new(false));
-    let routes = routes(&config.endpoint, &about(&discovery), gate, &log, &is_draining);
+    let routes = routes(&config.endpoint, &discovery.provider, &about(&discovery), gate, &log, &is_draining);
     let stop = CancellationToken::new();
     let main = Listener {
         listener,
@@ -277,6 +277,7 @@ fn about(discovery: &Discovery) -> About {
 /// The endpoint, its metadata, and a word for balancers.
 fn routes(
     endpoint: &Endpoint,
+    provider: &ProviderUrl,
     about: &About,
     gate: Gate,
     log: &Arc<Log>,
@@ -287,13 +288,10 @@ fn routes(
         let body = document.to_string();
         get(move || async move { ([(header::CONTENT_TYPE, "application/json")], body) })
     };
-    let provider_path = {
-        let url = about.provider.as_str().parse::<ProviderUrl>();
-        url.map_or_else(|_| String::new(), |url| url.well_known("oauth-protected-resource").path().to_owned())
-    };
+    let provider_path = provider.well_known("oauth-protected-resource").path().to_owned();
     let mut metadata =
         axum::Router::new().route(&endpoint.metadata_path(), document(endpoint.mcp_document(about)));
-    if provider_path.starts_with('/') && provider_path != endpoint.metadata_path() {
+    if provider_path != endpoint.metadata_path() {
         metadata = metadata.route(&provider_path, document(endpoint.provider_document(about)));
     }
     let nothing = Arc::clone(&endpoint);

@@ -32,6 +32,7 @@ use url::Url;
 use super::ReadSurface;
 use super::jsonrpc::{self, Envelope, Id};
 use super::server::Server;
+use super::surface;
 use crate::cache::secret::AccessToken;
 
 /// The icon, as it is served.
@@ -689,8 +690,8 @@ impl Form {
                 "Send JSON, with Content-Type: application/json",
             ));
         }
-        let mut accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        let accepted = accepted.by_ref().flat_map(|list| list.split(',')).filter(|one| !is_excluded(one));
+        let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        let accepted = accepted.flat_map(|list| list.split(',')).filter(|one| !is_excluded(one));
         let accepted = accepted.map(essence).collect::<Vec<_>>();
         let takes = |kinds: &[&str]| accepted.iter().any(|one| kinds.contains(&one.as_str()));
         if !headers.contains_key(header::ACCEPT) || takes(&[JSON, "application/*", "*/*"]) {
@@ -852,13 +853,9 @@ impl Asked {
             "resources/templates/list",
             "resources/read",
         ];
-        const TOOLS: [&str; 6] =
-            ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"];
         let method = METHODS.into_iter().find(|known| *known == request.method());
         let tool = match request {
-            ClientRequest::CallToolRequest(call) => {
-                TOOLS.into_iter().find(|known| *known == call.params.name)
-            }
+            ClientRequest::CallToolRequest(call) => surface::name_of(&call.params.name),
             _ => None,
         };
         Self { method, tool }

@@ -25,7 +25,7 @@ use super::id::RecordId;
 use super::pages::{self, Missing, Walks};
 use super::source::Source;
 use super::tool_error::{Candidate, ToolError};
-use super::{ReadSurface, ResourceContents, ResourceError, ToolAnswer, resource, tools};
+use super::{ReadSurface, ResourceContents, ResourceError, ToolAnswer, resource, surface, tools};
 use crate::error::Result;
 use crate::text::shell_word;
 
@@ -56,6 +56,26 @@ pub struct KnownSource {
     pub streams: Vec<String>,
     /// Whether these are all of them.
     pub has_all_streams: bool,
+}
+
+impl KnownSource {
+    /// The sources of all the streams of a grant, each with its connector's key and its connections.
+    pub fn of_streams(
+        streams: impl IntoIterator<Item = (String, Option<String>, Vec<(String, Option<String>)>)>,
+    ) -> Vec<Self> {
+        let mut known: Vec<Self> = Vec::new();
+        for (stream, connector_key, connections) in streams {
+            let is_of =
+                |one: &&mut Self| one.connector_key == connector_key && one.connections == connections;
+            if let Some(one) = known.iter_mut().find(is_of) {
+                one.streams.push(stream);
+            } else {
+                let streams = vec![stream];
+                known.push(Self { connector_key, connections, streams, has_all_streams: true });
+            }
+        }
+        known
+    }
 }
 
 /// One grant of a package.
@@ -106,23 +126,7 @@ impl Child {
 
     /// Learns what a whole compact schema says.
     fn learn(&self, body: &Map<String, Value>) {
-        let mut known: Vec<KnownSource> = Vec::new();
-        for (stream, connector_key, connections) in tools::schema::streams_of(body) {
-            match known
-                .iter_mut()
-                .find(|one| one.connector_key == connector_key && one.connections == connections)
-            {
-                Some(one) => one.streams.push(stream),
-                None => {
-                    known.push(KnownSource {
-                        connector_key,
-                        connections,
-                        streams: vec![stream],
-                        has_all_streams: true,
-                    });
-                }
-            }
-        }
+        let known = KnownSource::of_streams(tools::schema::streams_of(body));
         if !known.is_empty() {
             *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
         }
@@ -274,7 +278,7 @@ impl Package {
         }
         let children = self.children();
         let Some(first) = children.first() else { return Err(nothing_served()) };
-        let Some(tool) = tool_name(tool) else { return first.core.try_call(tool, given).await };
+        let Some(tool) = surface::name_of(tool) else { return first.core.try_call(tool, given).await };
         if let [only] = children.as_slice() {
             return self.ask(only, tool, given, false).await;
         }
@@ -362,7 +366,7 @@ impl Package {
             self.reread();
             found = holders(&self.children());
         }
-        let providers = found.iter().map(|child| child.source().provider().as_str()).collect::<BTreeSet<_>>();
+        let providers = providers_of(&found);
         if providers.len() > 1 {
             return Err(of_two_providers(connection, &providers));
         }
@@ -566,12 +570,6 @@ fn blob_ids(text: &str) -> impl Iterator<Item = &str> {
 /// What to do beside approving a grant again.
 const OR_ANOTHER: &str = "; or choose another connection: schema {} lists those there are";
 
-fn tool_name(tool: &str) -> Option<&'static str> {
-    ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"]
-        .into_iter()
-        .find(|known| *known == tool)
-}
-
 fn nothing_served() -> ToolError {
     ToolError::new(
         "not_connected",
@@ -606,8 +604,7 @@ fn by_stream(children: &[Arc<Child>], arguments: &Arguments, stream: &str) -> Re
     let (usable, unusable): (Vec<_>, Vec<_>) = able.iter().partition(|child| child.unusable().is_none());
     let candidates = usable.iter().flat_map(|child| child.candidates(Some(stream))).collect::<Vec<_>>();
     let providers = |connection: &str| {
-        let holders = usable.iter().filter(|child| child.has_connection(connection));
-        holders.map(|child| child.source().provider().as_str()).collect::<BTreeSet<_>>()
+        providers_of(usable.iter().copied().filter(|child| child.has_connection(connection)))
     };
     let clear = candidates.iter().find(|one| providers(&one.connection_id).len() < 2);
     if let (None, Some(shared)) = (clear, candidates.first()) {
@@ -643,6 +640,10 @@ fn by_stream(children: &[Arc<Child>], arguments: &Arguments, stream: &str) -> Re
         ));
     }
     Err(error.choose_from(candidates))
+}
+
+fn providers_of<'a>(children: impl IntoIterator<Item = &'a Arc<Child>>) -> BTreeSet<&'a str> {
+    children.into_iter().map(|child| child.source().provider().as_str()).collect()
 }
 
 /// A connection that cannot be told from another provider's (R6.7).

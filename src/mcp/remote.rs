@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use base64::Engine as _;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 use url::Url;
@@ -22,7 +22,7 @@ use super::tool_error::ToolError;
 use super::{ToolAnswer, access, rs_error, surface};
 use crate::cache::secret::AccessToken;
 use crate::provider::http::{Answer, Http};
-use crate::provider::rs::{Blob, Envelope, Read, Refusal, RsError};
+use crate::provider::rs::{self, Blob, Envelope, Read, RsError};
 use crate::provider::url::ProviderUrl;
 use crate::text;
 
@@ -94,7 +94,7 @@ impl Remote {
         given: Map<String, Value>,
     ) -> Result<ToolAnswer, ToolError> {
         let unknown = || ToolError::new("unknown_tool", "there is no such tool", "tools/list names the six");
-        let tool = OURS.into_iter().find(|ours| *ours == tool).ok_or_else(unknown)?;
+        let tool = surface::name_of(tool).ok_or_else(unknown)?;
         // Checked here first: what is wrong everywhere needs nobody to be asked.
         let arguments = Arguments::new(tool, given)?;
         let given = arguments.given();
@@ -237,7 +237,7 @@ impl Remote {
             let (page, _) = self.request(source, bearer, Some(&session), "tools/list", params).await?;
             for tool in page.get("tools").and_then(Value::as_array).into_iter().flatten() {
                 let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
-                if let Some(ours) = OURS.into_iter().find(|ours| *ours == name) {
+                if let Some(ours) = surface::name_of(name) {
                     session.tools.insert(ours, takes(tool.get("inputSchema")));
                 }
             }
@@ -284,9 +284,7 @@ impl Remote {
         let explain = |error: RsError| source.explain(&error, &Read::default());
         let request = self.http.request(reqwest::Method::POST, self.endpoint.clone());
         let mut request = request.map_err(|error| explain(error.into()))?;
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", bearer.expose_bearer()))
-            .map_err(|_| self.broken("a token that is no header"))?;
-        authorization.set_sensitive(true);
+        let authorization = rs::authorization(bearer).map_err(|error| explain(error.into()))?;
         request = request
             .header(AUTHORIZATION, authorization)
             .header(CONTENT_TYPE, "application/json")
@@ -305,7 +303,7 @@ impl Remote {
         if answer.status == 404 && session.is_some_and(|session| session.id.is_some()) {
             return Err(Failed::NoSession);
         }
-        let refusal = refusal(&answer);
+        let refusal = rs::refusal_of(&answer);
         let is_over = matches!(refusal.code.as_str(), "grant_revoked" | "grant_expired");
         let is_dead = rs_error::is_dead_token(&refusal);
         let error = explain(RsError::Refused(Box::new(refusal)));
@@ -344,9 +342,6 @@ impl Remote {
             .with("jsonrpc_code", code)
     }
 }
-
-/// The six, by name.
-const OURS: [&str; 6] = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"];
 
 fn takes(schema: Option<&Value>) -> Takes {
     match schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object) {
@@ -450,27 +445,6 @@ fn message_in(answer: &Answer) -> Option<Map<String, Value>> {
             _ => None,
         }
     })
-}
-
-/// What an HTTP status means: the body's own words where it has some.
-fn refusal(answer: &Answer) -> Refusal {
-    let error = match answer.object().unwrap_or_default().remove("error") {
-        Some(Value::Object(error)) => error,
-        _ => Map::new(),
-    };
-    let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_owned);
-    let retry_after =
-        answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    Refusal {
-        status: answer.status,
-        code: text("code").unwrap_or_else(|| format!("http_{}", answer.status)),
-        message: text("message")
-            .unwrap_or_else(|| format!("The provider refused with HTTP {}", answer.status)),
-        param: text("param"),
-        request_id: text("request_id"),
-        retry_after,
-        error,
-    }
 }
 
 /// A tool's result, as one of ours.
@@ -633,7 +607,7 @@ mod tests {
             let media_type = if is_events { "text/event-stream" } else { "application/json" };
             let answer = answer(media_type, &body);
             let _ = message_in(&answer);
-            let _ = refusal(&answer);
+            let _ = rs::refusal_of(&answer);
         }
     }
 }

@@ -24,6 +24,11 @@ use crate::until;
 /// called before the first call, because a keyring may be slow or locked.
 pub type BearerSource = Arc<dyn Fn() -> BoxFuture<'static, Result<AccessToken, Error>> + Send + Sync>;
 
+/// The one bearer, always: a caller's own.
+pub fn only(bearer: AccessToken) -> BearerSource {
+    Arc::new(move || Box::pin(std::future::ready(Ok(bearer.clone()))))
+}
+
 /// Gives another bearer in the place of one that the resource server calls dead; for one try.
 pub type DeadBearer =
     Arc<dyn Fn(AccessToken) -> BoxFuture<'static, Result<AccessToken, Error>> + Send + Sync>;

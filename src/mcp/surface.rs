@@ -19,6 +19,14 @@ pub const MAX_INSTRUCTIONS_CHARS: usize = 512;
 /// The most that the `tools` array may take, in bytes of compact JSON (R2.2).
 pub const MAX_TOOLS_BYTES: usize = 6656;
 
+/// The names of the six, in the order in which they are listed.
+pub const NAMES: [&str; 6] = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"];
+
+/// The one of [`NAMES`] that `name` is, if it is one.
+pub fn name_of(name: &str) -> Option<&'static str> {
+    NAMES.into_iter().find(|known| *known == name)
+}
+
 /// The six tools, in the order in which they are listed. Made once; always the same bytes (R2.9).
 ///
 /// A host is told what a model has to know before it calls. That unknown arguments are refused, and what the least
@@ -106,6 +114,7 @@ mod tests {
     fn r2_1_exactly_the_six_tools() {
         let names = tools().iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>();
         assert_eq!(names, ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"]);
+        assert_eq!(names, NAMES);
     }
 
     #[test]

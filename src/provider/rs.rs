@@ -5,7 +5,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValu
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::http::{Http, HttpError};
+use super::http::{Answer, Http, HttpError};
 use super::json;
 use super::url::ProviderUrl;
 use crate::cache::secret::AccessToken;
@@ -263,15 +263,30 @@ impl ResourceServer {
         if !read.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&read.query);
         }
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", bearer.expose_bearer()))
-            .map_err(|_| HttpError::Setup("the access token is not a header value".to_owned()))?;
-        authorization.set_sensitive(true);
+        let authorization = authorization(bearer)?;
         Ok(self
             .http
             .request(reqwest::Method::GET, url)?
             .header(ACCEPT, accept)
             .header(AUTHORIZATION, authorization))
     }
+}
+
+/// `Authorization: Bearer …` (RFC 6750 §2.1), marked so that nothing shows it.
+///
+/// # Errors
+/// [`HttpError::Setup`] for a token that no header can carry.
+pub fn authorization(bearer: &AccessToken) -> Result<HeaderValue, HttpError> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", bearer.expose_bearer()))
+        .map_err(|_| HttpError::Setup("the access token is not a header value".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// What an answer that is no success says.
+pub fn refusal_of(answer: &Answer) -> Refusal {
+    let (request_id, retry_after) = (header(&answer.headers, "request-id"), retry_after(&answer.headers));
+    refusal(answer.status, answer.object().unwrap_or_default(), request_id, retry_after)
 }
 
 fn refusal(

@@ -24,7 +24,7 @@ use crate::mcp::core::Core;
 use crate::mcp::evidence::Bounds;
 use crate::mcp::http::{About, Endpoint, Gate, Mcp, Refusal};
 use crate::mcp::package::{Child, KnownSource, Package, Roster};
-use crate::mcp::source::{BearerSource, Source};
+use crate::mcp::source::{self, BearerSource, Source};
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
@@ -168,7 +168,7 @@ impl Callers {
             .into_iter()
             .map(|grant| {
                 let known = known(&grant, catalog);
-                let bearer = if is_package { self.inner(&grant) } else { own(bearer) };
+                let bearer = if is_package { self.inner(&grant) } else { source::only(bearer.clone()) };
                 Arc::new((grant, known, bearer))
             })
             .collect::<Vec<_>>();
@@ -210,12 +210,6 @@ impl Callers {
     }
 }
 
-/// The caller's own bearer.
-fn own(bearer: &AccessToken) -> BearerSource {
-    let bearer = bearer.clone();
-    Arc::new(move || std::future::ready(Ok(bearer.clone())).boxed())
-}
-
 fn child(
     provider: &ProviderUrl,
     rs: &ResourceServer,
@@ -231,30 +225,16 @@ fn child(
 
 /// What a grant is about, so that nobody has to be asked where a call goes.
 fn known(grant: &Grant, catalog: &Catalog) -> Vec<KnownSource> {
-    let mut known: Vec<KnownSource> = Vec::new();
-    for stream in &grant.streams {
+    KnownSource::of_streams(grant.streams.iter().map(|stream| {
         let source = grant.source_of(stream);
         let connector = catalog.connectors.iter().find(|connector| connector.id == source.id);
-        let connector_key = connector.map(|connector| connector.key.clone());
         let connections = stream
             .instance_ids
             .iter()
             .map(|id| (id.clone(), catalog.connection(id).map(|connection| connection.display_name.clone())))
-            .collect::<Vec<_>>();
-        match known
-            .iter_mut()
-            .find(|one| one.connector_key == connector_key && one.connections == connections)
-        {
-            Some(one) => one.streams.push(stream.name.clone()),
-            None => known.push(KnownSource {
-                connector_key,
-                connections,
-                streams: vec![stream.name.clone()],
-                has_all_streams: true,
-            }),
-        }
-    }
-    known
+            .collect();
+        (stream.name.clone(), connector.map(|connector| connector.key.clone()), connections)
+    }))
 }
 
 /// Bearers for grants of packages: known to this process alone, by their hash, for a minute.

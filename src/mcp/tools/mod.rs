@@ -250,7 +250,7 @@ fn near(meant: &str, names: &[String]) -> Vec<String> {
         .filter(|name| name.len() <= LONGEST)
         .filter_map(|name| {
             let known = of(name);
-            let distance = edits(&wanted, &known);
+            let distance = strsim::levenshtein(&wanted, &known);
             let is_part =
                 wanted.len() > 2 && known.len() > 2 && (known.contains(&wanted) || wanted.contains(&known));
             (is_part || distance <= (wanted.chars().count() / 3).max(1)).then_some((distance, name))
@@ -258,21 +258,6 @@ fn near(meant: &str, names: &[String]) -> Vec<String> {
         .collect::<Vec<_>>();
     near.sort();
     near.into_iter().take(3).map(|(_, name)| name.clone()).collect()
-}
-
-/// How many characters have to be put in, taken out or replaced (Levenshtein).
-fn edits(one: &str, other: &str) -> usize {
-    let other = other.chars().collect::<Vec<_>>();
-    let mut row = (0..=other.len()).collect::<Vec<_>>();
-    for (at, a) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
-        for (n, b) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[n + 1];
-            row[n + 1] = replaced.min(row[n] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]
@@ -311,6 +296,7 @@ mod tests {
         assert_eq!(near("message", &names), ["messages", "message_bodies"]);
         assert_eq!(near("transaction", &names), ["transactions"]);
         assert!(near("zzz", &names).is_empty() && near("", &names).is_empty());
+        let edits = |one, other| strsim::levenshtein(one, other);
         assert_eq!((edits("", "ab"), edits("kitten", "sitting"), edits("äb", "ab")), (2, 3, 1));
         assert_eq!((counted(1, "record"), counted(0, "hit")), ("1 record".to_owned(), "0 hits".to_owned()));
     }

@@ -2,7 +2,7 @@
 //! client's own `POST /grants/{id}/revoke`.
 
 use reqwest::Method;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
@@ -116,9 +116,7 @@ async fn revoke_grant(
     let mut url = discovery.authorization_server.issuer.url().clone();
     let path = url.path().trim_end_matches('/').to_owned();
     url.set_path(&format!("{path}/grants/{}/revoke", rs::segment(credential.grant_id.as_str())));
-    let mut authorization = HeaderValue::from_str(&format!("Bearer {}", access_token.expose_bearer()))
-        .map_err(|_| HttpError::Setup("the access token is not a header value".to_owned()))?;
-    authorization.set_sensitive(true);
+    let authorization = rs::authorization(access_token)?;
     let request = http
         .request(Method::POST, url)?
         .header(ACCEPT, "application/json")
