@@ -493,9 +493,6 @@ enum AtProvider {
     Stands(String, String),
 }
 
-/// Longest time for ending the old grant at its provider.
-const END_WITHIN: Duration = Duration::from_secs(20);
-
 impl Granted {
     fn keep(self, cache: &Cache, plan: &Plan, store: StoreKind, args: &Args) -> Result<Connected> {
         let Self { discovery, client, response, wanted, way, proof, kind, difference } = self;
@@ -569,15 +566,15 @@ impl Connected {
     async fn end_old(&mut self, http: &Http, ui: &Ui) {
         if let Some(old) = &mut self.replaces {
             if !old.credential.is_expired(self.now) {
-                let stands = |code: &str, why: &str| AtProvider::Stands(code.to_owned(), why.to_owned());
                 old.at_provider = tokio::select! {
                     ended = disconnect::end(&self.cache, http, &old.credential) => match ended {
                         Ok(Revoked::Grant | Revoked::Tokens) => AtProvider::Ended,
                         Ok(Revoked::Already) => AtProvider::Over,
                         Err((code, why)) => AtProvider::Stands(code, why),
                     },
-                    () = tokio::time::sleep(END_WITHIN) => stands("provider_timeout", "it did not answer in time"),
-                    _ = tokio::signal::ctrl_c() => stands("interrupted", "Ctrl-C stopped that"),
+                    _ = tokio::signal::ctrl_c() => {
+                        AtProvider::Stands("interrupted".to_owned(), "Ctrl-C stopped that".to_owned())
+                    }
                 };
             }
             let left = match self.cache.remove(&old.credential) {

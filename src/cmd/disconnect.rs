@@ -247,26 +247,27 @@ struct Ended<'a> {
 
 async fn end_all<'a>(cache: &Cache, http: &Http, chosen: &'a [Credential]) -> Vec<Ended<'a>> {
     futures_util::stream::iter(chosen)
-        .map(|credential| async move {
-            let at_provider = match tokio::time::timeout(WITHIN, end(cache, http, credential)).await {
-                Ok(ended) => ended,
-                Err(_) => {
-                    Err(("provider_timeout".to_owned(), format!("no answer within {} s", WITHIN.as_secs())))
-                }
-            };
-            Ended { credential, at_provider }
-        })
+        .map(
+            |credential| async move { Ended { credential, at_provider: end(cache, http, credential).await } },
+        )
         .buffered(AT_ONCE)
         .collect()
         .await
 }
 
-/// Ends one grant at its provider: what that did, or the code and the reason for which it did not.
+/// Ends one grant at its provider, in 20 s at most: what that did, or the code and the reason for which it did
+/// not.
 pub(super) async fn end(
     cache: &Cache,
     http: &Http,
     credential: &Credential,
 ) -> Result<Revoked, (String, String)> {
+    tokio::time::timeout(WITHIN, try_end(cache, http, credential)).await.unwrap_or_else(|_| {
+        Err(("provider_timeout".to_owned(), format!("no answer within {} s", WITHIN.as_secs())))
+    })
+}
+
+async fn try_end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revoked, (String, String)> {
     if credential.token_kind == TokenKind::Owner {
         return Err((
             "owner_credential_in_cache".to_owned(),

@@ -62,10 +62,10 @@ Ends with 78 if nothing is connected, with 1 if a grant was found not to work.";
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let cache = global.cache()?;
     let moved = args.move_to.map(|store| cache.move_to(store)).transpose()?;
-    if let Some(moved) = &moved {
-        ui.note(&what_moved(moved, &cache.credentials()?));
-    }
     let all = cache.credentials()?;
+    if let Some(moved) = &moved {
+        ui.note(&what_moved(moved, &all));
+    }
     let selection = Selection { provider: args.provider.clone(), grant: args.grant.clone() };
     let credentials: Vec<_> = selection.named(&all)?.into_iter().cloned().collect();
     let now = Timestamp::now();
