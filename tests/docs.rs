@@ -1,7 +1,11 @@
 //! Promise: what is written down is what the program does.
 //!
-//! Completions and manual pages are the clap definitions' own (R8.5), help fits 80 columns, README
-//! shows only commands that parse, and docs/errors.md has every error code.
+//! Completions and manual pages are the clap definitions' own (R8.5), help fits 80 columns, the documents
+//! name only commands that parse ([`commands`] runs those that are shown), their links lead somewhere
+//! ([`links`]), docs/errors.md has every error code and docs/operators.md every metric.
+
+mod commands;
+mod links;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -109,38 +113,87 @@ fn help_of_every_command_fits_80_columns() {
     }
 }
 
-/// The command lines that README tells a reader to type for this program: those of its `sh` blocks.
-fn readme_commands() -> Vec<String> {
-    let mut commands = Vec::new();
-    let mut in_shell = false;
-    for line in read("README.md").lines() {
-        if let Some(fence) = line.trim_start().strip_prefix("```") {
-            in_shell = !in_shell && fence.starts_with("sh");
-            continue;
-        }
-        let line = line.split(" #").next().unwrap_or_default().trim();
-        if !in_shell || line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        if line.starts_with("pdpp ") {
-            commands.push(line.to_owned());
-        } else if let Some(arguments) = line.strip_prefix("cargo run --release -- ") {
-            commands.push(format!("pdpp {arguments}"));
+/// README and what is in docs/ and CONTRIBUTING.
+fn documents() -> Vec<String> {
+    let mut found = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if Path::new(&name).extension().is_some_and(|extension| extension == "md") {
+            found.push(format!("docs/{name}"));
         }
     }
-    commands
+    found.sort();
+    found
+}
+
+/// The command lines in code spans of a text: `pdpp …`.
+fn named_commands(text: &str) -> Vec<String> {
+    // Code spans do not cross paragraphs, so that a fence or a lone backtick costs one of them.
+    let spans = text.split("\n\n").flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
+    let words = spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" "));
+    words.filter(|span| span.starts_with("pdpp ") && !span.contains('…')).collect()
 }
 
 #[test]
-fn readme_shows_only_commands_that_exist() {
-    let commands = readme_commands();
-    assert!(commands.len() > 3, "README shows hardly a command: {commands:?}");
-    for command in commands {
-        if let Err(error) = Cli::try_parse_from(command.split_whitespace()) {
-            // `pdpp --help` and `--version` come back as errors that print to stdout.
-            assert!(!error.use_stderr(), "README shows `{command}`, which does not parse:\n{error}");
+fn documents_name_only_commands_that_exist() {
+    use clap::error::ErrorKind;
+    let mut named = 0;
+    for document in documents() {
+        for command in named_commands(&read(&document)) {
+            named += 1;
+            let Err(error) = Cli::try_parse_from(command.split_whitespace()) else { continue };
+            // A sentence may leave arguments out (`pdpp mcp host`) or name them (`--provider URL`).
+            let is_partial = matches!(
+                error.kind(),
+                ErrorKind::MissingRequiredArgument
+                    | ErrorKind::MissingSubcommand
+                    | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+                    | ErrorKind::DisplayHelp
+                    | ErrorKind::DisplayVersion
+            );
+            let has_placeholder = command.split_whitespace().any(|word| {
+                word.starts_with('<')
+                    || word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || c == ':')
+            });
+            let ends_in_option = command.split_whitespace().last().is_some_and(|word| word.starts_with("--"));
+            let is_placeholder = (has_placeholder || ends_in_option)
+                && matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation);
+            assert!(
+                is_partial || is_placeholder,
+                "{document} names `{command}`, which does not parse:\n{error}"
+            );
         }
     }
+    assert!(named > 50, "the documents name hardly a command: {named}");
+}
+
+#[test]
+fn operators_are_told_of_every_metric_and_no_other() {
+    let names = |text: &str| -> BTreeSet<String> {
+        let rest = text.split("pdpp_host_").skip(1);
+        let name =
+            |rest: &str| rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap().to_owned();
+        rest.map(name).collect()
+    };
+    let source = read("src/host/metrics.rs");
+    let counted = names(source.split("#[cfg(test)]").next().unwrap());
+    assert!(counted.len() > 5, "{counted:?}");
+    // A histogram's series have its name and one of these behind it.
+    let series = ["_bucket", "_sum", "_count"];
+    let told = names(&read("docs/operators.md"));
+    let told = told.iter().map(|name| series.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name));
+    assert_eq!(told.map(str::to_owned).collect::<BTreeSet<_>>(), counted);
+}
+
+#[test]
+fn operators_are_told_of_every_field_of_the_access_log() {
+    let source = read("src/access_log.rs");
+    let entry = source.split("pub struct Entry {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
+    let noted = entry.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next());
+    let guide = read("docs/operators.md");
+    let (_, log) = guide.split_once("## The access log of a machine").unwrap();
+    let told = log.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    assert_eq!(told.collect::<Vec<_>>(), noted.collect::<Vec<_>>());
 }
 
 /// The fenced blocks of README in `language`, whole.
@@ -177,18 +230,6 @@ fn readme_host_entries_start_serve() {
     for entry in found {
         assert!(entry[0].starts_with('/'), "a host has no PATH to find {} on", entry[0]);
         assert_eq!(entry[1..], ["mcp", "serve"]);
-    }
-}
-
-#[test]
-fn readme_links_lead_somewhere() {
-    for name in ["README.md", "CONTRIBUTING.md"] {
-        let text = read(name);
-        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let file = target.split('#').next().unwrap_or_default();
-            let local = !file.is_empty() && !file.contains("://");
-            assert!(!local || root().join(file).exists(), "{name} links to {file}, which is not there");
-        }
     }
 }
 
