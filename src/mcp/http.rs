@@ -908,7 +908,7 @@ mod tests {
             let text = format!("{} {tool} {}", self.0, Value::Object(arguments));
             async move {
                 assert!(!text.contains("panic"), "asked for");
-                ToolAnswer { text, structured: None, is_error: false, meta: None }
+                ToolAnswer { text, structured: None, is_error: false }
             }
             .boxed()
         }

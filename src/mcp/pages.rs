@@ -492,13 +492,11 @@ fn keep_only(rows: &mut Vec<Row>, turns: &mut Vec<(usize, usize)>, answer: usize
 }
 
 fn warn_of_order(body: &mut Map<String, Value>) {
-    let meta = body.entry("meta").or_insert_with(|| json!({}));
-    let Some(meta) = meta.as_object_mut() else { return };
-    let warnings = meta.entry("warnings").or_insert_with(|| json!([]));
-    if let Some(warnings) = warnings.as_array_mut() {
-        warnings.push(json!({"code": "one_connection_at_a_time",
-            "message": "the rows of one connection come after those of another: no cursor could hold a place in each"}));
-    }
+    envelope::warn(
+        body,
+        "one_connection_at_a_time",
+        "the rows of one connection come after those of another: no cursor could hold a place in each",
+    );
 }
 
 /// The place behind the `used` rows of `answer` that are shown.
