@@ -87,6 +87,11 @@ pub trait ReadSurface: Send + Sync + 'static {
     /// Calls a tool of [`surface::tools`]. Never panics on purpose, never fails: an error is an answer.
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer>;
 
+    /// Is told of a call that was refused with `code` before it came to a tool: for whoever notes calls.
+    fn refused(&self, tool: &str, code: &str) {
+        let _ = (tool, code);
+    }
+
     /// Reads a `pdpp://` resource.
     fn read_resource(&self, uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>>;
 }

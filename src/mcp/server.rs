@@ -147,6 +147,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if !surface::tools().iter().any(|tool| tool.name == request.name) {
+            let refused = async { self.surface.refused(&request.name, "unknown_tool") };
+            access::of_caller(caller(&context), refused).await;
             return Err(unknown_tool(&request.name));
         }
         // Asked for inside, so that a panic on the way to the future is caught too.
