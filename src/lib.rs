@@ -58,6 +58,7 @@ pub mod error;
 pub mod fs;
 pub mod host;
 pub mod mcp;
+pub mod net;
 pub mod provider;
 pub mod sandbox;
 pub mod setup;
