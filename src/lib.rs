@@ -56,6 +56,7 @@ pub mod cmd;
 pub mod ending;
 pub mod error;
 pub mod fs;
+pub mod hex;
 pub mod host;
 pub mod mcp;
 pub mod net;

@@ -45,11 +45,7 @@ impl BearerHash {
 
     /// Its first 48 bits, for the access log: enough to follow one client, too little to search a token by.
     pub fn prefix(&self) -> String {
-        use std::fmt::Write as _;
-        self.0[..6].iter().fold(String::with_capacity(12), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        crate::hex::of(&self.0[..6])
     }
 }
 

@@ -13,7 +13,6 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashSet, VecDeque};
-use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -597,12 +596,7 @@ impl Walks {
     fn keep(&self, own: Own) -> Option<String> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.process.is_none() {
-            let mut bytes = [0; 8];
-            getrandom::fill(&mut bytes).ok()?;
-            kept.process = Some(bytes.iter().fold(String::new(), |mut name, byte| {
-                let _ = write!(name, "{byte:02x}");
-                name
-            }));
+            kept.process = Some(crate::hex::random::<8>().ok()?);
         }
         if kept.pages.len() >= MAX_KEPT {
             kept.pages.pop_front();
