@@ -4,30 +4,33 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use pdpp::cmd::{self, Cli};
-use pdpp::ending;
-use pdpp::error::{Error, Kind};
+use pdpp::error::Error;
 use pdpp::ui::{self, Ui};
+use pdpp::{advice, ending};
 
 fn main() -> ExitCode {
     pdpp::cache::secret::keep_out_of_core_dumps();
     ui::keep_panics_short();
     let ui = Ui::from_process();
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    advice::set_typed(&words);
     let ended = match Cli::try_parse() {
         Ok(cli) => cmd::run(cli, &ui),
-        Err(error) => usage(&error, &ui),
+        Err(error) => usage(&error, &words, &ui),
     };
     let code = match ended {
         Ok(code) => code,
         Err(error) => failed(&error, &ui),
     };
     ending::PROCESS.wait(ending::LONGEST);
-    if code != 0 || !ui.has_lost_output() {
+    if !ui.has_lost_output() {
         return ExitCode::from(code);
     }
     let lost = Error::failed("output_failed", "The result could not be written to standard output")
         .hint("Check that the disk it goes to has room, then run it again");
     ui.error(&lost);
-    ExitCode::from(lost.kind().exit_code())
+    ExitCode::from(if code == 0 { lost.kind().exit_code() } else { code })
 }
 
 /// Says a failure: where `--json` was given, whatever the command, as one JSON object on stdout.
@@ -44,21 +47,17 @@ fn wants_json() -> bool {
     std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
 }
 
-/// What clap has to say: help and versions as it says them, a wrong command line with a code, or as a failure
-/// where JSON was asked for.
-fn usage(error: &clap::Error, ui: &Ui) -> Result<u8, Error> {
+/// What clap has to say: help and versions as it says them, a wrong command line with its code and what to type.
+fn usage(error: &clap::Error, words: &[String], ui: &Ui) -> Result<u8, Error> {
     if !error.use_stderr() {
         ui.keep(error.print());
         return Ok(0);
     }
+    let told = cmd::usage::told(error, words);
     if wants_json() {
-        let said = error.render().to_string();
-        let message = said.trim().trim_start_matches("error: ");
-        let (message, usage) = message.split_once("\n\nUsage: ").unwrap_or((message, "pdpp --help"));
-        let hint = usage.lines().next().unwrap_or_default();
-        return Err(Error::new(Kind::Usage, "usage_error", message.trim()).hint(hint));
+        return Err(told);
     }
     let _ = error.print();
-    ui.note("  code: usage_error");
-    Ok(Kind::Usage.exit_code())
+    ui.note(&format!("  next: {}\n  code: {}", told.next_step().unwrap_or("pdpp --help"), told.code()));
+    Ok(told.kind().exit_code())
 }

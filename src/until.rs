@@ -1,6 +1,6 @@
 //! When something ends, in words.
 
-use jiff::{SignedDuration, Timestamp, Unit};
+use jiff::{SignedDuration, Timestamp};
 
 /// How long before its end a grant is worth a warning.
 pub const SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -24,10 +24,9 @@ pub fn left(end: Timestamp, now: Timestamp) -> Option<String> {
     Some(format!("in {count} {unit}{}", if count == 1 { "" } else { "s" }))
 }
 
-/// `2026-11-28 10:00 UTC`.
+/// `2026-11-28 10:00 UTC`: the minute that has begun, since nothing is good for longer than is said.
 pub fn day_and_time(time: Timestamp) -> String {
-    let minute = time.round(Unit::Minute).unwrap_or(time);
-    minute.strftime("%Y-%m-%d %H:%M UTC").to_string()
+    time.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 #[cfg(test)]
@@ -46,7 +45,7 @@ mod tests {
         assert_eq!(said(7_199).as_deref(), Some("in 120 minutes"));
         assert_eq!(said(7_200).as_deref(), Some("in 2 hours"));
         assert_eq!(said(6 * 86_400 + 80_000).as_deref(), Some("in 6 days"));
-        assert_eq!(day_and_time(at(59)), "1970-01-01 00:01 UTC");
+        assert_eq!(day_and_time(at(59)), "1970-01-01 00:00 UTC");
     }
 
     #[test]

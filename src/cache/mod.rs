@@ -33,6 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 
+use crate::advice;
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::provider::http::Http;
@@ -379,9 +380,22 @@ impl Cache {
             .hint(select::renew_exactly(credential))
         })?;
         if is_keyring {
-            known().insert(credential.id.clone(), secrets.clone());
+            // A token that was replaced or removed is not kept in memory.
+            let now = self.credentials().unwrap_or_default();
+            let mut known = known();
+            known.retain(|id, _| now.iter().any(|credential| credential.id == *id));
+            known.insert(credential.id.clone(), secrets.clone());
         }
         Ok(Some(secrets))
+    }
+
+    /// That `credential`'s secret is gone, where that is known without asking a keyring: its file is not there, and
+    /// no other token has come into its place. `None` where nothing speaks against it.
+    pub fn lost_secret(&self, credential: &Credential) -> Option<Error> {
+        let is_lost = credential.store == StoreKind::File
+            && FileStore::new(&self.dir).is_absent(&credential.place())
+            && self.current(credential).is_ok_and(|now| now.is_some_and(|now| now.id == credential.id));
+        is_lost.then(|| refresh::secret_missing(credential))
     }
 
     /// Whether `credential`'s secrets can be read without waiting for a keyring.
@@ -466,13 +480,24 @@ pub fn new_credential_id() -> Result<CredentialId> {
 fn unreadable(dir: &Path, error: io::Error) -> Error {
     Error::failed("cache_unreadable", format!("The credential cache {} cannot be read", dir.display()))
         .because(error)
-        .hint("Give it back to your user, or name another directory with --cache-dir")
+        .hint(other_dir(dir, "Give it back to your user, or name another directory with --cache-dir"))
 }
 
 fn unwritable(dir: &Path, error: io::Error) -> Error {
     Error::failed("cache_unwritable", format!("The credential cache {} cannot be written", dir.display()))
         .because(error)
-        .hint("Make room or give it back to your user, or name another directory with --cache-dir")
+        .hint(other_dir(
+            dir,
+            "Make room or give it back to your user, or name another directory with --cache-dir",
+        ))
+}
+
+/// The same command with the directory that `dir` is a link to, where it is one; else `hint`.
+fn other_dir(dir: &Path, hint: &str) -> String {
+    match (dir.is_symlink(), dir.canonicalize()) {
+        (true, Ok(real)) if real.is_dir() => advice::typed_with_cache_in(&real),
+        _ => hint.to_owned(),
+    }
 }
 
 #[cfg(test)]

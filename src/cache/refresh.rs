@@ -22,6 +22,7 @@ use crate::provider::approve::refresh::{RefreshError, RefreshRequest, refresh, t
 use crate::provider::approve::token::TokenResponse;
 use crate::provider::discovery::http_hint;
 use crate::provider::http::{Http, Limits};
+use crate::until::day_and_time;
 
 /// Bounds of one exchange with a token endpoint, and of discovering it again.
 pub const LIMITS: Limits =
@@ -173,12 +174,7 @@ impl Cache {
                 break;
             }
         }
-        Err(Error::new(
-            Kind::NotConnected,
-            "secret_missing",
-            format!("The token for {} is no longer on this machine", credential.provider),
-        )
-        .hint(renew_exactly(credential)))
+        Err(secret_missing(credential))
     }
 
     /// Gets the next token, unless another process has: `known` is what this one saw. Blocks.
@@ -426,7 +422,7 @@ fn refusal(current: &Credential, now: Timestamp) -> Option<Error> {
         Some(Error::new(Kind::NotConnected, code, message).hint(renew_exactly(current)))
     };
     if let Some(end) = current.grant_expires_at.filter(|end| *end <= now) {
-        return error("grant_expired", format!("The grant for {provider} ended {end}"));
+        return error("grant_expired", format!("The grant for {provider} ended {}", day_and_time(end)));
     }
     match current.renewal.over {
         Some(RenewalOver::Lost) => error(
@@ -474,6 +470,15 @@ fn lost(current: &Credential, cause: Option<Error>) -> Error {
         Some(cause) => error.because(cause),
         None => error,
     }
+}
+
+pub(super) fn secret_missing(credential: &Credential) -> Error {
+    Error::new(
+        Kind::NotConnected,
+        "secret_missing",
+        format!("The token for {} is no longer on this machine", credential.provider),
+    )
+    .hint(renew_exactly(credential))
 }
 
 fn token_gone(current: &Credential) -> Error {

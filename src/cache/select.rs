@@ -6,9 +6,11 @@ use std::str::FromStr;
 use jiff::Timestamp;
 
 use super::credential::{Credential, TokenKind};
+use crate::advice;
 use crate::error::{Error, Kind, Result};
 use crate::provider::url::ProviderUrl;
 use crate::text::shell_word;
+use crate::until::day_and_time;
 
 /// What a person calls one grant: its id, its label, or a beginning of its id that no other has. `--grant`
 /// means the same in every command.
@@ -143,6 +145,21 @@ impl Selection {
         }
     }
 
+    /// What names the grant, of those that its provider leaves, whose name is most like the one that was given.
+    fn nearest(&self, credentials: &[Credential]) -> Option<String> {
+        let GrantName(typed) = self.grant.as_ref()?;
+        let typed = typed.to_lowercase();
+        let among: Vec<&Credential> = credentials
+            .iter()
+            .filter(|one| self.provider.as_ref().is_none_or(|provider| *provider == one.provider))
+            .collect();
+        let names = among.iter().flat_map(|one| [one.label.as_str(), short_id(one, credentials)]);
+        let names =
+            names.filter(|name| name.parse().is_ok_and(|name: GrantName| name.meant(&among).len() == 1));
+        let likeness = |name: &str| strsim::jaro_winkler(&typed, &name.to_lowercase());
+        names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map(str::to_owned)
+    }
+
     fn not_connected(&self, credentials: &[Credential]) -> Error {
         let mut message = match (&self.provider, &self.grant) {
             (None, None) => "No provider is connected on this machine".to_owned(),
@@ -152,7 +169,12 @@ impl Selection {
         };
         if !credentials.is_empty() {
             message.push_str("; connected are:");
-            list(&mut message, &credentials.iter().collect::<Vec<_>>(), false);
+            // Each with what `--grant` takes, where that is what was wrong.
+            list(&mut message, &credentials.iter().collect::<Vec<_>>(), self.grant.is_some());
+        }
+        if let Some(near) = self.nearest(credentials) {
+            return Error::new(Kind::NotConnected, "not_connected", message)
+                .hint(advice::typed_with("--grant", &near, "status"));
         }
         let url = self.provider.as_ref().map_or("<provider-url>", ProviderUrl::as_str);
         Error::new(Kind::NotConnected, "not_connected", message).hint(format!("pdpp connect {url}"))
@@ -162,7 +184,7 @@ impl Selection {
 fn expired(expired: &[&Credential]) -> Error {
     let mut message = "Every grant on this machine that could be served has expired:".to_owned();
     for one in expired {
-        let end = one.expires_at().map(|end| end.to_string()).unwrap_or_default();
+        let end = one.expires_at().map(day_and_time).unwrap_or_default();
         let _ = write!(message, "\n  {} ({}), grant {}, ended {end}", one.provider, one.label, one.grant_id);
     }
     let next = expired.first().map_or("<provider-url>", |one| one.provider.as_str());
@@ -173,7 +195,11 @@ fn expired(expired: &[&Credential]) -> Error {
 pub fn several(found: &[&Credential]) -> Error {
     let mut message = "Several grants are meant:".to_owned();
     list(&mut message, found, true);
-    Error::new(Kind::Usage, "several_credentials", message).hint("Name one of them, as listed")
+    let first = found.first().map_or("", |one| one.grant_id.as_str());
+    let is_clear = found.iter().filter(|one| one.grant_id.as_str() == first).count() == 1;
+    let next =
+        if is_clear { advice::typed_with("--grant", first, "status") } else { "pdpp status".to_owned() };
+    Error::new(Kind::Usage, "several_credentials", message).hint(next)
 }
 
 /// One line a credential, with the options that pick exactly it: its grant where its provider has several,

@@ -11,9 +11,12 @@ use crate::cache::Cache;
 use crate::cache::credential::{Credential, TokenKind};
 use crate::cache::select::renew_command;
 use crate::error::{Error, Kind};
+use crate::mcp::remote::Remote;
+use crate::mcp::source::{self, Source};
+use crate::mcp::tool_error::ToolError;
 use crate::provider::http::{Http, HttpError, Limits};
 use crate::provider::rs::{Read, Refusal, RsError};
-use crate::text::shell_word;
+use crate::text::{self, shell_word};
 use crate::until::day_and_time;
 
 /// Bounds of one check's requests; a check makes at most two.
@@ -21,6 +24,8 @@ pub const LIMITS: Limits =
     Limits { connect: Duration::from_secs(5), total: Duration::from_secs(8), body: 4 << 20 };
 /// Longest time for one check, a keyring's answer included.
 const WITHIN: Duration = Duration::from_secs(15);
+/// What is left to do where the provider itself fails.
+const TELL_PROVIDER: &str = "Try again later; if it stays so, tell the provider";
 /// Checks that run at once.
 const AT_ONCE: usize = 8;
 
@@ -116,6 +121,16 @@ pub fn from_index(credential: &Credential, all: &[Credential], now: Timestamp) -
     }
 }
 
+/// What this machine knows of `credential`, one of `all`, at `now`: its index, and whether the token is still in
+/// its file. A keyring is not asked.
+pub fn from_here(cache: &Cache, credential: &Credential, all: &[Credential], now: Timestamp) -> Verdict {
+    let known = from_index(credential, all, now);
+    match cache.lost_secret(credential).filter(|_| known.state == State::NotChecked) {
+        Some(error) => of_secret(&error, || renew_command(credential, all)),
+        None => known,
+    }
+}
+
 /// Tries `credentials`, of `all` that are on this machine, some at once. In their order.
 pub async fn check_all(
     cache: &Cache,
@@ -143,8 +158,7 @@ pub async fn check_all(
 async fn check(cache: &Cache, http: &Http, credential: &Credential, all: &[Credential]) -> Verdict {
     let known = from_index(credential, all, Timestamp::now());
     let renew = || renew_command(credential, all);
-    // A package's token is good for the provider's own `/mcp` only.
-    if known.state != State::NotChecked || credential.token_kind == TokenKind::McpPackage {
+    if known.state != State::NotChecked {
         return known;
     }
     let rs = match credential.resource_server(http.clone()) {
@@ -158,6 +172,17 @@ async fn check(cache: &Cache, http: &Http, credential: &Credential, all: &[Crede
         Err(error) => return of_secret(&error, renew),
     };
     let compact = Read::of(["schema"]).with("view", "compact");
+    if credential.token_kind == TokenKind::McpPackage {
+        // Its token is good for the provider's own `/mcp` only.
+        let remote = Remote::new(http.clone(), &credential.provider);
+        let grant = Some(credential.grant_id.as_str().to_owned());
+        let source =
+            Source::new(credential.provider.clone(), grant, rs, source::only(bearer)).through(remote);
+        return match source.get(&compact).await {
+            Ok(_) => Verdict::plain(State::Works),
+            Err(error) => of_tool(&error, renew),
+        };
+    }
     let read = match rs.get(&bearer, &compact).await {
         // A provider with the core of PDPP only.
         Err(RsError::Refused(refusal)) if refusal.status == 404 => {
@@ -191,27 +216,48 @@ fn of_read(error: &RsError, renew: impl Fn() -> String) -> Verdict {
         RsError::Http(error) => {
             Verdict::new(State::Unreachable, error.code(), error.to_string(), error.next_step())
         }
-        RsError::NotJson { .. } => Verdict::new(
-            State::ProviderFailing,
-            "provider_answer_broken",
-            error.to_string(),
-            "Try again later; if it stays so, tell the provider",
-        ),
+        RsError::NotJson { .. } => {
+            Verdict::new(State::ProviderFailing, "provider_answer_broken", error.to_string(), TELL_PROVIDER)
+        }
     }
 }
 
 fn of_refusal(refusal: &Refusal, renew: impl Fn() -> String) -> Verdict {
-    let why = format!("the provider says: {}", crate::text::prefix(&refusal.message, 300));
+    let why = format!("the provider says: {}", text::prefix(&refusal.message, 300));
     let (state, code) = match (refusal.status, refusal.code.as_str()) {
         (_, "grant_revoked") => (State::Revoked, "grant_revoked"),
         (_, "grant_expired") => (State::Expired, "grant_expired"),
         (401 | 403, _) => (State::Rejected, "token_rejected"),
         _ => {
-            let next = "Try again later; if it stays so, tell the provider";
-            return Verdict::new(State::ProviderFailing, "provider_failed", why, next);
+            return Verdict::new(State::ProviderFailing, "provider_failed", why, TELL_PROVIDER);
         }
     };
     Verdict::new(state, code, why, renew())
+}
+
+/// What the provider's hosted tools said. Their advice is for an agent, and not passed on.
+fn of_tool(error: &ToolError, renew: impl Fn() -> String) -> Verdict {
+    const UNREACHED: [&str; 6] = [
+        "provider_unreachable",
+        "provider_host_unknown",
+        "provider_timeout",
+        "provider_tls_failed",
+        "provider_redirected",
+        "proxy_failed",
+    ];
+    let status = error.detail("status").and_then(serde_json::Value::as_u64);
+    let why = text::prefix(error.message(), 300);
+    let said = || format!("the provider says: {why}");
+    match (error.code(), status) {
+        (code @ "grant_revoked", _) => Verdict::new(State::Revoked, code, said(), renew()),
+        (code @ "grant_expired", _) => Verdict::new(State::Expired, code, said(), renew()),
+        (_, Some(401 | 403)) => Verdict::new(State::Rejected, "token_rejected", said(), renew()),
+        (code, None) if UNREACHED.contains(&code) => {
+            Verdict::new(State::Unreachable, code, why, "Check the address and the network, then try again")
+        }
+        (code, None) => Verdict::new(State::ProviderFailing, code, why, TELL_PROVIDER),
+        (_, Some(_)) => Verdict::new(State::ProviderFailing, "provider_failed", said(), TELL_PROVIDER),
+    }
 }
 
 #[cfg(test)]

@@ -643,7 +643,7 @@ impl Connected {
             }
         };
         let until = match one.expires_at() {
-            Some(end) => format!("until {}", end.strftime("%Y-%m-%d %H:%M UTC")),
+            Some(end) => format!("until {}", day_and_time(end)),
             None => "without an end date".to_owned(),
         };
         let mode = match one.access_mode.as_deref() {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Global;
@@ -11,7 +12,7 @@ use crate::cache::Cache;
 use crate::cache::credential::{Credential, TokenKind};
 use crate::cache::select::GrantName;
 use crate::error::{Error, Kind, Result};
-use crate::mcp::stdio::block_on;
+use crate::mcp::stdio::block_on_unless_stopped;
 use crate::provider::approve::revoke::{Revoked, revoke};
 use crate::provider::http::{Http, Limits};
 use crate::provider::url::ProviderUrl;
@@ -53,7 +54,9 @@ Examples:
   pdpp disconnect                              the one that is there, or choose
   pdpp disconnect https://provider.example
   pdpp disconnect https://provider.example --grant Work
-  pdpp disconnect --all --yes";
+  pdpp disconnect --all --yes
+
+Ends with 1 if a grant could not be ended at its provider; its token is deleted here all the same.";
 
 const LIMITS: Limits =
     Limits { connect: Duration::from_secs(5), total: Duration::from_secs(8), body: 1 << 20 };
@@ -65,7 +68,8 @@ const AT_ONCE: usize = 8;
 /// Ends and deletes.
 ///
 /// # Errors
-/// `not_connected` (78), `several_credentials`, `confirmation_required` (2), `interrupted` (130), those of the cache. A provider that does not end its grant is no failure: it is said.
+/// `not_connected` (78), `several_credentials`, `confirmation_required` (2), `not_confirmed`, `interrupted` (130),
+/// those of the cache; `not_ended_at_provider`, after all is deleted here.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let cache = global.cache()?;
     let everything = args.all && args.which.is_empty();
@@ -84,7 +88,13 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let http = global.http_now(LIMITS)?;
     let progress = ui.progress();
     progress.say("Asking the providers to end the grants");
-    let ended = block_on(end_all(&cache, &http, &chosen))?;
+    let ended = block_on_unless_stopped(end_all(&cache, &http, &chosen)).map_err(|error| {
+        if error.kind() != Kind::Interrupted {
+            return error;
+        }
+        let said = "Stopped; nothing was deleted here, and a grant may be over at its provider";
+        Error::new(Kind::Interrupted, "interrupted", said).hint("pdpp status --check")
+    })?;
     drop(progress);
     let removed = if everything { cache.remove_all() } else { cache.remove_each(&chosen) }?;
     if let Some(why) = &removed.left {
@@ -93,14 +103,37 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
              answers"
         ));
     }
+    let failed = not_ended(&ended);
     if args.json {
-        ui.json(&json!({"disconnected": ended.iter().map(Ended::to_json).collect::<Vec<_>>()}));
+        let mut said = json!({"disconnected": ended.iter().map(Ended::to_json).collect::<Vec<_>>()});
+        if let Some(error) = &failed {
+            said["error"] = error.to_json()["error"].take();
+        }
+        ui.json(&said);
     } else if ended.is_empty() {
         ui.print("Nothing was connected on this machine.");
     } else {
         ui.print(&ended.iter().map(Ended::to_text).collect::<Vec<_>>().join("\n"));
+        if let Some(error) = &failed {
+            ui.error(error);
+        }
     }
-    Ok(0)
+    Ok(failed.map_or(0, |error| error.kind().exit_code()))
+}
+
+/// That some are still there at their providers; nothing here could end them any more.
+fn not_ended(ended: &[Ended<'_>]) -> Option<Error> {
+    let left: Vec<_> = ended.iter().filter(|one| one.at_provider.is_err()).collect();
+    let mut providers: Vec<_> = left.iter().map(|one| one.credential.provider.as_str()).collect();
+    providers.sort_unstable();
+    providers.dedup();
+    let said = match left.len() {
+        0 => return None,
+        1 => "A grant is deleted here, and was not ended at its provider".to_owned(),
+        count => format!("{count} grants are deleted here, and were not ended at their providers"),
+    };
+    let hint = format!("End it on the provider's own pages: {}", providers.join(", "));
+    Some(Error::failed("not_ended_at_provider", said).hint(hint))
 }
 
 /// Deletes what an index that cannot be read is about. A failure all the same: nothing was ended anywhere.
@@ -108,7 +141,7 @@ fn delete_unread(cache: &Cache, damage: Error, can_ask: bool, ui: &Ui) -> Error 
     let question =
         "The index cannot be read, so no grant can be ended at its provider. Delete every token here?";
     if can_ask && !ui.confirm(question) {
-        return stopped();
+        return not_confirmed();
     }
     if let Err(error) = cache.remove_all() {
         return error;
@@ -126,12 +159,11 @@ fn check_confirmed(args: &Args, can_ask: bool) -> Result<()> {
         return Ok(());
     }
     let said = "--all ends and deletes several grants, and nobody can be asked here";
-    Err(Error::new(Kind::Usage, "confirmation_required", said)
-        .hint("Say so with --yes: pdpp disconnect --all --yes"))
+    Err(Error::new(Kind::Usage, "confirmation_required", said).hint("pdpp disconnect --all --yes"))
 }
 
-fn stopped() -> Error {
-    Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing was changed")
+fn not_confirmed() -> Error {
+    Error::failed("not_confirmed", "Nobody said yes; nothing was changed").hint("pdpp status")
 }
 
 fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui) -> Result<Vec<Credential>> {
@@ -166,7 +198,8 @@ fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui
                 Kind::NotConnected,
                 "not_connected",
                 "No provider is connected on this machine",
-            ));
+            )
+            .hint("pdpp connect <provider-url>"));
         }
         if matching.len() > 1 && !args.all && !can_ask {
             return Err(several(&matching));
@@ -182,7 +215,7 @@ fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui
         return if ui.confirm(&question) {
             Ok(matching.into_iter().cloned().collect())
         } else {
-            Err(stopped())
+            Err(not_confirmed())
         };
     }
     let names: Vec<String> = matching.iter().map(|one| short_name(one)).collect();
@@ -190,7 +223,7 @@ fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui
         ui.choose("Which to end and delete? (space marks, enter goes on)", &names).unwrap_or_default();
     let chosen: Vec<Credential> =
         chosen.into_iter().filter_map(|at| matching.get(at)).map(|one| (*one).clone()).collect();
-    if chosen.is_empty() { Err(stopped()) } else { Ok(chosen) }
+    if chosen.is_empty() { Err(not_confirmed()) } else { Ok(chosen) }
 }
 
 /// What `which` means of `all`: a provider's grants, or what a grant is called.
@@ -219,17 +252,17 @@ fn none(which: &str, credentials: &[Credential]) -> Error {
         message.push_str("; connected are:");
         list(&mut message, &credentials.iter().collect::<Vec<_>>());
     }
-    Error::new(Kind::NotConnected, "not_connected", message).hint("pdpp status")
+    let next = if credentials.is_empty() { "pdpp connect <provider-url>" } else { "pdpp status" };
+    Error::new(Kind::NotConnected, "not_connected", message).hint(next)
 }
 
 fn several(found: &[&Credential]) -> Error {
-    let mut message = "Several grants are meant:".to_owned();
+    let mut message = "Several grants are meant; name one, or give --all for all of them:".to_owned();
     list(&mut message, found);
     let first = found.first().map_or_else(String::new, |one| {
         format!("{} --grant {}", shell_word(one.provider.as_str()), shell_word(one.grant_id.as_str()))
     });
-    Error::new(Kind::Usage, "several_credentials", message)
-        .hint(format!("One: pdpp disconnect {first}; all of them: --all"))
+    Error::new(Kind::Usage, "several_credentials", message).hint(format!("pdpp disconnect {first}"))
 }
 
 fn list(message: &mut String, credentials: &[&Credential]) {
@@ -273,6 +306,9 @@ async fn try_end(cache: &Cache, http: &Http, credential: &Credential) -> Result<
             "owner_credential_in_cache".to_owned(),
             "an owner's credential is not used, only deleted".to_owned(),
         ));
+    }
+    if credential.grant_expires_at.is_some_and(|end| end <= Timestamp::now()) {
+        return Ok(Revoked::Already);
     }
     let bearer = cache.bearer(credential).await;
     let bearer = bearer.map_err(|error| (error.code().to_owned(), error.in_full()))?;

@@ -12,7 +12,7 @@ use crate::cache::credential::Credential;
 use crate::cache::select::renew_command;
 use crate::checks::{Check, Level, credential, machine, provider};
 use crate::error::Result;
-use crate::mcp::stdio::block_on;
+use crate::mcp::stdio::block_on_unless_stopped;
 use crate::provider::http::Http;
 use crate::provider::url::ProviderUrl;
 use crate::setup::NAME as ENTRY;
@@ -54,7 +54,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let http = global.http(credential::LIMITS)?;
     let progress = ui.progress();
     progress.say("Looking around");
-    let checks = block_on(all(&cache, &http, &args.providers))?;
+    let checks = block_on_unless_stopped(all(&cache, &http, &args.providers))?;
     drop(progress);
     let stops = checks.iter().filter(|check| check.level == Level::Stop).count();
     if args.json {
@@ -84,10 +84,15 @@ async fn all(cache: &Cache, http: &Http, more: &[ProviderUrl]) -> Vec<Check> {
     }
     let found = provider::check_all(http, &providers).await;
     checks.extend(provider::clock(&found));
+    let is_away = |found: &provider::Found| found.reached.level == Level::Stop;
+    let away: Vec<_> =
+        providers.iter().zip(&found).filter(|(_, found)| is_away(found)).map(|(one, _)| one).collect();
+    let grants = match &credentials {
+        Some(credentials) => grants(cache, http, credentials, &away).await,
+        None => Vec::new(),
+    };
     checks.extend(found.into_iter().map(|found| found.reached));
-    if let Some(credentials) = credentials {
-        checks.extend(grants(cache, http, &credentials).await);
-    }
+    checks.extend(grants);
     if is_usable {
         checks.push(machine::access_log(&AccessLog::new(cache.dir())));
     }
@@ -95,7 +100,8 @@ async fn all(cache: &Cache, http: &Http, more: &[ProviderUrl]) -> Vec<Check> {
     checks
 }
 
-async fn grants(cache: &Cache, http: &Http, credentials: &[Credential]) -> Vec<Check> {
+/// Each grant; of a provider that is `away`, which is told already, only what is known here.
+async fn grants(cache: &Cache, http: &Http, credentials: &[Credential], away: &[&ProviderUrl]) -> Vec<Check> {
     if credentials.is_empty() {
         let mut none =
             Check::stop("grant", "no provider is connected on this machine", "pdpp connect <provider-url>");
@@ -103,13 +109,24 @@ async fn grants(cache: &Cache, http: &Http, credentials: &[Credential]) -> Vec<C
         return vec![none];
     }
     let now = Timestamp::now();
-    let verdicts = credential::check_all(cache, http, credentials, credentials).await;
-    let check = |(one, verdict): (&Credential, credential::Verdict)| {
+    let is_away = |one: &&Credential| away.contains(&&one.provider);
+    let asked: Vec<_> = credentials.iter().filter(|one| !is_away(one)).cloned().collect();
+    let mut said = credential::check_all(cache, http, &asked, credentials).await.into_iter();
+    let mut verdict = |one: &Credential| match is_away(&one) {
+        true => credential::from_here(cache, one, credentials, now),
+        false => said.next().unwrap_or_else(|| credential::from_here(cache, one, credentials, now)),
+    };
+    let check = |one: &Credential| {
+        let verdict = verdict(one);
         let name = format!("{} ({})", one.label, one.grant_id);
         match (verdict.why, one.ends_soon(now)) {
             (Some(why), _) => Check {
                 code: verdict.code,
                 ..Check::stop("grant", format!("{name}: {why}"), verdict.next.unwrap_or_default())
+            },
+            (None, _) if is_away(&one) => Check {
+                next: None,
+                ..Check::warn("grant", format!("{name}: not tried, since its provider does not answer"), "")
             },
             (None, Some(end)) => {
                 let left = until::left(end, now).unwrap_or_default();
@@ -122,7 +139,7 @@ async fn grants(cache: &Cache, http: &Http, credentials: &[Credential]) -> Vec<C
             (None, None) => Check::ok("grant", format!("{name}: {}", verdict.state.word())),
         }
     };
-    credentials.iter().zip(verdicts).map(check).collect()
+    credentials.iter().map(check).collect()
 }
 
 /// Which MCP hosts start this program: findings of the survey of their configurations.

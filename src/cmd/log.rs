@@ -99,8 +99,12 @@ fn since(when: &str, now: Timestamp) -> Result<Timestamp> {
         Some(date.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
     };
     when.parse().ok().or_else(ago).or_else(day).ok_or_else(|| {
-        Error::new(Kind::Usage, "since_invalid", format!("{when:?} is neither a time span nor a date"))
-            .hint("pdpp log --since 2h, or --since 2026-11-01")
+        Error::new(
+            Kind::Usage,
+            "since_invalid",
+            format!("{when:?} is neither a time span (2h) nor a date (2026-11-01)"),
+        )
+        .hint("pdpp log --since 2h")
     })
 }
 

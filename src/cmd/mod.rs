@@ -16,6 +16,7 @@ pub mod mcp;
 pub mod narrow;
 pub mod sandbox;
 pub mod status;
+pub mod usage;
 
 use clap::builder::{StringValueParser, TypedValueParser as _};
 use clap::{Parser, Subcommand};

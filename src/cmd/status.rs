@@ -13,7 +13,7 @@ use crate::cache::store::StoreKind;
 use crate::cache::{Cache, Moved};
 use crate::checks::credential::{self as check, State, Verdict};
 use crate::error::{Error, Kind, Result};
-use crate::mcp::stdio::block_on;
+use crate::mcp::stdio::block_on_unless_stopped;
 use crate::provider::url::ProviderUrl;
 use crate::text;
 use crate::ui::{Column, Ui, table};
@@ -73,9 +73,9 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         let http = global.http_now(check::LIMITS)?;
         let progress = ui.progress();
         progress.say(&format!("Asking about {} grants", credentials.len()));
-        block_on(check::check_all(&cache, &http, &credentials, &all))?
+        block_on_unless_stopped(check::check_all(&cache, &http, &credentials, &all))?
     } else {
-        credentials.iter().map(|one| check::from_index(one, &all, now)).collect()
+        credentials.iter().map(|one| check::from_here(&cache, one, &all, now)).collect()
     };
     let shown = Shown { cache: &cache, all: &all, credentials: &credentials, verdicts: &verdicts, now };
     if args.json {
@@ -84,6 +84,9 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
             let missing: Vec<_> = moved.missing.iter().map(|one| one.grant_id.as_str()).collect();
             let count = (moved.moved.len(), moved.already);
             said["moved"] = json!({"to": moved.to, "count": count.0, "already": count.1, "missing": missing});
+        }
+        if credentials.is_empty() {
+            said["error"] = not_connected().to_json()["error"].take();
         }
         ui.json(&said);
     } else if credentials.is_empty() {
@@ -144,10 +147,15 @@ fn granted(one: &Credential) -> String {
     let names = streams(one);
     let plural = if one.stream_count() == 1 { "" } else { "s" };
     let mut said = format!("{} stream{plural}", one.stream_count());
+    // Streams of several sources may be called the same.
+    if one.sources.len() > 1 {
+        let _ = write!(said, " of {} sources", one.sources.len());
+    }
     if !names.is_empty() {
         let first: Vec<_> = names.iter().take(SHOWN).map(|name| text::prefix(name, 40)).collect();
         said = format!("{said}: {}", first.join(", "));
-        if one.stream_count() > first.len() {
+        let named: usize = one.sources.iter().map(|source| source.streams.len()).sum();
+        if names.len() > first.len() || one.stream_count() > named {
             said.push_str(", …");
         }
     }

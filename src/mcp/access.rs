@@ -167,6 +167,13 @@ impl Drop for Pending {
 }
 
 impl<S: ReadSurface> ReadSurface for Recorded<S> {
+    fn refused(&self, tool: &str, code: &str) {
+        // What is no tool's name (MCP) may be anything.
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+        let tool = if tool.chars().all(is_name) { tool } else { "(no name of a tool)" };
+        self.begin(tool).end(Ended { rows: 0, bytes: 0, outcome: code.to_owned() });
+    }
+
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
         let (tool, call) = (tool.to_owned(), self.surface.call(tool, arguments));
         async move {
@@ -265,7 +272,7 @@ mod tests {
                 };
                 let Value::Object(structured) = structured else { unreachable!() };
                 let is_error = structured.contains_key("error");
-                ToolAnswer { text: "canary".to_owned(), structured: Some(structured), is_error, meta: None }
+                ToolAnswer { text: "canary".to_owned(), structured: Some(structured), is_error }
             }
             .boxed()
         }

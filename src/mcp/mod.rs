@@ -38,8 +38,6 @@ pub struct ToolAnswer {
     pub structured: Option<Map<String, Value>>,
     /// `isError`.
     pub is_error: bool,
-    /// `_meta`: never shown to a model.
-    pub meta: Option<Map<String, Value>>,
 }
 
 /// What a resource read gives back.
@@ -88,6 +86,11 @@ pub enum ResourceError {
 pub trait ReadSurface: Send + Sync + 'static {
     /// Calls a tool of [`surface::tools`]. Never panics on purpose, never fails: an error is an answer.
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer>;
+
+    /// Is told of a call that was refused with `code` before it came to a tool: for whoever notes calls.
+    fn refused(&self, tool: &str, code: &str) {
+        let _ = (tool, code);
+    }
 
     /// Reads a `pdpp://` resource.
     fn read_resource(&self, uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>>;

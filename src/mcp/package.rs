@@ -8,6 +8,7 @@
 //! A package of one grant is that grant: its calls go straight through.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -216,6 +217,8 @@ pub struct Package {
     bounds: Bounds,
     deadline: Duration,
     walks: Walks,
+    /// Whether it was told that every grant has ended.
+    is_over: AtomicBool,
     /// Blobs that were named, and by which grant (its child's id): the last [`MAX_BLOBS`].
     blobs: Mutex<VecDeque<(String, String)>>,
 }
@@ -233,6 +236,7 @@ impl Package {
             bounds,
             deadline: DEADLINE,
             walks: Walks::default(),
+            is_over: AtomicBool::new(false),
             blobs: Mutex::default(),
         })
     }
@@ -252,8 +256,18 @@ impl Package {
     fn reread(&self) {
         let known = self.children();
         let fresh = match (self.roster)() {
-            Ok(fresh) => fresh,
+            Ok(fresh) => {
+                self.is_over.store(false, Ordering::Relaxed);
+                fresh
+            }
             Err(error) if error.code() == "not_connected" => Vec::new(),
+            // What is known of them says so to every call.
+            Err(error) if error.code() == "grant_expired" => {
+                if !self.is_over.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(code = error.code(), "every grant that is served has ended");
+                }
+                return;
+            }
             Err(error) => {
                 tracing::warn!(
                     code = error.code(),

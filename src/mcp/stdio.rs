@@ -43,7 +43,7 @@ use super::ReadSurface;
 use super::jsonrpc::{self, Envelope, Id, Rejected};
 use super::server::Server;
 use crate::ending;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::text;
 use crate::ui::Ui;
 
@@ -68,7 +68,7 @@ const FLUSH_STOPPED: Duration = Duration::from_millis(100);
 const LAST_RESORT: Duration = Duration::from_millis(1100);
 const WATCH_EVERY: Duration = Duration::from_millis(250);
 
-/// Why serving ended. None of them is a failure: the exit code is 0.
+/// Why serving ended. That nobody listens any more is no failure: the exit code is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The client closed stdin.
@@ -79,6 +79,10 @@ pub enum Ended {
     OutputClosed,
     /// The process that started us is gone.
     ParentGone,
+    /// stdout is there and takes nothing: a full disk, say. A failure.
+    OutputFailed(std::io::ErrorKind),
+    /// The process was started with its stdout closed. A failure.
+    NoOutput,
 }
 
 /// The end, agreed on between threads: the first cause counts.
@@ -115,6 +119,23 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
     Ok(done)
 }
 
+/// As [`block_on`], unless somebody asks the process to go meanwhile (SIGINT, SIGTERM, SIGHUP): `future` is dropped
+/// then. A token that is on its way is waited for at the end of the process ([`ending`]).
+///
+/// # Errors
+/// `interrupted` (130); as [`block_on`].
+pub fn block_on_unless_stopped<T>(future: impl Future<Output = T>) -> Result<T> {
+    block_on(async {
+        let signals = Signals::listen();
+        tokio::select! {
+            done = future => Ok(done),
+            () = signals.next() => {
+                Err(Error::new(Kind::Interrupted, "interrupted", "Stopped").hint("pdpp status"))
+            }
+        }
+    })?
+}
+
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
@@ -127,6 +148,9 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 /// # Errors
 /// `no_thread`: the system gave no threads.
 pub async fn serve_stdio(surface: Arc<dyn ReadSurface>) -> Result<Ended> {
+    if is_stdout_closed() {
+        return Ok(Ended::NoOutput);
+    }
     let stop = Stop::default();
     let pipes = take_over_process(&stop)?;
     Ok(serve(surface, pipes, stop).await)
@@ -265,8 +289,11 @@ impl Pipes {
         let out = Outbox { to, queued: Arc::new(watch::Sender::new(0)) };
         let (queued, stop) = (Arc::clone(&out.queued), stop.clone());
         std::thread::Builder::new().name("stdout".to_owned()).stack_size(128 << 10).spawn(move || {
-            if write_lines(output, &messages, &queued).is_err() {
-                stop.because(Ended::OutputClosed);
+            if let Err(error) = write_lines(output, &messages, &queued) {
+                stop.because(match error.kind() {
+                    std::io::ErrorKind::BrokenPipe => Ended::OutputClosed,
+                    kind => Ended::OutputFailed(kind),
+                });
             }
         })?;
         Ok(Self { lines, out })
@@ -569,7 +596,7 @@ impl Transport<RoleServer> for Connection {
     async fn close(&mut self) -> std::io::Result<()> {
         match self.stop.cause.get() {
             None => self.pipes.out.flush(FLUSH).await,
-            Some(Ended::OutputClosed) => {}
+            Some(Ended::OutputClosed | Ended::OutputFailed(_) | Ended::NoOutput) => {}
             Some(_) => self.pipes.out.flush(FLUSH_STOPPED).await,
         }
         Ok(())
@@ -607,6 +634,29 @@ fn guard_process(stop: Stop) -> std::io::Result<()> {
         std::process::exit(i32::from(!ending::PROCESS.is_held()));
     })?;
     Ok(())
+}
+
+/// Whether the process was started without a stdout. The standard library opens `/dev/null` in its place, for
+/// reading too, before anything of ours runs; a shell's `>/dev/null` is for writing alone.
+#[cfg(unix)]
+fn is_stdout_closed() -> bool {
+    use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
+    use std::os::fd::AsFd as _;
+    use std::os::unix::fs::MetadataExt as _;
+    #[allow(clippy::disallowed_methods, reason = "only looked at")]
+    let stdout = std::io::stdout();
+    let null = || std::fs::metadata("/dev/null").map(|null| null.rdev()).ok();
+    let is_null = |stat: rustix::fs::Stat| {
+        FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
+            && Some(stat.st_rdev as u64) == null()
+    };
+    fstat(stdout.as_fd()).is_ok_and(is_null)
+        && fcntl_getfl(stdout.as_fd()).is_ok_and(|flags| flags.contains(OFlags::RDWR))
+}
+
+#[cfg(not(unix))]
+const fn is_stdout_closed() -> bool {
+    false
 }
 
 /// What asks a process to go, from here on instead of killing it.
@@ -744,7 +794,7 @@ mod tests {
 
     impl ReadSurface for Gated {
         fn call(&self, _tool: &str, _arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
-            let answer = ToolAnswer { text: String::new(), structured: None, is_error: false, meta: None };
+            let answer = ToolAnswer { text: String::new(), structured: None, is_error: false };
             Box::pin(std::future::ready(answer))
         }
 

@@ -1,7 +1,7 @@
 //! A refresh that has begun outlives the end of what it was begun for.
 #![cfg(unix)]
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
@@ -119,4 +119,50 @@ fn r1_8_a_signal_is_obeyed_in_time_and_lets_a_quick_refresh_through() {
     serve.signal(Signal::TERM);
     let (_, took) = serve.ended(told);
     assert!(took < Duration::from_millis(1_500), "{took:?}");
+}
+
+/// A command that a person stops: what it began at the provider is stored all the same.
+#[test]
+fn a_command_that_is_stopped_lets_a_refresh_come_home() {
+    for command in [&["status", "--check"][..], &["mcp", "call", "schema"], &["doctor"]] {
+        let env = TestEnv::new();
+        let cache = Cache::open(&env.cache_dir()).unwrap();
+        let provider = Server::start();
+        let before = provider.put(&cache, |_| ());
+        provider.set(Token::Late);
+        let mut child = env.pdpp(command);
+        let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        provider.wait_until_asked(1);
+        let told = Instant::now();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), Some(130), "{command:?}: {said}");
+        assert!(said.contains("code: interrupted") && told.elapsed() < Duration::from_secs(6), "{said}");
+        let now = cache.credentials().unwrap().remove(0);
+        assert!(now.id != before.id && now.renewal.begun.is_none(), "{command:?}: {now:?}");
+        let ran = env.run(&["mcp", "call", "schema"]);
+        assert_eq!((ran.code, provider.asked()), (Some(0), 1), "the rotated token was stored: {ran:?}");
+    }
+}
+
+#[test]
+fn a_command_that_is_stopped_does_not_wait_for_ever() {
+    let env = TestEnv::new();
+    let cache = Cache::open(&env.cache_dir()).unwrap();
+    let provider = Server::start();
+    provider.put(&cache, |_| ());
+    provider.set(Token::SpendAndHang);
+    let mut child = env.pdpp(&["status", "--check"]);
+    let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    provider.wait_until_asked(1);
+    let told = Instant::now();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(
+        (Duration::from_secs(4)..Duration::from_secs(9)).contains(&told.elapsed()),
+        "{:?}",
+        told.elapsed()
+    );
 }

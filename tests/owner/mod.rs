@@ -2,6 +2,7 @@
 //! Through the real binary, against a made-up provider and against the sandbox.
 
 mod networks;
+mod next;
 mod typed;
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -93,7 +94,10 @@ fn status_says_what_is_connected_and_whether_it_works() {
     assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(78), ""));
     assert!(nothing.stderr.contains("code: not_connected") && nothing.stderr.contains("pdpp connect"));
     let nothing = env.run(&["status", "--json"]);
-    assert_eq!((nothing.code, json_of(&nothing)["credentials"].clone()), (Some(78), json!([])));
+    let said = json_of(&nothing);
+    assert_eq!((nothing.code, &said["credentials"]), (Some(78), &json!([])));
+    assert_eq!((&said["error"]["code"], &said["error"]["exit_code"]), (&json!("not_connected"), &json!(78)));
+    assert_eq!(said["error"]["next"], "pdpp connect <provider-url>");
 
     let (env, provider) = connected(Switches::default());
     let ran = env.run(&["status"]);
@@ -127,6 +131,62 @@ fn status_says_what_is_connected_and_whether_it_works() {
     let ran = env.run(&["status", "--check", "--json"]);
     let one = &json_of(&ran)["credentials"][0];
     assert_eq!((&one["state"], &one["code"]), (&json!("unreachable"), &json!("provider_unreachable")));
+}
+
+#[test]
+fn a_package_is_tried_at_its_providers_own_mcp() {
+    use crate::connect::flows::{approving, by_code_at};
+    use pdpp::sandbox::{Config, start};
+    let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let env = TestEnv::new();
+    let ran = by_code_at(&env, sandbox.url(), &["--flow", "authorization-code"], approving);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let check = || {
+        let ran = env.run(&["status", "--check", "--json"]);
+        let one = json_of(&ran)["credentials"][0].clone();
+        assert_eq!(one["kind"], "mcp_package");
+        (ran.code, one["state"].clone(), one["code"].clone(), one["next"].clone())
+    };
+    assert_eq!(check(), (Some(0), json!("works"), json!(null), json!(null)));
+    let ran = env.run(&["status", "--check"]);
+    assert!(ran.stdout.contains("works") && !ran.stdout.contains("status --check"), "{ran:?}");
+    let secrets = env.cache_dir().join("secrets");
+    let secret = std::fs::read_dir(&secrets).unwrap().next().unwrap().unwrap().path();
+    let kept = std::fs::read(&secret).unwrap();
+    std::fs::write(&secret, r#"{"access_token":"made-up"}"#).unwrap();
+    let (code, state, said, next) = check();
+    assert_eq!((code, state, said), (Some(1), json!("rejected"), json!("token_rejected")));
+    assert!(next.as_str().unwrap().ends_with("--renew"), "{next}");
+    std::fs::write(&secret, kept).unwrap();
+    sandbox.stop();
+    let (code, state, said, _) = check();
+    assert_eq!((code, state, said), (Some(1), json!("unreachable"), json!("provider_unreachable")));
+}
+
+#[test]
+fn a_token_whose_file_is_gone_is_told_without_asking_anybody() {
+    let (env, provider) = connected(Switches::default());
+    let before = provider.seen("").len();
+    std::fs::remove_dir_all(env.cache_dir().join("secrets")).unwrap();
+    let ran = env.run(&["status", "--json"]);
+    let one = &json_of(&ran)["credentials"][0];
+    assert_eq!(
+        (ran.code, &one["state"], &one["code"]),
+        (Some(1), &json!("no_secret"), &json!("secret_missing"))
+    );
+    assert!(one["next"].as_str().unwrap().ends_with("--renew"), "{one}");
+    assert_eq!(provider.seen("").len(), before);
+    // A keyring is not asked for what only it knows.
+    let path = env.cache_dir().join("index.json");
+    let mut index: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    index["credentials"][0]["store"] = json!("keyring");
+    std::fs::write(&path, index.to_string()).unwrap();
+    let ran = env.run(&["status", "--json"]);
+    assert_eq!(
+        (ran.code, &json_of(&ran)["credentials"][0]["state"]),
+        (Some(0), &json!("not_checked")),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -189,7 +249,35 @@ fn all_is_taken_only_where_somebody_said_so() {
         assert!(ran.code == Some(2) && said.contains("confirmation_required"), "{ran:?}");
     }
     assert_eq!(env.run(&["status"]).code, Some(0), "nothing is gone");
-    assert_eq!(env.run(&["disconnect", "--all", "--yes"]).code, Some(0));
+    env.run(&["disconnect", "--all", "--yes"]);
+    assert_eq!(env.run(&["status"]).code, Some(78), "all is gone");
+}
+
+#[test]
+fn a_grant_that_is_left_at_its_provider_is_a_failure_though_it_is_deleted_here() {
+    for all in [false, true] {
+        let (env, provider) = connected(Switches::default());
+        let url = provider.url().to_owned();
+        drop(provider);
+        let ran = env.run(if all {
+            &["disconnect", "--all", "--yes", "--json"]
+        } else {
+            &["disconnect", "--json"]
+        });
+        let said = json_of(&ran);
+        assert_eq!((ran.code, &said["error"]["code"]), (Some(1), &json!("not_ended_at_provider")), "{said}");
+        assert!(said["error"]["next"].as_str().unwrap().ends_with(&url), "{said}");
+        assert_eq!(said["disconnected"][0]["deleted_here"], true);
+        assert_eq!(env.run(&["status"]).code, Some(78));
+    }
+    // One whose time is over has nothing left to end.
+    let (env, provider) = connected(Switches {
+        token: |token, _| token["grant"]["expires_at"] = json!(jiff::Timestamp::now()),
+        ..Switches::default()
+    });
+    drop(provider);
+    let ran = env.run(&["disconnect"]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("was over at the provider already"), "{ran:?}");
 }
 
 #[test]
@@ -197,7 +285,7 @@ fn disconnect_works_offline_and_says_so() {
     let (env, provider) = connected(Switches::default());
     drop(provider);
     let ran = env.run(&["disconnect"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.code == Some(1) && ran.stderr.contains("code: not_ended_at_provider"), "{ran:?}");
     for part in ["deleted here, but not ended at the provider", "2099-01-02", "code: provider_unreachable"] {
         assert!(ran.stdout.contains(part), "{part} in {}", ran.stdout);
     }
@@ -246,7 +334,7 @@ fn several_grants_are_listed_rather_than_guessed() {
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert!(ran.stderr.contains("code: several_credentials") && ran.stderr.contains("grt_made_up_2"));
     }
-    assert_eq!(env.run(&["disconnect", "grt_made_up_2"]).code, Some(0));
+    env.run(&["disconnect", "grt_made_up_2"]);
     let left = json_of(&env.run(&["status", "--json"]))["credentials"].clone();
     assert_eq!((left.as_array().unwrap().len(), &left[0]["grant_id"]), (1, &json!("grt_made_up_1")));
 }
@@ -283,8 +371,12 @@ fn doctor_finds_what_stops_a_person() {
     let found = level(&env.run(&["doctor", "--json"]), "grant");
     assert_eq!((&found["level"], &found["code"]), (&json!("stop"), &json!("token_rejected")));
     drop(provider);
-    let found = level(&env.run(&["doctor", "--json"]), "provider");
+    let ran = env.run(&["doctor", "--json"]);
+    let found = level(&ran, "provider");
     assert_eq!((&found["level"], &found["code"]), (&json!("stop"), &json!("provider_unreachable")));
+    let found = level(&ran, "grant");
+    assert_eq!((&found["level"], &found["next"]), (&json!("warn"), &json!(null)), "told once: {found}");
+    assert!(found["said"].as_str().unwrap().contains("not tried"), "{found}");
     std::fs::write(env.cache_dir().join("index.json"), "{").unwrap();
     let found = level(&env.run(&["doctor", "--json"]), "cache");
     assert_eq!(found["code"], "cache_damaged");
@@ -331,6 +423,18 @@ fn what_agents_read_is_noted_without_what_it_says() {
     env.run(&["log", "--on"]);
     serve(&env, &[], &calls);
     assert_eq!(json_of(&env.run(&["log", "--json"]))["entries"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn a_call_of_no_tool_is_noted_too() {
+    let (env, _provider) = connected(Switches::default());
+    let (answers, _) = serve(&env, &[], &[("delete_all", json!({"q": "canary"})), ("of Bob's\n", json!({}))]);
+    assert!(answers[1]["error"].is_object(), "{}", answers[1]);
+    let said = json_of(&env.run(&["log", "--json"]));
+    let noted = |at: usize| (&said["entries"][at]["tool"], &said["entries"][at]["outcome"]);
+    assert_eq!(noted(0), (&json!("delete_all"), &json!("unknown_tool")));
+    assert_eq!(noted(1), (&json!("(no name of a tool)"), &json!("unknown_tool")), "it may be anything");
+    assert!(said["entries"][0]["host"].is_object() && !said.to_string().contains("canary"), "{said}");
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn r1_9_a_grant_has_the_same_names_in_every_command() {
         assert!(ran.code == Some(78) && ran.stderr.contains("code: not_connected"), "{ran:?}");
     }
     let ran = env.run(&["disconnect", provider.url(), "--grant", "Paper diary 2"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("deleted here"), "{ran:?}");
     assert_eq!(ids(&env.run(&["status", "--json"])), ["grt_made_up_1"]);
 }
 
@@ -166,6 +166,31 @@ fn a_result_that_is_lost_is_a_failure_whatever_it_was() {
         let output = env.pdpp(&["--help"]).stdout(writer).output().unwrap();
         assert_eq!(output.status.code(), Some(0));
     }
+}
+
+/// A host that cannot be answered is no end of a conversation.
+#[cfg(target_os = "linux")]
+#[test]
+fn r1_8_serving_without_a_stdout_that_takes_something_is_a_failure() {
+    let (env, _provider) = connected(Switches::default());
+    let hello = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let program = env!("CARGO_BIN_EXE_pdpp");
+    for to in [">/dev/full", ">&-"] {
+        let own = env.pdpp(&[]);
+        let mut shell = std::process::Command::new("/bin/sh");
+        let line = format!("echo '{hello}' | exec {program} mcp serve {to}");
+        shell.args(["-c", &line]).env_clear();
+        shell.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = shell.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{to}: {said}");
+        assert!(said.contains("code: output_failed"), "{to}: {said}");
+    }
+    // Nobody is there to read it: that is how a host goes.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = env.pdpp(&["mcp", "serve"]).stdout(writer).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
 }
 
 #[test]

@@ -31,6 +31,12 @@ impl FileStore {
         Ok(PrivateDir::create(&self.dir)?.check_room(4096)?)
     }
 
+    /// Whether there is certainly no file at `place`.
+    pub fn is_absent(&self, place: &Place) -> bool {
+        let found = PrivateDir::open(&self.dir).and_then(|dir| dir.size(place.id.as_str()));
+        found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Removes what a process left behind that died while it wrote. For whoever may write.
     pub fn remove_temporary(&self) {
         if let Ok(dir) = PrivateDir::open(&self.dir) {

@@ -8,6 +8,7 @@ use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::measure::estimate_tokens;
 use crate::mcp::{ReadSurface as _, ToolAnswer, stdio, surface};
+use crate::text;
 use crate::ui::Ui;
 
 /// Call one tool and show what a host would get: both views, and their sizes
@@ -55,14 +56,12 @@ Ends with 1 if the tool answered with an error.";
 /// Those of `mcp serve`; `unknown_tool`, `arguments_not_an_object` (2). An error that the tool itself answers
 /// with is shown as a host would get it, exit code 1.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
-    let names = surface::tools().iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>();
-    if !names.contains(&args.tool) {
-        return Err(Error::new(Kind::Usage, "unknown_tool", format!("There is no tool `{}`", args.tool))
-            .hint(format!("One of {}", names.join(", "))));
+    if surface::name_of(&args.tool).is_none() {
+        return Err(unknown_tool(&args.tool));
     }
+    let arguments = arguments(&args.tool, &args.arguments)?;
     let package = args.which.package(global)?;
-    let arguments = arguments(&args.arguments)?;
-    let answer = stdio::block_on(package.call(&args.tool, arguments))?;
+    let answer = stdio::block_on_unless_stopped(package.call(&args.tool, arguments))?;
     let exit_code = u8::from(answer.is_error);
     if args.json {
         ui.json(&to_json(&answer));
@@ -85,11 +84,33 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     Ok(exit_code)
 }
 
-fn arguments(text: &str) -> Result<Map<String, Value>> {
+fn unknown_tool(tool: &str) -> Error {
+    let tools = surface::tools();
+    let names = tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>();
+    let likeness = |name: &str| strsim::jaro_winkler(&tool.to_lowercase(), name);
+    let near = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or("schema");
+    let said = format!("There is no tool `{}`: they are {}", text::prefix(tool, 100), names.join(", "));
+    Error::new(Kind::Usage, "unknown_tool", said).hint(example(near))
+}
+
+/// A call of the tool as it is typed.
+fn example(tool: &str) -> String {
+    let arguments = match tool {
+        "query_records" => r#" '{"stream":"messages","limit":2}'"#,
+        "aggregate" => r#" '{"stream":"messages","metric":"count"}'"#,
+        "search" => r#" '{"q":"invoice","limit":3}'"#,
+        "fetch" => r#" '{"id":"ID"}'"#,
+        "read_record_field" => r#" '{"id":"ID","field_path":"body"}'"#,
+        _ => "",
+    };
+    format!("pdpp mcp call {tool}{arguments}")
+}
+
+fn arguments(tool: &str, text: &str) -> Result<Map<String, Value>> {
     let wrong = |why: String| {
         Error::new(Kind::Usage, "arguments_not_an_object", "The tool's arguments are not one JSON object")
             .because(std::io::Error::other(why))
-            .hint("pdpp mcp call schema '{\"stream\":\"messages\"}'")
+            .hint(example(tool))
     };
     match serde_json::from_str(text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
@@ -108,4 +129,38 @@ fn to_json(answer: &ToolAnswer) -> Value {
         result["isError"] = json!(true);
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_answered_with_a_call_of_the_tool_that_was_meant() {
+        for (typed, expected) in
+            [("serch", "search"), ("query", "query_records"), ("Schema", "schema"), ("", "schema")]
+        {
+            let error = unknown_tool(typed);
+            let next = error.next_step().unwrap();
+            assert!(
+                next.starts_with("pdpp mcp call ") && (typed.is_empty() || next.contains(expected)),
+                "{next}"
+            );
+        }
+        for tool in surface::tools().iter() {
+            let example = example(&tool.name);
+            if let Some((_, given)) = example.split_once('\'') {
+                let given = arguments(&tool.name, given.trim_end_matches('\'')).unwrap();
+                assert!(
+                    crate::mcp::arguments::Arguments::new(surface::name_of(&tool.name).unwrap(), given)
+                        .is_ok()
+                );
+            }
+            let error = arguments(&tool.name, "[]").unwrap_err();
+            assert_eq!(
+                (error.code(), error.next_step()),
+                ("arguments_not_an_object", Some(example.as_str()))
+            );
+        }
+    }
 }

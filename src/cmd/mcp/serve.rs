@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::which::Which;
 use crate::access_log::{AccessLog, Writer};
 use crate::cmd::Global;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::mcp::ReadSurface;
 use crate::mcp::access::Recorded;
-use crate::mcp::{ReadSurface, stdio};
+use crate::mcp::stdio::{self, Ended};
 use crate::ui::Ui;
 
 /// Offer the granted data to an MCP host, on stdin and stdout
@@ -33,7 +34,7 @@ Ends with 78 if nothing is connected, 77 if an owner's credential is within reac
 /// Serves until there is nobody to serve.
 ///
 /// # Errors
-/// `runtime_failed`, `no_thread`; everything else is told to the client first.
+/// `runtime_failed`, `no_thread`, `output_failed`; everything else is told to the client first.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     // Arguments and the index: nothing slower may happen before `initialize` is answered.
     match args.which.package(global) {
@@ -49,5 +50,12 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 }
 
 fn serve(surface: Arc<dyn ReadSurface>) -> Result<u8> {
-    stdio::block_on(stdio::serve_stdio(surface))?.map(|_| 0)
+    let why = match stdio::block_on(stdio::serve_stdio(surface))?? {
+        Ended::OutputFailed(kind) => kind.to_string(),
+        Ended::NoOutput => "standard output is closed".to_owned(),
+        Ended::EndOfInput | Ended::Signal | Ended::OutputClosed | Ended::ParentGone => return Ok(0),
+    };
+    Err(Error::failed("output_failed", "The answers could not be written to standard output")
+        .because(why)
+        .hint("Let a host start it: pdpp mcp setup"))
 }

@@ -1,0 +1,131 @@
+//! A command line that was wrong: its code, and the command to type instead.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, Parser as _};
+
+use super::{Cli, Command};
+use crate::error::{Error, Kind};
+use crate::text::shell_word;
+
+/// What clap says of `words`, which stand behind the program's name, as an [`Error`]. `next` is the command that
+/// was probably meant, where that is a whole one, else its help.
+pub fn told(error: &clap::Error, words: &[String]) -> Error {
+    let code = match error.kind() {
+        ErrorKind::InvalidSubcommand => "unknown_command",
+        _ => "usage_error",
+    };
+    let said = error.render().to_string();
+    let message = said.trim().trim_start_matches("error: ");
+    let message = match error.kind() {
+        // The whole help, which is asked for by the next step.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "A command is missing",
+        _ => ["\n\nUsage: ", "\n\nFor more information"]
+            .iter()
+            .fold(message, |message, end| message.split(end).next().unwrap_or(message)),
+    };
+    let next = corrected(error, words).unwrap_or_else(|| help(words));
+    Error::new(Kind::Usage, code, message.trim()).hint(next)
+}
+
+/// `words` with the one that clap knows better in its place.
+fn corrected(error: &clap::Error, words: &[String]) -> Option<String> {
+    let (wrong, better) = match error.kind() {
+        ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        ErrorKind::UnknownArgument => (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        ErrorKind::InvalidValue => (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+        _ => return None,
+    };
+    let all = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => std::slice::from_ref(text),
+        Some(ContextValue::Strings(texts)) => texts.as_slice(),
+        _ => &[],
+    };
+    let wrong = all(wrong).first()?.as_str();
+    let likeness = |text: &String| strsim::jaro_winkler(wrong, text);
+    let better = all(better).iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    // A proxy's password is not repeated.
+    if words.iter().any(|word| word.contains('@')) {
+        return None;
+    }
+    let mut is_put = false;
+    let mut put = |word: &String| {
+        let value = word.strip_prefix(wrong).filter(|rest| rest.is_empty() || rest.starts_with('='));
+        match value.filter(|_| !is_put) {
+            Some(value) => {
+                is_put = true;
+                format!("{better}{value}")
+            }
+            None => word.clone(),
+        }
+    };
+    let meant: Vec<String> = words.iter().map(&mut put).collect();
+    let parsed = Cli::try_parse_from(std::iter::once("pdpp").chain(meant.iter().map(String::as_str)));
+    let line = meant.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
+    match parsed {
+        // What ends grants is not typed on a guess.
+        Ok(Cli { command: Command::Disconnect(_), .. }) => Some(help(&meant)),
+        Ok(_) => Some(format!("pdpp {line}")),
+        // The right command, and something else is missing.
+        Err(_) => is_put.then(|| help(&meant)),
+    }
+}
+
+/// The help of the command that `words` begin to name.
+fn help(words: &[String]) -> String {
+    let root = Cli::command();
+    let mut command = &root;
+    let mut said = "pdpp".to_owned();
+    let mut words = words.iter().take_while(|word| *word != "--");
+    while let Some(word) = words.next() {
+        if let Some(sub) = command.find_subcommand(word) {
+            command = sub;
+            said = format!("{said} {}", sub.get_name());
+        } else if let Some(name) = word.strip_prefix("--") {
+            let mut known = command.get_arguments().chain(root.get_arguments());
+            let takes = known.any(|one| one.get_long() == Some(name) && one.get_action().takes_values());
+            if takes {
+                words.next();
+            }
+        }
+    }
+    said + " --help"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(line: &str) -> (String, String) {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let error = Cli::try_parse_from(std::iter::once("pdpp").chain(words.iter().map(String::as_str)));
+        let told = told(&error.unwrap_err(), &words);
+        assert!(!told.message().contains("Usage:") && !told.message().is_empty(), "{told:?}");
+        (told.code().to_owned(), told.next_step().unwrap().to_owned())
+    }
+
+    #[test]
+    fn what_was_probably_meant_is_the_next_command() {
+        for (line, code, expected) in [
+            ("statsu --json", "unknown_command", "pdpp status --json"),
+            ("mcp serv", "unknown_command", "pdpp mcp serve"),
+            ("conect", "unknown_command", "pdpp connect --help"),
+            ("disconect --all", "unknown_command", "pdpp disconnect --help"),
+            ("frobnicate", "unknown_command", "pdpp --help"),
+            ("status --chek", "usage_error", "pdpp status --check"),
+            ("status --grnat=My", "usage_error", "pdpp status --grant=My"),
+            ("status --nonsense", "usage_error", "pdpp status --help"),
+            ("mcp setup codx", "usage_error", "pdpp mcp setup codex"),
+            ("--cache-dir mcp status --nonsense", "usage_error", "pdpp status --help"),
+            (
+                "connect https://a.example --proxy http://u:word@p --renw",
+                "usage_error",
+                "pdpp connect --help",
+            ),
+            ("mcp call", "usage_error", "pdpp mcp call --help"),
+            ("mcp", "usage_error", "pdpp mcp --help"),
+            ("", "usage_error", "pdpp --help"),
+        ] {
+            assert_eq!(next(line), (code.to_owned(), expected.to_owned()), "{line}");
+        }
+    }
+}
