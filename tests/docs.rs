@@ -164,7 +164,7 @@ fn documents_name_only_commands_that_exist() {
             );
         }
     }
-    assert!(named > 50, "the documents name hardly a command: {named}");
+    assert!(named > 20, "the documents name hardly a command: {named}");
 }
 
 #[test]

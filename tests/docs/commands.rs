@@ -268,7 +268,7 @@ fn every_command_shown_does_what_it_is_said_to_do() {
     let left = Mutex::new(SHOWN.iter());
     let faults = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..4 {
+        for _ in 0..8 {
             scope.spawn(|| {
                 loop {
                     let Some(case) = left.lock().unwrap().next() else { break };
