@@ -147,7 +147,7 @@ mod tests {
                 "{next}"
             );
         }
-        for tool in surface::tools() {
+        for tool in surface::tools().iter() {
             let example = example(&tool.name);
             if let Some((_, given)) = example.split_once('\'') {
                 let given = arguments(&tool.name, given.trim_end_matches('\'')).unwrap();
