@@ -336,6 +336,18 @@ pub fn table<const N: usize>(width: u16, columns: [Column; N], rows: &[[String; 
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
+/// Commands to type next, each with what it does: beside it, or below where a command is long. Two spaces in.
+pub fn steps(steps: &[(&str, &str)]) -> String {
+    /// Columns beyond which what a command does stands below it.
+    const LONG: usize = 48;
+    let width = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or_default();
+    let line = |(command, what): &(&str, &str)| match width {
+        0..=LONG => format!("  {command:<width$}   {what}"),
+        _ => format!("  {command}\n      {what}"),
+    };
+    steps.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
 fn terminal_width() -> u16 {
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     told.or_else(|| console_width().filter(|width| *width > 0)).unwrap_or(100)
@@ -348,6 +360,15 @@ fn console_width() -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_stand_in_columns_or_below_long_commands() {
+        let said = steps(&[("pdpp a", "does this"), ("pdpp serve", "does that")]);
+        assert_eq!(said, "  pdpp a       does this\n  pdpp serve   does that");
+        let long = format!("pdpp serve --cache-dir {}", "x".repeat(40));
+        let said = steps(&[("pdpp a", "does this"), (&long, "does that")]);
+        assert_eq!(said, format!("  pdpp a\n      does this\n  {long}\n      does that"));
+    }
 
     #[test]
     fn a_table_fits_and_is_escaped() {

@@ -66,7 +66,7 @@ fn r8_5_generated_completions_are_committed() {
                 clap_complete::Shell::Zsh => "_pdpp".to_owned(),
                 other => panic!("a shell without a file name: {other}"),
             };
-            (name, completions::script(shell))
+            (name, completions::script(shell).into_bytes())
         })
         .collect();
     assert_generated("completions", &scripts);

@@ -28,7 +28,7 @@ use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
 use crate::text;
-use crate::ui::Ui;
+use crate::ui::{self, Ui};
 use crate::until::day_and_time;
 
 /// Get a grant from a provider: approve it in the browser, keep a scoped token on this machine
@@ -677,8 +677,11 @@ impl Connected {
                 one.provider
             );
         }
-        said.push_str("\nNext:\n  pdpp mcp inspect   what the tools cost a model's context\n");
-        let _ = write!(said, "  {:<18} offer it to an MCP host on stdio", self.serve());
+        let steps = ui::steps(&[
+            ("pdpp mcp inspect", "what the tools cost a model's context"),
+            (&self.serve(), "offer it to an MCP host on stdio"),
+        ]);
+        let _ = write!(said, "\nNext:\n{steps}");
         if self.has_others {
             said.push_str("\nIt serves every grant on this machine together; --provider and --grant narrow.");
         }

@@ -159,28 +159,29 @@ fn host(found: &Surveyed) -> Check {
     let title = found.host.title;
     let setup = format!("pdpp mcp setup {}", found.host.id);
     match (&found.configured, found.problems.first()) {
-        (Configured::Damaged(_), why) => Check {
+        (Configured::Damaged(_), Some(problem)) => Check {
             code: Some("config_damaged".to_owned()),
             ..Check::warn(
                 "host",
-                format!(
-                    "{title}'s configuration is damaged: {}",
-                    why.map_or_else(|| found.file.display().to_string(), Clone::clone)
-                ),
-                format!("Correct that file, then: {setup}"),
+                format!("{title}'s configuration is damaged: {}", problem.what),
+                &problem.next,
             )
         },
-        (Configured::Unknown, None) => {
-            Check::warn("host", format!("{title}: {} cannot be read", found.file.display()), setup)
-        }
-        (_, Some(problem)) => Check::warn("host", format!("{title}: {problem}"), setup),
+        (_, Some(problem)) => Check::warn("host", format!("{title}: {}", problem.what), &problem.next),
+        (Configured::Damaged(_) | Configured::Unknown, None) => Check::warn(
+            "host",
+            format!("{title}: {} cannot be read", found.file.display()),
+            "Give yourself the right to read it",
+        ),
         (Configured::Ours(_), None) => Check::ok("host", format!("{title} starts this program")),
         (Configured::No, None) => {
             Check::warn("host", format!("{title} is here and does not know this program"), setup)
         }
-        (Configured::Other, None) => {
-            Check::warn("host", format!("{title} has an entry `{ENTRY}` that starts something else"), setup)
-        }
+        (Configured::Other, None) => Check::warn(
+            "host",
+            format!("{title} has an entry `{ENTRY}` that starts something else"),
+            format!("{setup} --name {ENTRY}-2"),
+        ),
     }
 }
 

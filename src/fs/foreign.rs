@@ -25,6 +25,9 @@ pub enum ForeignError {
     /// A link to something that is not there.
     #[error("{} is a link to a file that is not there", .0.display())]
     Dangling(PathBuf),
+    /// A link that leads back to itself.
+    #[error("{} is a link that leads to itself", .0.display())]
+    Loop(PathBuf),
     /// A directory, a pipe, ...
     #[error("{} is not a plain file", .0.display())]
     NotAFile(PathBuf),
@@ -42,7 +45,7 @@ pub enum ForeignError {
     Locked(PathBuf),
     /// The disk's own word.
     #[error("{path}: {why}", path = .0.display(), why = .1)]
-    Io(PathBuf, #[source] io::Error),
+    Io(PathBuf, io::Error),
 }
 
 /// Whether a write happened.
@@ -70,7 +73,10 @@ impl ForeignFile {
     /// # Errors
     /// [`ForeignError::Dangling`], [`ForeignError::NotAFile`], [`ForeignError::Io`].
     pub fn locate(path: &Path) -> Result<Self, ForeignError> {
-        let io = |error| ForeignError::Io(path.to_owned(), error);
+        let io = |error: io::Error| match is_loop(&error) {
+            true => ForeignError::Loop(path.to_owned()),
+            false => ForeignError::Io(path.to_owned(), error),
+        };
         let real = match fs::symlink_metadata(path) {
             Ok(_) => match fs::canonicalize(path) {
                 Ok(real) => real,
@@ -244,6 +250,26 @@ impl ForeignFile {
         Err(self.io(taken))
     }
 
+    /// Removes backups beside the file: all but the first, which may hold what was there before this program ever
+    /// wrote, and the newest `newest`. One that cannot be removed stays.
+    pub fn prune_backups(&self, _lock: &ForeignLock, newest: usize) {
+        let prefix = format!("{}.{BACKUP}", self.name());
+        let Ok(entries) = fs::read_dir(self.dir()) else { return };
+        let mut backups: Vec<_> = entries
+            .flatten()
+            .filter_map(|entry| {
+                let name = entry.file_name().into_string().ok()?;
+                let (stamp, number) = stamp_of(name.strip_prefix(&prefix)?)?;
+                Some((stamp.to_owned(), number, entry.path()))
+            })
+            .collect();
+        backups.sort();
+        let old = backups.len().saturating_sub(newest);
+        for (_, _, path) in backups.iter().take(old).skip(1) {
+            let _ = fs::remove_file(path);
+        }
+    }
+
     /// What a killed process of this program left: safe while the lock is held.
     fn remove_unfinished(&self) {
         let prefix = format!(".{}.{UNFINISHED}", self.name());
@@ -272,6 +298,26 @@ impl ForeignFile {
         File::open(self.dir()).and_then(|dir| dir.sync_all()).map_err(|error| self.io(error))?;
         Ok(())
     }
+}
+
+/// When a backup was made, and the how manieth of that second it is, from what is behind [`BACKUP`] in its name.
+fn stamp_of(rest: &str) -> Option<(&str, u32)> {
+    let (stamp, number) = match rest.split_once('-') {
+        Some((stamp, number)) => (stamp, number.parse().ok()?),
+        None => (rest, 0),
+    };
+    let shape: String = stamp.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    (shape == "00000000T000000Z").then_some((stamp, number))
+}
+
+#[cfg(unix)]
+fn is_loop(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+}
+
+#[cfg(not(unix))]
+const fn is_loop(_error: &io::Error) -> bool {
+    false
 }
 
 impl LockDir {
@@ -358,12 +404,57 @@ mod tests {
     }
 
     #[test]
+    fn old_backups_go_but_the_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let found = ForeignFile::locate(&file(dir.path(), "a.json", "{}", 0o600)).unwrap();
+        let lock = found.lock().unwrap();
+        let names = || {
+            let mut names: Vec<_> = fs::read_dir(dir.path())
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .filter_map(|name| name.strip_prefix("a.json.pdpp-backup-").map(str::to_owned))
+                .collect();
+            names.sort();
+            names
+        };
+        for theirs in [
+            "a.json.pdpp-backup-mine",
+            "a.json.pdpp-backup-20260101T000000Z-x",
+            "b.json.pdpp-backup-20250101T000000Z",
+        ] {
+            file(dir.path(), theirs, "", 0o600);
+        }
+        for stamp in ["20260101T000000Z", "20260102T000000Z", "20260103T000000Z"] {
+            found.back_up(b"{}", stamp).unwrap();
+        }
+        for _ in 0..12 {
+            found.back_up(b"{}", "20260104T000000Z").unwrap();
+        }
+        found.prune_backups(&lock, 3);
+        let left = [
+            "20260101T000000Z",
+            "20260101T000000Z-x",
+            "20260104T000000Z-10",
+            "20260104T000000Z-11",
+            "20260104T000000Z-9",
+            "mine",
+        ];
+        assert_eq!(names(), left);
+        found.prune_backups(&lock, 3);
+        assert_eq!(names(), left);
+        assert!(dir.path().join("b.json.pdpp-backup-20250101T000000Z").exists(), "another file's");
+    }
+
+    #[test]
     fn what_must_not_be_written_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let dangling = dir.path().join("dangling");
         symlink("nowhere", &dangling).unwrap();
         assert!(matches!(ForeignFile::locate(&dangling), Err(ForeignError::Dangling(_))));
         assert!(matches!(ForeignFile::locate(dir.path()), Err(ForeignError::NotAFile(_))));
+        let around = dir.path().join("around");
+        symlink("around", &around).unwrap();
+        assert!(matches!(ForeignFile::locate(&around), Err(ForeignError::Loop(_))));
         let path = file(dir.path(), "locked.json", "{}", 0o444);
         let found = ForeignFile::locate(&path).unwrap();
         assert!(matches!(found.check_writable(), Err(ForeignError::ReadOnly(_))));

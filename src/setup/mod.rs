@@ -8,27 +8,30 @@ pub mod clients;
 pub mod edit;
 pub mod entry;
 pub mod launcher;
+mod masked;
 pub mod paths;
 pub mod proof;
 pub mod survey;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use crate::advice;
 use crate::error::{Error, Kind, Result};
 use crate::fs::foreign::{ForeignError, ForeignFile, ForeignLock, LockDir, Wrote};
-use crate::text::shell_word;
+use crate::text::{self, shell_word};
 use clients::Host;
 use edit::{EditError, Edited, Fields, Place};
 use entry::Entry;
 use paths::Machine;
 use proof::{Checked, Proof};
 
-pub use survey::{Configured, Surveyed, survey};
+pub use survey::{Configured, Problem, Surveyed, survey};
 
 /// What an entry is called, unless `--name` says otherwise.
 pub const NAME: &str = "pdpp";
@@ -36,6 +39,8 @@ pub const NAME: &str = "pdpp";
 const BOM: &str = "\u{feff}";
 /// How often a file that changes under our hands is tried again.
 const TRIES: usize = 8;
+/// Backups that are kept beside a file, and the first one.
+const NEWEST_BACKUPS: usize = 3;
 const CLI_WITHIN: Duration = Duration::from_secs(30);
 
 /// Whose config.
@@ -97,12 +102,14 @@ pub struct Plan {
     pub action: Action,
     /// The file as the host names it.
     pub file: PathBuf,
-    /// The change as a unified diff; empty if there is none.
+    /// The change as a unified diff, values that are not of the entry as `…`; empty if there is none.
     pub diff: String,
     /// What the entry starts; `None` for a removal.
     pub entry: Option<Entry>,
     /// What the person should know about it.
     pub notes: Vec<String>,
+    /// The owner's credential that the file has in it, by its name.
+    owner: Option<String>,
     old: Option<Vec<u8>>,
     /// `None`: the file goes.
     new: Option<Vec<u8>>,
@@ -131,10 +138,20 @@ pub fn file_of(host: &Host, machine: &Machine, scope: Scope) -> Option<PathBuf> 
     }
 }
 
-/// A file's bytes as text: whether it began with a byte order mark, and the rest. `None` if it is not UTF-8.
-pub(crate) fn document(bytes: &[u8]) -> Option<(bool, &str)> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    Some(text.strip_prefix(BOM).map_or((false, text), |rest| (true, rest)))
+/// A file's bytes as text: whether it began with a byte order mark, and the rest.
+///
+/// # Errors
+/// Why it is no UTF-8, in words.
+pub(crate) fn document(bytes: &[u8]) -> std::result::Result<(bool, &str), String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+            return "it is UTF-16: save it as UTF-8".to_owned();
+        }
+        let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let (line, column) = edit::position(&valid, valid.len());
+        format!("line {line}, column {column}: it is not UTF-8")
+    })?;
+    Ok(text.strip_prefix(BOM).map_or((false, text), |rest| (true, rest)))
 }
 
 /// The name of an owner's credential in a host's config: a key anywhere, or the beginning of a text among its
@@ -224,17 +241,14 @@ impl Job<'_> {
 
     /// The edit itself: bytes in, bytes out.
     fn edit(&self, file: &Path, old: Option<Vec<u8>>) -> Result<Plan> {
-        let before = match old.as_deref().map(document) {
-            Some(None) => return Err(self.damaged(file, "it is not UTF-8")),
-            Some(Some(document)) => Some(document),
-            None => None,
-        };
+        let before = old.as_deref().map(document).transpose().map_err(|why| self.damaged(file, &why))?;
         let damaged = |error: EditError| self.damaged(file, &error.to_string());
         let text = before.map(|(_, text)| text);
         let root = edit::read(self.host.format, text.unwrap_or_default()).map_err(damaged)?;
+        let owner = owner_credential(&root, self.host.container);
         // Taking an entry out makes nothing worse.
         if self.entry.is_some()
-            && let Some(name) = owner_credential(&root, self.host.container)
+            && let Some(name) = owner
         {
             return Err(Error::new(
                 Kind::Refused,
@@ -257,7 +271,7 @@ impl Job<'_> {
                     self.name
                 ),
             )
-            .hint("--name OTHER for another name, or --yes if that entry may go"));
+            .hint(format!("{}; or --yes, if that entry may go", self.under_another_name())));
         }
         let narrowed = there.filter(|_| self.entry.is_some() && ours.is_some()).and_then(Narrowed::of);
         if let Some(narrowed) = narrowed.filter(|_| !self.any_entry) {
@@ -305,8 +319,9 @@ impl Job<'_> {
                 self.host.title
             ));
         }
-        let diff = diff(file, old.as_deref(), new.as_deref());
-        Ok(Plan { action, file: file.to_owned(), diff, entry, notes, old, new })
+        let entries = [entry.as_ref(), ours.as_ref()];
+        let diff = self.diff(file, old.as_deref(), new.as_deref(), &entries);
+        Ok(Plan { action, file: file.to_owned(), diff, entry, notes, owner, old, new })
     }
 
     /// Does it: reads, edits and writes under the locks there are, until what was read is what is replaced.
@@ -330,6 +345,13 @@ impl Job<'_> {
             let _host_lock = self.host_lock(&file)?;
             let plan = self.plan_for(&file)?;
             if let Some(backup) = self.write(&file, &lock, &plan, &stamp)? {
+                file.prune_backups(&lock, NEWEST_BACKUPS);
+                if let (Some(name), Some(backup)) = (&plan.owner, &backup) {
+                    notes.push(format!(
+                        "the backup has {name} in it, an owner's credential: rm {}",
+                        shell_word(&backup.to_string_lossy())
+                    ));
+                }
                 return Ok(Done { plan, backup, by: None, notes });
             }
         }
@@ -400,16 +422,18 @@ impl Job<'_> {
         let words = ["mcp", "add-json", "-s", "user", self.name, "-"].map(ToOwned::to_owned);
         let by = format!("claude {}", words.join(" "));
         let ran = proof::run(&program, &words, Some(&fields.to_json().to_string()), CLI_WITHIN).await;
+        file.prune_backups(&lock, NEWEST_BACKUPS);
         drop(lock);
         // Its word is not enough: the entry has to be there.
         let now = self.plan_for(&self.locate(machine)?)?;
         if now.action == Action::Unchanged {
-            let diff = diff(&plan.file, plan.old.as_deref(), now.old.as_deref());
+            let diff =
+                self.diff(&plan.file, plan.old.as_deref(), now.old.as_deref(), &[plan.entry.as_ref(), None]);
             let plan = Plan { diff, new: now.old, ..plan };
             return Ok(Some(Done { plan, backup, by: Some(by), notes: std::mem::take(notes) }));
         }
         let why = match ran {
-            Ok((_, said)) => crate::text::one_line(crate::text::prefix(said.trim(), 300)).into_owned(),
+            Ok((_, said)) => text::one_line(text::prefix(said.trim(), 300)).into_owned(),
             Err(error) => error.to_string(),
         };
         notes.push(format!("`{by}` did not add it ({why}); the file was edited instead"));
@@ -442,6 +466,9 @@ impl Job<'_> {
             ForeignError::Dangling(_) => {
                 ("config_unreadable", "Make what it points to, or remove the link".to_owned())
             }
+            ForeignError::Loop(path) => {
+                ("config_unreadable", format!("Remove the link: rm {}", shell_word(&path.to_string_lossy())))
+            }
             ForeignError::NotAFile(_) | ForeignError::TooLarge(_) => {
                 ("config_unreadable", format!("{} could not read that either", self.host.title))
             }
@@ -458,8 +485,14 @@ impl Job<'_> {
                 "config_busy",
                 format!("Run this again; if nothing runs, rmdir {}", shell_word(&path.to_string_lossy())),
             ),
-            ForeignError::Io(..) => {
-                ("config_unwritable", format!("Check the rights there, or {}", self.by_hand()))
+            ForeignError::Io(path, why) => {
+                let dir = path.parent().unwrap_or(path).to_string_lossy().into_owned();
+                let hint = match why.kind() {
+                    std::io::ErrorKind::PermissionDenied => format!("chmod u+rwx {}", shell_word(&dir)),
+                    std::io::ErrorKind::StorageFull => "Make room on that disk".to_owned(),
+                    _ => format!("See what is wrong with {}", shell_word(&dir)),
+                };
+                ("config_unwritable", format!("{hint}, or paste the entry: {}", self.by_hand()))
             }
         };
         Error::failed(code, format!("{}'s config is left as it is", self.host.title))
@@ -478,33 +511,61 @@ impl Job<'_> {
             .hint(hint)
     }
 
-    fn by_hand(&self) -> String {
+    /// This command, with the entry called `name`.
+    fn command(&self, name: &str) -> String {
         let mut command = format!("pdpp mcp setup {}", self.host.id);
-        if self.name != NAME {
-            let _ = write!(command, " --name {}", self.name);
+        if name != NAME {
+            let _ = write!(command, " --name {name}");
         }
         if self.scope == Scope::Project {
             command.push_str(" --scope project");
         }
-        command + " --print"
+        command
     }
-}
 
-fn diff(file: &Path, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
-    if old == new {
-        return String::new();
+    fn by_hand(&self) -> String {
+        self.command(self.name) + " --print"
     }
-    let text = |bytes: Option<&[u8]>| {
-        bytes.map_or(Cow::Borrowed(""), |bytes| Cow::Owned(String::from_utf8_lossy(bytes).into_owned()))
-    };
-    let (before, after) = (text(old), text(new));
-    let name = file.display().to_string();
-    let header = |there: bool| if there { name.clone() } else { "/dev/null".to_owned() };
-    diffy::DiffOptions::new()
-        .set_original_filename(header(old.is_some()))
-        .set_modified_filename(header(new.is_some()))
-        .create_patch(&before, &after)
-        .to_string()
+
+    fn under_another_name(&self) -> String {
+        if self.entry.is_none() {
+            return "Name the entry that is meant: pdpp mcp setup".to_owned();
+        }
+        format!("Under another name: {}", self.command(&format!("{}-2", self.name)))
+    }
+
+    /// The change as a unified diff, of which only `entries` are shown with their values.
+    fn diff(
+        &self,
+        file: &Path,
+        old: Option<&[u8]>,
+        new: Option<&[u8]>,
+        entries: &[Option<&Entry>; 2],
+    ) -> String {
+        if old == new {
+            return String::new();
+        }
+        let mut known = BTreeSet::new();
+        for entry in entries.iter().flatten() {
+            let entry = self.fields_of(entry).to_json();
+            let values = entry.as_object().into_iter().flat_map(Map::values);
+            let scalars =
+                values.flat_map(|one| one.as_array().map_or(std::slice::from_ref(one), Vec::as_slice));
+            known.extend(scalars.map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned)));
+        }
+        // An address may hold a password.
+        known.retain(|value| !value.contains('@'));
+        let text = |bytes: Option<&[u8]>| {
+            masked::masked(self.host.format, &String::from_utf8_lossy(bytes.unwrap_or_default()), &known)
+        };
+        let name = file.display().to_string();
+        let header = |there: bool| if there { name.clone() } else { "/dev/null".to_owned() };
+        diffy::DiffOptions::new()
+            .set_original_filename(header(old.is_some()))
+            .set_modified_filename(header(new.is_some()))
+            .create_patch(&text(old), &text(new))
+            .to_string()
+    }
 }
 
 /// Everything about one host that was set up, for a person and for `--json`.
@@ -609,14 +670,10 @@ impl Report {
                     took.as_secs_f64()
                 ),
             ),
-            Some(Proof::NotConnected { code, next }) => {
-                let why = match code.as_str() {
-                    "not_connected" => "nothing is connected yet",
-                    "grant_expired" => "the grant's time is over",
-                    code => code,
-                };
-                line("proof", &format!("it starts, and says that it cannot serve: {why}"));
-                line("next", next.as_deref().unwrap_or("pdpp connect <provider-url>"));
+            Some(Proof::NotConnected { code, said, next }) => {
+                let why = if code == "not_connected" { "nothing is connected yet" } else { said };
+                line("proof", &format!("it starts, and says that it cannot serve: {}", text::one_line(why)));
+                line("next", &advice::complete(next.as_deref().unwrap_or("pdpp connect <provider-url>")));
             }
             Some(Proof::Failed(error)) => line("proof", &format!("FAILED: {error}")),
             None => {}
@@ -639,6 +696,9 @@ impl Report {
             line("then", &afterwards);
         }
         if self.dry_run && !plan.diff.is_empty() {
+            if plan.diff.contains('…') {
+                said.push_str("\n  note: values that are not of this entry are shown as …");
+            }
             said.push('\n');
             said.push_str(plan.diff.trim_end());
         }
@@ -677,13 +737,17 @@ impl Narrowed {
         let (how, hint) = match self {
             Self::Grants => (
                 "serves certain grants only",
-                "--yes if it may serve every grant on this machine from now on".to_owned(),
+                format!(
+                    "If it may serve every grant on this machine from now on: {} --yes",
+                    job.command(job.name)
+                ),
             ),
             Self::Off => (
                 "is switched off",
                 format!(
-                    "Switch it on in {}; or --yes to bring it up to date and leave it off",
-                    job.host.title
+                    "Switch it on in {}; or bring it up to date and leave it off: {} --yes",
+                    job.host.title,
+                    job.command(job.name)
                 ),
             ),
         };
@@ -726,7 +790,8 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
         }
     }
     if job.entry.is_some() {
-        warnings.extend(survey::shadows(machine, job.host, job.name, job.scope));
+        let shadows = survey::shadows(machine, job.host, job.name, job.scope);
+        warnings.extend(shadows.iter().map(ToString::to_string));
         if job.scope == Scope::Project {
             warnings.push(
                 "the entry names a path on this machine: keep it out of what others check out".to_owned(),

@@ -60,6 +60,8 @@ pub enum Proof {
     NotConnected {
         /// The answer's code, e.g. `not_connected`.
         code: String,
+        /// What it says has happened.
+        said: String,
         /// What it says is to be done.
         next: Option<String>,
     },
@@ -74,8 +76,8 @@ impl Proof {
             Self::Serves { tools, took } => {
                 json!({"state": "serves", "tools": tools, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX)})
             }
-            Self::NotConnected { code, next } => {
-                json!({"state": "not_connected", "code": code, "next": next})
+            Self::NotConnected { code, said, next } => {
+                json!({"state": "not_connected", "code": code, "said": said, "next": next})
             }
             Self::Failed(error) => {
                 let mut failed = error.to_json();
@@ -128,12 +130,16 @@ async fn ask(client: &mut Client) -> Result<usize> {
 
 /// The answer that `mcp serve` gives before it ends with 78 (R1.2).
 fn not_connected(refusal: Option<&Value>) -> Option<Proof> {
-    let data = refusal?.get("data")?;
+    let refusal = refusal?;
+    let data = refusal.get("data")?;
     if data.get("exit_code").map(ToString::to_string).as_deref() != Some("78") {
         return None;
     }
     let said = |key| data.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
-    Some(Proof::NotConnected { code: said("code")?, next: said("next") })
+    let message = refusal.get("message").and_then(Value::as_str).unwrap_or_default();
+    // A host shows the message alone, so the next step is in it too.
+    let what = message.split(". Next: ").next().unwrap_or_default().to_owned();
+    Some(Proof::NotConnected { code: said("code")?, said: what, next: said("next") })
 }
 
 fn root_directory() -> PathBuf {

@@ -1,5 +1,6 @@
 //! What is here: which hosts, whether they know this program, and what is wrong with that. It reads only.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -9,8 +10,9 @@ use super::edit::{self, EditError, Place};
 use super::entry::Entry;
 use super::paths::{Machine, is_program};
 use super::{Scope, document, file_of, owner_credential};
+use crate::advice;
 use crate::fs::foreign::{ForeignError, ForeignFile};
-use crate::text;
+use crate::text::{self, shell_word};
 
 /// Whether a host's file has an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,8 +42,29 @@ pub struct Surveyed {
     pub other_files: Vec<PathBuf>,
     /// What the file says.
     pub configured: Configured,
-    /// What is wrong, each a sentence with what to do.
-    pub problems: Vec<String>,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+}
+
+/// Something that is wrong, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong.
+    pub what: String,
+    /// What to do: a command, or a few words.
+    pub next: String,
+}
+
+impl Problem {
+    fn new(what: impl Into<String>, next: impl AsRef<str>) -> Self {
+        Self { what: what.into(), next: advice::complete(next.as_ref()) }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.next)
+    }
 }
 
 /// Looks at every host for the entry `name`. Never starts anything, never writes.
@@ -57,18 +80,33 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
         || file.exists()
         || dir.is_some_and(Path::is_dir);
     let mut problems = Vec::new();
+    let again = format!("pdpp mcp setup {}", host.id);
     let configured = match look_into(machine, host, name, &file, &mut problems) {
         Ok(configured) => configured,
         Err(Unread::Damaged(error)) => {
-            problems.push(format!("{}: {error}", file.display()));
+            let next = match error.at() {
+                Some((line, column)) => format!(
+                    "Correct line {line}, column {column} of {}, then: {again}",
+                    shell_word(&file.to_string_lossy())
+                ),
+                None => format!("Put the entry in yourself: {again} --print"),
+            };
+            problems.push(Problem::new(format!("{}: {error}", file.display()), next));
             Configured::Damaged(error)
         }
-        Err(Unread::NotText) => {
-            problems.push(format!("{}: it is not UTF-8", file.display()));
+        Err(Unread::NotText(why)) => {
+            let next = format!("Save it as UTF-8, then: {again}");
+            problems.push(Problem::new(format!("{}: {why}", file.display()), next));
             Configured::Unknown
         }
         Err(Unread::File(error)) => {
-            problems.push(error.to_string());
+            let next = match &error {
+                ForeignError::Dangling(_) => "Make what it points to, or remove the link",
+                ForeignError::Loop(_) => "Remove the link",
+                ForeignError::NotAFile(_) | ForeignError::TooLarge(_) => "Move it away",
+                _ => "Give yourself the right to read it",
+            };
+            problems.push(Problem::new(error.to_string(), format!("{next}, then: {again}")));
             Configured::Unknown
         }
     };
@@ -84,15 +122,18 @@ fn look_into(
     host: &Host,
     name: &str,
     file: &Path,
-    problems: &mut Vec<String>,
+    problems: &mut Vec<Problem>,
 ) -> Result<Configured, Unread> {
     let Some(bytes) = bytes_of(file)? else { return Ok(Configured::No) };
-    let (has_bom, text) = document(&bytes).ok_or(Unread::NotText)?;
+    let (has_bom, text) = document(&bytes).map_err(Unread::NotText)?;
     let root = edit::read(host.format, text).map_err(Unread::Damaged)?;
     if let Some(credential) = owner_credential(&root, host.container) {
-        problems.push(format!(
-            "{} has {credential} in it: an owner's credential within reach of an agent; take it out",
-            file.display()
+        problems.push(Problem::new(
+            format!(
+                "{} has {credential} in it, an owner's credential within reach of an agent",
+                file.display()
+            ),
+            "Take it out",
         ));
     }
     let place = Place { container: host.container, name };
@@ -102,15 +143,18 @@ fn look_into(
     let is_off = super::is_switched_off(&entry);
     let Some(entry) = host.ours(&entry) else { return Ok(Configured::Other) };
     if is_off {
-        problems.push(format!("its entry `{name}` is switched off: switch it on in {}", host.title));
+        let next = format!("Switch it on in {}", host.title);
+        problems.push(Problem::new(format!("its entry `{name}` is switched off"), next));
     }
     problems.extend(wrong_with(machine, host, &entry));
     if has_bom && host.chokes_on_bom {
-        problems.push(format!(
-            "{} begins with a byte order mark, with which {} does not read it: pdpp mcp setup {}",
-            file.display(),
-            host.title,
-            host.id
+        problems.push(Problem::new(
+            format!(
+                "{} begins with a byte order mark, with which {} does not read it",
+                file.display(),
+                host.title
+            ),
+            format!("pdpp mcp setup {}", host.id),
         ));
     }
     Ok(Configured::Ours(entry))
@@ -119,7 +163,7 @@ fn look_into(
 /// Why a file says nothing.
 enum Unread {
     File(ForeignError),
-    NotText,
+    NotText(String),
     Damaged(EditError),
 }
 
@@ -130,35 +174,23 @@ fn bytes_of(file: &Path) -> Result<Option<Vec<u8>>, Unread> {
 /// The file as data; `{}` where it says nothing.
 fn read(host: &Host, file: &Path) -> Map<String, Value> {
     let bytes = bytes_of(file).ok().flatten().unwrap_or_default();
-    document(&bytes).and_then(|(_, text)| edit::read(host.format, text).ok()).unwrap_or_default()
+    document(&bytes).ok().and_then(|(_, text)| edit::read(host.format, text).ok()).unwrap_or_default()
 }
 
-fn wrong_with(machine: &Machine, host: &Host, entry: &Entry) -> Option<String> {
-    let again = format!("pdpp mcp setup {}", host.id);
+fn wrong_with(machine: &Machine, host: &Host, entry: &Entry) -> Option<Problem> {
     let program = Path::new(&entry.program);
-    if !program.is_absolute() {
-        return Some(format!(
-            "{} is told `{}`, which depends on its PATH: {again}",
-            host.title,
-            text::one_line(&entry.program)
-        ));
-    }
-    if !is_program(program) {
-        return Some(format!(
-            "{} is told {}, which is not there: {again}",
-            host.title,
-            text::one_line(&entry.program)
-        ));
-    }
+    let shown = text::one_line(&entry.program);
     let ours = machine.programs("pdpp").next().and_then(|path| path.canonicalize().ok());
-    if ours.is_some() && program.canonicalize().ok() != ours {
-        return Some(format!(
-            "{} starts {}, which is not the pdpp that comes first on your PATH",
-            host.title,
-            text::one_line(&entry.program)
-        ));
-    }
-    None
+    let what = if !program.is_absolute() {
+        format!("{} is told `{shown}`, which depends on its PATH", host.title)
+    } else if !is_program(program) {
+        format!("{} is told {shown}, which is not there", host.title)
+    } else if ours.is_some() && program.canonicalize().ok() != ours {
+        format!("{} starts {shown}, which is not the pdpp that comes first on your PATH", host.title)
+    } else {
+        return None;
+    };
+    Some(Problem::new(what, format!("pdpp mcp setup {}", host.id)))
 }
 
 /// The host's other files on this machine that have an entry `name`.
@@ -178,7 +210,7 @@ pub fn elsewhere(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Ve
 }
 
 /// Entries of the same name in other scopes of the host, which go before the one in `scope`.
-pub fn shadows(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<String> {
+pub fn shadows(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<Problem> {
     let mut found = Vec::new();
     let place = Place { container: host.container, name };
     if scope == Scope::User {
@@ -186,7 +218,13 @@ pub fn shadows(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<
         found.extend(others.map(|file| {
             let is_project = file_of(host, machine, Scope::Project).as_ref() == Some(&file);
             let where_to = if is_project { "in that directory" } else { "everywhere" };
-            format!("{} has an entry `{name}` too, which may go before this one {where_to}", file.display())
+            Problem::new(
+                format!(
+                    "{} has an entry `{name}` too, which may go before this one {where_to}",
+                    file.display()
+                ),
+                "Take it out there if it is not meant",
+            )
         }));
     }
     if host.id == "claude" {
@@ -194,9 +232,11 @@ pub fn shadows(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<
         let here = machine.cwd.to_string_lossy().into_owned();
         let local = user.get("projects").and_then(|projects| projects.get(&here));
         if local.and_then(|local| local.get(place.container)).is_some_and(|local| local.get(name).is_some()) {
-            found.push(format!(
-                "Claude Code has a local entry `{name}` for {here}, which goes before this one there: \
-                 claude mcp remove -s local {name}"
+            found.push(Problem::new(
+                format!(
+                    "Claude Code has a local entry `{name}` for {here}, which goes before this one there"
+                ),
+                format!("claude mcp remove -s local {name}"),
             ));
         }
     }
@@ -242,9 +282,13 @@ mod tests {
         assert!(!one("goose").installed);
         assert_eq!(one("goose").configured, Configured::No);
         assert!(matches!(one("cursor").configured, Configured::Ours(_)));
-        assert!(one("cursor").problems[0].contains("/gone/pdpp, which is not there: pdpp mcp setup cursor"));
+        assert!(
+            one("cursor").problems[0]
+                .to_string()
+                .contains("/gone/pdpp, which is not there: pdpp mcp setup cursor")
+        );
         assert_eq!(one("codex").configured, Configured::Other);
-        assert!(one("codex").problems[0].contains("PDPP_OWNER_TOKEN"));
+        assert!(one("codex").problems[0].to_string().contains("PDPP_OWNER_TOKEN"));
         let damaged = |id: &str| match &one(id).configured {
             Configured::Damaged(error) => error.at(),
             other => panic!("{other:?}"),
@@ -253,8 +297,8 @@ mod tests {
         // These parse, and an entry could not be put in all the same.
         assert_eq!(damaged("vscode"), Some((1, 13)));
         assert_eq!(damaged("zed"), Some((1, 25)));
-        assert!(one("gemini").problems[0].contains("line 2, column 3"), "{:?}", one("gemini"));
-        assert!(one("claude").problems[0].contains("depends on its PATH"));
-        assert!(one("claude").problems[1].contains("claude mcp remove -s local pdpp"));
+        assert!(one("gemini").problems[0].to_string().contains("line 2, column 3"), "{:?}", one("gemini"));
+        assert!(one("claude").problems[0].to_string().contains("depends on its PATH"));
+        assert!(one("claude").problems[1].to_string().contains("claude mcp remove -s local pdpp"));
     }
 }

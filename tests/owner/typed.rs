@@ -247,5 +247,21 @@ fn doctor_says_that_a_hosts_configuration_is_damaged() {
     let found = said["checks"].as_array().unwrap().iter().find(is_cursor).unwrap_or_else(|| panic!("{said}"));
     assert_eq!((&found["level"], &found["code"]), (&json!("warn"), &json!("config_damaged")));
     assert!(found["said"].as_str().unwrap().contains("is damaged: "), "{found}");
-    assert_eq!(found["next"], "Correct that file, then: pdpp mcp setup cursor");
+    let file = env.home().join(".cursor/mcp.json");
+    let next = format!("Correct line 1, column 16 of {}, then: pdpp mcp setup cursor", file.display());
+    assert_eq!(found["next"], next);
+    // What setup would leave alone has a step of its own.
+    for (text, next) in [
+        (r#"{"mcpServers": {"pdpp": {"command": "npx"}}}"#, "pdpp mcp setup cursor --name pdpp-2"),
+        (
+            r#"{"mcpServers": {"pdpp": {"command": "/usr/bin/pdpp", "args": ["mcp", "serve"], "disabled": true}}}"#,
+            "Switch it on in Cursor",
+        ),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let said = json_of(&env.run(&["doctor", "--json"]));
+        let found =
+            said["checks"].as_array().unwrap().iter().find(is_cursor).unwrap_or_else(|| panic!("{said}"));
+        assert_eq!(found["next"], next, "{found}");
+    }
 }

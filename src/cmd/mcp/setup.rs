@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use crate::advice;
 use crate::cache::Cache;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cmd::Global;
@@ -19,7 +20,7 @@ use crate::setup::entry::{Baked, Entry};
 use crate::setup::launcher::Launcher;
 use crate::setup::paths::{Machine, Platform};
 use crate::setup::{self, Configured, How, Job, NAME, Report, Surveyed, survey};
-use crate::ui::Ui;
+use crate::ui::{self, Ui};
 
 /// Tell MCP hosts on this machine about pdpp, and prove that they can start it
 ///
@@ -227,13 +228,26 @@ impl Task<'_> {
         let args = self.args;
         if args.remove || args.dry_run || args.yes || args.print || args.strict {
             let here: Vec<_> = found.iter().filter(|one| one.installed).map(|one| one.host.id).collect();
-            let here = if here.is_empty() { "none".to_owned() } else { here.join(", ") };
-            return Err(Error::new(
-                Kind::Usage,
-                "usage_error",
-                format!("No host is named, so nothing was done; here are: {here}"),
-            )
-            .hint("Name one, or give --all: pdpp mcp setup HOST"));
+            let Some(first) = here.first() else {
+                let said = "No host is named, and none that is known is on this machine, so nothing was done";
+                return Err(Error::new(Kind::Usage, "usage_error", said).hint("pdpp mcp setup --help"));
+            };
+            let said = format!(
+                "No host is named, so nothing was done; name one, or give --all; here are: {}",
+                here.join(", ")
+            );
+            let verb = [
+                (args.remove, " --remove"),
+                (args.dry_run, " --dry-run"),
+                (args.print, " --print"),
+                (args.strict, " --strict"),
+                (args.yes, " --yes"),
+            ];
+            let verb =
+                verb.iter().filter(|(is_given, _)| *is_given).map(|(_, verb)| *verb).collect::<String>();
+            return Err(
+                Error::new(Kind::Usage, "usage_error", said).hint(format!("pdpp mcp setup {first}{verb}"))
+            );
         }
         if args.json {
             let hosts: Vec<_> = found.iter().map(surveyed_json).collect();
@@ -254,9 +268,10 @@ impl Task<'_> {
         let mut others: Vec<_> = found.iter().filter(|one| !one.installed).map(|one| one.host.id).collect();
         others.push("chatgpt (it runs elsewhere)");
         let _ = write!(said, "\nNot here: {}.", others.join(", "));
-        said.push_str(
-            "\n\nNext:\n  pdpp mcp setup HOST    one of them\n  pdpp mcp setup --all   all that are here",
-        );
+        let one = advice::complete("pdpp mcp setup HOST");
+        let all = advice::complete("pdpp mcp setup --all");
+        let steps = ui::steps(&[(&one, "one of them"), (&all, "all that are here")]);
+        let _ = write!(said, "\n\nNext:\n{steps}");
         self.ui.print(&said);
         Ok(0)
     }
@@ -550,7 +565,7 @@ fn surveyed_json(one: &Surveyed) -> Value {
         "line": at.map(|(line, _)| line),
         "column": at.map(|(_, column)| column),
         "command": command,
-        "problems": one.problems,
+        "problems": one.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 

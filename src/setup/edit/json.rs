@@ -116,11 +116,20 @@ pub(super) fn put(
             None => format!("{{ {}: {} }}", quoted(place.name), one_line(fields)),
         }));
     };
-    let object = object_of(file, &container.value, &format!("`{}`", place.container))?;
     let entry = |indent: Option<&str>| match indent {
         Some(indent) => style.entry(indent, fields),
         None => one_line(fields),
     };
+    if let Node::NullKeyword(null) = &container.value {
+        let member = |indent: Option<&str>| format!("{}: {}", quoted(place.name), entry(indent));
+        let indent = line_indent(file, null.range.start);
+        let made = match file.contains('\n') {
+            true => style.spread(indent, Before::Null, &|indent| member(Some(indent))),
+            false => format!("{{{}{}}}", member(None), Before::Null.mark()),
+        };
+        return Ok(splice(file, &[(null.range.start..null.range.end, &made)]));
+    }
+    let object = object_of(file, &container.value, &format!("`{}`", place.container))?;
     let Some((_, old)) = member(file, object, place.name)? else {
         return Ok(parsed.insert(object, &style, place.name, &entry));
     };
@@ -165,8 +174,14 @@ pub(super) fn take(text: &str, strict: bool, place: Place<'_>) -> Result<Option<
     let (at, container) = member(text, root, place.container)?.ok_or_else(nothing)?;
     let object = object_of(text, &container.value, &format!("`{}`", place.container))?;
     let (index, entry) = member(text, object, place.name)?.ok_or_else(nothing)?;
+    if let Some(before) = parsed.before(object, entry) {
+        return Ok(Some(before));
+    }
     if !parsed.is_made_for(object, entry) {
         return Ok(Some(parsed.cut(object, index)));
+    }
+    if let Some(before) = parsed.before(root, container) {
+        return Ok(Some(before));
     }
     if !parsed.is_made_for(root, container) {
         return Ok(Some(parsed.cut(root, at)));
@@ -210,6 +225,18 @@ impl Parsed<'_> {
     ) -> String {
         let close = object.range.end - 1;
         let Some(last) = object.properties.last() else {
+            let inside = &self.text[object.range.start + 1..close];
+            let indent = line_indent(self.text, close);
+            let spread = match inside.strip_prefix(style.newline) {
+                _ if inside.is_empty() => Some(Before::Empty),
+                Some(rest) if rest == indent => Some(Before::OnTwoLines),
+                _ => None,
+            };
+            if let Some(before) = spread {
+                let made = style
+                    .spread(indent, before, &|indent| format!("{}: {}", quoted(key), value(Some(indent))));
+                return splice(self.text, &[(object.range.start..object.range.end, &made)]);
+            }
             // Directly before the brace: this is how `take` knows that the object was there before.
             let member = format!("{}: {}", quoted(key), value(Some(line_indent(self.text, close))));
             return splice(self.text, &[(close..close, &member)]);
@@ -230,6 +257,23 @@ impl Parsed<'_> {
             Some(_) => splice(self.text, &[(end..end, &format!("{member},"))]),
             None => splice(self.text, &[(value_end..value_end, ","), (end..end, &member)]),
         }
+    }
+
+    /// The text as it was before `object` was laid out for `only`, its one member, where a mark says what it was.
+    fn before(&self, object: &Object<'_>, only: &ObjectProp<'_>) -> Option<String> {
+        let (start, end) = (object.range.start, object.range.end);
+        let rest = &self.text[only.value.range().end..end - 1];
+        let space = rest.trim_start_matches(' ');
+        let mark = &rest[..rest.len() - space.len()];
+        let is_spread = space.starts_with(['\r', '\n']) && space.trim().is_empty();
+        let is_one_line = space.is_empty() && self.text[start + 1..].starts_with('"');
+        let before = match (Before::of(mark)?, is_spread) {
+            (Before::Null, _) if is_spread || is_one_line => "null".to_owned(),
+            (Before::Empty, true) => "{}".to_owned(),
+            (Before::OnTwoLines, true) => format!("{{{space}}}"),
+            _ => return None,
+        };
+        (object.properties.len() == 1).then(|| splice(self.text, &[(start..end, &before)]))
     }
 
     /// Whether `object` holds nothing but `only` and was made for it: white space follows it.
@@ -283,6 +327,32 @@ fn line_indent(text: &str, at: usize) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
+/// What stood in the place of an object that was laid out for our member: so many spaces behind that member say
+/// it, so that the member can be taken out again without a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// `{}`
+    Empty,
+    /// The same, its braces on two lines.
+    OnTwoLines,
+    /// `null`
+    Null,
+}
+
+impl Before {
+    const fn mark(self) -> &'static str {
+        match self {
+            Self::Empty => " ",
+            Self::OnTwoLines => "  ",
+            Self::Null => "   ",
+        }
+    }
+
+    fn of(mark: &str) -> Option<Self> {
+        [Self::Empty, Self::OnTwoLines, Self::Null].into_iter().find(|one| one.mark() == mark)
+    }
+}
+
 /// How a file is laid out.
 struct Style {
     newline: &'static str,
@@ -291,9 +361,10 @@ struct Style {
 
 impl Style {
     fn of(text: &str) -> Self {
-        let indented =
-            text.lines().find(|line| line.starts_with([' ', '\t']) && line.trim_start().starts_with('"'));
-        let unit = indented.map_or("  ", |line| &line[..line.len() - line.trim_start().len()]);
+        let indented = text.lines().filter(|line| line.trim_start_matches([' ', '\t']).starts_with('"'));
+        let indents = indented.map(|line| &line[..line.len() - line.trim_start().len()]);
+        let unit =
+            indents.filter(|indent| !indent.is_empty()).min_by_key(|indent| indent.len()).unwrap_or("  ");
         Self { newline: newline_of(text), unit: unit.to_owned() }
     }
 
@@ -301,6 +372,12 @@ impl Style {
     fn made(&self, indent: &str, key: &str, value: &dyn Fn(&str) -> String) -> String {
         let (newline, inner) = (self.newline, format!("{indent}{}", self.unit));
         format!("{{{newline}{inner}{}: {}{newline}{indent}}}", quoted(key), value(&inner))
+    }
+
+    /// An object at `indent`, in the place of what was there before, for one member.
+    fn spread(&self, indent: &str, before: Before, member: &dyn Fn(&str) -> String) -> String {
+        let (newline, inner) = (self.newline, format!("{indent}{}", self.unit));
+        format!("{{{newline}{inner}{}{}{newline}{indent}}}", member(&inner), before.mark())
     }
 
     /// The entry, its closing brace at `indent`.

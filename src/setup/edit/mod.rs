@@ -6,7 +6,7 @@
 //!
 //! Taking out what was put in gives back the bytes of before. For that, what surrounds an entry says
 //! whether it was there already: an object that `put` makes has white space before its closing brace;
-//! one that it found empty has none.
+//! one that it found empty has none, or so many spaces behind its member as say what it was.
 
 mod json;
 mod toml;
@@ -225,11 +225,11 @@ pub fn update(format: Format, text: &str, place: Place<'_>, fields: &Fields) -> 
             Format::Yaml => yaml::set(before, place, key, field),
         };
         // What is wrong with a text of our own making has no place in the file.
-        edited = Some(if edited.is_none() { set? } else { set.map_err(|_| torn())? });
+        edited = Some(if edited.is_none() { set? } else { set.map_err(|_| torn(format, text))? });
     }
     let Some(edited) = edited else { return Ok(Edited::Unchanged) };
     if read(format, &edited).ok().as_ref() != Some(&meant) {
-        return Err(torn());
+        return Err(torn(format, text));
     }
     Ok(Edited::Updated(edited))
 }
@@ -263,7 +263,7 @@ pub fn put(
     }
     container[place.name] = fields.to_json();
     if read(format, &edited).ok().as_ref() != Some(&meant) {
-        return Err(torn());
+        return Err(torn(format, text.unwrap_or_default()));
     }
     if had {
         return Ok(Edited::Updated(edited));
@@ -279,8 +279,10 @@ pub fn put(
     Ok(Edited::Added(edited))
 }
 
-fn torn() -> EditError {
-    EditError::Unsafe("its text and its content do not go together".to_owned())
+/// What was edited does not say what was meant: `text` is the file before.
+fn torn(format: Format, text: &str) -> EditError {
+    let alias = if format == Format::Yaml { yaml::alias(text) } else { None };
+    alias.unwrap_or_else(|| EditError::Unsafe("its text and its content do not go together".to_owned()))
 }
 
 /// Takes the entry out of its place, and what [`put`] made around it.
@@ -315,13 +317,13 @@ pub fn take(format: Format, text: &str, place: Place<'_>) -> Result<Edited, Edit
         got == meant
     });
     if !same {
-        return Err(torn());
+        return Err(torn(format, text));
     }
     Ok(edited.map_or(Edited::RemovedWithFile, Edited::Removed))
 }
 
 /// Line and column (from 1, in characters) of the byte `at`.
-fn position(text: &str, at: usize) -> (usize, usize) {
+pub(super) fn position(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(at)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)

@@ -63,6 +63,12 @@ fn json_keeps_what_is_not_ours() {
         "{ \"a\": 1 }\n",
         "{\"mcpServers\":{}}",
         "{\"mcpServers\": { }}",
+        "{\"mcpServers\": null}",
+        "{\"a\": 1, \"mcpServers\":null , \"b\": 2}",
+        "{\r\n\t\"mcpServers\": null,\r\n\t\"b\": {}\r\n}",
+        "{\n  \"mcpServers\": {\n\n  }\n}\n",
+        "{\n\t\"mcpServers\": {\n\t}\n}",
+        "{\n  \"mcpServers\": {  \n  }\n}\n",
         "{\n  \"mcpServers\": {\n  }\n}\n",
         "{\n  \"mcpServers\": {},\n  \"z\": 1.10\n}",
         "{\n\t\"mcpServers\": {\n\t\t\"other\": {\n\t\t\t\"command\": \"x\"\n\t\t}\n\t},\n\t\"n\": 12345678901234567890\n}\n",
@@ -110,8 +116,16 @@ fn json_is_laid_out_as_the_file_is() {
 "#;
     assert_eq!(added, expected);
     let added = round_trip(Format::Json, "{\r\n\t\"mcpServers\": {}\r\n}");
-    assert!(added.starts_with("{\r\n\t\"mcpServers\": {\"pdpp\": {\r\n\t\t\"command\""), "{added}");
-    assert!(added.ends_with("true\r\n\t}}\r\n}"), "{added}");
+    assert!(added.starts_with("{\r\n\t\"mcpServers\": {\r\n\t\t\"pdpp\": {\r\n\t\t\t\"command\""), "{added}");
+    assert!(added.ends_with("true\r\n\t\t} \r\n\t}\r\n}"), "{added}");
+    let expected = "{\n  \"mcpServers\": {\n    \"pdpp\": {\n      \"command\": \"/usr/local/bin/pdpp\",\n";
+    for empty in ["{}", "{\n  }", "null"] {
+        let added = round_trip(Format::Json, &format!("{{\n  \"mcpServers\": {empty}\n}}\n"));
+        assert!(added.starts_with(expected), "{added}");
+    }
+    // The smallest indentation is the file's.
+    let added = round_trip(Format::Json, "{\"a\": {\n      \"b\": 1},\n  \"mcpServers\": {}}");
+    assert!(added.contains("\n    \"pdpp\": {\n      \"command\""), "{added}");
     let added = round_trip(Format::Json, r#"{"mcpServers":{"other":{}}}"#);
     assert!(added.starts_with(r#"{"mcpServers":{"other":{}, "pdpp": {"command": "#), "{added}");
 }
@@ -134,7 +148,6 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
         ),
         ("{\"mcpServers\": {\"pdpp\": {},\n\"pdpp\": {}}}", "line 2, column 1: `pdpp`"),
         ("{\"mcpServers\":\n  []}", "line 2, column 3: `mcpServers` is no object"),
-        ("{\"mcpServers\": null}", "column 16"),
         ("[]", "line 1, column 1: the file is no object"),
         ("\"x\"", "line 1, column 1"),
         ("{'a': 1}", "line 1, column 2"),
@@ -157,8 +170,11 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
         ("a: 1\na: 2\n", "line 2"),
         ("- 1\n", "line 1, column 1: the file is no object"),
         ("a: 1\nextensions: []\n", "line 2, column 1: `extensions` is no mapping"),
-        ("---\na: 1\n---\nb: 1\n", "several"),
-        ("x: &x {a: 1}\nextensions: *x\n", "cannot be edited"),
+        ("---\na: 1\n---\nb: 1\n", "line 4, column 1: a second YAML document"),
+        ("x: &x {a: 1}\nextensions: *x\n", "line 2, column 13: the alias `*x`"),
+        ("extensions: &x\n  a: {cmd: y}\nother: *x\n", "line 3, column 8: the alias `*x`"),
+        ("a: 1\n...\n", "line 2, column 1: `...` ends the document"),
+        ("  a: 1\n", "line 1, column 3: the first key is indented"),
     ] {
         let error = refused(Format::Yaml, text);
         assert!(error.contains(said), "{error} for {text}");
@@ -396,7 +412,7 @@ fn what_an_entry_lacks_is_put_in_as_it_is_written() {
     }
     // Not through another name for the same text, which others may use too.
     let alias = "a: &x {command: x}\nextensions: {pdpp: *x}\n";
-    assert!(matches!(update(Format::Yaml, alias, YAML, &fields()), Err(EditError::Unsafe(_))));
+    assert!(matches!(update(Format::Yaml, alias, YAML, &fields()), Err(EditError::WrongType { .. })));
     let twice = r#"{"mcpServers": {"pdpp": {"command": "x", "command": "y"}}}"#;
     assert!(matches!(update(Format::Json, twice, PLACE, &fields()), Err(EditError::Duplicate { .. })));
 }

@@ -19,7 +19,14 @@ fn parse(text: &str) -> Result<Option<Node<'_>>, EditError> {
     })?;
     match documents.len() {
         0 | 1 => Ok(documents.pop().filter(|root| !is_null(root))),
-        _ => Err(EditError::Unsafe("several YAML documents in one file".to_owned())),
+        _ => {
+            let second = byte_at(text, documents[1].span.start);
+            Err(EditError::wrong_type(
+                text,
+                second,
+                "a second YAML document begins here, and which one counts is unknown",
+            ))
+        }
     }
 }
 
@@ -92,7 +99,7 @@ pub(super) fn put(text: Option<&str>, place: Place<'_>, fields: &Fields) -> Resu
     let file = text.unwrap_or_default();
     let newline = newline_of(file);
     let Some(root) = parse(file)? else {
-        return Ok(append(text, newline, place, fields));
+        return append(text, newline, place, fields);
     };
     let YamlData::Mapping(members) = &root.data else {
         return Err(EditError::wrong_type(file, byte_at(file, root.span.start), "the file is no mapping"));
@@ -105,9 +112,10 @@ pub(super) fn put(text: Option<&str>, place: Place<'_>, fields: &Fields) -> Resu
             return Ok(splice(file, &[(start + 1..start + 1, &made)]));
         }
         if root.span.start.col() != 0 {
-            return Err(EditError::Unsafe("its keys are indented".to_owned()));
+            let at = byte_at(file, root.span.start);
+            return Err(EditError::wrong_type(file, at, "the first key is indented"));
         }
-        return Ok(append(text, newline, place, fields));
+        return append(text, newline, place, fields);
     };
     if let Some(entry) = member(container.value, place.name) {
         return replace(file, newline, &container, &entry, place, fields);
@@ -146,14 +154,42 @@ fn not_a_mapping(text: &str, container: &Member<'_, '_>, place: Place<'_>) -> Ed
 }
 
 /// A container of its own at the end; whether the file ends with a line break stays as it was.
-fn append(text: Option<&str>, newline: &str, place: Place<'_>, fields: &Fields) -> String {
+fn append(text: Option<&str>, newline: &str, place: Place<'_>, fields: &Fields) -> Result<String, EditError> {
+    let file = text.unwrap_or_default();
+    let mut lines = file.split_inclusive('\n').scan(0, |at, line| {
+        let start = *at;
+        *at += line.len();
+        Some((start, line.trim_end()))
+    });
+    if let Some((at, _)) = lines.find(|(_, line)| *line == "...") {
+        return Err(EditError::wrong_type(
+            file,
+            at,
+            "`...` ends the document, and nothing can be put behind it",
+        ));
+    }
     let whole = format!("{}:{newline}{}", place.container, block(newline, "  ", place.name, fields));
-    match text {
+    Ok(match text {
         None => whole,
         Some("") => whole.trim_end().to_owned(),
         Some(file) if file.ends_with('\n') => format!("{file}{whole}"),
         Some(file) => format!("{file}{newline}{}", whole.trim_end()),
-    }
+    })
+}
+
+/// An alias (`*name`), which makes two places of a file one: why an edit of one of them is not safe. The first
+/// that looks like one.
+pub(super) fn alias(text: &str) -> Option<EditError> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let at = text.match_indices('*').map(|(at, _)| at).find(|at| {
+        let line = text[..*at].rfind('\n').map_or(0, |newline| newline + 1);
+        let before = &text[line..*at];
+        text[at + 1..].starts_with(is_name)
+            && before.chars().next_back().is_none_or(|c| c.is_whitespace() || "[{,".contains(c))
+            && !before.contains('#')
+    })?;
+    let name: String = text[at..].chars().take_while(|c| *c == '*' || is_name(*c) || *c == '-').collect();
+    Some(EditError::wrong_type(text, at, format!("the alias `{name}` makes two places of the file one")))
 }
 
 fn block(newline: &str, indent: &str, name: &str, fields: &Fields) -> String {
