@@ -30,7 +30,7 @@ struct Empty;
 
 impl ReadSurface for Empty {
     fn call(&self, _tool: &str, _arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
-        let answer = ToolAnswer { text: String::new(), structured: None, is_error: false, meta: None };
+        let answer = ToolAnswer { text: String::new(), structured: None, is_error: false };
         Box::pin(std::future::ready(answer))
     }
 

@@ -68,10 +68,10 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l name -d 'Call the 
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l store -d 'Where to keep the token; remembered [default: as before, else auto]' -r -f -a "auto\t'The keyring; where there is none, a file, and it says so'
 keyring\t'The keyring and nothing else'
 file\t'A file that only you can read'"
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l grant -d 'Which one to renew: its id, the beginning of it, or its name, as `pdpp status` shows them' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l source -d 'Ask for this source, where the provider has several' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l instance -d 'Ask for this configured instance of the source (repeatable)' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l stream -d 'Ask for this stream only (repeatable)' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l grant -d 'Which one to renew: its id, the beginning of it, or its name, as `pdpp status` shows them' -r -f -a '(__pdpp_values)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l source -d 'Ask for this source, where the provider has several' -r -f -a '(__pdpp_values)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l instance -d 'Ask for this configured instance of the source (repeatable)' -r -f -a '(__pdpp_values)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l stream -d 'Ask for this stream only (repeatable)' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l field -d 'Ask for this field of a stream only, and those that the stream requires (repeatable)' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l since -d 'Ask for records from this day on (2026-01-31, or a time in RFC 3339)' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l until -d 'Ask for records from before this day' -r
@@ -91,8 +91,8 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l renew -d 'Ask agai
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l json -d 'Print the result, or the failure, as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l provider -d 'Show only the grants of this provider' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l grant -d 'Show only this grant: its id, the beginning of it, or its name' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l provider -d 'Show only the grants of this provider' -r -f -a '(__pdpp_values)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l grant -d 'Show only this grant: its id, the beginning of it, or its name' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l move-to -d 'First move every token there: into the keyring, or into private files. New ones follow' -r -f -a "keyring\t'The keyring of the user\'s session'
 file\t'A private file in the cache directory'"
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
@@ -108,7 +108,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l check -d 'Ask each 
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l json -d 'Print one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l grant -d 'Only this grant of them' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l grant -d 'Only this grant of them' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
 error\t''
@@ -190,8 +190,8 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subco
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l provider -d 'Serve only the grants of this provider' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l grant -d 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l provider -d 'Serve only the grants of this provider' -r -f -a '(__pdpp_values)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l grant -d 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l max-result-bytes -d 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
@@ -208,7 +208,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l name -d 'What the entry is called' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l scope -d 'Whose config: yours, or the current directory\'s, where the host reads one' -r -f -a "user\t''
 project\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l provider -d 'For chatgpt: the provider that it shall connect to [default: those that are connected]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l provider -d 'For chatgpt: the provider that it shall connect to [default: those that are connected]' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
 error\t''
@@ -242,8 +242,8 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l view -d 'Show only one view' -r -f -a "text\t''
 structured\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l provider -d 'Serve only the grants of this provider' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l grant -d 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l provider -d 'Serve only the grants of this provider' -r -f -a '(__pdpp_values)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l grant -d 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l max-result-bytes -d 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
@@ -257,7 +257,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l json -d 'Print the whole result as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l provider-url -d 'The provider' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l provider-url -d 'The provider' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l listen -d 'Where to listen; port 0 takes a free one' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l public-url -d 'Where clients reach the endpoint; it ends in /mcp [default: /mcp below the provider]' -r
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l trusted-host -d 'Answer requests for this host too, beside the public URL\'s own; again for more' -r
@@ -345,3 +345,11 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcomma
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from sandbox" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
+
+# Values that only this machine knows come from `pdpp complete`. They are data that a provider may have chosen: fish
+# quotes them, nothing evaluates them.
+function __pdpp_values
+    set -l words (commandline -opc) (commandline -ct)
+    command pdpp complete -- $words[2..-1] 2>/dev/null </dev/null
+end
+complete -c pdpp -n 'count (__pdpp_values) >/dev/null' -f -a '(__pdpp_values)'

@@ -1,7 +1,11 @@
 //! Promise: what is written down is what the program does.
 //!
-//! Completions and manual pages are the clap definitions' own (R8.5), help fits 80 columns, README
-//! shows only commands that parse, and its table of error codes is complete.
+//! Completions and manual pages are the clap definitions' own (R8.5), help fits 80 columns, the documents
+//! name only commands that parse ([`commands`] runs those that are shown), their links lead somewhere
+//! ([`links`]), docs/errors.md has every error code and docs/operators.md every metric.
+
+mod commands;
+mod links;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -62,7 +66,7 @@ fn r8_5_generated_completions_are_committed() {
                 clap_complete::Shell::Zsh => "_pdpp".to_owned(),
                 other => panic!("a shell without a file name: {other}"),
             };
-            (name, completions::script(shell))
+            (name, completions::script(shell).into_bytes())
         })
         .collect();
     assert_generated("completions", &scripts);
@@ -109,38 +113,87 @@ fn help_of_every_command_fits_80_columns() {
     }
 }
 
-/// The command lines that README tells a reader to type for this program: those of its `sh` blocks.
-fn readme_commands() -> Vec<String> {
-    let mut commands = Vec::new();
-    let mut in_shell = false;
-    for line in read("README.md").lines() {
-        if let Some(fence) = line.trim_start().strip_prefix("```") {
-            in_shell = !in_shell && fence.starts_with("sh");
-            continue;
-        }
-        let line = line.split(" #").next().unwrap_or_default().trim();
-        if !in_shell || line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        if line.starts_with("pdpp ") {
-            commands.push(line.to_owned());
-        } else if let Some(arguments) = line.strip_prefix("cargo run --release -- ") {
-            commands.push(format!("pdpp {arguments}"));
+/// README and what is in docs/ and CONTRIBUTING.
+fn documents() -> Vec<String> {
+    let mut found = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if Path::new(&name).extension().is_some_and(|extension| extension == "md") {
+            found.push(format!("docs/{name}"));
         }
     }
-    commands
+    found.sort();
+    found
+}
+
+/// The command lines in code spans of a text: `pdpp …`.
+fn named_commands(text: &str) -> Vec<String> {
+    // Code spans do not cross paragraphs, so that a fence or a lone backtick costs one of them.
+    let spans = text.split("\n\n").flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
+    let words = spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" "));
+    words.filter(|span| span.starts_with("pdpp ") && !span.contains('…')).collect()
 }
 
 #[test]
-fn readme_shows_only_commands_that_exist() {
-    let commands = readme_commands();
-    assert!(commands.len() > 3, "README shows hardly a command: {commands:?}");
-    for command in commands {
-        if let Err(error) = Cli::try_parse_from(command.split_whitespace()) {
-            // `pdpp --help` and `--version` come back as errors that print to stdout.
-            assert!(!error.use_stderr(), "README shows `{command}`, which does not parse:\n{error}");
+fn documents_name_only_commands_that_exist() {
+    use clap::error::ErrorKind;
+    let mut named = 0;
+    for document in documents() {
+        for command in named_commands(&read(&document)) {
+            named += 1;
+            let Err(error) = Cli::try_parse_from(command.split_whitespace()) else { continue };
+            // A sentence may leave arguments out (`pdpp mcp host`) or name them (`--provider URL`).
+            let is_partial = matches!(
+                error.kind(),
+                ErrorKind::MissingRequiredArgument
+                    | ErrorKind::MissingSubcommand
+                    | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+                    | ErrorKind::DisplayHelp
+                    | ErrorKind::DisplayVersion
+            );
+            let has_placeholder = command.split_whitespace().any(|word| {
+                word.starts_with('<')
+                    || word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase() || c == ':')
+            });
+            let ends_in_option = command.split_whitespace().last().is_some_and(|word| word.starts_with("--"));
+            let is_placeholder = (has_placeholder || ends_in_option)
+                && matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation);
+            assert!(
+                is_partial || is_placeholder,
+                "{document} names `{command}`, which does not parse:\n{error}"
+            );
         }
     }
+    assert!(named > 50, "the documents name hardly a command: {named}");
+}
+
+#[test]
+fn operators_are_told_of_every_metric_and_no_other() {
+    let names = |text: &str| -> BTreeSet<String> {
+        let rest = text.split("pdpp_host_").skip(1);
+        let name =
+            |rest: &str| rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap().to_owned();
+        rest.map(name).collect()
+    };
+    let source = read("src/host/metrics.rs");
+    let counted = names(source.split("#[cfg(test)]").next().unwrap());
+    assert!(counted.len() > 5, "{counted:?}");
+    // A histogram's series have its name and one of these behind it.
+    let series = ["_bucket", "_sum", "_count"];
+    let told = names(&read("docs/operators.md"));
+    let told = told.iter().map(|name| series.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name));
+    assert_eq!(told.map(str::to_owned).collect::<BTreeSet<_>>(), counted);
+}
+
+#[test]
+fn operators_are_told_of_every_field_of_the_access_log() {
+    let source = read("src/access_log.rs");
+    let entry = source.split("pub struct Entry {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
+    let noted = entry.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next());
+    let guide = read("docs/operators.md");
+    let (_, log) = guide.split_once("## The access log of a machine").unwrap();
+    let told = log.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    assert_eq!(told.collect::<Vec<_>>(), noted.collect::<Vec<_>>());
 }
 
 /// The fenced blocks of README in `language`, whole.
@@ -180,18 +233,6 @@ fn readme_host_entries_start_serve() {
     }
 }
 
-#[test]
-fn readme_links_lead_somewhere() {
-    for name in ["README.md", "CONTRIBUTING.md"] {
-        let text = read(name);
-        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let file = target.split('#').next().unwrap_or_default();
-            let local = !file.is_empty() && !file.contains("://");
-            assert!(!local || root().join(file).exists(), "{name} links to {file}, which is not there");
-        }
-    }
-}
-
 /// The production part of every source file: what comes before its test module.
 fn sources() -> Vec<(PathBuf, String)> {
     fn walk(dir: &Path, found: &mut Vec<(PathBuf, String)>) {
@@ -216,10 +257,20 @@ fn literal(text: &str) -> Option<&str> {
     text.trim_start().strip_prefix('"')?.split('"').next()
 }
 
-/// The error codes that `source` can produce: the literal codes given to `Error::new`, `Error::failed`
-/// and `ToolError::new`, and those that a `fn code` maps to.
+/// The error codes that `source` can produce: the literal codes given to `Error::new`, `Error::failed`,
+/// `ToolError::new`, a `Refusal` of HTTP and a `Verdict` of a check, and those that a `fn code` maps to.
 fn codes(source: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
+    // The code is their first or second argument.
+    for call in ["Refusal::", "Verdict::new"] {
+        for rest in source.split(call).skip(1) {
+            let arguments = rest.split_once('(').map(|(_, arguments)| arguments).unwrap_or_default();
+            found.extend(arguments.splitn(3, ',').take(2).find_map(literal));
+        }
+    }
+    for before in ["code = Some(", "code: Some("] {
+        found.extend(source.split(before).skip(1).filter_map(literal));
+    }
     for call in ["Error::failed(", "ToolError::new("] {
         found.extend(source.split(call).skip(1).filter_map(literal));
     }
@@ -251,6 +302,11 @@ fn codes_are_found_where_they_are_made() {
             \"invalid_id\", \"z\", \"n\")
         io::Error::new(kind, \"text\")
         ApiError::new(StatusCode::OK, \"wire_code\", \"of the sandbox\")
+        Refusal::new(
+            StatusCode::NOT_FOUND, \"not_found\", \"a\")
+        Refusal::too_many(\"slow_down\", \"b\", 1)
+        Verdict::new(State::Refused, \"not_yours\", \"c\")
+        check.code = Some(\"clock_wrong\".to_owned());
         pub const fn code(&self) -> &'static str {
             match self {
                 Self::A { .. } => \"provider_slow\",
@@ -258,32 +314,54 @@ fn codes_are_found_where_they_are_made() {
     }
 ";
     let found: Vec<_> = codes(source).into_iter().collect();
-    assert_eq!(found, ["disk_full", "invalid_id", "provider_slow", "unknown_command"]);
+    let made =
+        ["clock_wrong", "disk_full", "invalid_id", "not_found", "not_yours", "provider_slow", "slow_down"];
+    assert_eq!(found[..7], made);
+    assert_eq!(found[7..], ["unknown_command"]);
 }
 
-/// The codes of README's table: its rows start with one.
-fn documented_codes() -> BTreeSet<String> {
-    read("README.md")
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(code, _)| code))
-        .filter(|code| is_code(code))
-        .map(str::to_owned)
-        .collect()
+/// The rows of the tables in `file` that begin with a code, as their cells.
+fn rows_of_codes(file: &str) -> Vec<Vec<String>> {
+    let cells = |line: &str| -> Vec<String> {
+        // A `\|` in a cell is no border.
+        let line = line.replace("\\|", "\u{0}");
+        line.trim_matches('|').split('|').map(|cell| cell.trim().replace('\u{0}', "|")).collect()
+    };
+    let is_row = |row: &Vec<String>| is_code(row[0].trim_matches('`')) && row[0].starts_with('`');
+    read(file).lines().filter(|line| line.starts_with('|')).map(cells).filter(is_row).collect()
+}
+
+fn codes_in(file: &str) -> Vec<String> {
+    rows_of_codes(file).iter().map(|row| row[0].trim_matches('`').to_owned()).collect()
 }
 
 #[test]
-fn readme_explains_every_error_code_and_no_other() {
+fn every_error_code_and_no_other_has_meaning_cause_and_fix() {
     let sources = sources();
     let made: BTreeSet<String> = sources.iter().flat_map(|(_, source)| codes(source)).collect();
-    assert!(made.len() > 5, "the scan found hardly a code: {made:?}");
-    let documented = documented_codes();
-    let missing: Vec<_> = made.difference(&documented).collect();
-    assert!(missing.is_empty(), "README's table of error codes lacks {missing:?}");
-    for code in &documented {
+    assert!(made.len() > 100, "the scan found hardly a code: {made:?}");
+    let mut explained = BTreeSet::new();
+    for row in rows_of_codes("docs/errors.md") {
+        let code = row[0].trim_matches('`').to_owned();
+        let is_whole = row.len() == 4 && row.iter().all(|cell| !cell.is_empty());
+        assert!(is_whole, "docs/errors.md: `{code}` needs code, meaning, cause and fix: {row:?}");
+        assert!(explained.insert(code.clone()), "docs/errors.md explains `{code}` twice");
         let literal = format!("\"{code}\"");
         assert!(
             sources.iter().any(|(_, source)| source.contains(&literal)),
-            "README explains {code}, which no source file makes"
+            "docs/errors.md explains {code}, which no source file makes"
         );
+    }
+    let missing: Vec<_> = made.difference(&explained).collect();
+    assert!(missing.is_empty(), "docs/errors.md lacks {missing:?}");
+}
+
+#[test]
+fn codes_in_other_documents_are_explained() {
+    let explained: BTreeSet<String> = codes_in("docs/errors.md").into_iter().collect();
+    let met = codes_in("README.md");
+    assert!((8..=16).contains(&met.len()), "README has the codes that people meet most: {met:?}");
+    for code in met {
+        assert!(explained.contains(&code), "README explains {code}, and docs/errors.md does not");
     }
 }

@@ -32,14 +32,7 @@ impl CredentialId {
     /// # Errors
     /// If the machine gives no random bytes.
     pub fn random() -> Result<Self, getrandom::Error> {
-        use fmt::Write as _;
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes)?;
-        let mut id = String::with_capacity(32);
-        for byte in bytes {
-            let _ = write!(id, "{byte:02x}");
-        }
-        Ok(Self(id))
+        crate::hex::random::<16>().map(Self)
     }
 
     /// The digits: the secret's name in its store, and in the file store the file's name.

@@ -380,7 +380,11 @@ impl Cache {
             .hint(select::renew_exactly(credential))
         })?;
         if is_keyring {
-            known().insert(credential.id.clone(), secrets.clone());
+            // A token that was replaced or removed is not kept in memory.
+            let now = self.credentials().unwrap_or_default();
+            let mut known = known();
+            known.retain(|id, _| now.iter().any(|credential| credential.id == *id));
+            known.insert(credential.id.clone(), secrets.clone());
         }
         Ok(Some(secrets))
     }

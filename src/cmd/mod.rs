@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::doc_markdown, reason = "doc comments here are help texts")]
 
 pub mod browser;
+pub mod complete;
 pub mod completions;
 pub mod connect;
 pub mod demo;
@@ -186,6 +187,8 @@ pub enum Command {
     Doctor(doctor::Args),
     Log(log::Args),
     Completions(completions::Args),
+    #[command(hide = true)]
+    Complete(complete::Args),
     Man(man::Args),
     Mcp(mcp::Args),
     Sandbox(sandbox::Args),
@@ -208,6 +211,7 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Doctor(args) => doctor::run(&args, &cli.global, ui),
         Command::Log(args) => log::run(&args, &cli.global, ui),
         Command::Completions(args) => completions::run(&args, ui),
+        Command::Complete(args) => complete::run(&args, &cli.global, ui),
         Command::Man(args) => man::run(&args, ui),
         Command::Mcp(args) => mcp::run(&args, &cli.global, ui),
         Command::Sandbox(args) => sandbox::run(args, ui),

@@ -45,11 +45,7 @@ impl BearerHash {
 
     /// Its first 48 bits, for the access log: enough to follow one client, too little to search a token by.
     pub fn prefix(&self) -> String {
-        use std::fmt::Write as _;
-        self.0[..6].iter().fold(String::with_capacity(12), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        crate::hex::of(&self.0[..6])
     }
 }
 
@@ -151,11 +147,16 @@ impl Admission {
         }
         if known.len() >= MOST {
             forget_old(&mut known);
-            // Whatever goes is asked about again; nobody is refused for want of room.
-            if known.len() >= MOST
-                && let Some(any) = known.keys().next().copied()
-            {
-                known.remove(&any);
+            // Whatever goes is asked about again; nobody is refused for want of room, and who made tokens up
+            // pushes nobody out who is served.
+            if known.len() >= MOST {
+                let is_refused = |slot: &Slot| {
+                    slot.try_lock().is_ok_and(|slot| slot.as_ref().is_none_or(|known| known.verdict.is_err()))
+                };
+                let refused = known.iter().find(|(_, slot)| is_refused(slot)).map(|(hash, _)| *hash);
+                if let Some(goes) = refused.or_else(|| known.keys().next().copied()) {
+                    known.remove(&goes);
+                }
             }
         }
         Arc::clone(known.entry(hash).or_default())

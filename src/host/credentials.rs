@@ -1,6 +1,5 @@
 //! The endpoint's own credentials at the authorization server, with which it introspects.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -92,10 +91,7 @@ impl Place {
 fn entry_name(provider: &ProviderUrl) -> String {
     let named = format!("introspection {provider}");
     let digest = ring::digest::digest(&ring::digest::SHA256, named.as_bytes());
-    digest.as_ref()[..16].iter().fold(String::new(), |mut name, byte| {
-        let _ = write!(name, "{byte:02x}");
-        name
-    })
+    crate::hex::of(&digest.as_ref()[..16])
 }
 
 fn parse(text: &str) -> Option<IntrospectionClient> {

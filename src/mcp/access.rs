@@ -272,7 +272,7 @@ mod tests {
                 };
                 let Value::Object(structured) = structured else { unreachable!() };
                 let is_error = structured.contains_key("error");
-                ToolAnswer { text: "canary".to_owned(), structured: Some(structured), is_error, meta: None }
+                ToolAnswer { text: "canary".to_owned(), structured: Some(structured), is_error }
             }
             .boxed()
         }

@@ -299,6 +299,11 @@ mod tests {
                 json!({"a": {"gte": "2026-08-01", "lt": "2026-09-01"}}),
             ),
             (json!({"a": {"between": [1, 5]}}), json!({"a": {"gte": 1, "lte": 5}})),
+            (json!({"a": {"between": ["a", "m"]}}), json!({"a": {"gte": "a", "lte": "m"}})),
+            (
+                json!({"a": {"between": ["2026-08-01T00:00:00Z", "2026-08-31T12:00:00Z"]}}),
+                json!({"a": {"gte": "2026-08-01T00:00:00Z", "lte": "2026-08-31T12:00:00Z"}}),
+            ),
             (json!({"a": {"in": ["x"]}}), json!({"a": "x"})),
             (json!({"a": {"in": ["x", "y"]}}), null.clone()),
             (json!({"a": {"contains": "x"}}), null.clone()),

@@ -93,13 +93,7 @@ struct Process {
 const MARK: &str = "PDPP_MCP_CLIENT";
 
 fn mark() -> Option<String> {
-    use std::fmt::Write as _;
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(bytes.iter().fold(String::new(), |mut mark, byte| {
-        let _ = write!(mark, "{byte:02x}");
-        mark
-    }))
+    crate::hex::random::<8>().ok()
 }
 
 /// Kills what has `mark` in its environment. Where there is no `/proc`, only the process group is killed.

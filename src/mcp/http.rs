@@ -652,9 +652,7 @@ fn icon() -> Response {
 
 /// 16 hex digits, for both ends' logs.
 fn request_id() -> String {
-    let mut bytes = [0; 8];
-    let _ = getrandom::fill(&mut bytes);
-    bytes.iter().fold("req_".to_owned(), |id, byte| id + &format!("{byte:02x}"))
+    format!("req_{}", crate::hex::random::<8>().unwrap_or_default())
 }
 
 /// The one bearer of a request (RFC 6750 §2.1: in the header, nowhere else).
@@ -908,7 +906,7 @@ mod tests {
             let text = format!("{} {tool} {}", self.0, Value::Object(arguments));
             async move {
                 assert!(!text.contains("panic"), "asked for");
-                ToolAnswer { text, structured: None, is_error: false, meta: None }
+                ToolAnswer { text, structured: None, is_error: false }
             }
             .boxed()
         }

@@ -776,14 +776,12 @@ fn condition(field: &str, value: &Value, faults: &mut Vec<(String, Option<String
 
 const NULL: &str = "null cannot be filtered: take the count of all less the counts of the values";
 
-/// The upper end of a `between`: a whole last day is part of it, and so is a last number.
+/// The upper end of a `between`, which is part of it: of a date the whole day.
 fn end(most: &Value) -> (&'static str, Value) {
-    match most {
-        Value::String(text) => {
-            let next_day = super::filter_value::date(text).and_then(|day| day.tomorrow().ok());
-            ("lt", next_day.map_or_else(|| most.clone(), |day| json!(day.to_string())))
-        }
-        _ => ("lte", most.clone()),
+    let day = most.as_str().and_then(super::filter_value::date);
+    match day.and_then(|day| day.tomorrow().ok()) {
+        Some(next) => ("lt", json!(next.to_string())),
+        None => ("lte", most.clone()),
     }
 }
 

@@ -38,8 +38,6 @@ pub struct ToolAnswer {
     pub structured: Option<Map<String, Value>>,
     /// `isError`.
     pub is_error: bool,
-    /// `_meta`: never shown to a model.
-    pub meta: Option<Map<String, Value>>,
 }
 
 /// What a resource read gives back.

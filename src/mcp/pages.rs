@@ -13,7 +13,6 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashSet, VecDeque};
-use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -492,13 +491,11 @@ fn keep_only(rows: &mut Vec<Row>, turns: &mut Vec<(usize, usize)>, answer: usize
 }
 
 fn warn_of_order(body: &mut Map<String, Value>) {
-    let meta = body.entry("meta").or_insert_with(|| json!({}));
-    let Some(meta) = meta.as_object_mut() else { return };
-    let warnings = meta.entry("warnings").or_insert_with(|| json!([]));
-    if let Some(warnings) = warnings.as_array_mut() {
-        warnings.push(json!({"code": "one_connection_at_a_time",
-            "message": "the rows of one connection come after those of another: no cursor could hold a place in each"}));
-    }
+    envelope::warn(
+        body,
+        "one_connection_at_a_time",
+        "the rows of one connection come after those of another: no cursor could hold a place in each",
+    );
 }
 
 /// The place behind the `used` rows of `answer` that are shown.
@@ -599,12 +596,7 @@ impl Walks {
     fn keep(&self, own: Own) -> Option<String> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.process.is_none() {
-            let mut bytes = [0; 8];
-            getrandom::fill(&mut bytes).ok()?;
-            kept.process = Some(bytes.iter().fold(String::new(), |mut name, byte| {
-                let _ = write!(name, "{byte:02x}");
-                name
-            }));
+            kept.process = Some(crate::hex::random::<8>().ok()?);
         }
         if kept.pages.len() >= MAX_KEPT {
             kept.pages.pop_front();

@@ -28,8 +28,8 @@ use crate::text;
 
 const VERSION: &str = "2025-11-25";
 const SESSION: &str = "mcp-session-id";
-/// Tools of a provider that are looked at.
-const MAX_TOOLS: usize = 1_000;
+/// Pages of a provider's tools that are looked at.
+const MAX_PAGES: usize = 20;
 
 /// A provider's hosted tools.
 pub struct Remote {
@@ -185,30 +185,35 @@ impl Remote {
         let mut bearer = source.bearer().await?;
         let (mut is_replaced, mut is_reopened) = (false, false);
         loop {
+            let mut used = None;
             let asked = async {
-                let session = self.session(source, &bearer).await?;
-                check(&session)?;
-                self.request(source, &bearer, Some(&session), method, params.clone())
+                let session = used.insert(self.session(source, &bearer).await?);
+                check(session)?;
+                self.request(source, &bearer, Some(session), method, params.clone())
                     .await
                     .map(|(result, _)| result)
             };
             match asked.await {
                 Ok(result) => {
-                    source.set_refused(false);
+                    source.set_answered();
                     return Ok(result);
                 }
                 Err(Failed::Told(error)) => return Err(error),
                 Err(Failed::Dead(error, dead)) => {
                     let another = if is_replaced { None } else { source.instead_of(dead).await };
                     let Some(another) = another else {
-                        source.set_refused(true);
+                        source.set_refused();
                         return Err(error);
                     };
                     (bearer, is_replaced) = (another, true);
                 }
                 Err(Failed::NoSession) if !is_reopened => {
                     is_reopened = true;
-                    *self.session.lock().await = None;
+                    let mut kept = self.session.lock().await;
+                    // Another call may have opened the next one meanwhile.
+                    if kept.as_ref().zip(used.as_ref()).is_some_and(|(kept, used)| Arc::ptr_eq(kept, used)) {
+                        *kept = None;
+                    }
                 }
                 Err(Failed::NoSession) => return Err(self.broken("that it forgot the session at once")),
             }
@@ -233,7 +238,7 @@ impl Remote {
         self.send(source, bearer, Some(&session), &told).await?;
         let mut params = json!({});
         let mut seen = BTreeSet::new();
-        while seen.len() < MAX_TOOLS {
+        while seen.len() < MAX_PAGES {
             let (page, _) = self.request(source, bearer, Some(&session), "tools/list", params).await?;
             for tool in page.get("tools").and_then(Value::as_array).into_iter().flatten() {
                 let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -475,7 +480,7 @@ fn passed_on(
     if is_error {
         let structured = structured.filter(|body| fits && json_len(body) <= bounds.structured);
         let text = text::prefix(&said, bounds.text).to_owned();
-        return Ok(ToolAnswer { text, structured, is_error, meta: None });
+        return Ok(ToolAnswer { text, structured, is_error });
     }
     if !fits {
         return Err(ToolError::new(
@@ -496,7 +501,7 @@ fn passed_on(
             "ask for less in one call: limit, fields, connection_id, limit_chars",
         ));
     }
-    Ok(ToolAnswer { text: said, structured, is_error, meta: None })
+    Ok(ToolAnswer { text: said, structured, is_error })
 }
 
 /// Whether every key that the tool's output schema types is of that type (R2.8).

@@ -20,7 +20,6 @@ pub fn explain(error: &RsError, read: &Read, provider: &ProviderUrl) -> ToolErro
             ToolError::new(error.code(), error.to_string(), next_for_http(error, provider))
                 .with("provider", provider.as_str())
         }
-        RsError::NotJson { status: 429, retry_after, .. } => rate_limited(retry_after.unwrap_or(60)),
         RsError::NotJson { status, .. } => ToolError::new(
             "provider_answer_broken",
             error.to_string(),

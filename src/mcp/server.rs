@@ -10,10 +10,10 @@ use std::sync::Arc;
 use base64::Engine as _;
 use futures_util::FutureExt as _;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
-    ErrorCode, Implementation, InitializeRequestParams, InitializeResult, ListResourceTemplatesResult,
-    ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ResourceContents as WireContents, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorCode, Implementation,
+    InitializeRequestParams, InitializeResult, ListResourceTemplatesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ResourceContents as WireContents, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -72,7 +72,6 @@ fn tool_result(answer: ToolAnswer) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
     result.structured_content = answer.structured.map(Value::Object);
     result.is_error = answer.is_error.then_some(true);
-    result.meta = answer.meta.map(MetaObject);
     result
 }
 
@@ -176,16 +175,5 @@ impl ServerHandler for Server {
         let read = access::of_caller(caller(&context), read);
         let contents = run(read, &context.ct).await?.map_err(|error| resource_error(&request.uri, error))?;
         Ok(resource_result(&request.uri, contents).into())
-    }
-
-    /// Over HTTP the SDK brings a malformed request of a known method here, as if the method were unknown.
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        Err(jsonrpc::client_request(&request.method, request.params)
-            .err()
-            .unwrap_or_else(|| jsonrpc::invalid_params(&request.method, "they do not fit the method")))
     }
 }

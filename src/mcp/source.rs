@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use serde_json::{Value, json};
 
 use super::catalog::{Catalog, StreamFacts};
 use super::remote::Remote;
@@ -112,15 +111,15 @@ impl Source {
         self
     }
 
-    /// What to tell of an end that is near, as a warning of an envelope's.
-    pub fn end_warning(&self, now: Timestamp) -> Option<Value> {
+    /// What to tell of an end that is near, as the warning `grant_ends_soon`.
+    pub fn end_warning(&self, now: Timestamp) -> Option<String> {
         let end = self.ends.filter(|end| until::is_soon(*end, now))?;
         let (when, left) = (until::day_and_time(end), until::left(end, now).unwrap_or_default());
         let mut message = format!("this grant ends {when} ({left})");
         if let Some(renew) = &self.renew {
             message = format!("{message}; the user renews it with: {}", advice::complete(renew));
         }
-        Some(json!({"code": "grant_ends_soon", "message": message}))
+        Some(message)
     }
 
     /// The same, with a way to another bearer once the resource server calls one dead.
@@ -154,24 +153,31 @@ impl Source {
         if let Some(remote) = &self.remote {
             return remote.get(self, read).await;
         }
+        self.with_bearer(read, |bearer| async move { self.rs.get(&bearer, read).await }).await
+    }
+
+    /// Sends a request with the bearer, and remembers what the answer says of it.
+    async fn with_bearer<T, F>(&self, read: &Read, send: impl Fn(AccessToken) -> F) -> Result<T, ToolError>
+    where
+        F: Future<Output = Result<T, RsError>>,
+    {
         self.check_wait()?;
         let bearer = self.bearer().await?;
         access::note(self.provider.as_str(), self.grant_id(), read);
         let started = Instant::now();
-        let mut answer = self.rs.get(&bearer, read).await;
+        let mut answer = send(bearer.clone()).await;
         // A token that was replaced or ended early: one try with another, where one can be had.
         if let Err(RsError::Refused(refusal)) = &answer
             && rs_error::is_inactive(refusal)
             && let Some(another) = self.instead_of(bearer).await
         {
-            answer = self.rs.get(&another, read).await;
+            answer = send(another).await;
         }
         // The route alone: parameters and bodies are the person's.
         let outcome = answer.as_ref().map_or_else(RsError::outcome, |_| "ok");
         tracing::debug!(route = read.segments.first(), outcome, ms = started.elapsed().as_millis(), "read");
         if answer.is_ok() {
-            set(&self.refused, None);
-            set(&self.too_slow, None);
+            self.set_answered();
         }
         answer.map_err(|error| self.explain(&error, read))
     }
@@ -184,11 +190,8 @@ impl Source {
         if let Some(remote) = &self.remote {
             return remote.blob(self, blob_id).await;
         }
-        self.check_wait()?;
-        let bearer = self.bearer().await?;
         let read = Read::of(["blobs", blob_id]);
-        access::note(self.provider.as_str(), self.grant_id(), &read);
-        self.rs.blob(&bearer, blob_id, None).await.map_err(|error| self.explain(&error, &read))
+        self.with_bearer(&read, |bearer| async move { self.rs.blob(&bearer, blob_id).await }).await
     }
 
     /// What is already known of a stream, without a read.
@@ -282,9 +285,15 @@ impl Source {
         self.instead_of.as_ref()?(dead).await.ok()
     }
 
-    /// Remembers whether the credential was refused.
-    pub(super) fn set_refused(&self, is_refused: bool) {
-        set(&self.refused, is_refused.then(Instant::now));
+    /// Remembers that the credential was refused.
+    pub(super) fn set_refused(&self) {
+        set(&self.refused, Some(Instant::now()));
+    }
+
+    /// Forgets what was said against it: it has answered.
+    pub(super) fn set_answered(&self) {
+        set(&self.refused, None);
+        set(&self.too_slow, None);
     }
 
     /// Holds back while the provider has asked to be left alone (R5.5).
@@ -307,7 +316,6 @@ impl Source {
         }
         let retry_after = match error {
             RsError::Refused(refusal) if refusal.status == 429 => refusal.retry_after,
-            RsError::NotJson { status: 429, retry_after, .. } => *retry_after,
             _ => None,
         };
         if let Some(seconds) = retry_after {

@@ -794,7 +794,7 @@ mod tests {
 
     impl ReadSurface for Gated {
         fn call(&self, _tool: &str, _arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
-            let answer = ToolAnswer { text: String::new(), structured: None, is_error: false, meta: None };
+            let answer = ToolAnswer { text: String::new(), structured: None, is_error: false };
             Box::pin(std::future::ready(answer))
         }
 

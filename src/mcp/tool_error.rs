@@ -355,7 +355,7 @@ impl Candidate {
 
 impl From<ToolError> for ToolAnswer {
     fn from(error: ToolError) -> Self {
-        Self { text: error.to_text(), structured: Some(error.to_structured()), is_error: true, meta: None }
+        Self { text: error.to_text(), structured: Some(error.to_structured()), is_error: true }
     }
 }
 

@@ -1,8 +1,6 @@
 //! Discovery: protected-resource metadata (RFC 9728), then authorization-server metadata (RFC 8414).
 //! Each document is checked to be about what was asked before anything else in it is used.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use serde_json::{Map, Value};
 use url::{Host, Url};
 
@@ -10,6 +8,7 @@ use super::approve::wanted::DATA_ACCESS;
 use super::http::{Answer, Http, HttpError};
 use super::url::{ProviderUrl, is_loopback, is_secure};
 use crate::error::{Error, Kind};
+use crate::net;
 use crate::text::shell_word;
 
 /// A provider as its metadata describes it, checked.
@@ -304,37 +303,9 @@ fn issuer_of(provider: &ProviderUrl, issuer: &str) -> Result<ProviderUrl, Discov
 /// Whether `url` names this machine, or a literal address that is not a public one.
 fn is_local(url: &Url) -> bool {
     match url.host() {
-        Some(Host::Ipv4(address)) => is_local_v4(address),
-        Some(Host::Ipv6(address)) => {
-            embedded(address).is_some_and(is_local_v4)
-                || address.is_unique_local()
-                || address.is_unicast_link_local()
-                || address.is_multicast()
-        }
+        Some(Host::Ipv4(address)) => !net::is_public(address.into()),
+        Some(Host::Ipv6(address)) => !net::is_public(address.into()),
         _ => is_loopback(url),
-    }
-}
-
-/// Not for the public (RFC 6890): this host and network, private, shared (RFC 6598), link-local, benchmarks,
-/// multicast, reserved, broadcast.
-const fn is_local_v4(address: Ipv4Addr) -> bool {
-    let [first, second, ..] = address.octets();
-    matches!((first, second), (0 | 10 | 127 | 224.., _) | (100, 64..=127) | (172, 16..=31) | (198, 18 | 19))
-        || matches!((first, second), (169, 254) | (192, 168))
-}
-
-/// The IPv4 address that a gateway or the system makes of an IPv6 one: mapped, compatible (`::1` and `::`
-/// among them), 6to4 (RFC 3056), NAT64 (RFC 6052).
-fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let of = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        Ipv4Addr::new(a, b, c, d)
-    };
-    match address.segments() {
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
-        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
-        | [0x2002, high, low, ..] => Some(of(high, low)),
-        _ => None,
     }
 }
 

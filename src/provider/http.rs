@@ -380,13 +380,20 @@ impl Http {
                 return Err(HttpError::Redirected { origin: origin.clone(), status });
             }
             let limit = self.limits.body;
-            let mut body = Vec::new();
-            while let Some(chunk) = response.chunk().await.map_err(|error| self.explain(&url, &error))? {
-                if body.len() + chunk.len() > limit {
+            // One that says so beforehand takes no memory.
+            if response.content_length().is_some_and(|length| length > limit as u64) {
+                return Err(HttpError::TooLarge { origin: origin.clone(), limit });
+            }
+            // In pieces: a large one that grows in place is memory that the allocator keeps.
+            let (mut pieces, mut length) = (Vec::new(), 0);
+            while let Some(piece) = response.chunk().await.map_err(|error| self.explain(&url, &error))? {
+                length += piece.len();
+                if length > limit {
                     return Err(HttpError::TooLarge { origin: origin.clone(), limit });
                 }
-                body.extend_from_slice(&chunk);
+                pieces.push(piece);
             }
+            let body = pieces.concat();
             Ok(Answer { status, headers: std::mem::take(response.headers_mut()), body })
         };
         match tokio::time::timeout(self.limits.total, exchange).await {

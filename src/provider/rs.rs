@@ -1,7 +1,7 @@
 //! The resource server, as its client sees it: authorized `GET`s below `/v1`, and its errors.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RANGE, RETRY_AFTER};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -119,15 +119,13 @@ pub enum RsError {
     /// No answer at all.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// An answer that is not the JSON it should be.
+    /// A success that is not the JSON it should be.
     #[error("the provider answered HTTP {status} with {what} instead of a JSON object")]
     NotJson {
-        /// The HTTP status code.
+        /// The HTTP status code: 200 to 299.
         status: u16,
         /// What came instead: a content type, or why the JSON did not parse.
         what: String,
-        /// `Retry-After`, in seconds, where it was given so.
-        retry_after: Option<u64>,
     },
 }
 
@@ -195,62 +193,36 @@ impl ResourceServer {
     /// [`RsError`].
     pub async fn get(&self, bearer: &AccessToken, read: &Read) -> Result<Envelope, RsError> {
         let answer = self.http.send(self.request(bearer, read, "application/json")?).await?;
-        let request_id = header(&answer.headers, "request-id");
-        let retry_after = retry_after(&answer.headers);
-        let status = answer.status;
-        let not_json = |what: String| RsError::NotJson { status, what, retry_after };
-        let body = match json::parse(&answer.body) {
-            Ok(Value::Object(body)) => body,
-            // A proxy's page, or nothing at all: the status says what it means (401, 410, 503).
-            Ok(_) | Err(_) if !(200..300).contains(&status) => {
-                return Err(RsError::Refused(Box::new(refusal(status, Map::new(), request_id, retry_after))));
-            }
-            Ok(_) => return Err(not_json("JSON that is not an object".to_owned())),
-            Err(error) => {
-                let media_type = header(&answer.headers, CONTENT_TYPE.as_str());
-                return Err(not_json(match media_type {
-                    Some(media_type) if !media_type.contains("json") => media_type,
-                    _ => format!("malformed JSON ({error})"),
-                }));
-            }
-        };
-        if (200..300).contains(&status) {
-            return Ok(Envelope { body, request_id });
+        if !answer.is_success() {
+            // Also a proxy's page, or nothing at all: the status says what it means (401, 410, 503).
+            return Err(RsError::Refused(Box::new(refusal_of(&answer))));
         }
-        Err(RsError::Refused(Box::new(refusal(status, body, request_id, retry_after))))
+        let status = answer.status;
+        let not_json = |what: String| RsError::NotJson { status, what };
+        match json::parse(&answer.body) {
+            Ok(Value::Object(body)) => {
+                Ok(Envelope { body, request_id: header(&answer.headers, "request-id") })
+            }
+            Ok(_) => Err(not_json("JSON that is not an object".to_owned())),
+            Err(error) => Err(not_json(match header(&answer.headers, CONTENT_TYPE.as_str()) {
+                Some(media_type) if !media_type.contains("json") => media_type,
+                _ => format!("malformed JSON ({error})"),
+            })),
+        }
     }
 
-    /// Reads a blob, or the part of it that `range` (a `Range` header value) names.
+    /// Reads a blob.
     ///
     /// # Errors
     /// [`RsError`].
-    pub async fn blob(
-        &self,
-        bearer: &AccessToken,
-        blob_id: &str,
-        range: Option<&str>,
-    ) -> Result<Blob, RsError> {
+    pub async fn blob(&self, bearer: &AccessToken, blob_id: &str) -> Result<Blob, RsError> {
         let read = Read::of(["blobs", blob_id]);
-        let mut request = self.request(bearer, &read, "*/*")?;
-        if let Some(range) = range {
-            request = request.header(RANGE, range);
-        }
-        let answer = self.http.send(request).await?;
-        let media_type = header(&answer.headers, CONTENT_TYPE.as_str());
-        if (200..300).contains(&answer.status) {
+        let answer = self.http.send(self.request(bearer, &read, "*/*")?).await?;
+        if answer.is_success() {
+            let media_type = header(&answer.headers, CONTENT_TYPE.as_str());
             return Ok(Blob { media_type, bytes: answer.body });
         }
-        let request_id = header(&answer.headers, "request-id");
-        match json::parse(&answer.body) {
-            Ok(Value::Object(body)) => {
-                Err(RsError::Refused(Box::new(refusal(answer.status, body, request_id, None))))
-            }
-            _ => Err(RsError::NotJson {
-                status: answer.status,
-                what: media_type.unwrap_or_else(|| "something else".to_owned()),
-                retry_after: None,
-            }),
-        }
+        Err(RsError::Refused(Box::new(refusal_of(&answer))))
     }
 
     fn request(

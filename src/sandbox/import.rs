@@ -158,9 +158,10 @@ pub fn run(import: &Import<'_>, mut progress: impl FnMut(&'static str, u64)) -> 
     Ok(imported)
 }
 
+/// For the transaction of [`super::store::Store::write`], whose commit can fail on a full disk.
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
-        store_failed(error.into())
+        write_failed(error)
     }
 }
 

@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -707,13 +706,7 @@ impl<'a> Fields<'a> {
 /// # Errors
 /// If the system has no randomness to give.
 pub fn random_id(prefix: &str) -> Result<String, getrandom::Error> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)?;
-    let mut id = String::from(prefix);
-    for byte in bytes {
-        let _ = write!(id, "{byte:02x}");
-    }
-    Ok(id)
+    Ok(prefix.to_owned() + &crate::hex::random::<16>()?)
 }
 
 #[cfg(test)]

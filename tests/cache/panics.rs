@@ -55,7 +55,7 @@ impl Panicking {
                 let _ = &secret[index..];
             }
         }
-        ToolAnswer { text: String::new(), structured: None, is_error: false, meta: None }
+        ToolAnswer { text: String::new(), structured: None, is_error: false }
     }
 }
 

@@ -1,11 +1,13 @@
 //! Refresh: one process at a time, nothing lost, nothing sent twice.
 
+use std::io::{BufRead as _, Write as _};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use pdpp::cache::Cache;
 use pdpp::cache::credential::Credential;
 use pdpp::cache::secret::AccessToken;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::server::{Server, Token};
 use crate::support::env::{Ran, TestEnv};
@@ -304,6 +306,27 @@ fn a_running_server_replaces_a_dead_token_with_one_try() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert_eq!(other.server.asked(), 1);
     assert!(ran.stdout.contains("context.active_false") && ran.stdout.contains("pdpp connect"), "{ran:?}");
+}
+
+/// A blob is read as everything else: with another token where the first is dead.
+#[test]
+fn a_blob_is_read_with_the_token_that_replaced_a_dead_one() {
+    let stage = stage(|one| one.token_expires_at = None);
+    "access-elsewhere".clone_into(&mut stage.server.life.lock().unwrap().access_token);
+    let mut server = stage.env.pdpp(&["mcp", "serve"]);
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}});
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let read =
+        json!({"jsonrpc": "2.0", "id": 2, "method": "resources/read", "params": {"uri": "pdpp://blob/b1"}});
+    writeln!(input, "{initialize}\n{initialized}\n{read}").unwrap();
+    let answer = std::io::BufReader::new(server.stdout.take().unwrap()).lines().nth(1).unwrap().unwrap();
+    assert!(answer.contains("dGhlIGJsb2I="), "{answer}");
+    assert_eq!(stage.server.asked(), 1);
+    drop(input);
+    assert!(server.wait().unwrap().success());
 }
 
 /// The sandbox keeps refresh-token families of its own, which share nothing with this side.

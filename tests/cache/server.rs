@@ -156,6 +156,9 @@ async fn answer(State(server): State<Server>, request: Request) -> Response {
                     &json!({"error": {"type": "auth", "code": "context.active_false", "message": "dead"}}),
                 );
             }
+            if path == "/v1/blobs/b1" {
+                return ([(header::CONTENT_TYPE, "text/plain")], "the blob").into_response();
+            }
             reply(200, &json!({"object": "schema", "bearer": {"token_kind": "client"}, "connectors": []}))
         }
     }

@@ -1,6 +1,9 @@
 //! Anything at all: arguments, ids and bodies of no shape never panic, never lose a call, and stay in
 //! bounds (R3.0, R5.2).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pdpp::mcp::arguments::Arguments;
 use pdpp::mcp::id::RecordId;
 use pdpp::mcp::surface;
@@ -215,6 +218,54 @@ fn r5_2_any_body_is_answered() {
             Ok(())
         })
         .unwrap();
+}
+
+/// Each number of each body at the ends of what a number can be.
+#[test]
+fn r5_2_any_number_is_answered() {
+    fn numbers(value: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| numbers(item, visit)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| numbers(field, visit)),
+            Value::Number(_) => visit(value),
+            _ => {}
+        }
+    }
+    let runtime = runtime();
+    let provider = runtime.block_on(Provider::start());
+    let http = Http::new(Limits::default());
+    let mut tried = 0;
+    for (tool, arguments) in CALLS {
+        for extreme in [json!(u64::MAX), json!(i64::MIN), json!(1e300)] {
+            for at in 0.. {
+                let (serve, is_there) = (extreme.clone(), Arc::new(AtomicBool::new(false)));
+                let seen = Arc::clone(&is_there);
+                provider.answer_with(move |asked| {
+                    let mut body = honest(asked);
+                    let mut n = 0;
+                    numbers(&mut body, &mut |number| {
+                        if n == at {
+                            *number = serve.clone();
+                            seen.store(true, Ordering::Relaxed);
+                        }
+                        n += 1;
+                    });
+                    Reply::json(200, &body)
+                });
+                for bounds in BOUNDS {
+                    let core = core_at(&provider.origin, &http, bounds);
+                    let answer =
+                        runtime.block_on(call(&core, tool, &serde_json::from_str(arguments).unwrap()));
+                    assert!(!answer.text.is_empty(), "{tool}: number {at} as {extreme}");
+                }
+                if !is_there.load(Ordering::Relaxed) {
+                    break;
+                }
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 60, "{tried}");
 }
 
 #[test]

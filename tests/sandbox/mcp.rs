@@ -297,7 +297,7 @@ impl ReadSurface for Whose {
             for _ in 0..turns {
                 tokio::task::yield_now().await;
             }
-            ToolAnswer { text: self.0.to_owned(), structured: None, is_error: false, meta: None }
+            ToolAnswer { text: self.0.to_owned(), structured: None, is_error: false }
         })
     }
 

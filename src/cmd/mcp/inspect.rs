@@ -99,7 +99,7 @@ async fn other(command: &ServerCommand) -> Result<Surface> {
         // The server is in a group of its own, so the terminal's Ctrl-C does not reach it: dropping
         // the client does.
         _ = tokio::signal::ctrl_c() => {
-            Err(Error::new(Kind::Failed, "interrupted", "Interrupted; the server was stopped"))
+            Err(Error::new(Kind::Interrupted, "interrupted", "Interrupted; the server was stopped"))
         }
     }
 }

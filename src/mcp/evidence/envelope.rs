@@ -108,6 +108,21 @@ pub fn shorten_warnings(warnings: &mut Vec<Value>) {
     }
 }
 
+/// Adds a warning of our own to an envelope, before those of the provider, unless one of its code is there.
+pub fn warn(body: &mut Map<String, Value>, code: &str, message: impl Into<String>) {
+    let meta = body.entry("meta").or_insert_with(|| json!({}));
+    let Some(meta) = meta.as_object_mut() else { return };
+    let warning = json!({"code": code, "message": message.into()});
+    match meta.entry("warnings").or_insert_with(|| json!([])) {
+        Value::Array(warnings) => {
+            if !warnings.iter().any(|known| known.get("code") == warning.get("code")) {
+                warnings.insert(0, warning);
+            }
+        }
+        other => *other = json!([warning]),
+    }
+}
+
 fn short_warning(warning: &Value) -> Value {
     if json_len(warning) <= 250 {
         return warning.clone();
@@ -118,13 +133,6 @@ fn short_warning(warning: &Value) -> Value {
         if cut.len() < text.len() { format!("{cut}…") } else { text.to_owned() }
     };
     json!({"code": part("code", 40), "message": part("message", 160)})
-}
-
-/// Sets the short connector key on a record or hit that has none, where the schema told it.
-pub fn set_connector_key(node: &mut Map<String, Value>, key: Option<&str>) {
-    if let (false, Some(key)) = (node.contains_key("connector_key"), key) {
-        node.insert("connector_key".into(), key.into());
-    }
 }
 
 /// Keeps of a record's `data` the requested fields and the declared identity fields (R3.13).

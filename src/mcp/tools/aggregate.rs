@@ -150,18 +150,7 @@ fn warn_of_limit(arguments: &Arguments, body: &mut Map<String, Value>) {
         return;
     }
     let message = format!("the provider gives at most {given} groups, {asked} were asked for");
-    let warning = json!({"code": "limit_clamped", "message": message});
-    let meta = body.entry("meta").or_insert_with(|| json!({}));
-    let Some(meta) = meta.as_object_mut() else { return };
-    match meta.entry("warnings").or_insert_with(|| json!([])) {
-        Value::Array(warnings) => {
-            let is_known = |known: &Value| known.get("code") == warning.get("code");
-            if !warnings.iter().any(is_known) {
-                warnings.push(warning);
-            }
-        }
-        other => *other = json!([warning]),
-    }
+    envelope::warn(body, "limit_clamped", message);
 }
 
 /// Whether there are records in groups that the provider did not give.
@@ -314,7 +303,7 @@ fn assemble(
         }
         structured.insert("next".into(), rest.next.to_json());
     }
-    ToolAnswer { text, structured: Some(structured), is_error: false, meta: None }
+    ToolAnswer { text, structured: Some(structured), is_error: false }
 }
 
 fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String {

@@ -38,7 +38,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let document = document(core, &arguments, &id, record, &facts)?;
     // The same object in both views, escaped where a reader could not see it (R4.9).
     let text = ui::json_ascii_controls(&Value::Object(document.clone()).to_string()).into_owned();
-    Ok(ToolAnswer { text, structured: Some(document), is_error: false, meta: None })
+    Ok(ToolAnswer { text, structured: Some(document), is_error: false })
 }
 
 /// The record that `id` names, with `connection_id` taken into account (R3.71).

@@ -255,7 +255,7 @@ fn render(
     if let Some(ladder) = ladder::to_json(&ladder) {
         structured.insert("content_ladder".into(), ladder);
     }
-    ToolAnswer { text, structured: Some(structured), is_error: false, meta: None }
+    ToolAnswer { text, structured: Some(structured), is_error: false }
 }
 
 /// Cuts the one record of a page that alone exceeds the bound.

@@ -402,13 +402,15 @@ fn render(
         number(&window, "match_start_chars").and_then(|at| usize::try_from(at.checked_sub(start)?).ok());
     let (skipped, shown) = around_match(&whole, matched.unwrap_or(0), room);
     let skipped = skipped as u64;
-    let end = start + skipped + shown.chars().count() as u64;
+    // Saturating: where the window starts is what the provider says.
+    let shown_from = start.saturating_add(skipped);
+    let end = shown_from.saturating_add(shown.chars().count() as u64);
     if skipped > 0 {
-        window.insert("start_chars".into(), json!(start + skipped));
-        let before = (start + skipped).saturating_sub(shown.chars().count() as u64);
+        window.insert("start_chars".into(), json!(shown_from));
+        let before = shown_from.saturating_sub(shown.chars().count() as u64);
         window.insert("previous_offset_chars".into(), json!(before));
     }
-    if end < start + whole.chars().count() as u64 {
+    if end < start.saturating_add(whole.chars().count() as u64) {
         window.insert("end_chars".into(), json!(end));
         window.insert("next_offset_chars".into(), json!(end));
         window.insert("has_more".into(), json!(true));
@@ -425,9 +427,11 @@ fn next_match(arguments: &Arguments, window: &Map<String, Value>, text: &str, st
     let q = arguments.given().get("q")?.as_str()?;
     let number = |key: &str| window.get(key).and_then(Value::as_u64);
     let length = q.chars().count() as u64;
-    let offset = match number("match_end_chars").or_else(|| Some(number("match_start_chars")? + length)) {
+    let offset = match number("match_end_chars")
+        .or_else(|| Some(number("match_start_chars")?.saturating_add(length)))
+    {
         Some(end) => {
-            let is_rest = number("total_chars") == Some(start + text.chars().count() as u64);
+            let is_rest = number("total_chars") == Some(start.saturating_add(text.chars().count() as u64));
             let from = usize::try_from(end.checked_sub(start)?).ok()?;
             if is_rest && window::find(text, q, from).is_none() {
                 return None;
@@ -548,7 +552,7 @@ fn render_window(
         structured.insert("previous".into(), previous.to_json());
     }
     out.truncate(out.trim_end().len());
-    ToolAnswer { text: out, structured: Some(structured), is_error: false, meta: None }
+    ToolAnswer { text: out, structured: Some(structured), is_error: false }
 }
 
 #[cfg(test)]

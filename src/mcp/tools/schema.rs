@@ -76,12 +76,8 @@ async fn compact_body(
 
 /// Adds to the warnings of the envelope that the grant ends soon: both views show those.
 fn warn_of_end(core: &Core, body: &mut Map<String, Value>) {
-    let Some(warning) = core.source().end_warning(jiff::Timestamp::now()) else { return };
-    let meta = body.entry("meta").or_insert_with(|| json!({}));
-    let Some(meta) = meta.as_object_mut() else { return };
-    match meta.entry("warnings").or_insert_with(|| json!([])) {
-        Value::Array(warnings) => warnings.insert(0, warning),
-        other => *other = json!([warning]),
+    if let Some(message) = core.source().end_warning(jiff::Timestamp::now()) {
+        envelope::warn(body, "grant_ends_soon", message);
     }
 }
 
@@ -701,7 +697,7 @@ fn answer(text: String, body: Map<String, Value>, next: Option<Call>) -> ToolAns
     if let Some(next) = next {
         structured.insert("next".into(), next.to_json());
     }
-    ToolAnswer { text, structured: Some(structured), is_error: false, meta: None }
+    ToolAnswer { text, structured: Some(structured), is_error: false }
 }
 
 /// Flags say little to a reader of the structured view without what they mean.

@@ -251,7 +251,7 @@ fn render(shape: &HitShape<'_>, page: Page) -> ToolAnswer {
     if let Some(ladder) = ladder::to_json(&ladder) {
         structured.insert("content_ladder".into(), ladder);
     }
-    ToolAnswer { text, structured: Some(structured), is_error: false, meta: None }
+    ToolAnswer { text, structured: Some(structured), is_error: false }
 }
 
 /// A hit, ready for both views.

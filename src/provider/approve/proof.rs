@@ -135,7 +135,6 @@ async fn first_read(
     }
     let absent = match &found {
         Err(RsError::Refused(refusal)) => refusal.status == 404,
-        Err(RsError::NotJson { status, .. }) => *status == 404,
         _ => false,
     };
     if absent {

@@ -4,7 +4,7 @@
 //! loopback only, nothing in this machine's own network, no redirect, no proxy, little and soon.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use url::{Host, Url};
 
 use super::clients::{self, Client};
+use crate::net;
 use crate::sandbox::time;
 use crate::sandbox::wire::ApiError;
 
@@ -90,33 +91,6 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Whether an address is one of the public internet.
-fn is_public(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => {
-            let [a, b, ..] = v4.octets();
-            !(v4.is_loopback()
-                || v4.is_private()
-                || v4.is_link_local()
-                || v4.is_unspecified()
-                || v4.is_broadcast()
-                || v4.is_multicast()
-                || v4.is_documentation()
-                || a == 0
-                || a >= 240
-                || (a == 100 && (64..128).contains(&b))
-                || (a == 198 && (b == 18 || b == 19)))
-        }
-        IpAddr::V6(v6) => {
-            !(v6.is_loopback()
-                || v6.is_unspecified()
-                || v6.is_multicast()
-                || v6.is_unique_local()
-                || v6.is_unicast_link_local())
-        }
-    }
-}
-
 fn fetch(url: &Url) -> Result<Map<String, Value>, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -133,7 +107,11 @@ async fn fetch_within(url: &Url) -> Result<Map<String, Value>, String> {
     let addresses: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), port))
         .await
         .map_err(|error| failed(&error))?
-        .filter(|address| if is_loopback(url) { address.ip().is_loopback() } else { is_public(address.ip()) })
+        .filter(
+            |address| {
+                if is_loopback(url) { address.ip().is_loopback() } else { net::is_public(address.ip()) }
+            },
+        )
         .collect();
     if addresses.is_empty() {
         return Err("its address is in a private network".to_owned());
@@ -226,9 +204,9 @@ mod tests {
             "::ffff:10.0.0.1",
             "0.0.0.0",
         ] {
-            assert!(!is_public(private.parse().unwrap()), "{private}");
+            assert!(!net::is_public(private.parse().unwrap()), "{private}");
         }
-        assert!(is_public("93.184.216.34".parse().unwrap()));
+        assert!(net::is_public("93.184.216.34".parse().unwrap()));
         // By its address alone, without a look-up.
         let error = fetch(&"https://169.254.169.254/latest".parse().unwrap()).unwrap_err();
         assert!(error.contains("private network"), "{error}");

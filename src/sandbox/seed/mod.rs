@@ -554,11 +554,7 @@ pub fn moment(rng: &mut Rng, index: usize, count: usize) -> i64 {
 
 /// The SHA-256 of `bytes` in hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
-    digest.as_ref().iter().fold(String::with_capacity(64), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    crate::hex::of(ring::digest::digest(&ring::digest::SHA256, bytes).as_ref())
 }
 
 #[cfg(test)]

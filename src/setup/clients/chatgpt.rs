@@ -1,12 +1,11 @@
 //! ChatGPT: it starts no program and reads no file. It connects to a provider's own `/mcp` over public
 //! https, so all there is to do here is to find that address.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use serde_json::Value;
 use url::{Host, Url};
 
 use crate::error::{Error, Result};
+use crate::net;
 use crate::provider::discovery::{DiscoveryError, discover};
 use crate::provider::http::Http;
 use crate::provider::url::ProviderUrl;
@@ -52,8 +51,8 @@ pub fn is_public_https(url: &Url) -> bool {
         && url.password().is_none()
         && match url.host() {
             Some(Host::Domain(name)) => is_public_name(name),
-            Some(Host::Ipv4(address)) => is_public_v4(address),
-            Some(Host::Ipv6(address)) => is_public_v6(address),
+            Some(Host::Ipv4(address)) => net::is_public(address.into()),
+            Some(Host::Ipv6(address)) => net::is_public(address.into()),
             None => false,
         }
 }
@@ -78,37 +77,6 @@ fn is_public_name(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     let last = name.rsplit('.').next().unwrap_or_default();
     name.contains('.') && !OWN.contains(&last) && name != "home.arpa" && !name.ends_with(".home.arpa")
-}
-
-/// RFC 6890's special blocks are none.
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    !(address.is_private()
-        || address.is_loopback()
-        || address.is_link_local()
-        || address.is_multicast()
-        || address.is_documentation()
-        || a == 0
-        || a >= 240
-        || (a == 100 && (64..128).contains(&b))
-        || (a == 192 && b == 0 && c == 0)
-        || (a == 198 && (18..20).contains(&b)))
-}
-
-/// Only `2000::/3` is routed, and what carries an IPv4 address is as public as that one.
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    let part = address.segments();
-    let v4 = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        is_public_v4(Ipv4Addr::new(a, b, c, d))
-    };
-    match part {
-        [0, 0, 0, 0, 0, 0xffff, high, low]
-        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
-        | [0x2002, high, low, ..] => v4(high, low),
-        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0x0fff, ..] => false,
-        [first, ..] => first & 0xe000 == 0x2000,
-    }
 }
 
 /// What to do with it, for a person.
@@ -144,6 +112,8 @@ provider's own pages.";
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
     use super::*;
     use proptest::prelude::*;
 

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""The npm packages: npm.py OUT TARGET=BINARY ...
+
+One package a target with the binary in it (pdpp-linux-x64 and so on), and `pdpp`, which depends on all that were given
+and starts the one that npm installed. Nothing is downloaded or run when they are installed.
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from about import CARGO, DESCRIPTION, LICENCE, ROOT, TARGETS, VERSION, program
+from archive import notices
+
+
+def pack(folder, out, manifest):
+    common = {"version": VERSION, "description": DESCRIPTION, "license": LICENCE}
+    (folder / "package.json").write_text(json.dumps({"name": manifest.pop("name"), **common, **manifest}, indent=2) + "\n")
+    packed = subprocess.run(
+        ["npm", "pack", "--json", "--pack-destination", str(out)], cwd=folder, check=True, stdout=subprocess.PIPE
+    )
+    said = json.loads(packed.stdout)
+    print(out / (said[0] if isinstance(said, list) else next(iter(said.values())))["filename"])
+
+
+def main():
+    out = pathlib.Path(sys.argv[1]).resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    platforms = {}
+    for given in sys.argv[2:]:
+        target, binary = given.split("=", 1)
+        system, cpu, _ = TARGETS[target]
+        name = f"pdpp-{system}-{cpu}"
+        platforms[name] = VERSION
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary)
+            shutil.copy(binary, folder / program(target))
+            (folder / program(target)).chmod(0o755)
+            shutil.copy(ROOT / "LICENSE", folder)
+            notices(target, folder / "THIRD-PARTY-NOTICES.txt")
+            (folder / "README.md").write_text(f"pdpp's binary for {target}. Install `pdpp`, which starts it.\n")
+            manifest = {"name": name, "os": [system], "cpu": [cpu], "files": [program(target), "THIRD-PARTY-NOTICES.txt"], "preferUnplugged": True}
+            if "gnu" in target:
+                manifest["libc"] = ["glibc"]
+            pack(folder, out, manifest)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        shutil.copy(pathlib.Path(__file__).parent / "pdpp.cjs", folder)
+        for file in ("README.md", "LICENSE"):
+            shutil.copy(ROOT / file, folder)
+        pack(folder, out, {
+            "name": "pdpp", "keywords": CARGO["keywords"], "bin": {"pdpp": "pdpp.cjs"}, "files": ["pdpp.cjs"],
+            "engines": {"node": ">=18"}, "optionalDependencies": platforms,
+        })
+
+
+if __name__ == "__main__":
+    main()

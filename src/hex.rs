@@ -1,0 +1,31 @@
+//! Bytes in hexadecimal, as names that nobody reads.
+
+use std::fmt::Write as _;
+
+/// `bytes` in lower case, two digits each.
+pub fn of(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// `N` random bytes.
+///
+/// # Errors
+/// If the system has no randomness to give.
+pub fn random<const N: usize>() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)?;
+    Ok(of(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn two_digits_a_byte() {
+        assert_eq!(super::of(&[0, 10, 255]), "000aff");
+        assert_eq!(super::random::<16>().unwrap().len(), 32);
+        assert_ne!(super::random::<16>().unwrap(), super::random::<16>().unwrap());
+    }
+}

@@ -1,0 +1,303 @@
+//! Promise: every command that README and docs/ show has been run, and does what it is said to do.
+//!
+//! Each line of an `sh` block is run by a shell, in a HOME of its own, against a sandbox. What the
+//! documents call by a stranger's name stands for something here ([`MEANT`]). A line without a case in
+//! [`SHOWN`] or a reason in [`NOT_HERE`] fails the test, and so does a case that no document shows.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+
+use super::{documents, read, root};
+use crate::support::env::{Ran, TestEnv};
+
+/// What is there before a line is typed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Before {
+    Nothing,
+    /// A grant of everything, called Work.
+    Connected,
+    /// The same, and an agent has read through it.
+    HasRead,
+    /// The same as nothing; the line goes on until it is stopped, with 0.
+    GoesOn,
+}
+use Before::{Connected, GoesOn, HasRead, Nothing};
+
+/// Each line that a document shows, what is there before it, its exit code, and what it has to say (on
+/// standard output, or on standard error where it prints nothing else there).
+const SHOWN: &[(&str, Before, i32, &str)] = &[
+    ("pdpp sandbox", GoesOn, 0, "pdpp connect"),
+    ("pdpp sandbox --listen 127.0.0.1:0 --json", GoesOn, 0, r#""mcp_url":"http://127.0.0.1:"#),
+    ("pdpp connect http://127.0.0.1:7377", Nothing, 0, "Connected to"),
+    ("pdpp connect https://provider.example", Nothing, 0, "Granted until"),
+    ("pdpp connect https://provider.example --no-browser", Nothing, 0, "Connected to"),
+    ("pdpp connect https://provider.example --json", Nothing, 0, r#""grant_id""#),
+    ("pdpp connect https://provider.example --store file", Nothing, 0, "kept in a file"),
+    ("pdpp connect https://provider.example --flow device-code", Nothing, 0, "Connected to"),
+    (
+        "pdpp connect https://provider.example --source https://registry.pdpp.dev/connectors/slack --name Work",
+        Nothing,
+        0,
+        "channels",
+    ),
+    (
+        "pdpp connect https://provider.example --stream messages --field messages.subject --since 2026-01-01 --expires 30d",
+        Nothing,
+        0,
+        "messages",
+    ),
+    ("pdpp connect --renew", Connected, 0, "Connected to"),
+    (
+        "pdpp --proxy http://proxy.example:3128 --ca-file company.pem connect https://provider.example",
+        Nothing,
+        0,
+        "Connected to",
+    ),
+    ("pdpp mcp setup", Nothing, 0, "claude"),
+    ("pdpp mcp setup claude", Connected, 0, "lists 6 tools"),
+    ("pdpp mcp setup codex --dry-run", Nothing, 0, "+[mcp_servers.pdpp]"),
+    ("pdpp mcp setup codex --remove", Nothing, 0, "absent"),
+    ("pdpp status", Connected, 0, "not checked"),
+    ("pdpp status --check", Connected, 0, "works"),
+    ("pdpp status --json", Connected, 0, r#""credentials""#),
+    ("pdpp status --grant Work", Connected, 0, "Work"),
+    ("pdpp status --move-to file", Connected, 0, "file"),
+    ("pdpp disconnect", Connected, 0, "ended at the provider, and deleted here"),
+    ("pdpp disconnect --all --yes", Connected, 0, "ended at the provider, and deleted here"),
+    ("pdpp doctor", Connected, 0, "works"),
+    ("pdpp doctor https://provider.example", Nothing, 1, "answers"),
+    ("pdpp log", HasRead, 0, "query_records"),
+    ("pdpp log --since 2h", HasRead, 0, "query_records"),
+    ("pdpp log --json", HasRead, 0, r#""tool":"query_records""#),
+    ("pdpp log --off", Nothing, 0, "off"),
+    ("pdpp log --on", Nothing, 0, "on"),
+    ("pdpp mcp inspect", Nothing, 0, "read_record_field"),
+    ("pdpp mcp inspect --json", Nothing, 0, r#""bytes""#),
+    ("pdpp mcp inspect --budget 6656", Nothing, 0, "all, as one array"),
+    ("pdpp mcp inspect -- some-server --stdio", Connected, 0, "all, as one array"),
+    ("pdpp mcp inspect --budget 20000 -- some-server --stdio", Connected, 0, "all, as one array"),
+    ("pdpp mcp call schema", Connected, 0, "messages"),
+    (r#"pdpp mcp call search '{"q":"invoice","limit":3}' --view text"#, Connected, 0, "invoice"),
+    ("pdpp completions bash", Nothing, 0, "complete -F"),
+    ("pdpp man", Nothing, 0, ".TH pdpp"),
+    ("pdpp man mcp inspect", Nothing, 0, ".TH pdpp-mcp-inspect"),
+];
+
+/// Lines that begin so are not run here, and why; what runs them instead, or that nothing does.
+const NOT_HERE: &[(&str, &str)] = &[
+    ("cargo run --release -- demo", "builds for minutes: `.ci/run release` runs it as README has it"),
+    ("cargo test", "this is it: `.ci/run test`"),
+    ("cargo install --path .", "builds for minutes: tried by hand"),
+    ("cargo doc", "`.ci/run doc`"),
+    ("cargo bench", "measures; not in CI, since figures of a busy machine mean nothing"),
+    ("bash .ci/run", "it would run itself"),
+    ("RUSTC_BOOTSTRAP=1 cargo fuzz", "runs for 20 minutes; by hand"),
+    ("UPDATE_GENERATED=1", "changes the clone"),
+    ("PROPTEST_CASES=2000", "runs for minutes; by hand"),
+];
+
+/// Documents whose blocks another test of this binary runs.
+const ELSEWHERE: &[(&str, &str)] = &[];
+
+/// What the documents' names stand for here. `URL` is the sandbox's.
+const MEANT: &[(&str, &str)] = &[
+    ("https://provider.example", "URL"),
+    ("http://127.0.0.1:7377", "URL"),
+    ("https://registry.pdpp.dev/connectors/slack", "https://sandbox.pdpp.example/connectors/chat"),
+    ("some-server --stdio", "pdpp mcp serve"),
+];
+
+/// The lines of the `sh` blocks of a document: continued ones as one, comments left out.
+fn shown_in(document: &str) -> Vec<String> {
+    let (mut lines, mut is_shell) = (Vec::<String>::new(), false);
+    let mut goes_on = false;
+    for line in read(document).lines() {
+        let line = line.trim();
+        if let Some(fence) = line.strip_prefix("```") {
+            is_shell = !is_shell && fence.trim() == "sh";
+            goes_on = false;
+            continue;
+        }
+        let line = line.split(" #").next().unwrap_or_default().trim();
+        if !is_shell || line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (text, goes_on_after) = match line.strip_suffix('\\') {
+            Some(text) => (text.trim_end(), true),
+            None => (line, false),
+        };
+        match lines.last_mut().filter(|_| goes_on) {
+            Some(last) => *last = format!("{last} {text}"),
+            None => lines.push(text.to_owned()),
+        }
+        goes_on = goes_on_after;
+    }
+    lines
+}
+
+/// The sandbox, approving by itself; gone when dropped.
+struct Sandbox {
+    child: Child,
+    url: String,
+}
+
+impl Sandbox {
+    fn start(env: &TestEnv) -> Self {
+        let mut child = env
+            .pdpp(&["sandbox", "--listen", "127.0.0.1:0", "--auto-approve", "--json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap();
+        Self { child, url: said["url"].as_str().unwrap().to_owned() }
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A shell in `env`, where `pdpp` is on the PATH.
+fn shell(env: &TestEnv, line: &str) -> Command {
+    let pdpp = env.pdpp(&[]);
+    let bin = Path::new(env!("CARGO_BIN_EXE_pdpp")).parent().unwrap().to_owned();
+    let mut shell = Command::new("/bin/sh");
+    shell.env_clear().args(["-c", line]).stdin(Stdio::null());
+    shell.current_dir(pdpp.get_current_dir().unwrap());
+    for (name, value) in pdpp.get_envs() {
+        if let Some(value) = value {
+            shell.env(name, value);
+        }
+    }
+    shell.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    shell
+}
+
+/// Runs `line` to its end; one that goes on is stopped once it has said its first line.
+fn typed(env: &TestEnv, line: &str, goes_on: bool) -> Ran {
+    if !goes_on {
+        return Ran::from(shell(env, line).output().unwrap());
+    }
+    // What a person reads is on standard error.
+    let mut child = shell(env, &format!("exec {line} 2>&1")).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("://") && stdout.read_line(&mut said).unwrap() > 0 {}
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    std::io::Read::read_to_string(&mut stdout, &mut said).unwrap();
+    let ended = Ran::from(child.wait_with_output().unwrap());
+    Ran { stdout: said, ..ended }
+}
+
+/// An agent reads two records.
+fn read_something(env: &TestEnv) {
+    let mut server =
+        env.pdpp(&["mcp", "serve"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "An agent", "version": "1"}});
+    let call = json!({"name": "query_records", "arguments": {"stream": "events", "limit": 2}});
+    for (id, method, params) in [(1, "initialize", hello), (2, "tools/call", call)] {
+        writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .unwrap();
+    }
+    drop(input);
+    assert!(server.wait_with_output().unwrap().status.success());
+}
+
+/// What is wrong with a case, if something is.
+fn fault(url: &str, &(line, before, code, says): &(&str, Before, i32, &str)) -> Option<String> {
+    let env = TestEnv::new();
+    let cwd = env.pdpp(&[]).get_current_dir().unwrap().to_owned();
+    let authority = rcgen::generate_simple_self_signed(vec!["provider.example".to_owned()]).unwrap();
+    std::fs::write(cwd.join("company.pem"), authority.cert.pem()).unwrap();
+    if matches!(before, Connected | HasRead) {
+        let ran = env.run(&["connect", url, "--no-browser", "--name", "Work"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    if before == HasRead {
+        read_something(&env);
+    }
+    let mut meant = line.to_owned();
+    for (name, stands_for) in MEANT {
+        meant = meant.replace(name, &stands_for.replace("URL", url));
+    }
+    if before == GoesOn && !meant.contains("--listen") {
+        // The usual port may be somebody else's.
+        meant.push_str(" --listen 127.0.0.1:0");
+    }
+    let ran = typed(&env, &meant, before == GoesOn);
+    let said = if ran.stdout.is_empty() { &ran.stderr } else { &ran.stdout };
+    (ran.code != Some(code) || !said.contains(says))
+        .then(|| format!("$ {meant}\nshould end with {code} and say {says:?}: {ran:#?}"))
+}
+
+#[test]
+fn every_command_shown_has_a_case_or_a_reason() {
+    let elsewhere: BTreeSet<&str> = ELSEWHERE.iter().map(|(document, _)| *document).collect();
+    let mut shown = BTreeSet::new();
+    for document in documents().iter().filter(|document| !elsewhere.contains(document.as_str())) {
+        for line in shown_in(document) {
+            let is_known = SHOWN.iter().any(|case| case.0 == line)
+                || NOT_HERE.iter().any(|(beginning, _)| line.starts_with(beginning));
+            assert!(is_known, "{document} shows `{line}`: give it a case in SHOWN, or a reason in NOT_HERE");
+            shown.insert(line);
+        }
+    }
+    assert!(shown.len() > 30, "the documents show hardly a command: {shown:?}");
+    for case in SHOWN {
+        assert!(shown.contains(case.0), "no document shows `{}` any more", case.0);
+    }
+}
+
+#[test]
+fn every_command_shown_does_what_it_is_said_to_do() {
+    let env = TestEnv::new();
+    let sandbox = Sandbox::start(&env);
+    let left = Mutex::new(SHOWN.iter());
+    let faults = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let Some(case) = left.lock().unwrap().next() else { break };
+                    faults.lock().unwrap().extend(fault(&sandbox.url, case));
+                }
+            });
+        }
+    });
+    let faults = faults.into_inner().unwrap();
+    assert!(faults.is_empty(), "{} of {} commands:\n{}", faults.len(), SHOWN.len(), faults.join("\n\n"));
+}
+
+#[test]
+fn steps_of_ci_are_those_that_are_named() {
+    let run = read(".ci/run");
+    let steps = run.split("steps=(").nth(1).and_then(|rest| rest.split(')').next()).unwrap();
+    let contributing = read("CONTRIBUTING.md");
+    for step in steps.split_whitespace() {
+        let is_told =
+            contributing.lines().any(|line| line.starts_with("| `") && line.contains(&format!("`{step}`")));
+        assert!(is_told, "CONTRIBUTING.md does not say what the step {step} proves");
+    }
+    for (beginning, why) in NOT_HERE {
+        for step in why.split("`.ci/run ").skip(1).filter_map(|rest| rest.split(['`', ' ']).next()) {
+            assert!(steps.split_whitespace().any(|known| known == step), "{beginning}: no step {step}");
+        }
+    }
+    for (document, test) in ELSEWHERE {
+        let path: PathBuf = root().join(test);
+        assert!(path.exists(), "{document} is said to be run by {test}, which is not there");
+    }
+}
