@@ -362,7 +362,7 @@ impl Endpoint {
             return Err(Refusal::new(
                 StatusCode::MISDIRECTED_REQUEST,
                 "misdirected_request",
-                "This server has another name",
+                format!("This server has another name: send requests to {}", self.public_url),
             ));
         }
         if headers.contains_key(header::ORIGIN) && self.origin(headers).is_none() {
@@ -574,10 +574,30 @@ impl Mcp {
         if let Err(error) = check_headers(headers, &method, params.as_ref()) {
             return refused(&error, StatusCode::BAD_REQUEST);
         }
-        let is_modern = method != "initialize"
-            && (jsonrpc::names_its_era(params.as_ref())
-                || method == "server/discover"
-                || headers.get(PROTOCOL_VERSION).is_some_and(is_modern));
+        let is_modern = match method.as_str() {
+            // No header belongs to it: its era is what its `_meta` names, as no client of an older one does.
+            "initialize" => jsonrpc::names_its_era(params.as_ref()),
+            "server/discover" => true,
+            _ => {
+                jsonrpc::names_its_era(params.as_ref())
+                    || headers.get(PROTOCOL_VERSION).is_some_and(is_modern)
+            }
+        };
+        if is_modern && method == "initialize" {
+            let message = "Method not found: initialize; 2026-07-28 begins with server/discover";
+            let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None);
+            return refused(&error, status_of(is_modern, &error, false));
+        }
+        #[cfg(feature = "conformance-fixtures")]
+        if let Some(answered) = super::conformance::answer(&method, params.as_ref(), is_modern) {
+            return match answered {
+                Ok(result) => {
+                    let line = jsonrpc::answer_line(id.as_json(), "result", &result);
+                    message(form, StatusCode::OK, line, Outcome::Accepted)
+                }
+                Err(error) => refused(&error, status_of(is_modern, &error, false)),
+            };
+        }
         let request = match jsonrpc::client_request(&method, params) {
             Ok(request) => request,
             Err(error) => return refused(&error, status_of(is_modern, &error, false)),
@@ -588,6 +608,12 @@ impl Mcp {
             Ok(result) => {
                 let is_error =
                     matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
+                #[cfg(feature = "conformance-fixtures")]
+                let result = {
+                    let mut result = json!(result);
+                    super::conformance::extend(&method, &mut result);
+                    result
+                };
                 let line = jsonrpc::answer_line(id.as_json(), "result", &result);
                 message(form, StatusCode::OK, line, what.outcome(!is_error))
             }
