@@ -10,13 +10,16 @@ import json, os, resource, select, shutil, signal, socket, subprocess, sys, temp
 
 PDPP, SECONDS = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 5
 HERE = os.path.dirname(os.path.abspath(__file__))
-IDLE, SLOW, HALF, HOLD = 10_000, 200, 200, 60
+IDLE, SLOW, HALF, HOLD = 10_000, 20, 200, 80
 # One bearer asks for all: its bounds, and those of connections, are out of the way.
 LIMITS = ['--requests-per-minute', '1000000', '--max-concurrent-per-bearer', '2000', '--max-concurrent', '2000',
           '--max-connections', '12000']
 ROWS = 10
-CALL = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'tools/call', 'params': {
-    'name': 'query_records', 'arguments': {'stream': 'events', 'limit': ROWS}}})
+
+
+def call(rows):
+    return json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'tools/call', 'params': {
+        'name': 'query_records', 'arguments': {'stream': 'events', 'limit': rows}}})
 
 
 def start(*arguments):
@@ -24,6 +27,15 @@ def start(*arguments):
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     children.append(child)
     return child, json.loads(child.stdout.readline())
+
+
+def start_host(*more):
+    with socket.create_server(('127.0.0.1', 0)) as free:
+        port = free.getsockname()[1]
+    child, told = start('mcp', 'host', '--json', '--listen', f'127.0.0.1:{port}', '--provider-url', sandbox_told['url'],
+                        '--public-url', f'http://127.0.0.1:{port}/mcp',
+                        '--introspection-file', os.path.join(data, 'introspection.json'), *LIMITS, *more)
+    return child, told['url']
 
 
 def post(url, body, **headers):
@@ -45,10 +57,10 @@ def cpu(child):
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK') * 1000
 
 
-def load(url, connections, call=None):
-    env = {**os.environ, 'TOKEN': token, 'METHOD': 'POST' if call else 'GET'}
-    if call:
-        env['BODY'] = call
+def load(url, connections, body=None):
+    env = {**os.environ, 'TOKEN': token, 'METHOD': 'POST' if body else 'GET'}
+    if body:
+        env['BODY'] = body
     threads = min(2, connections)
     command = ['wrk', '-t', str(threads), '-c', str(connections), '-d', f'{SECONDS}s', '--timeout', '30s',
                '-s', os.path.join(HERE, 'load.lua'), url]
@@ -62,11 +74,12 @@ def address(url):
     return host, int(port)
 
 
-def request(to):
+def request(to, rows):
     host, port = to
+    body = call(rows)
     head = (f'POST /mcp HTTP/1.1\r\nhost: {host}:{port}\r\nauthorization: Bearer {token}\r\n'
-            f'content-type: application/json\r\ncontent-length: {len(CALL)}\r\n\r\n')
-    return (head + CALL).encode()
+            f'content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n')
+    return (head + body).encode()
 
 
 def connect(to, receive=None):
@@ -110,7 +123,9 @@ def idle(host, to):
 
 def hold(host, to):
     """RSS while some clients never take an answer and others never end their request."""
-    slow = [(connect(to, 4096), bytearray(request(to) * 100)) for _ in range(SLOW)]
+    # More answers than the system keeps for a connection (4 MB), so that the endpoint itself has to wait.
+    new = lambda: (connect(to, 4096), bytearray(request(to, 100) * 100))
+    slow = [new() for _ in range(SLOW)]
     half, seen, cut, began = [], [], 0, time.monotonic()
     while (passed := time.monotonic() - began) < HOLD:
         for at, (client, unsent) in enumerate(slow):
@@ -122,11 +137,11 @@ def hold(host, to):
             if is_cut(client):
                 cut += 1
                 client.close()
-                slow[at] = (connect(to, 4096), bytearray(request(to) * 100))
+                slow[at] = new()
         half = [client for client in half if is_open(client) or client.close()]
         while len(half) < HALF:
             half.append(connect(to))
-            half[-1].send(request(to)[:-20])
+            half[-1].send(request(to, ROWS)[:-20])
         seen.append((passed, memory(host)))
         time.sleep(0.5)
     for client in [client for client, _ in slow] + half:
@@ -147,27 +162,25 @@ try:
     sandbox, sandbox_told = start('sandbox', '--listen', '127.0.0.1:0', '--json', '--auto-approve', '--data-dir', data)
     asked = post(sandbox_told['url'] + '/agent-connect', {'resource': sandbox_told['url'], 'client_name': 'Load'})
     token = post(asked['poll_url'], {'polling_code': asked['polling_code']})['access_token']
-    with socket.create_server(('127.0.0.1', 0)) as free:
-        port = free.getsockname()[1]
-    host, host_told = start('mcp', 'host', '--json', '--listen', f'127.0.0.1:{port}', '--provider-url', sandbox_told['url'],
-                            '--public-url', f'http://127.0.0.1:{port}/mcp',
-                            '--introspection-file', os.path.join(data, 'introspection.json'), *LIMITS)
+    host, url = start_host()
     plain = f'{sandbox_told["url"]}/v1/streams/events/records?limit={ROWS}'
-    where = [('resource server, `/v1`', plain, None, sandbox), ("sandbox's own `/mcp`", sandbox_told['mcp_url'], CALL, sandbox),
-             ('`pdpp mcp host`', host_told['url'], CALL, host)]
+    where = [('resource server, `/v1`', plain, None, sandbox), ("sandbox's own `/mcp`", sandbox_told['mcp_url'], call(ROWS), sandbox),
+             ('`pdpp mcp host`', url, call(ROWS), host)]
     print(f'| Asked for {ROWS} records | Connections | Requests/s | p50 ms | p99 ms | Failed | Processor ms a request: sandbox, host | RSS after, MB |')
     print('| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |')
     for connections in (1, 100, 1000):
-        for what, url, call, process in where:
+        for what, at, body, process in where:
             taken = [-cpu(sandbox), -cpu(host)]
-            answered, per_second, p50, p99, failed = load(url, connections, call)
+            answered, per_second, p50, p99, failed = load(at, connections, body)
+            answered = max(answered, 1)
             taken = [(taken[0] + cpu(sandbox)) / answered, (taken[1] + cpu(host)) / answered]
             print(f'| {what} | {connections:,} | {per_second:,.0f} | {p50:.2f} | {p99:.2f} | {failed:.0f} | {taken[0]:.2f}, {taken[1]:.2f} '
                   f'| {memory(process):.0f} |', flush=True)
-    to = address(host_told['url'])
-    before, during, still = idle(host, to)
+    before, during, still = idle(host, address(url))
     print(f'\n{still:,} idle connections: RSS {before:.0f} MB before, {during:.0f} MB with them.')
-    second, third, last, cut = hold(host, to)
+    # Large results: one that takes no answer soon has some that wait.
+    large, url = start_host('--max-result-bytes', '48000')
+    second, third, last, cut = hold(large, address(url))
     print(f'{SLOW} clients that take no answer and {HALF} that never end their request, for {HOLD} s, each again once it is hung up on '
           f'({cut} times for the first kind): RSS at most {second:.0f}, {third:.0f} and {last:.0f} MB in the second, third and last quarter.')
     print(f'\n`mcp host` with `{" ".join(LIMITS)}`; {os.cpu_count()} processors, load average before: {busy:.1f}.')

@@ -1084,6 +1084,13 @@ mod tests {
         assert_eq!((status, &body["error"]["code"]), (400, &json!(-32020)));
         let unknown = json!({"jsonrpc": "2.0", "id": 1, "method": "no/such", "params": {"_meta": meta()}});
         assert_eq!(modern(&unknown, "no/such").json().await.0, 404);
+        // What this era has no more is no method of it; an older client's, which names no era, is.
+        let mut old = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"_meta": meta()}});
+        let (status, body) = modern(&old, "initialize").json().await;
+        assert_eq!((status, &body["error"]["code"]), (404, &json!(-32601)), "{body}");
+        old["params"] = json!({"protocolVersion": "2026-07-28", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let (status, body) = modern(&old, "initialize").json().await;
+        assert!(status == 200 && body["result"]["protocolVersion"].is_string(), "{body}");
         asked["params"]["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
         let (status, body) = modern(&asked, "tools/call").with(NAME, "schema").json().await;
         assert_eq!((status, &body["error"]["code"]), (400, &json!(-32602)), "{body}");

@@ -49,7 +49,7 @@ pub struct Args {
     pub introspection_file: Option<PathBuf>,
 
     /// Take them from the keyring instead
-    #[arg(long, group = "introspection")]
+    #[arg(long, group = "introspection", conflicts_with = "introspection_file")]
     pub introspection_keyring: bool,
 
     /// Do TLS here, with this certificate chain (PEM)
