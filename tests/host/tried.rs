@@ -1,13 +1,12 @@
 //! docs/host.md's way to try it, command by command as it stands there.
 
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
 
 use clap::Parser as _;
 use serde_json::Value;
 
-use super::PATIENCE;
 use crate::support::env::TestEnv;
 
 /// A command in the background. It ends with the test.
@@ -80,7 +79,7 @@ fn the_guides_five_commands_lead_from_nothing_to_an_answer() {
     assert!(shell("command -v curl").status().unwrap().success(), "the guide's commands need curl");
     let commands = commands();
     assert_eq!(commands.len(), 5, "{commands:?}");
-    let (mut running, mut rest) = (Vec::new(), String::new());
+    let (mut running, mut kept, mut rest) = (Vec::new(), Vec::new(), String::new());
     for command in commands {
         let command = command.replace("7377", &ports[0].to_string()).replace("8484", &ports[1].to_string());
         let Some(command) = command.strip_suffix(" &") else {
@@ -88,16 +87,16 @@ fn the_guides_five_commands_lead_from_nothing_to_an_answer() {
             rest.push('\n');
             continue;
         };
-        let mut command = shell(&format!("exec {command}"));
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let mut child = Background(child);
-        let (port, began) = (ports[running.len()], Instant::now());
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert_eq!(child.0.try_wait().unwrap(), None, "it ended before it listened");
-            // A sandbox fills its directory first.
-            assert!(began.elapsed() < 4 * PATIENCE, "it does not listen");
-            std::thread::sleep(std::time::Duration::from_millis(20));
+        let mut child = shell(&format!("exec {command}")).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let child = Background(child);
+        // A sandbox listens before its directory is filled: both say when they are ready.
+        let mut line = String::new();
+        while !line.contains("ready") {
+            line.clear();
+            assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended before it was ready");
         }
+        kept.push(said);
         running.push(child);
     }
     assert_eq!(running.len(), 2);
