@@ -26,6 +26,7 @@ use super::id::RecordId;
 use super::pages::{self, Missing, Walks};
 use super::source::Source;
 use super::tool_error::{Candidate, ToolError};
+use super::tools::schema::Parts;
 use super::{ReadSurface, ResourceContents, ResourceError, ToolAnswer, resource, surface, tools};
 use crate::error::Result;
 use crate::text::shell_word;
@@ -114,6 +115,12 @@ impl Child {
 
     const fn source(&self) -> &Source {
         self.core.source()
+    }
+
+    /// A short name for it in cursors.
+    fn key(&self) -> String {
+        let grant = self.source().grant_id().unwrap_or(&self.id);
+        pages::branch_key(self.source().provider().as_str(), grant)
     }
 
     fn is_same_grant(&self, other: &Self) -> bool {
@@ -518,11 +525,17 @@ impl Package {
                 Err(error) => missing.push((Arc::clone(child), error)),
             }
         }
-        if bodies.is_empty() {
+        let parts = Parts::of(children.iter().map(|child| {
+            let body = bodies.iter().find(|(of, _)| Arc::ptr_eq(of, child)).map(|(_, body)| body);
+            (child.key(), body.map_or(0, |body| tools::schema::streams_of(body).len()))
+        }));
+        // Nothing is left to show of those that answered: what is left is of those that did not.
+        let is_over = stream.is_none() && parts.is_at_end(arguments.text("cursor")?);
+        if bodies.is_empty() || (is_over && !missing.is_empty()) {
             return Err(all_failed(&missing));
         }
         let body = one_schema(bodies, warnings(missing.iter().map(|(child, error)| (child, error))));
-        tools::schema::show_over_grants(arguments, stream, body, self.bounds)
+        tools::schema::show_over_grants(arguments, stream, body, &parts, self.bounds)
     }
 
     /// Remembers which grant names which blobs, so that their URIs lead back to it.
@@ -554,8 +567,8 @@ impl Package {
             ([only], _) => Ok(Arc::clone(only)),
             (_, Some(connection)) => self.by_connection(connection, None),
             (several, None) => {
-                let candidates = several.iter().filter(|child| child.unusable().is_none());
-                let candidates = candidates.flat_map(|child| child.candidates(None)).collect();
+                let usable = several.iter().filter(|child| child.unusable().is_none());
+                let candidates = candidates_of(usable, None);
                 Err(ToolError::new(
                     "ambiguous_connection",
                     "several grants are served, and a blob's id does not say whose it is",
@@ -616,7 +629,17 @@ fn by_stream(children: &[Arc<Child>], arguments: &Arguments, stream: &str) -> Re
         };
     }
     let (usable, unusable): (Vec<_>, Vec<_>) = able.iter().partition(|child| child.unusable().is_none());
-    let candidates = usable.iter().flat_map(|child| child.candidates(Some(stream))).collect::<Vec<_>>();
+    let candidates = candidates_of(usable.iter().copied(), Some(stream));
+    if let [only] = candidates.as_slice()
+        && able.iter().all(|child| {
+            let named = child.candidates(Some(stream));
+            child.source().provider() == usable[0].source().provider()
+                && matches!(named.as_slice(), [one] if one.connection_id == only.connection_id)
+        })
+    {
+        // Several grants of one account: a choice would not tell them apart.
+        return Ok(Arc::clone(usable[0]));
+    }
     let providers = |connection: &str| {
         providers_of(usable.iter().copied().filter(|child| child.has_connection(connection)))
     };
@@ -654,6 +677,21 @@ fn by_stream(children: &[Arc<Child>], arguments: &Arguments, stream: &str) -> Re
         ));
     }
     Err(error.choose_from(candidates))
+}
+
+/// The connections of several grants, each once however many grants share it.
+fn candidates_of<'a>(
+    children: impl IntoIterator<Item = &'a Arc<Child>>,
+    stream: Option<&str>,
+) -> Vec<Candidate> {
+    let mut seen = BTreeSet::new();
+    let mut candidates = Vec::new();
+    for child in children {
+        let provider = child.source().provider().as_str();
+        let fresh = child.candidates(stream).into_iter();
+        candidates.extend(fresh.filter(|one| seen.insert((provider, one.connection_id.clone()))));
+    }
+    candidates
 }
 
 fn providers_of<'a>(children: impl IntoIterator<Item = &'a Arc<Child>>) -> BTreeSet<&'a str> {

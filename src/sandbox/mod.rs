@@ -306,8 +306,8 @@ async fn serve(
     });
     let endpoints: Arc<HashMap<String, Mcp>> = Arc::new(endpoints.collect::<std::io::Result<_>>()?);
     let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
-        let (app, endpoints) = (Arc::clone(&app), Arc::clone(&endpoints));
-        async move { handle(app, &endpoints, request).await }
+        let (app, hosts, endpoints) = (Arc::clone(&app), Arc::clone(&hosts), Arc::clone(&endpoints));
+        async move { handle(app, &hosts[0], &endpoints, request).await }
     });
     let (closing, closed) = tokio::sync::oneshot::channel::<()>();
     let server = axum::serve(listener, router).with_graceful_shutdown(async move {
@@ -336,8 +336,10 @@ fn hosts(address: SocketAddr) -> Vec<String> {
     ]
 }
 
+/// Answers a request to the server that is called `name`, or by one of the other names of `endpoints`.
 async fn handle(
     app: Arc<App>,
+    name: &str,
     endpoints: &HashMap<String, Mcp>,
     request: axum::extract::Request,
 ) -> axum::response::Response {
@@ -367,7 +369,7 @@ async fn handle(
             &request,
             StatusCode::MISDIRECTED_REQUEST,
             "misdirected_request",
-            "This server has another name",
+            &format!("This server has another name: send requests to http://{name}"),
         );
         return response(reply);
     }
