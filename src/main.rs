@@ -21,13 +21,13 @@ fn main() -> ExitCode {
         Err(error) => failed(&error, &ui),
     };
     ending::PROCESS.wait(ending::LONGEST);
-    if code != 0 || !ui.has_lost_output() {
-        return ExitCode::from(code);
+    match ui.lost_output().filter(|_| code == 0) {
+        None => ExitCode::from(code),
+        Some(lost) => {
+            ui.error(&lost);
+            ExitCode::from(lost.kind().exit_code())
+        }
     }
-    let lost = Error::failed("output_failed", "The result could not be written to standard output")
-        .hint("Check that the disk it goes to has room, then run it again");
-    ui.error(&lost);
-    ExitCode::from(lost.kind().exit_code())
 }
 
 /// Says a failure: where `--json` was given, whatever the command, as one JSON object on stdout.
