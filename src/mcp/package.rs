@@ -40,6 +40,9 @@ const MAX_NAMED: usize = 2;
 /// Most bytes of what is said of a missing grant: a warning of this length is never cut.
 const MAX_WARNING: usize = 156;
 
+/// Least bytes of its label there, where a command beside it is long.
+const LEAST_LABEL: usize = 12;
+
 /// Most blobs that are remembered.
 const MAX_BLOBS: usize = 1_000;
 
@@ -192,27 +195,32 @@ impl Child {
             return Some(ToolError::new(
                 "grant_expired",
                 format!("the grant for {} is over", self.label),
-                format!("ask the user to run: pdpp connect {provider}"),
+                self.source().audience().next(),
             ));
         }
         self.source().is_refused().then(|| {
             ToolError::new(
                 "grant_refused",
                 format!("{provider} refused the grant for {} within the last minute", self.label),
-                format!("ask the user to run: pdpp connect {provider}"),
+                self.source().audience().next(),
             )
         })
     }
 
     /// What is said of it where it is missing in an answer.
     fn missing(&self, error: &ToolError) -> Value {
-        let next = if self.unusable().is_some() {
-            format!(": pdpp connect {}", self.source().provider())
-        } else {
-            String::new()
-        };
-        let label = crate::text::prefix(&self.label, 50);
-        let message = format!("nothing of {label} ({}){next}", error.code());
+        let mut next = String::new();
+        if self.unusable().is_some() {
+            next = format!(": {}", self.source().audience().brief());
+        }
+        // A command is whole or not there: rather less of the label.
+        let code = prefix_on_wire(error.code(), 40);
+        let room = MAX_WARNING.saturating_sub("nothing of  ()".len() + code.len() + next.len());
+        if room < LEAST_LABEL {
+            next = ": see `pdpp status`".to_owned();
+        }
+        let label = crate::text::prefix(&self.label, room.clamp(LEAST_LABEL, 50));
+        let message = format!("nothing of {label} ({code}){next}");
         json!({"code": "partial_results", "message": prefix_on_wire(&message, MAX_WARNING)})
     }
 }
@@ -597,6 +605,7 @@ fn blob_ids(text: &str) -> impl Iterator<Item = &str> {
 /// What to do beside approving a grant again.
 const OR_ANOTHER: &str = "; or choose another connection: schema {} lists those there are";
 
+/// A grant can only be gone from the machine that it is kept on: this is for its owner.
 fn nothing_served() -> ToolError {
     ToolError::new(
         "not_connected",
@@ -671,9 +680,9 @@ fn by_stream(children: &[Arc<Child>], arguments: &Arguments, stream: &str) -> Re
         let others =
             if unusable.len() > 1 { format!(" and {} more", unusable.len() - 1) } else { String::new() };
         error = error.and(&format!(
-            "; {}{others} cannot be read until approved again (pdpp connect {})",
+            "; {}{others} cannot be read until approved again ({})",
             crate::text::prefix(&child.label, 100),
-            child.source().provider()
+            child.source().audience().brief()
         ));
     }
     Err(error.choose_from(candidates))

@@ -130,7 +130,7 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
     revoke(handle.app(), &grants[1].grant_id, &token);
     let gone = env.run(&["mcp", "call", "schema", "{}", "--view", "text", "--provider", handle.url()]);
     let said = gone.stdout + &gone.stderr;
-    assert!(said.contains("pdpp connect") && said.contains(handle.url()), "{said}");
+    assert!(said.contains(&format!("pdpp connect {} --renew", handle.url())), "{said}");
 }
 
 /// One message, as it came.
@@ -195,7 +195,9 @@ impl Fake {
             async move { next.map(|next| AccessToken::new(next).unwrap()).ok_or_else(none) }.boxed()
         });
         let remote = Remote::new(http, &provider);
-        let source = Source::new(provider, Some("pkg_1".to_owned()), rs, bearer).instead_of_dead(instead);
+        let source = Source::new(provider, Some("pkg_1".to_owned()), rs, bearer)
+            .instead_of_dead(instead)
+            .renewed_by(format!("pdpp connect {url} --renew"));
         Self { core: Core::new(source.through(remote), Bounds::default()), url, log }
     }
 
