@@ -24,11 +24,7 @@ fn main() -> ExitCode {
         Err(error) => failed(&error, &ui),
     };
     ending::PROCESS.wait(ending::LONGEST);
-    if !ui.has_lost_output() {
-        return ExitCode::from(code);
-    }
-    let lost = Error::failed("output_failed", "The result could not be written to standard output")
-        .hint("Check that the disk it goes to has room, then run it again");
+    let Some(lost) = ui.lost_output() else { return ExitCode::from(code) };
     ui.error(&lost);
     ExitCode::from(if code == 0 { lost.kind().exit_code() } else { code })
 }

@@ -8,8 +8,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::advice;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::text;
+
+const MAKE_ROOM: &str = "Check that the disk it goes to has room, then run it again";
 
 /// Where a command says things.
 pub struct Ui {
@@ -19,6 +21,13 @@ pub struct Ui {
     can_ask: bool,
     width: u16,
     lost: AtomicBool,
+    done: Mutex<Option<Done>>,
+}
+
+/// What a command has done, whether or not its result can be written.
+struct Done {
+    what: String,
+    next: String,
 }
 
 impl Ui {
@@ -33,6 +42,7 @@ impl Ui {
             can_ask: err_is_terminal && std::io::stdin().is_terminal(),
             width: terminal_width(),
             lost: AtomicBool::new(false),
+            done: Mutex::default(),
         }
     }
 
@@ -45,6 +55,7 @@ impl Ui {
             can_ask: false,
             width,
             lost: AtomicBool::new(false),
+            done: Mutex::default(),
         }
     }
 
@@ -120,12 +131,60 @@ impl Ui {
             .flatten()
     }
 
-    /// Whether a result could not be written: a full disk, not a reader that went away (`pdpp … | head`).
-    pub fn has_lost_output(&self) -> bool {
-        self.lost.load(Ordering::Relaxed)
+    /// Whether stdout takes anything, found out by writing nothing to it: a device that is full says so. Better known
+    /// before a person is asked for something, of which nothing could be told.
+    ///
+    /// # Errors
+    /// `output_failed`.
+    #[cfg(unix)]
+    pub fn check_output(&self) -> Result<()> {
+        use std::os::fd::AsFd as _;
+        #[allow(clippy::disallowed_methods, reason = "the one writer")]
+        let stdout = std::io::stdout();
+        // Not through the buffer, which would keep nothing to itself.
+        let tried = stdout.as_fd().try_clone_to_owned().and_then(|fd| std::fs::File::from(fd).write(&[]));
+        match tried {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                let said = "Nothing can be written to standard output, so nothing was done";
+                Err(Error::failed("output_failed", said).because(error).hint(MAKE_ROOM))
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// Keeps in mind whether something else that was `written` to stdout was lost ([`Ui::has_lost_output`]).
+    /// Whether stdout takes anything, where that can be found out without writing to it.
+    ///
+    /// # Errors
+    /// None here.
+    #[cfg(not(unix))]
+    #[allow(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on unix")]
+    pub fn check_output(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Keeps in mind `what` is done from now on, and what shows it: where the result then cannot be written, nobody is
+    /// told to do it again. The last one counts.
+    pub fn done(&self, what: &str, next: &str) {
+        let mut done = self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *done = Some(Done { what: what.to_owned(), next: next.to_owned() });
+    }
+
+    /// The failure to write a result: a full disk, not a reader that went away (`pdpp … | head`). Says what is done
+    /// all the same ([`Ui::done`]).
+    pub fn lost_output(&self) -> Option<Error> {
+        if !self.lost.load(Ordering::Relaxed) {
+            return None;
+        }
+        let lost = "The result could not be written to standard output";
+        let done = self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Some(match done.as_ref() {
+            Some(done) => Error::failed("output_failed", format!("{lost}, but: {}", done.what))
+                .hint(format!("It need not be done again; this shows it: {}", done.next)),
+            None => Error::failed("output_failed", lost).hint(MAKE_ROOM),
+        })
+    }
+
+    /// Keeps in mind whether something else that was `written` to stdout was lost ([`Ui::lost_output`]).
     pub fn keep(&self, written: std::io::Result<()>) {
         if written.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
             self.lost.store(true, Ordering::Relaxed);

@@ -4,6 +4,7 @@
 OUT/pdpp-VERSION-TARGET.tar.gz (.zip for Windows) holds the binary, the licences, the manual pages and the completions.
 """
 
+import gzip
 import pathlib
 import shutil
 import subprocess
@@ -46,15 +47,19 @@ def main():
                     archive.write(file, file.relative_to(folder.parent))
         else:
             path = out / f"{name}.tar.gz"
+            when = epoch()
 
             def owned_by_nobody(entry):
                 entry.uid = entry.gid = 0
                 entry.uname = entry.gname = ""
-                entry.mtime = epoch()
+                entry.mtime = when
                 entry.mode = 0o755 if entry.name.endswith("/pdpp") else 0o644
                 return entry
 
-            with tarfile.open(path, "w:gz") as archive:
+            with (
+                gzip.GzipFile(path, "wb", mtime=when) as compressed,
+                tarfile.open(fileobj=compressed, mode="w") as archive,
+            ):
                 for file in files:
                     archive.add(file, file.relative_to(folder.parent), filter=owned_by_nobody)
     print(path)

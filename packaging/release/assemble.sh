@@ -19,6 +19,6 @@ for archive in "$dist/pdpp-$version"-*.tar.gz "$dist/pdpp-$version"-*.zip; do
   esac
   bash "$here/sbom.sh" "$target" "$dist/$name.cdx.json"
 done
-python3 "$here/npm.py" "$dist" "${binaries[@]}"
+python3 "$here/npm.py" "$dist" "$homepage" "${binaries[@]}"
 python3 "$here/homebrew.py" "$dist" "$homepage" "$homepage/releases/download/v$version" >"$dist/pdpp.rb"
 (cd "$dist" && rm -f SHA256SUMS && sha256sum -- * >"$unpacked/sums" && mv "$unpacked/sums" SHA256SUMS)

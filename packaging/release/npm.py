@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The npm packages: npm.py OUT TARGET=BINARY ...
+"""The npm packages: npm.py OUT HOMEPAGE TARGET=BINARY ...
 
 One package a target with the binary in it (pdpp-linux-x64 and so on), and `pdpp`, which depends on all that were given
 and starts the one that npm installed. Nothing is downloaded or run when they are installed.
@@ -16,9 +16,11 @@ from about import CARGO, DESCRIPTION, LICENCE, ROOT, TARGETS, VERSION, program
 from archive import notices
 
 
-def pack(folder, out, manifest):
-    common = {"version": VERSION, "description": DESCRIPTION, "license": LICENCE}
-    (folder / "package.json").write_text(json.dumps({"name": manifest.pop("name"), **common, **manifest}, indent=2) + "\n")
+def pack(folder, out, homepage, manifest):
+    # npm checks provenance against the repository that is named.
+    common = {"version": VERSION, "description": DESCRIPTION, "license": LICENCE, "homepage": homepage,
+              "repository": {"type": "git", "url": f"git+{homepage}.git"}}
+    (folder / "package.json").write_text(json.dumps({**manifest, **common}, indent=2) + "\n")
     packed = subprocess.run(
         ["npm", "pack", "--json", "--pack-destination", str(out)], cwd=folder, check=True, stdout=subprocess.PIPE
     )
@@ -27,10 +29,10 @@ def pack(folder, out, manifest):
 
 
 def main():
-    out = pathlib.Path(sys.argv[1]).resolve()
+    out, homepage = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
     out.mkdir(parents=True, exist_ok=True)
     platforms = {}
-    for given in sys.argv[2:]:
+    for given in sys.argv[3:]:
         target, binary = given.split("=", 1)
         system, cpu, _ = TARGETS[target]
         name = f"pdpp-{system}-{cpu}"
@@ -42,16 +44,18 @@ def main():
             shutil.copy(ROOT / "LICENSE", folder)
             notices(target, folder / "THIRD-PARTY-NOTICES.txt")
             (folder / "README.md").write_text(f"pdpp's binary for {target}. Install `pdpp`, which starts it.\n")
-            manifest = {"name": name, "os": [system], "cpu": [cpu], "files": [program(target), "THIRD-PARTY-NOTICES.txt"], "preferUnplugged": True}
-            if "gnu" in target:
-                manifest["libc"] = ["glibc"]
-            pack(folder, out, manifest)
+            manifest = {
+                "name": name, "os": [system], "cpu": [cpu], "preferUnplugged": True,
+                "files": [program(target), "THIRD-PARTY-NOTICES.txt"],
+                **({"libc": ["glibc"]} if "gnu" in target else {}),
+            }
+            pack(folder, out, homepage, manifest)
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         shutil.copy(pathlib.Path(__file__).parent / "pdpp.cjs", folder)
         for file in ("README.md", "LICENSE"):
             shutil.copy(ROOT / file, folder)
-        pack(folder, out, {
+        pack(folder, out, homepage, {
             "name": "pdpp", "keywords": CARGO["keywords"], "bin": {"pdpp": "pdpp.cjs"}, "files": ["pdpp.cjs"],
             "engines": {"node": ">=18"}, "optionalDependencies": platforms,
         })

@@ -9,6 +9,7 @@ use url::Url;
 
 use super::secret::AccessToken;
 use super::store::{Place, StoreKind};
+use crate::provider::approve::token::GivenStream;
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::http::Http;
 use crate::provider::rs::{ForeignQueryBase, ResourceServer};
@@ -148,14 +149,46 @@ pub struct GrantedConnection {
 impl GrantedSource {
     /// Stream names kept, so that the index stays small.
     pub const MAX_STREAMS: usize = 200;
+    /// Connections kept at most.
+    pub const MAX_CONNECTIONS: usize = 100;
 
-    /// What to call it: the owner's names for its connections, else its short key, else its URI.
+    /// What to call it: the owner's names for its connections, else its short key, else how its URI ends.
     pub fn label(&self) -> String {
-        let names: Vec<&str> = self.connections.iter().filter_map(|c| c.display_name.as_deref()).collect();
-        if !names.is_empty() {
-            return names.join(", ");
+        self.names().join(", ")
+    }
+
+    /// Whether it has the connection `id`.
+    pub fn has_connection(&self, id: &str) -> bool {
+        self.connections.iter().any(|connection| connection.id == id)
+    }
+
+    /// Learns that these connections are its own, and what they are called where that is not known yet.
+    pub fn learn_connections(&mut self, connections: impl IntoIterator<Item = GrantedConnection>) {
+        for learned in connections {
+            if let Some(known) = self.connections.iter_mut().find(|known| known.id == learned.id) {
+                known.display_name = known.display_name.take().or(learned.display_name);
+            } else if self.connections.len() < Self::MAX_CONNECTIONS {
+                self.connections.push(learned);
+            }
         }
-        self.connector_key.clone().or_else(|| self.id.clone()).unwrap_or_else(|| "unnamed source".to_owned())
+    }
+
+    /// The same name by name: at least one.
+    pub fn names(&self) -> Vec<String> {
+        let names: Vec<String> = self.connections.iter().filter_map(|c| c.display_name.clone()).collect();
+        if !names.is_empty() {
+            return names;
+        }
+        let of_uri = || {
+            let id = self.id.as_deref()?;
+            // The path of a provider says nothing of what it is.
+            let is_provider = self.kind.as_deref() == Some("provider_native");
+            let url = Url::parse(id).ok().filter(|_| !is_provider);
+            let last =
+                url.and_then(|url| Some(url.path_segments()?.rfind(|part| !part.is_empty())?.to_owned()));
+            Some(last.unwrap_or_else(|| id.to_owned()))
+        };
+        vec![self.connector_key.clone().or_else(of_uri).unwrap_or_else(|| "unnamed source".to_owned())]
     }
 }
 
@@ -209,6 +242,9 @@ pub struct Credential {
     /// What was asked for, so that the same can be asked for again.
     #[serde(default)]
     pub asked: Option<Wanted>,
+    /// What was given, stream by stream, where the provider said so: a renewal asks for no more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<GivenStream>,
     /// How the token is renewed.
     #[serde(default)]
     pub renewal: Renewal,
@@ -404,6 +440,7 @@ pub(crate) mod tests {
             token_expires_at: None,
             refreshable: false,
             asked: None,
+            given: Vec::new(),
             renewal: Renewal::default(),
         }
     }

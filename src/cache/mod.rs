@@ -53,6 +53,8 @@ pub struct Cache {
     dir: PathBuf,
     /// For refreshes alone, which want connections that nobody has used before ([`refresh`]).
     http: Http,
+    /// The command to type again where a new secret finds no store.
+    again: Option<String>,
     /// What the keyring said before, so that it is asked once a token and not once a call. An id stands
     /// for one token for ever.
     from_keyring: Arc<Mutex<HashMap<CredentialId, Secrets>>>,
@@ -100,6 +102,7 @@ impl Cache {
         Ok(Self {
             dir,
             http: Http::new(refresh::LIMITS),
+            again: None,
             from_keyring: Arc::default(),
             turns: Arc::default(),
         })
@@ -110,6 +113,14 @@ impl Cache {
     #[must_use]
     pub fn with_http(mut self, http: Http) -> Self {
         self.http = http;
+        self
+    }
+
+    /// The same, for the command `again`: what a person types once more, with `--store file`, where a new secret
+    /// finds no store.
+    #[must_use]
+    pub fn asked_by(mut self, again: String) -> Self {
+        self.again = Some(again);
         self
     }
 
@@ -415,8 +426,10 @@ impl Cache {
     fn store_failed(&self, error: StoreError, of: Option<&Credential>) -> Error {
         let again = match of {
             Some(one) if self.current(one).is_ok_and(|found| found.is_some()) => select::renew_exactly(one),
-            Some(new) => format!("pdpp connect {}", new.provider),
-            None => "pdpp connect <provider-url>".to_owned(),
+            new => self.again.clone().unwrap_or_else(|| {
+                let url = new.map_or("<provider-url>", |new| new.provider.as_str());
+                format!("pdpp connect {url}")
+            }),
         };
         error.told(
             format!("Check that you own {} and that its disk has room", self.dir.display()),

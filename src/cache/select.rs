@@ -140,7 +140,7 @@ impl Selection {
         let live: Vec<&Credential> = matching.iter().copied().filter(|one| !one.is_expired(now)).collect();
         match live.first() {
             None if matching.is_empty() => Err(self.not_connected(credentials)),
-            None => Err(expired(&matching)),
+            None => Err(expired(&matching, credentials)),
             Some(_) => Ok(matching),
         }
     }
@@ -181,14 +181,14 @@ impl Selection {
     }
 }
 
-fn expired(expired: &[&Credential]) -> Error {
+fn expired(expired: &[&Credential], all: &[Credential]) -> Error {
     let mut message = "Every grant on this machine that could be served has expired:".to_owned();
     for one in expired {
         let end = one.expires_at().map(day_and_time).unwrap_or_default();
         let _ = write!(message, "\n  {} ({}), grant {}, ended {end}", one.provider, one.label, one.grant_id);
     }
-    let next = expired.first().map_or("<provider-url>", |one| one.provider.as_str());
-    Error::new(Kind::NotConnected, "grant_expired", message).hint(format!("pdpp connect {next}"))
+    let next = expired.first().map(|one| renew_command(one, all)).unwrap_or_default();
+    Error::new(Kind::NotConnected, "grant_expired", message).hint(next)
 }
 
 /// That a name means several; lists what names each alone.
@@ -260,7 +260,10 @@ mod tests {
         old.grant_expires_at = Some(Timestamp::from_second(1_000).unwrap());
         let (code_, exit, said) = code(&Selection::default(), std::slice::from_ref(&old));
         assert_eq!((code_, exit), ("grant_expired", 78));
-        assert!(said.contains("grant g1") && said.ends_with("pdpp connect https://a.example/t"), "{said}");
+        assert!(
+            said.contains("grant g1") && said.ends_with("pdpp connect https://a.example/t --renew"),
+            "{said}"
+        );
         // An expired one does not stand in the way of a live one, and is not forgotten.
         let all = [old, credential("https://a.example/t", "g2")];
         assert_eq!(Selection::default().all(&all, now()).unwrap(), [&all[0], &all[1]]);

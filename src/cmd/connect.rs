@@ -1,26 +1,25 @@
 //! `pdpp connect`: discovery, registration, the owner's approval, a proven token in the cache (R8.1).
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Unit};
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::given::{self, Difference};
-use super::{Global, browser, disconnect, known, narrow};
+use super::{Global, browser, disconnect, known, narrow, package, renewal};
 use crate::cache::credential::{Credential, GrantedSource, Renewal, Secrets, TokenKind};
 use crate::cache::index::RegisteredClient;
-use crate::cache::select::{GrantName, Selection};
+use crate::cache::select::{GrantName, Selection, renew_command};
 use crate::cache::store::StoreKind;
 use crate::cache::store::choice::{Chosen, StoreChoice};
 use crate::cache::{Cache, Stored, new_credential_id};
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::proof::{Proof, prove};
 use crate::provider::approve::revoke::Revoked;
-use crate::provider::approve::token::TokenResponse;
-use crate::provider::approve::wanted::{SourceRequest, StreamRequest, Wanted};
+use crate::provider::approve::token::{GivenStream, TokenResponse};
+use crate::provider::approve::wanted::Wanted;
 use crate::provider::approve::way::Way;
 use crate::provider::approve::{self, ApproveError, Attempt, Choice, Client, minutes};
 use crate::provider::discovery::{Discovery, discover};
@@ -125,22 +124,16 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
     let provider = args.provider.as_deref().map(provider_url).transpose()?;
     let cache = global.cache()?;
-    let plan = match &provider {
-        Some(provider) if !args.renew => {
-            Plan { provider: provider.clone(), wanted: args.narrow.wanted(Timestamp::now())?, replaces: None }
-        }
-        provider => renewal(&cache.credentials()?, provider.as_ref(), args.grant.as_ref())?,
-    };
+    let plan = Plan::of(args, provider, &cache)?;
+    let cache = cache.asked_by(plan.again(&["--store"]));
     if let Some(name) = &args.name {
         cache.check_label(&plan.provider, name, plan.replaces.as_ref())?;
     }
-    let http = global.http_now(LIMITS)?;
-    // A cache that cannot be used is better known before the owner is asked.
+    let http = global.http_to(&plan.provider, LIMITS)?;
+    // A cache or an output that cannot be used is better known before the owner is asked.
     let Chosen { kind: store, note } = cache.choose_store(args.store)?;
-    if let Some(note) = note {
-        ui.note(&note);
-    }
     cache.check_writable(store)?;
+    ui.check_output()?;
 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -148,13 +141,15 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         .map_err(|error| Error::failed("runtime_failed", "Could not start").because(error))?;
     runtime.block_on(async {
         tokio::select! {
-            granted = get_grant(&plan, &cache, http.clone(), args, ui) => {
+            granted = get_grant(&plan, &cache, http.clone(), note.as_deref(), args, ui) => {
                 // Nothing is awaited until it is stored: either all of it is, or it was interrupted before.
                 let mut connected = granted?.keep(&cache, &plan, store, args)?;
+                let label = text::one_line(&connected.credential.label);
+                ui.done(&format!("{} is connected, as {label}", plan.provider), "pdpp status");
                 connected.end_old(&http, ui).await;
                 Ok(connected)
             }
-            stopped = tokio::signal::ctrl_c() => Err(interrupted(&plan.provider, stopped)),
+            stopped = tokio::signal::ctrl_c() => Err(interrupted(&plan, stopped)),
         }
     })
 }
@@ -177,75 +172,77 @@ fn provider_url(text: &str) -> Result<ProviderUrl> {
 struct Plan {
     provider: ProviderUrl,
     wanted: Wanted,
+    /// What to ask for instead, one after the other, where the provider refuses that.
+    instead: Vec<Wanted>,
     replaces: Option<Credential>,
+    /// The command that this is: its words before the options, and each option with its value.
+    command: (String, Vec<(&'static str, String)>),
 }
 
-/// To ask again for the one grant that is meant: by its provider, its id or its name.
-fn renewal(all: &[Credential], provider: Option<&ProviderUrl>, grant: Option<&GrantName>) -> Result<Plan> {
-    let is_of = |one: &&Credential| provider.is_none_or(|provider| *provider == one.provider);
-    let of_provider: Vec<&Credential> = all.iter().filter(is_of).collect();
-    let meant = grant.map_or_else(|| of_provider.clone(), |grant| grant.meant(&of_provider));
-    let url = provider.map_or("<provider-url>", ProviderUrl::as_str);
-    match meant[..] {
-        [] => {
-            let said = "There is no such grant on this machine to ask for again";
-            Err(Error::new(Kind::NotConnected, "not_connected", said).hint(format!("pdpp connect {url}")))
-        }
-        [one] => {
-            let mut wanted = one.asked.clone().unwrap_or_else(|| of_before(one));
-            // The owner may have given less than was asked for: that is what is asked for again.
-            if wanted.streams.is_empty() {
-                wanted.streams = given_streams(one);
+impl Plan {
+    fn of(args: &Args, provider: Option<ProviderUrl>, cache: &Cache) -> Result<Self> {
+        let now = Timestamp::now();
+        match provider {
+            Some(provider) if !args.renew => {
+                let wanted = args.narrow.wanted(now)?;
+                let start = format!("pdpp connect {}", text::shell_word(provider.as_str()));
+                let command = (start, args.options());
+                Ok(Self { provider, wanted, instead: Vec::new(), replaces: None, command })
             }
-            wanted.expires = again(wanted.expires, one.issued_at, Timestamp::now());
-            Ok(Plan { provider: one.provider.clone(), wanted, replaces: Some(one.clone()) })
-        }
-        _ => {
-            let mut said = "Several grants are on this machine, and one is renewed at a time:".to_owned();
-            for one in meant {
-                let grant = text::shell_word(one.grant_id.as_str());
-                let provider = text::shell_word(one.provider.as_str());
-                let _ = write!(said, "\n  pdpp connect --renew {provider} --grant {grant}   ({})", one.label);
+            provider => {
+                let all = cache.credentials()?;
+                let old = renewal::meant(&all, provider.as_ref(), args.grant.as_ref())?;
+                let mut requests = renewal::requests(old, now).into_iter();
+                Ok(Self {
+                    provider: old.provider.clone(),
+                    wanted: requests.next().unwrap_or_default(),
+                    instead: requests.collect(),
+                    replaces: Some(old.clone()),
+                    command: (renew_command(old, &all), args.options()),
+                })
             }
-            Err(Error::new(Kind::Usage, "several_credentials", said).hint("Name one of them, as listed"))
         }
+    }
+
+    /// The same command again, without the options that are named: what to type after a failure.
+    fn again(&self, without: &[&str]) -> String {
+        let (start, options) = &self.command;
+        let kept = options.iter().filter(|(name, _)| !without.contains(name));
+        kept.fold(start.clone(), |said, (name, value)| format!("{said} {name} {}", text::shell_word(value)))
     }
 }
 
-/// The streams of a grant by name; none where not all of them are known.
-fn given_streams(one: &Credential) -> Vec<StreamRequest> {
-    if one.sources.iter().any(|source| source.streams.len() != source.stream_count) {
-        return Vec::new();
+impl Args {
+    /// The options that say what is asked for, in what way and where it is kept.
+    fn options(&self) -> Vec<(&'static str, String)> {
+        use clap::ValueEnum as _;
+        let value =
+            |value: Option<clap::builder::PossibleValue>| value.map(|value| value.get_name().to_owned());
+        let one = |name, value: Option<String>| value.map(|value| (name, value));
+        let narrow = &self.narrow;
+        let each = |name, values: &[String]| {
+            values.iter().map(|value| (name, value.clone())).collect::<Vec<(&'static str, String)>>()
+        };
+        let mut options = Vec::new();
+        options.extend(one("--flow", value(self.flow.and_then(|flow| flow.to_possible_value()))));
+        options.extend(one("--name", self.name.clone()));
+        options.extend(one("--store", value(self.store.and_then(|store| store.to_possible_value()))));
+        options.extend(one("--source", narrow.source.clone()));
+        options.extend(each("--instance", &narrow.instance));
+        options.extend(each("--stream", &narrow.stream));
+        options.extend(each("--field", &narrow.field));
+        options.extend(one("--since", narrow.since.clone()));
+        options.extend(one("--until", narrow.until.clone()));
+        options.extend(one("--expires", narrow.expires.clone()));
+        options.extend(one("--purpose", narrow.purpose.clone()));
+        options
     }
-    let names: BTreeSet<&String> = one.sources.iter().flat_map(|source| &source.streams).collect();
-    names.into_iter().map(|name| StreamRequest { name: name.clone(), fields: Vec::new() }).collect()
 }
 
-/// When a grant that was to last from `issued` to `end` may end if it begins `now`: after as long a time.
-fn again(end: Option<Timestamp>, issued: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
-    let lasts = end?.duration_since(issued?);
-    let end = now.checked_add(lasts).ok()?;
-    Timestamp::from_second(end.as_second()).ok().filter(|end| *end > now)
-}
-
-/// What a grant was asked for that was stored without saying so: its source, if it has one.
-fn of_before(one: &Credential) -> Wanted {
-    let source = match one.sources.as_slice() {
-        [source] if source.kind.as_deref() == Some("connector") => {
-            source.id.clone().map(|id| SourceRequest {
-                id,
-                instance_ids: source.connections.iter().map(|connection| connection.id.clone()).collect(),
-            })
-        }
-        _ => None,
-    };
-    Wanted { source, ..Wanted::default() }
-}
-
-fn interrupted(provider: &ProviderUrl, stopped: std::io::Result<()>) -> Error {
+fn interrupted(plan: &Plan, stopped: std::io::Result<()>) -> Error {
     match stopped {
         Ok(()) => Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
-            .hint(format!("Do not approve the page any more. To ask again: pdpp connect {provider}")),
+            .hint(format!("Do not approve the page any more. To ask again: {}", plan.again(&[]))),
         Err(error) => Error::failed("runtime_failed", "Could not listen for Ctrl-C").because(error),
     }
 }
@@ -262,32 +259,48 @@ struct Granted {
     difference: Difference,
 }
 
-async fn get_grant(plan: &Plan, cache: &Cache, http: Http, args: &Args, ui: &Ui) -> Result<Granted> {
+async fn get_grant(
+    plan: &Plan,
+    cache: &Cache,
+    http: Http,
+    of_store: Option<&str>,
+    args: &Args,
+    ui: &Ui,
+) -> Result<Granted> {
     let provider = &plan.provider;
+    let again = |without: &[&str]| plan.again(without);
     let discovery = discover(&http, provider).await.map_err(|error| error.told(provider))?;
     let (attempt, client, wanted, way) = begin(&http, &discovery, plan, cache, args, ui).await?;
     let attempt = attempt.within(args.wait);
 
+    if let Some(note) = of_store {
+        ui.note(note);
+    }
     ui.note(&invitation(&discovery, &attempt, &wanted, way));
     open(&attempt, args, ui).await;
     let response = wait(&http, &attempt, ui).await.map_err(|error| {
         let credentials = cache.credentials().unwrap_or_default();
-        known::with_names(error, &wanted, provider, &credentials).told(provider)
+        known::with_names(error, &wanted, provider, &credentials).told(provider, &again)
     })?;
 
     // Several grants picked at once: one token for the provider's own /mcp, where /v1 proves nothing.
     if let (Way::AuthorizationCode, Some(TokenKind::McpPackage), Some(id)) =
         (way, response.kind, response.package_id.clone())
     {
-        let proof = Proof { grant_id: id, sources: response.package_sources.clone() };
-        let (kind, difference) = (TokenKind::McpPackage, Difference::default());
+        let sources = package::sources(http, &discovery, &id, &response).await;
+        let (proof, difference) = (Proof { grant_id: id, sources }, Difference::default());
+        let kind = TokenKind::McpPackage;
         return Ok(Granted { discovery, client, response, wanted, way, proof, kind, difference });
     }
     let rs = ResourceServer::new(http, provider, discovery.query_base.clone())
         .map_err(|error| Error::failed("query_base_foreign", error.to_string()))?;
-    let proof = prove(&rs, &response).await.map_err(|error| error.told(provider))?;
-    let difference = given::compare(&wanted, &response, &proof);
-    say(&difference, ui);
+    let proof = prove(&rs, &response).await.map_err(|error| error.told(provider, &plan.again(&[])))?;
+    let required = given::required(&rs, &wanted, &response).await;
+    let difference = given::compare(&wanted, &response, &proof, &required);
+    // What is in the place of another grant is compared with that.
+    if plan.replaces.is_none() {
+        say(&difference, "than asked for", ui);
+    }
     let kind = TokenKind::Client;
     Ok(Granted { discovery, client, response, wanted, way, proof, kind, difference })
 }
@@ -325,26 +338,44 @@ async fn begin(
     ui: &Ui,
 ) -> Result<(Attempt, Client, Wanted, Way)> {
     let server = &discovery.authorization_server;
-    let told = |error: ApproveError| error.told(&plan.provider);
+    let again = |without: &[&str]| plan.again(without);
+    let told = |error: ApproveError| error.told(&plan.provider, &again);
     let with_names = |refused, wanted: &Wanted| -> Result<ApproveError> {
         Ok(known::with_names(refused, wanted, &plan.provider, &cache.credentials()?))
     };
     // Who names a way has it.
     let elsewhere = if args.flow.is_some() { None } else { browser::why_none_here() };
     let mut wanted = plan.wanted.clone();
+    let mut instead = plan.instead.iter();
     let mut asked = args.flow;
     let mut questions = 0;
     loop {
-        let way = Way::choose(server, &wanted, asked, elsewhere.is_some()).map_err(told)?;
-        if let (Way::DeviceCode, Some(why), 0) = (way, elsewhere, questions) {
-            ui.note(&format!("Using a device code, since {why} (--flow picks another way).\n"));
-        }
         let remembered = cache.client_id(server.issuer.as_str())?;
-        let refused = match approve::begin(http, discovery, remembered, &wanted, way).await {
-            Ok((attempt, client)) => return Ok((attempt, client, wanted, way)),
+        let begun = async {
+            let way = Way::choose(server, &wanted, asked, elsewhere.is_some())?;
+            if let (Way::DeviceCode, Some(why), 0) = (way, elsewhere, questions) {
+                ui.note(&format!("Using a device code, since {why} (--flow picks another way).\n"));
+            }
+            approve::begin(http, discovery, remembered, &wanted, way).await.map(|begun| (begun, way))
+        };
+        let refused = match begun.await {
+            Ok(((attempt, client), way)) => return Ok((attempt, client, wanted, way)),
             Err(error) => error,
         };
         questions += 1;
+        if refused.is_of_the_request()
+            && let (Some(next), Some(old)) = (instead.next(), &plan.replaces)
+        {
+            let is_picked = next.is_plain() && old.token_kind == TokenKind::McpPackage;
+            if asked.is_none() && is_picked && Way::AuthorizationCode.is_offered(server) {
+                asked = Some(Way::AuthorizationCode);
+            }
+            if next.streams != wanted.streams {
+                ui.note(&not_exactly(&refused, old));
+            }
+            wanted = next.clone();
+            continue;
+        }
         let is_first = questions <= 2;
         match &refused {
             ApproveError::SourceRequired { choices } if is_first => {
@@ -412,13 +443,25 @@ fn not_asked(error: &std::io::Error) -> Error {
         .hint("Name the source instead: --source <URI>")
 }
 
-/// Says where the grant is another one than was asked for.
-fn say(difference: &Difference, ui: &Ui) {
+/// Says that a provider takes no request for what a grant has, and what that is: its owner can pick the same.
+fn not_exactly(refused: &ApproveError, old: &Credential) -> String {
+    let mut said = format!(
+        "The provider takes no request for just what the old grant has ({}): pick the same on its page.\nThe old grant has:\n",
+        text::one_line(&refused.to_string())
+    );
+    for source in &old.sources {
+        let _ = writeln!(said, "  {}", source_line(source));
+    }
+    said
+}
+
+/// Says where the grant is another one `than` was asked for, or than the one before.
+fn say(difference: &Difference, than: &str, ui: &Ui) {
     for more in &difference.more {
-        ui.warn(&format!("more was given than asked for: {}", text::one_line(more)));
+        ui.warn(&format!("more was given {than}: {}", text::one_line(more)));
     }
     for less in &difference.less {
-        ui.note(&format!("Less was given than asked for: {}", text::one_line(less)));
+        ui.note(&format!("Less was given {than}: {}", text::one_line(less)));
     }
 }
 
@@ -474,6 +517,8 @@ struct Connected {
     /// What this is in the place of, where that was another grant.
     replaces: Option<Old>,
     difference: Difference,
+    /// How it differs from the grant that it renews.
+    since_before: Option<Difference>,
     /// Whether `mcp serve` serves other grants beside it.
     has_others: bool,
 }
@@ -521,11 +566,14 @@ impl Granted {
             label,
             sources: proof.sources,
             access_mode: response.access_mode,
-            issued_at: response.issued_at,
+            issued_at: response.issued_at.or_else(|| Timestamp::now().round(Unit::Second).ok()),
             grant_expires_at: response.grant_expires_at,
             token_expires_at: response.token_expires_at,
             refreshable: response.refresh_token.is_some(),
-            asked: Some(wanted),
+            asked: Some(
+                plan.replaces.as_ref().map_or_else(|| wanted.clone(), |old| renewal::asked(old, &wanted)),
+            ),
+            given: GivenStream::kept(response.streams),
             renewal: Renewal {
                 token_endpoint: discovery.authorization_server.token_endpoint.map(String::from),
                 resource: Some(resource),
@@ -539,6 +587,7 @@ impl Granted {
         };
         let mut stored =
             cache.store_in_place_of(&mut credential, &secrets, client, plan.replaces.as_ref())?;
+        let since_before = plan.replaces.as_ref().map(|old| renewal::compare(old, &credential));
         let old = plan.replaces.clone().filter(|old| !old.is_same_grant(&credential));
         let replaces = old.map(|credential| Old { credential, at_provider: AtProvider::Over });
         if replaces.is_some() {
@@ -548,15 +597,41 @@ impl Granted {
             cache.remember_store(choice)?;
         }
         let (cache, now) = (cache.clone(), Timestamp::now());
-        Ok(Connected { credential, stored, cache, now, has_others: false, replaces, difference })
+        let has_others = false;
+        Ok(Connected { credential, stored, cache, now, has_others, replaces, difference, since_before })
     }
 }
 
-/// What to call a credential: its sources' names, else the provider's; at most 200 bytes.
+/// Bytes of a label that is made of sources' names, where there are several.
+const MAX_NAMES: usize = 60;
+
+/// What to call a credential: its sources' names, as many as a short label holds, else the provider's; at most
+/// 200 bytes, and cut between words.
 fn label(sources: &[GrantedSource], provider: Option<&str>) -> String {
-    let names: Vec<String> = sources.iter().map(GrantedSource::label).collect();
-    let label = if names.is_empty() { provider.unwrap_or("unnamed").to_owned() } else { names.join(", ") };
-    text::one_line(text::prefix(&label, MAX_LABEL)).into_owned()
+    let names: Vec<String> = sources.iter().flat_map(GrantedSource::names).collect();
+    let Some((first, rest)) = names.split_first() else {
+        return words(provider.unwrap_or("unnamed"), MAX_LABEL - 8);
+    };
+    let mut label = words(first, MAX_LABEL - 8);
+    let mut left = rest.iter();
+    for name in left.by_ref() {
+        if label.len() + name.len() > MAX_NAMES {
+            return format!("{label} (+{})", left.len() + 1);
+        }
+        let _ = write!(label, ", {}", text::one_line(name));
+    }
+    label
+}
+
+/// The beginning of `text` on one line, at most `max` bytes, cut between words where there are any.
+fn words(text: &str, max: usize) -> String {
+    let text = text::one_line(text);
+    let cut = text::prefix(&text, max);
+    if cut.len() == text.len() {
+        return text.into_owned();
+    }
+    let end = cut.rfind(char::is_whitespace).filter(|end| *end > 0).unwrap_or(cut.len());
+    format!("{}…", cut[..end].trim_end())
 }
 
 impl Connected {
@@ -564,6 +639,9 @@ impl Connected {
     /// whatever happens in between, one of them is left. That it cannot be ended is said, and no failure; Ctrl-C
     /// stops the trying.
     async fn end_old(&mut self, http: &Http, ui: &Ui) {
+        if let Some(difference) = &self.since_before {
+            say(difference, "than the old grant had", ui);
+        }
         if let Some(old) = &mut self.replaces {
             if !old.credential.is_expired(self.now) {
                 old.at_provider = tokio::select! {
@@ -617,6 +695,8 @@ impl Connected {
             "old_grant": self.replaces.as_ref().map(Old::to_json),
             "more_than_asked": self.difference.more,
             "less_than_asked": self.difference.less,
+            "more_than_before": self.since_before.as_ref().map(|difference| &difference.more),
+            "less_than_before": self.since_before.as_ref().map(|difference| &difference.less),
             "issuer": one.issuer,
             "access_mode": one.access_mode,
             "issued_at": one.issued_at,
@@ -765,17 +845,10 @@ mod tests {
             replaces: None,
             has_others: false,
             difference: Difference::default(),
+            since_before: None,
         };
         edit(&mut connected);
         connected
-    }
-
-    #[test]
-    fn a_renewed_grant_may_last_as_long_as_the_one_before() {
-        let at = |second| Timestamp::from_second(second).ok();
-        assert_eq!(again(at(100), at(40), at(1_000).unwrap()), at(1_060));
-        assert_eq!(again(at(100), None, at(1_000).unwrap()), None, "the owner picks");
-        assert_eq!(again(at(40), at(100), at(1_000).unwrap()), None);
     }
 
     #[test]

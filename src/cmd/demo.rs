@@ -9,7 +9,8 @@ use clap::Parser;
 use serde_json::{Map, Value, json};
 
 use super::Cli;
-use crate::error::{Error, Result};
+use crate::cache::owner::refuse_owner_credentials_in_environment;
+use crate::error::{Error, Kind, Result};
 use crate::mcp::client::{Client, ServerCommand};
 use crate::mcp::measure::estimate_tokens;
 use crate::mcp::stdio;
@@ -43,6 +44,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// # Errors
 /// Those of the sandbox, of `connect` and of the client; `demo_failed` for an answer that is none.
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
+    // A server that is started with one would refuse to serve.
+    refuse_owner_credentials_in_environment().map_err(|error| {
+        let name = error.message().split(' ').next().unwrap_or_default().to_owned();
+        error.hint(format!("env -u {name} pdpp demo"))
+    })?;
     let began = Instant::now();
     ui.print(
         "PDPP lets you give an AI agent a part of your data: you approve a grant at the provider that holds it,\n\
@@ -52,13 +58,20 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     ui.print(&format!("1. A provider    {}   ($ pdpp sandbox)", provider.url()));
 
     let home = tempfile::Builder::new().prefix("pdpp-demo-").tempdir().map_err(|error| {
-        Error::failed("demo_failed", "There is no place for temporary files").because(error)
+        Error::failed("demo_failed", "There is no place for temporary files")
+            .because(error)
+            .hint("Name a directory that you can write to: TMPDIR=/tmp pdpp demo")
     })?;
     let cache = home.path().join("cache");
     ui.print(
         "2. A grant       approved by itself here; else you do that in your browser   ($ pdpp connect)\n",
     );
-    for line in connect(provider.url(), cache.as_os_str(), ui)?.lines().take_while(|line| !line.is_empty()) {
+    let said = connect(provider.url(), cache.as_os_str(), ui).map_err(|error| match error.kind() {
+        // The provider goes with this process: nothing is to be asked of it again.
+        Kind::Interrupted => stopped(),
+        _ => error.hint("pdpp demo"),
+    })?;
+    for line in said.lines().take_while(|line| !line.is_empty()) {
         ui.print(&format!("   {line}"));
     }
 
@@ -72,7 +85,15 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         "--cache-dir".into(),
         cache.into_os_string(),
     ];
-    let asked = stdio::block_on(ask_five(&words, args.full, ui))??;
+    let asked = stdio::block_on(async {
+        tokio::select! {
+            // Before the end of the server, which a terminal tells the same.
+            biased;
+            // Whoever listened for it once keeps it from ending the process by itself.
+            _ = tokio::signal::ctrl_c() => Err(stopped()),
+            asked = ask_five(&words, args.full, ui) => asked,
+        }
+    })??;
     provider.stop();
     drop(home);
 
@@ -90,6 +111,10 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         began.elapsed().as_secs_f64()
     ));
     Ok(0)
+}
+
+fn stopped() -> Error {
+    Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing was left behind").hint("pdpp demo")
 }
 
 /// `pdpp connect`, as a user would type it; gives what it said.

@@ -1,12 +1,13 @@
 //! What was given beside what was asked for: more, which the owner should know of, or less.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::provider::approve::proof::Proof;
+use crate::provider::approve::proof::{Proof, required_fields};
 use crate::provider::approve::token::{GivenStream, TokenResponse};
 use crate::provider::approve::wanted::Wanted;
+use crate::provider::rs::ResourceServer;
 use crate::text;
 use crate::until::day_and_time;
 
@@ -22,8 +23,30 @@ pub struct Difference {
 /// Names in one line at most.
 const SHOWN: usize = 12;
 
-/// Compares them.
-pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof) -> Difference {
+/// The fields that come with each stream whatever is asked for, by its name. Asked of the provider where something
+/// was given beside the fields that were asked for.
+pub async fn required(rs: &ResourceServer, wanted: &Wanted, response: &TokenResponse) -> Required {
+    let mut required = Required::new();
+    for stream in &response.streams {
+        let asked = wanted.streams.iter().find(|asked| asked.name == stream.name);
+        let Some(asked) = asked.filter(|asked| !asked.fields.is_empty()) else { continue };
+        let has_more = stream.fields.iter().flatten().any(|field| !asked.fields.contains(field));
+        if has_more && !required.contains_key(&stream.name) && required.len() < MOST_ASKED {
+            let fields = required_fields(rs, &response.access_token, &stream.name).await;
+            required.insert(stream.name.clone(), fields);
+        }
+    }
+    required
+}
+
+/// Fields by the name of their stream.
+pub type Required = BTreeMap<String, BTreeSet<String>>;
+
+/// Streams whose required fields are asked for at most.
+const MOST_ASKED: usize = 8;
+
+/// Compares them; `required` fields of a stream are no more than was asked for.
+pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof, required: &Required) -> Difference {
     let mut found = Difference::default();
     source(wanted, proof, &mut found);
     let asked: BTreeSet<&str> = wanted.streams.iter().map(|stream| stream.name.as_str()).collect();
@@ -37,7 +60,7 @@ pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof) -> Diff
         }
     }
     for stream in response.streams.iter().filter(|stream| given.contains(stream.name.as_str())) {
-        fields(wanted, stream, &mut found);
+        fields(wanted, stream, required.get(&stream.name), &mut found);
     }
     range(wanted, &response.streams, &mut found);
     match (wanted.expires, response.grant_expires_at) {
@@ -58,7 +81,7 @@ pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof) -> Diff
     found
 }
 
-fn names<'a>(said: &mut Vec<String>, what: &str, names: impl Iterator<Item = &'a &'a str>) {
+pub(super) fn names<'a>(said: &mut Vec<String>, what: &str, names: impl Iterator<Item = &'a &'a str>) {
     let names: Vec<&str> = names.copied().collect();
     if names.is_empty() {
         return;
@@ -92,15 +115,22 @@ fn source(wanted: &Wanted, proof: &Proof, found: &mut Difference) {
     }
 }
 
-fn fields(wanted: &Wanted, stream: &GivenStream, found: &mut Difference) {
+fn fields(
+    wanted: &Wanted,
+    stream: &GivenStream,
+    required: Option<&BTreeSet<String>>,
+    found: &mut Difference,
+) {
     let asked = wanted.streams.iter().find(|asked| asked.name == stream.name);
     let Some(asked) = asked.filter(|asked| !asked.fields.is_empty()) else { return };
     let Some(given) = &stream.fields else { return };
     let name = text::prefix(&stream.name, 100);
     let asked: BTreeSet<&str> = asked.fields.iter().map(String::as_str).collect();
     let given: BTreeSet<&str> = given.iter().map(String::as_str).collect();
-    // Those that a stream requires are always part of it (draft §6); who requires them is not said here.
-    names(&mut found.more, &format!("fields of {name} beside those asked for"), given.difference(&asked));
+    // Those that a stream requires are always part of it (draft §6).
+    let is_more = |field: &&&str| !required.is_some_and(|required| required.contains(**field));
+    let more = given.difference(&asked).filter(is_more);
+    names(&mut found.more, &format!("fields of {name} beside those asked for"), more);
     names(&mut found.less, &format!("not the fields of {name}"), asked.difference(&given));
 }
 
@@ -152,6 +182,7 @@ mod tests {
             wanted,
             &response,
             &Proof { grant_id: "g1".to_owned().try_into().unwrap(), sources: vec![source] },
+            &[("labels".to_owned(), BTreeSet::from(["id".to_owned()]))].into(),
         )
     }
 
@@ -159,6 +190,7 @@ mod tests {
         let stream = |name: &str, fields: &[&str]| StreamRequest {
             name: name.to_owned(),
             fields: fields.iter().map(ToString::to_string).collect(),
+            ..StreamRequest::default()
         };
         Wanted {
             source: Some(SourceRequest {
@@ -191,7 +223,7 @@ mod tests {
     fn more_and_less_are_told_apart() {
         let mut asked = wanted();
         asked.streams.remove(1);
-        asked.streams.push(StreamRequest { name: "threads".to_owned(), fields: Vec::new() });
+        asked.streams.push(StreamRequest { name: "threads".to_owned(), ..StreamRequest::default() });
         asked.source = Some(SourceRequest {
             id: "https://s.example/bank".to_owned(),
             instance_ids: vec!["c1".to_owned(), "c2".to_owned()],

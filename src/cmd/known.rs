@@ -3,7 +3,7 @@
 
 use crate::cache::credential::Credential;
 use crate::provider::approve::oauth_error::Part;
-use crate::provider::approve::wanted::Wanted;
+use crate::provider::approve::wanted::{StreamRequest, Wanted};
 use crate::provider::approve::{ApproveError, Choice};
 use crate::provider::url::ProviderUrl;
 
@@ -35,7 +35,19 @@ pub fn with_names(
         let meant = meant.to_lowercase();
         choices.sort_by_cached_key(|choice| strsim::levenshtein(&meant, &choice.id.to_lowercase()));
     }
+    // As the option takes it.
+    if let (Part::Field, Some(stream)) = (part, stream_of_field(said, wanted)) {
+        choices.iter_mut().for_each(|choice| choice.id = format!("{stream}.{}", choice.id));
+    }
     ApproveError::Unknown { part, error, choices }
+}
+
+/// The stream whose fields a refusal is about: the one that it names, else the one that some fields of were asked for.
+fn stream_of_field<'a>(said: &str, wanted: &'a Wanted) -> Option<&'a str> {
+    let with_fields = || wanted.streams.iter().filter(|stream| !stream.fields.is_empty());
+    let said_of = |stream: &&StreamRequest| said.split([' ', '\'', '"', ',']).any(|word| word == stream.name);
+    let named = with_fields().find(said_of).or_else(|| with_fields().next());
+    named.map(|stream| stream.name.as_str())
 }
 
 /// The names of this kind in the request.
@@ -82,7 +94,7 @@ mod tests {
     use crate::cache::credential::tests::credential;
     use crate::cache::credential::{GrantedConnection, GrantedSource};
     use crate::provider::approve::oauth_error::OAuthError;
-    use crate::provider::approve::wanted::{SourceRequest, StreamRequest};
+    use crate::provider::approve::wanted::SourceRequest;
 
     const MAIL: &str = "https://s.example/mail";
 
@@ -116,7 +128,11 @@ mod tests {
             source: Some(SourceRequest { id: id.to_owned(), instance_ids: vec!["c-9".to_owned()] }),
             streams: streams
                 .iter()
-                .map(|name| StreamRequest { name: (*name).to_owned(), fields: vec!["subjekt".to_owned()] })
+                .map(|name| StreamRequest {
+                    name: (*name).to_owned(),
+                    fields: vec!["subjekt".to_owned()],
+                    ..StreamRequest::default()
+                })
                 .collect(),
             ..Wanted::default()
         };
@@ -135,7 +151,9 @@ mod tests {
             "https://s.example/chat"
         );
         assert_eq!(names(Part::Instance, &mail, "", &[]), ["c-3"]);
-        assert_eq!(names(Part::Field, &mail, "", &["id", "subject"]), ["subject", "id"]);
+        assert_eq!(names(Part::Field, &mail, "", &["id", "subject"]), ["labels.subject", "labels.id"]);
+        let said = "Unknown field: subjekt of stream mesages";
+        assert_eq!(names(Part::Field, &mail, said, &["subject"]), ["mesages.subject"]);
         assert_eq!(names(Part::Stream, &mail, "", &["of_the_provider"]), ["of_the_provider"]);
     }
 }

@@ -15,6 +15,8 @@ pub mod log;
 pub mod man;
 pub mod mcp;
 pub mod narrow;
+pub mod package;
+pub mod renewal;
 pub mod sandbox;
 pub mod status;
 pub mod usage;
@@ -25,6 +27,7 @@ use clap::{Parser, Subcommand};
 use crate::cache::{Cache, refresh};
 use crate::error::{Error, Kind, Result};
 use crate::provider::http::{Http, Limits, Network};
+use crate::provider::url::ProviderUrl;
 use crate::text::shell_word;
 use crate::ui::Ui;
 
@@ -158,6 +161,20 @@ impl Global {
     /// As [`Global::network`].
     pub fn http(&self, limits: Limits) -> Result<Http> {
         Ok(Http::new(limits).over(self.network()?))
+    }
+
+    /// The same for a command that is about to ask `provider`: a variable that names no proxy is refused as
+    /// `--proxy` would be, where it counts on the way there.
+    ///
+    /// # Errors
+    /// As [`Global::http_now`].
+    pub fn http_to(&self, provider: &ProviderUrl, limits: Limits) -> Result<Http> {
+        let http = self.http_now(limits)?;
+        http.network().check_way_to(provider.url()).map_err(|error| {
+            let hint = error.next_step();
+            Error::new(Kind::Usage, error.code(), error.to_string()).hint(hint)
+        })?;
+        Ok(http)
     }
 
     /// The same for a command that is about to use it: a file of authorities that is none is a wrong argument,

@@ -122,7 +122,7 @@ pub fn source(id: &str, instances: &[String]) -> Result<SourceRequest> {
 fn stream<'a>(streams: &'a mut Vec<StreamRequest>, name: &str) -> Result<&'a mut StreamRequest> {
     checked("--stream", name)?;
     let at = streams.iter().position(|known| known.name == name).unwrap_or_else(|| {
-        streams.push(StreamRequest { name: name.to_owned(), fields: Vec::new() });
+        streams.push(StreamRequest { name: name.to_owned(), ..StreamRequest::default() });
         streams.len() - 1
     });
     Ok(&mut streams[at])

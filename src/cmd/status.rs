@@ -64,7 +64,9 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let moved = args.move_to.map(|store| cache.move_to(store)).transpose()?;
     let all = cache.credentials()?;
     if let Some(moved) = &moved {
-        ui.note(&what_moved(moved, &all));
+        let said = what_moved(moved, &all);
+        ui.note(&said);
+        ui.done(&said, "pdpp status");
     }
     let selection = Selection { provider: args.provider.clone(), grant: args.grant.clone() };
     let credentials: Vec<_> = selection.named(&all)?.into_iter().cloned().collect();

@@ -2,6 +2,7 @@
 //! argument, nothing of an answer: a bearer's hash, whom the authorization server says it was issued to, and
 //! words of this program's own.
 
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -25,6 +26,9 @@ use crate::ui::{Ui, json_ascii_controls};
 /// Lines that may wait for a slow stderr. Beyond that they are counted instead: a full pipe holds nobody up.
 const MOST_WAITING: usize = 4_096;
 
+/// How often the same trouble is told to the operator.
+const TOLD_EVERY: Duration = Duration::from_mins(1);
+
 /// Longest text of another's in a line, in bytes.
 const MOST_TEXT: usize = 200;
 
@@ -32,6 +36,7 @@ const MOST_TEXT: usize = 200;
 pub struct Log {
     lines: SyncSender<String>,
     metrics: Arc<Metrics>,
+    told: Mutex<HashMap<&'static str, Instant>>,
 }
 
 /// The thread that writes.
@@ -57,7 +62,7 @@ impl Log {
                 let _ = end.send(());
             })
             .map_err(|error| Error::failed("no_thread", "Could not start a thread").because(error))?;
-        Ok((Self { lines, metrics }, Writing { done }))
+        Ok((Self { lines, metrics, told: Mutex::default() }, Writing { done }))
     }
 
     /// Something that an operator should see: `event` is stable, `message` is for people.
@@ -68,6 +73,19 @@ impl Log {
             "event": event,
             "message": text::prefix(message, 1_000),
         }));
+    }
+
+    /// The same, at most once a minute: trouble that every request runs into.
+    pub fn trouble(&self, level: &'static str, event: &'static str, message: impl FnOnce() -> String) {
+        let now = Instant::now();
+        {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.get(event).is_some_and(|told| now.duration_since(*told) < TOLD_EVERY) {
+                return;
+            }
+            told.insert(event, now);
+        }
+        self.event(level, event, &message());
     }
 
     fn write(&self, line: &Value) {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::cache::credential::CredentialId;
 use crate::cache::store::keyring::KeyringStore;
-use crate::cache::store::{self, SecretStore as _, StoreKind};
+use crate::cache::store::{self, SecretStore as _, StoreError, StoreKind};
 use crate::error::{Error, Kind, Result};
 use crate::provider::url::ProviderUrl;
 use crate::text::shell_word;
@@ -42,31 +42,36 @@ impl Place {
     /// `introspection_credentials`: not there, not private, or malformed; never with what they say.
     pub fn read(&self) -> Result<IntrospectionClient> {
         let text = match self {
-            Self::File(path) => read_private(path).map_err(|why| self.failed(why))?,
+            Self::File(path) => read_private(path).map_err(|why| self.failed(&why))?,
             Self::Keyring(provider) => {
                 let name = entry_name(provider);
-                let id = CredentialId::try_from(name).map_err(|error| self.failed(error.to_string()))?;
+                let id = CredentialId::try_from(name).map_err(|error| self.failed(&NotRead::other(error)))?;
                 let place = store::Place { id, store: StoreKind::Keyring, parts: 1 };
-                let found = KeyringStore.get(&place).map_err(|error| self.failed(error.to_string()))?;
-                found.ok_or_else(|| self.failed("it has no such entry".to_owned()))?
+                let found = KeyringStore.get(&place).map_err(|error| {
+                    let failed = self.failed(&NotRead::other(&error));
+                    match error {
+                        StoreError::KeyringAbsent(_) => {
+                            failed.hint("Without a keyring they go into a file: --introspection-file FILE")
+                        }
+                        _ => failed,
+                    }
+                })?;
+                found.ok_or_else(|| self.failed(&NotRead::other("it has no such entry")))?
             }
         };
         parse(text.expose_secret()).ok_or_else(|| {
-            self.failed("it is not {\"client_id\": \"…\", \"client_secret\": \"…\"}".to_owned())
+            self.failed(&NotRead::other("it is not {\"client_id\": \"…\", \"client_secret\": \"…\"}"))
         })
     }
 
-    fn failed(&self, why: String) -> Error {
+    fn failed(&self, why: &NotRead) -> Error {
         let (place, hint) = match self {
             Self::File(path) => {
-                let path = path.display().to_string();
-                let hint = if why.contains("other users") {
-                    format!("chmod 600 {}", shell_word(&path))
-                } else {
+                let hint = why.remedy(path).unwrap_or_else(|| {
                     "Name a file of yours, mode 600, with the provider's credentials for a resource server"
                         .to_owned()
-                };
-                (format!("the file {path}"), hint)
+                });
+                (format!("the file {}", path.display()), hint)
             }
             Self::Keyring(provider) => {
                 let name = entry_name(provider);
@@ -78,12 +83,44 @@ impl Place {
             }
         };
         Error::new(
-            Kind::Refused,
+            why.kind(),
             "introspection_credentials",
             format!("The introspection credentials could not be read from {place}"),
         )
-        .because(why)
+        .because(why.to_string())
         .hint(hint)
+    }
+}
+
+/// Why a file, or an entry, that an operator names is of no use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotRead {
+    /// It holds a secret, and others may read or change it: refused until they may not. Its mode.
+    #[error("other users may read or change it (mode {0:03o}; it has to be 600)")]
+    OpenToOthers(u32),
+    /// Not there, not a plain file, too long, not text, or not of the right shape.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl NotRead {
+    /// [`NotRead::Other`], in words.
+    pub fn other(why: impl ToString) -> Self {
+        Self::Other(why.to_string())
+    }
+
+    /// What it means for whoever starts the endpoint.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::OpenToOthers(_) => Kind::Refused,
+            Self::Other(_) => Kind::Failed,
+        }
+    }
+
+    /// The command that helps, where one does.
+    pub fn remedy(&self, path: &Path) -> Option<String> {
+        let is_open = matches!(self, Self::OpenToOthers(_));
+        is_open.then(|| format!("chmod 600 {}", shell_word(&path.display().to_string())))
     }
 }
 
@@ -108,8 +145,8 @@ fn parse(text: &str) -> Option<IntrospectionClient> {
 /// Reads a file that holds a secret.
 ///
 /// # Errors
-/// Why not, in words: not there, not a plain file, too long, not text, or open to others.
-pub fn read_private(path: &Path) -> Result<SecretString, String> {
+/// [`NotRead`].
+pub fn read_private(path: &Path) -> Result<SecretString, NotRead> {
     let (text, found) = read_text(path)?;
     let text = SecretString::from(text);
     check_mode(&found)?;
@@ -119,37 +156,37 @@ pub fn read_private(path: &Path) -> Result<SecretString, String> {
 /// Reads a small text file.
 ///
 /// # Errors
-/// Why not, in words.
-pub fn read_text(path: &Path) -> Result<(String, std::fs::Metadata), String> {
+/// [`NotRead::Other`].
+pub fn read_text(path: &Path) -> Result<(String, std::fs::Metadata), NotRead> {
     // Before it is opened: a pipe would be waited for. A link is followed: that is how Kubernetes mounts
     // a secret, and whoever names a file here may name any.
-    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    let found = std::fs::metadata(path).map_err(NotRead::other)?;
     if !found.is_file() || found.len() > MOST {
-        return Err(format!("it is not a file of at most {} KiB", MOST >> 10));
+        return Err(NotRead::other(format!("it is not a file of at most {} KiB", MOST >> 10)));
     }
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let found = file.metadata().map_err(|error| error.to_string())?;
+    let file = File::open(path).map_err(NotRead::other)?;
+    let found = file.metadata().map_err(NotRead::other)?;
     let mut text = String::new();
-    file.take(MOST).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    file.take(MOST).read_to_string(&mut text).map_err(NotRead::other)?;
     Ok((text, found))
 }
 
 /// Only its owner may read it; or, where it belongs to another user, the group that lets this process in
 /// (Kubernetes' `fsGroup`).
 #[cfg(unix)]
-fn check_mode(found: &std::fs::Metadata) -> Result<(), String> {
+fn check_mode(found: &std::fs::Metadata) -> Result<(), NotRead> {
     use std::os::unix::fs::MetadataExt as _;
     let is_own = found.uid() == rustix::process::geteuid().as_raw();
     let open = if is_own { 0o077 } else { 0o037 };
     if found.mode() & open == 0 {
         return Ok(());
     }
-    Err(format!("other users may read or change it (mode {:03o}; it has to be 600)", found.mode() & 0o777))
+    Err(NotRead::OpenToOthers(found.mode() & 0o777))
 }
 
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps, reason = "as on unix")]
-fn check_mode(_found: &std::fs::Metadata) -> Result<(), String> {
+fn check_mode(_found: &std::fs::Metadata) -> Result<(), NotRead> {
     Ok(())
 }
 
@@ -182,7 +219,8 @@ mod tests {
             (r#"{"client_id": "rs", "client_secret": 7}"#, 0o600),
         ] {
             let error = write(text, mode).unwrap_err();
-            assert_eq!((error.code(), error.kind()), ("introspection_credentials", Kind::Refused));
+            let kind = if mode & 0o077 == 0 { Kind::Failed } else { Kind::Refused };
+            assert_eq!((error.code(), error.kind()), ("introspection_credentials", kind), "{text} {mode:o}");
             assert!(!format!("{error:?} {}", error.in_full()).contains("canary"), "{text}");
         }
         std::fs::remove_file(&path).unwrap();

@@ -1,8 +1,6 @@
 //! What the endpoint asks of a bearer: who it is, then whether it may ask now.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use axum::http::StatusCode;
 use futures_util::FutureExt as _;
@@ -16,9 +14,6 @@ use crate::cache::secret::AccessToken;
 use crate::mcp::ReadSurface;
 use crate::mcp::http::{self, Refusal};
 
-/// How often the same trouble is told to the operator.
-const TOLD_EVERY: Duration = Duration::from_mins(1);
-
 /// Seconds until it is worth asking again after an introspection that failed.
 const RETRY_AFTER: u64 = 5;
 
@@ -27,13 +22,12 @@ pub struct Gate {
     admission: Arc<Admission>,
     rate: Rate,
     log: Arc<Log>,
-    told: Mutex<HashMap<&'static str, Instant>>,
 }
 
 impl Gate {
     /// Lets in whom `admission` knows, as often as `rate` allows.
     pub fn new(admission: Arc<Admission>, rate: Rate, log: Arc<Log>) -> Self {
-        Self { admission, rate, log, told: Mutex::default() }
+        Self { admission, rate, log }
     }
 
     async fn try_admit(&self, bearer: AccessToken) -> Result<Arc<dyn ReadSurface>, Refusal> {
@@ -45,8 +39,14 @@ impl Gate {
             Err(NotAdmitted::Unusable(unusable)) => return Err(refuse(unusable)),
             Err(NotAdmitted::Unknown(unknown)) => {
                 self.tell(&unknown);
-                // What is wrong is the operator's business, not the caller's.
-                let message = "It cannot be told now whether this token may be used; try again";
+                // What is wrong is the operator's business, not the caller's; who can mend it is the caller's too.
+                let message = match unknown {
+                    Unknown::Credentials(_) => {
+                        "It cannot be told whether this token may be used until this server's operator mends its \
+                         access to the authorization server; tell them"
+                    }
+                    _ => "It cannot be told now whether this token may be used; try again",
+                };
                 return Err(Refusal::unavailable(unknown.code(), message).retry_after(RETRY_AFTER));
             }
         };
@@ -59,20 +59,12 @@ impl Gate {
     }
 
     fn tell(&self, unknown: &Unknown) {
-        let now = Instant::now();
-        {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            if told.get(unknown.code()).is_some_and(|told| now.duration_since(*told) < TOLD_EVERY) {
-                return;
-            }
-            told.insert(unknown.code(), now);
-        }
         let next = match unknown {
             Unknown::Credentials(_) => "nobody is served; correct the credentials, then: kill -HUP <pid>",
             Unknown::Http(_) | Unknown::Malformed(_) => "callers get 503 until it answers",
             Unknown::Busy => "callers get 503 meanwhile",
         };
-        self.log.event("error", unknown.code(), &format!("{unknown}; {next}"));
+        self.log.trouble("error", unknown.code(), || format!("{unknown}; {next}"));
     }
 }
 

@@ -30,7 +30,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use url::Url;
+use url::{Position, Url};
 
 use self::access::Log;
 use self::admission::Admission;
@@ -93,6 +93,36 @@ pub struct Ready {
     pub url: Url,
     /// Where the metrics are.
     pub metrics: Option<Url>,
+    is_loopback: bool,
+}
+
+impl Ready {
+    /// What to tell the operator of an endpoint that clients reach at `public`: level, event, message.
+    fn in_words(&self, public: &Url) -> Vec<(&'static str, &'static str, String)> {
+        let place = |url: &Url| url[Position::BeforeHost..Position::AfterPort].to_owned();
+        let mut said = vec![if self.url == *public {
+            ("info", "ready", format!("MCP endpoint ready at {public}"))
+        } else {
+            let message = format!(
+                "MCP endpoint ready: clients use {public}; the proxy in front sends that on to {}, with Host: {}",
+                self.url,
+                place(public)
+            );
+            ("info", "ready", message)
+        }];
+        if self.url.scheme() == "http" {
+            if public.scheme() == "https" {
+                let message = "TLS is left to a proxy in front; --tls-cert and --tls-key do it here";
+                said.push(("info", "tls_elsewhere", message.to_owned()));
+            }
+            if !self.is_loopback {
+                let message =
+                    "bearers arrive here in plain text: let nobody but the proxy reach this address";
+                said.push(("warn", "plain_text", message.to_owned()));
+            }
+        }
+        said
+    }
 }
 
 /// Serves until a signal says stop. `ready` is called once it listens.
@@ -163,6 +193,7 @@ async fn serve(
     let scheme = if tls.is_some() { "https" } else { "http" };
     let told = Ready {
         url: at(scheme, address, config.endpoint.public_url.path())?,
+        is_loopback: address.ip().is_loopback(),
         metrics: match &metrics_listener {
             Some(listener) => {
                 let address = listener.local_addr().map_err(|error| not_listening(config.listen, error))?;
@@ -188,6 +219,9 @@ async fn serve(
         let (routes, metrics) = (metrics_routes(&metrics), Arc::default());
         let listener = Listener { listener, routes, tls: None, most: MOST_METRICS_CONNECTIONS, metrics };
         tokio::spawn(listener.serve(CancellationToken::new(), Duration::ZERO));
+    }
+    for (level, event, message) in told.in_words(&config.endpoint.public_url) {
+        log.event(level, event, &message);
     }
     ready(&told);
 
@@ -306,9 +340,13 @@ fn routes(
         routes.layer(axum::middleware::from_fn(
             move |request: axum::extract::Request, next: axum::middleware::Next| {
                 let (log, endpoint) = (Arc::clone(&log), Arc::clone(&endpoint));
-                access::recorded(log, route, async move {
+                access::recorded(Arc::clone(&log), route, async move {
                     let answered = tokio::time::timeout(REQUEST_TIME, next.run(request)).await;
-                    answered.unwrap_or_else(|_| too_slow(&endpoint))
+                    let response = answered.unwrap_or_else(|_| too_slow(&endpoint));
+                    if response.status() == StatusCode::MISDIRECTED_REQUEST {
+                        log.trouble("warn", "misdirected_request", || misdirected(&endpoint));
+                    }
+                    response
                 })
             },
         ))
@@ -326,6 +364,15 @@ fn routes(
     logged(http::router(Arc::clone(&endpoint), Arc::new(gate)), "mcp")
         .merge(logged(others, "other"))
         .route("/healthz", health)
+}
+
+/// What the operator can do about a `Host` that this is not; the name that came is nobody's to repeat.
+fn misdirected(endpoint: &Endpoint) -> String {
+    let expected = &endpoint.public_url[Position::BeforeHost..Position::AfterPort];
+    format!(
+        "a request names another Host than {expected}: if it came through the proxy, let that pass Host on as it is, \
+         or name what it sends with --trusted-host HOST[:PORT]"
+    )
 }
 
 fn too_slow(endpoint: &Endpoint) -> Response {

@@ -9,8 +9,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use secrecy::ExposeSecret as _;
 use tokio_rustls::TlsAcceptor;
 
-use super::credentials::{read_private, read_text};
-use crate::error::{Error, Kind, Result};
+use super::credentials::{NotRead, read_private, read_text};
+use crate::error::{Error, Result};
 use crate::text::shell_word;
 
 /// Where certificate and key are.
@@ -56,10 +56,13 @@ impl Tls {
 
 impl Files {
     fn read(&self) -> Result<Arc<ServerConfig>> {
-        let failed = |what: &str, path: &PathBuf, why: String| {
-            let path = path.display().to_string();
-            let hint = format!("openssl x509 -noout -subject -dates -in {}", shell_word(&path));
-            Error::new(Kind::Failed, "host_tls", format!("The TLS {what} {path} cannot be used"))
+        let failed = |what: &str, path: &PathBuf, why: NotRead| {
+            let hint = why.remedy(path).unwrap_or_else(|| {
+                let path = shell_word(&path.display().to_string()).into_owned();
+                let kind = if what == "key" { "pkey -noout" } else { "x509 -noout -subject -dates" };
+                format!("openssl {kind} -in {path}")
+            });
+            Error::new(why.kind(), "host_tls", format!("The TLS {what} {} cannot be used", path.display()))
                 .because(why)
                 .hint(hint)
         };
@@ -67,19 +70,23 @@ impl Files {
             read_text(&self.certificate).map_err(|why| failed("certificate", &self.certificate, why))?;
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(pem.as_bytes())
             .collect::<std::result::Result<_, _>>()
-            .map_err(|_| failed("certificate", &self.certificate, "it is not PEM".to_owned()))?;
+            .map_err(|_| failed("certificate", &self.certificate, NotRead::other("it is not PEM")))?;
         if chain.is_empty() {
-            return Err(failed("certificate", &self.certificate, "it holds no certificate".to_owned()));
+            return Err(failed("certificate", &self.certificate, NotRead::other("it holds no certificate")));
         }
         let pem = read_private(&self.key).map_err(|why| failed("key", &self.key, why))?;
         let key = PrivateKeyDer::from_pem_slice(pem.expose_secret().as_bytes())
-            .map_err(|_| failed("key", &self.key, "it holds no PEM private key".to_owned()))?;
+            .map_err(|_| failed("key", &self.key, NotRead::other("it holds no PEM private key")))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
             .map_err(|error| {
-                failed("key", &self.key, format!("it does not go with the certificate: {error}"))
+                failed(
+                    "key",
+                    &self.key,
+                    NotRead::other(format!("it does not go with the certificate: {error}")),
+                )
             })?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config))

@@ -362,7 +362,7 @@ impl Endpoint {
             return Err(Refusal::new(
                 StatusCode::MISDIRECTED_REQUEST,
                 "misdirected_request",
-                "This server has another name",
+                format!("This server has another name: send requests to {}", self.public_url),
             ));
         }
         if headers.contains_key(header::ORIGIN) && self.origin(headers).is_none() {
@@ -574,10 +574,30 @@ impl Mcp {
         if let Err(error) = check_headers(headers, &method, params.as_ref()) {
             return refused(&error, StatusCode::BAD_REQUEST);
         }
-        let is_modern = method != "initialize"
-            && (jsonrpc::names_its_era(params.as_ref())
-                || method == "server/discover"
-                || headers.get(PROTOCOL_VERSION).is_some_and(is_modern));
+        let is_modern = match method.as_str() {
+            // No header belongs to it: its era is what its `_meta` names, as no client of an older one does.
+            "initialize" => jsonrpc::names_its_era(params.as_ref()),
+            "server/discover" => true,
+            _ => {
+                jsonrpc::names_its_era(params.as_ref())
+                    || headers.get(PROTOCOL_VERSION).is_some_and(is_modern)
+            }
+        };
+        if is_modern && method == "initialize" {
+            let message = "Method not found: initialize; 2026-07-28 begins with server/discover";
+            let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None);
+            return refused(&error, status_of(is_modern, &error, false));
+        }
+        #[cfg(feature = "conformance-fixtures")]
+        if let Some(answered) = super::conformance::answer(&method, params.as_ref(), is_modern) {
+            return match answered {
+                Ok(result) => {
+                    let line = jsonrpc::answer_line(id.as_json(), "result", &result);
+                    message(form, StatusCode::OK, line, Outcome::Accepted)
+                }
+                Err(error) => refused(&error, status_of(is_modern, &error, false)),
+            };
+        }
         let request = match jsonrpc::client_request(&method, params) {
             Ok(request) => request,
             Err(error) => return refused(&error, status_of(is_modern, &error, false)),
@@ -588,6 +608,12 @@ impl Mcp {
             Ok(result) => {
                 let is_error =
                     matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
+                #[cfg(feature = "conformance-fixtures")]
+                let result = {
+                    let mut result = json!(result);
+                    super::conformance::extend(&method, &mut result);
+                    result
+                };
                 let line = jsonrpc::answer_line(id.as_json(), "result", &result);
                 message(form, StatusCode::OK, line, what.outcome(!is_error))
             }
@@ -1056,6 +1082,13 @@ mod tests {
         assert_eq!((status, &body["error"]["code"]), (400, &json!(-32020)));
         let unknown = json!({"jsonrpc": "2.0", "id": 1, "method": "no/such", "params": {"_meta": meta()}});
         assert_eq!(modern(&unknown, "no/such").json().await.0, 404);
+        // What this era has no more is no method of it; an older client's, which names no era, is.
+        let mut old = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"_meta": meta()}});
+        let (status, body) = modern(&old, "initialize").json().await;
+        assert_eq!((status, &body["error"]["code"]), (404, &json!(-32601)), "{body}");
+        old["params"] = json!({"protocolVersion": "2026-07-28", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let (status, body) = modern(&old, "initialize").json().await;
+        assert!(status == 200 && body["result"]["protocolVersion"].is_string(), "{body}");
         asked["params"]["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
         let (status, body) = modern(&asked, "tools/call").with(NAME, "schema").json().await;
         assert_eq!((status, &body["error"]["code"]), (400, &json!(-32602)), "{body}");

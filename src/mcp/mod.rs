@@ -7,6 +7,8 @@ pub mod access;
 pub mod arguments;
 pub mod catalog;
 pub mod client;
+#[cfg(feature = "conformance-fixtures")]
+mod conformance;
 pub mod core;
 pub mod evidence;
 pub mod filter_value;

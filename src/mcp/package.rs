@@ -26,6 +26,7 @@ use super::id::RecordId;
 use super::pages::{self, Missing, Walks};
 use super::source::Source;
 use super::tool_error::{Candidate, ToolError};
+use super::tools::schema::Parts;
 use super::{ReadSurface, ResourceContents, ResourceError, ToolAnswer, resource, surface, tools};
 use crate::error::Result;
 use crate::text::shell_word;
@@ -38,6 +39,9 @@ const MAX_NAMED: usize = 2;
 
 /// Most bytes of what is said of a missing grant: a warning of this length is never cut.
 const MAX_WARNING: usize = 156;
+
+/// Least bytes of its label there, where a command beside it is long.
+const LEAST_LABEL: usize = 12;
 
 /// Most blobs that are remembered.
 const MAX_BLOBS: usize = 1_000;
@@ -116,6 +120,12 @@ impl Child {
         self.core.source()
     }
 
+    /// A short name for it in cursors.
+    fn key(&self) -> String {
+        let grant = self.source().grant_id().unwrap_or(&self.id);
+        pages::branch_key(self.source().provider().as_str(), grant)
+    }
+
     fn is_same_grant(&self, other: &Self) -> bool {
         self.source().provider() == other.source().provider()
             && self.source().grant_id() == other.source().grant_id()
@@ -185,27 +195,32 @@ impl Child {
             return Some(ToolError::new(
                 "grant_expired",
                 format!("the grant for {} is over", self.label),
-                format!("ask the user to run: pdpp connect {provider}"),
+                self.source().audience().next(),
             ));
         }
         self.source().is_refused().then(|| {
             ToolError::new(
                 "grant_refused",
                 format!("{provider} refused the grant for {} within the last minute", self.label),
-                format!("ask the user to run: pdpp connect {provider}"),
+                self.source().audience().next(),
             )
         })
     }
 
     /// What is said of it where it is missing in an answer.
     fn missing(&self, error: &ToolError) -> Value {
-        let next = if self.unusable().is_some() {
-            format!(": pdpp connect {}", self.source().provider())
-        } else {
-            String::new()
-        };
-        let label = crate::text::prefix(&self.label, 50);
-        let message = format!("nothing of {label} ({}){next}", error.code());
+        let mut next = String::new();
+        if self.unusable().is_some() {
+            next = format!(": {}", self.source().audience().brief());
+        }
+        // A command is whole or not there: rather less of the label.
+        let code = prefix_on_wire(error.code(), 40);
+        let room = MAX_WARNING.saturating_sub("nothing of  ()".len() + code.len() + next.len());
+        if room < LEAST_LABEL {
+            next = ": see `pdpp status`".to_owned();
+        }
+        let label = crate::text::prefix(&self.label, room.clamp(LEAST_LABEL, 50));
+        let message = format!("nothing of {label} ({code}){next}");
         json!({"code": "partial_results", "message": prefix_on_wire(&message, MAX_WARNING)})
     }
 }
@@ -518,11 +533,17 @@ impl Package {
                 Err(error) => missing.push((Arc::clone(child), error)),
             }
         }
-        if bodies.is_empty() {
+        let parts = Parts::of(children.iter().map(|child| {
+            let body = bodies.iter().find(|(of, _)| Arc::ptr_eq(of, child)).map(|(_, body)| body);
+            (child.key(), body.map_or(0, |body| tools::schema::streams_of(body).len()))
+        }));
+        // Nothing is left to show of those that answered: what is left is of those that did not.
+        let is_over = stream.is_none() && parts.is_at_end(arguments.text("cursor")?);
+        if bodies.is_empty() || (is_over && !missing.is_empty()) {
             return Err(all_failed(&missing));
         }
         let body = one_schema(bodies, warnings(missing.iter().map(|(child, error)| (child, error))));
-        tools::schema::show_over_grants(arguments, stream, body, self.bounds)
+        tools::schema::show_over_grants(arguments, stream, body, &parts, self.bounds)
     }
 
     /// Remembers which grant names which blobs, so that their URIs lead back to it.
@@ -554,8 +575,8 @@ impl Package {
             ([only], _) => Ok(Arc::clone(only)),
             (_, Some(connection)) => self.by_connection(connection, None),
             (several, None) => {
-                let candidates = several.iter().filter(|child| child.unusable().is_none());
-                let candidates = candidates.flat_map(|child| child.candidates(None)).collect();
+                let usable = several.iter().filter(|child| child.unusable().is_none());
+                let candidates = candidates_of(usable, None);
                 Err(ToolError::new(
                     "ambiguous_connection",
                     "several grants are served, and a blob's id does not say whose it is",
@@ -584,6 +605,7 @@ fn blob_ids(text: &str) -> impl Iterator<Item = &str> {
 /// What to do beside approving a grant again.
 const OR_ANOTHER: &str = "; or choose another connection: schema {} lists those there are";
 
+/// A grant can only be gone from the machine that it is kept on: this is for its owner.
 fn nothing_served() -> ToolError {
     ToolError::new(
         "not_connected",
@@ -616,7 +638,17 @@ fn by_stream(children: &[Arc<Child>], arguments: &Arguments, stream: &str) -> Re
         };
     }
     let (usable, unusable): (Vec<_>, Vec<_>) = able.iter().partition(|child| child.unusable().is_none());
-    let candidates = usable.iter().flat_map(|child| child.candidates(Some(stream))).collect::<Vec<_>>();
+    let candidates = candidates_of(usable.iter().copied(), Some(stream));
+    if let [only] = candidates.as_slice()
+        && able.iter().all(|child| {
+            let named = child.candidates(Some(stream));
+            child.source().provider() == usable[0].source().provider()
+                && matches!(named.as_slice(), [one] if one.connection_id == only.connection_id)
+        })
+    {
+        // Several grants of one account: a choice would not tell them apart.
+        return Ok(Arc::clone(usable[0]));
+    }
     let providers = |connection: &str| {
         providers_of(usable.iter().copied().filter(|child| child.has_connection(connection)))
     };
@@ -648,12 +680,27 @@ fn by_stream(children: &[Arc<Child>], arguments: &Arguments, stream: &str) -> Re
         let others =
             if unusable.len() > 1 { format!(" and {} more", unusable.len() - 1) } else { String::new() };
         error = error.and(&format!(
-            "; {}{others} cannot be read until approved again (pdpp connect {})",
+            "; {}{others} cannot be read until approved again ({})",
             crate::text::prefix(&child.label, 100),
-            child.source().provider()
+            child.source().audience().brief()
         ));
     }
     Err(error.choose_from(candidates))
+}
+
+/// The connections of several grants, each once however many grants share it.
+fn candidates_of<'a>(
+    children: impl IntoIterator<Item = &'a Arc<Child>>,
+    stream: Option<&str>,
+) -> Vec<Candidate> {
+    let mut seen = BTreeSet::new();
+    let mut candidates = Vec::new();
+    for child in children {
+        let provider = child.source().provider().as_str();
+        let fresh = child.candidates(stream).into_iter();
+        candidates.extend(fresh.filter(|one| seen.insert((provider, one.connection_id.clone()))));
+    }
+    candidates
 }
 
 fn providers_of<'a>(children: impl IntoIterator<Item = &'a Arc<Child>>) -> BTreeSet<&'a str> {

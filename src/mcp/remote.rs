@@ -17,14 +17,14 @@ use url::Url;
 use super::arguments::Arguments;
 use super::evidence::{Bounds, envelope, json_len};
 use super::id::RecordId;
-use super::source::Source;
+use super::source::{Audience, Source};
 use super::tool_error::ToolError;
 use super::{ToolAnswer, access, rs_error, surface};
 use crate::cache::secret::AccessToken;
 use crate::provider::http::{Answer, Http};
 use crate::provider::rs::{self, Blob, Envelope, Read, RsError};
 use crate::provider::url::ProviderUrl;
-use crate::text;
+use crate::{advice, text};
 
 const VERSION: &str = "2025-11-25";
 const SESSION: &str = "mcp-session-id";
@@ -116,7 +116,7 @@ impl Remote {
                 Some(Takes::Anything) => Ok(()),
             })
             .await?;
-        passed_on(tool, given, &result, bounds)
+        passed_on(tool, given, &result, bounds).map(|answer| for_audience(answer, source.audience(), bounds))
     }
 
     /// What `read` reads, through the tool behind it: for a schema and a search that are put together with
@@ -137,7 +137,7 @@ impl Remote {
         let answer = self.call(source, anything, tool, arguments).await?;
         let mut structured = answer.structured.unwrap_or_default();
         if answer.is_error {
-            return Err(error_of(&structured));
+            return Err(error_of(&structured, source.audience()));
         }
         let results = structured.remove("results");
         let ladder = structured.remove("content_ladder");
@@ -420,14 +420,37 @@ fn as_hit(hit: Value, ladder: Option<&Value>) -> Value {
 }
 
 /// A tool's own error.
-fn error_of(structured: &Map<String, Value>) -> ToolError {
+fn error_of(structured: &Map<String, Value>, audience: &Audience) -> ToolError {
     let text =
         |key: &str| structured.get("error").and_then(|error| error.get(key)?.as_str()).map(str::to_owned);
-    ToolError::new(
-        text("code").unwrap_or_else(|| "provider_refused_call".to_owned()),
-        text("message").unwrap_or_else(|| "the provider's own tools refused the call".to_owned()),
-        "name a connection_id: one package is then asked alone",
-    )
+    let code = text("code").unwrap_or_else(|| "provider_refused_call".to_owned());
+    let next = if is_over(&code) {
+        audience.next()
+    } else {
+        "name a connection_id: one package is then asked alone".to_owned()
+    };
+    let message = text("message").unwrap_or_else(|| "the provider's own tools refused the call".to_owned());
+    ToolError::new(code, message, next)
+}
+
+/// Whether a tool's error says that a grant is over.
+fn is_over(code: &str) -> bool {
+    matches!(code, "grant_revoked" | "grant_expired" | "grant_refused" | "context.active_false")
+}
+
+/// What the provider's tools say is said to a caller of theirs: whoever reads it here has another way to a new grant.
+fn for_audience(mut answer: ToolAnswer, audience: &Audience, bounds: Bounds) -> ToolAnswer {
+    let error = answer.structured.as_mut().filter(|_| answer.is_error).and_then(|body| body.get_mut("error"));
+    let Some(Value::Object(error)) = error else { return answer };
+    let is_over = error.get("code").and_then(Value::as_str).is_some_and(is_over);
+    if let (Audience::Owner(_), true) = (audience, is_over) {
+        let here = advice::complete(&format!("here: {}", audience.next()));
+        error.insert("hint".to_owned(), json!(here));
+        if answer.text.len() + here.len() < bounds.text {
+            answer.text = format!("{}\n{here}", answer.text);
+        }
+    }
+    answer
 }
 
 /// The JSON-RPC answer in a body of JSON, or in the events of a stream that has ended.
@@ -604,6 +627,24 @@ mod tests {
         refused.insert("isError".to_owned(), json!(true));
         let refused = pass("search", &refused).unwrap();
         assert!(refused.is_error && refused.structured.is_none() && refused.text.len() <= bounds.text);
+    }
+
+    #[test]
+    fn a_grant_that_is_over_is_renewed_here_and_not_in_a_host() {
+        let body = json!({"error": {"code": "grant_revoked", "message": "over", "hint": "in your host"}});
+        let answer = || ToolAnswer {
+            text: "error grant_revoked: over\nnext: in your host".to_owned(),
+            structured: body.as_object().cloned(),
+            is_error: true,
+            meta: None,
+        };
+        let owner = Audience::Owner("pdpp connect https://p.example --renew".to_owned());
+        let told = for_audience(answer(), &owner, Bounds::default());
+        let here = "here: ask the user to run: pdpp connect https://p.example --renew";
+        assert!(told.text.ends_with(here), "{}", told.text);
+        assert_eq!(told.structured.unwrap()["error"]["hint"], here);
+        assert_eq!(for_audience(answer(), &Audience::Caller, Bounds::default()), answer());
+        assert!(error_of(body.as_object().unwrap(), &owner).next().ends_with("--renew"));
     }
 
     proptest! {

@@ -6,16 +6,17 @@ use serde_json::{Map, Value, json};
 use super::catalog::connections;
 use super::evidence::ladder::Call;
 use super::id::RecordId;
+use super::source::Audience;
 use super::tool_error::{Candidate, ToolError};
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::provider::http::HttpError;
 use crate::provider::rs::{Read, Refusal, RsError};
 use crate::provider::url::ProviderUrl;
 
-/// The typed error for a read that gave no answer.
-pub fn explain(error: &RsError, read: &Read, provider: &ProviderUrl) -> ToolError {
+/// The typed error for a read that gave no answer, for `audience`.
+pub fn explain(error: &RsError, read: &Read, provider: &ProviderUrl, audience: &Audience) -> ToolError {
     match error {
-        RsError::Refused(refusal) => refused(refusal, read, provider),
+        RsError::Refused(refusal) => refused(refusal, read, audience),
         RsError::Http(error) => {
             ToolError::new(error.code(), error.to_string(), next_for_http(error, provider))
                 .with("provider", provider.as_str())
@@ -47,10 +48,17 @@ pub fn rate_limited(seconds: u64) -> ToolError {
 }
 
 /// The credential cannot be used at all: no request was made.
-pub fn of_credential(error: &Error, provider: &ProviderUrl) -> ToolError {
+pub fn of_credential(error: &Error, audience: &Audience) -> ToolError {
     let because = error.causes().next().map(|cause| format!(": {cause}")).unwrap_or_default();
-    let next =
-        error.next_step().map_or_else(|| reconnect(provider), |next| format!("ask the user to run: {next}"));
+    let next = match (audience, error.next_step()) {
+        // One that was taken off this machine is connected, and not renewed.
+        (Audience::Owner(_), Some(next))
+            if error.code() == "disconnected" || error.kind() != Kind::NotConnected =>
+        {
+            format!("ask the user to run: {next}")
+        }
+        _ => audience.next(),
+    };
     ToolError::new(error.code(), format!("{}{because}", error.message()), next)
 }
 
@@ -62,10 +70,6 @@ pub fn is_dead_token(refusal: &Refusal) -> bool {
         "context.instance_mismatch" | "context.stream_not_allowed" | "grant_stream_not_allowed" => false,
         _ => refusal.status == 401,
     }
-}
-
-fn reconnect(provider: &ProviderUrl) -> String {
-    format!("ask the user to run: pdpp connect {provider}")
 }
 
 fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
@@ -85,7 +89,7 @@ fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
             format!("tell the user: {provider} has moved; they connect again with its new URL")
         }
         HttpError::Broken { .. } => "repeat the call once; then tell the user".to_owned(),
-        HttpError::Proxy { .. } => {
+        HttpError::Proxy { .. } | HttpError::ProxyVariable { .. } => {
             "tell the user: this machine's proxy is in the way; `pdpp doctor` says more".to_owned()
         }
         HttpError::CaFile { .. } | HttpError::Setup(_) => {
@@ -94,12 +98,12 @@ fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
     }
 }
 
-fn refused(refusal: &Refusal, read: &Read, provider: &ProviderUrl) -> ToolError {
+fn refused(refusal: &Refusal, read: &Read, audience: &Audience) -> ToolError {
     let stream = match read.segments.as_slice() {
         [streams, stream, ..] if streams == "streams" => Some(stream.as_str()),
         _ => None,
     };
-    let advice = next_step(refusal, read, stream, provider);
+    let advice = next_step(refusal, read, stream, audience);
     let mut error =
         ToolError::new(refusal.code.clone(), refusal.message.clone(), advice.hint.unwrap_or_default())
             .offer(advice.call)
@@ -156,7 +160,7 @@ fn candidates(error: &Map<String, Value>) -> Vec<Candidate> {
 
 /// A wrong argument, a dead token and a narrowed grant look alike on the wire; each needs another step. What
 /// the schema can tell beside it is added where the call is known ([`super::tools::advice`]).
-fn next_step(refusal: &Refusal, read: &Read, stream: Option<&str>, provider: &ProviderUrl) -> Advice {
+fn next_step(refusal: &Refusal, read: &Read, stream: Option<&str>, audience: &Audience) -> Advice {
     let has =
         |name: &str| read.query.iter().any(|(key, _)| key == name || key.starts_with(&format!("{name}[")));
     let schema = || Call::new("schema", stream.map_or_else(|| json!({}), |stream| json!({"stream": stream})));
@@ -171,8 +175,8 @@ fn next_step(refusal: &Refusal, read: &Read, stream: Option<&str>, provider: &Pr
             hint: Some("that stream is not in this grant; the schema lists those that are".to_owned()),
             call: Some(Call::new("schema", json!({}))),
         },
-        (_, "grant_revoked") => say(format!("the owner has ended this grant; {}", reconnect(provider))),
-        (_, "grant_expired") => say(format!("this grant's time is over; {}", reconnect(provider))),
+        (_, "grant_revoked") => say(format!("the owner has ended this grant; {}", audience.next())),
+        (_, "grant_expired") => say(format!("this grant's time is over; {}", audience.next())),
         (_, "ambiguous_connection" | "ambiguous_schema_detail") => {
             say("repeat the call with one of these connection_id values")
         }
@@ -193,7 +197,7 @@ fn next_step(refusal: &Refusal, read: &Read, stream: Option<&str>, provider: &Pr
             "wait {} s, then repeat the call; ask for more per call (limit, aggregate)",
             refusal.retry_after.unwrap_or(60)
         )),
-        (401, _) => say(format!("the credential is no longer accepted; {}", reconnect(provider))),
+        (401, _) => say(format!("the credential is no longer accepted; {}", audience.next())),
         (403, _) => look("the grant does not allow this; the schema lists what it does"),
         (404, _) if searched_mode(read).is_some() => {
             say("this provider has no search of that mode: leave mode out, then search finds words")
@@ -252,17 +256,21 @@ fn not_text(read: &Read, stream: Option<&str>) -> Advice {
 mod tests {
     use super::*;
 
-    fn refused_with(status: u16, code: &str, read: &Read) -> ToolError {
-        let refusal = Refusal {
-            status,
-            code: code.to_owned(),
+    fn refusal() -> Refusal {
+        Refusal {
+            status: 400,
+            code: String::new(),
             message: "no".to_owned(),
             param: None,
             request_id: None,
             retry_after: None,
             error: Map::new(),
-        };
-        refused(&refusal, read, &"https://p.example".parse().unwrap())
+        }
+    }
+
+    fn refused_with(status: u16, code: &str, read: &Read) -> ToolError {
+        let refusal = Refusal { status, code: code.to_owned(), ..refusal() };
+        refused(&refusal, read, &Audience::Caller)
     }
 
     #[test]
@@ -276,6 +284,40 @@ mod tests {
             "{}",
             error.next()
         );
+    }
+
+    #[test]
+    fn a_grant_that_is_over_is_renewed_by_who_has_it() {
+        let owner = Audience::Owner("pdpp connect https://p.example --renew".to_owned());
+        let read = Read::of(["schema"]);
+        for (status, code) in [
+            (403, "grant_revoked"),
+            (403, "grant_expired"),
+            (401, "context.active_false"),
+            (401, "invalid_token"),
+        ] {
+            let said = |audience: &Audience| {
+                let error = Refusal { status, code: code.to_owned(), ..refusal() };
+                explain(
+                    &RsError::Refused(Box::new(error)),
+                    &read,
+                    &"https://p.example".parse().unwrap(),
+                    audience,
+                )
+                .next()
+            };
+            let told = said(&owner);
+            assert!(told.ends_with("ask the user to run: pdpp connect https://p.example --renew"), "{told}");
+            let told = said(&Audience::Caller);
+            assert!(told.ends_with("authorize this server again in their host"), "{told}");
+            assert!(!told.contains("pdpp"), "{told}");
+        }
+        // What is wrong with a credential is told as the cache does, but to a caller from elsewhere.
+        let gone = Error::new(Kind::NotConnected, "secret_missing", "gone").hint("pdpp connect x");
+        assert!(of_credential(&gone, &owner).next().ends_with("--renew"));
+        assert!(!of_credential(&gone, &Audience::Caller).next().contains("pdpp"));
+        let locked = Error::failed("keyring_locked", "locked").hint("Unlock it");
+        assert!(of_credential(&locked, &owner).next().ends_with("Unlock it"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The seam: what a tool reads from, one grant of one provider. Everything goes through [`Source::get`];
 //! several grants stand side by side in a [`Package`](super::package::Package), each with its source.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -42,6 +43,34 @@ const REFUSED_FOR: Duration = Duration::from_mins(1);
 /// slow provider does not slow every call.
 const RESTS_FOR: Duration = Duration::from_secs(30);
 
+/// Who reads an answer, and so how a grant that is over is approved again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Audience {
+    /// The owner, on the machine that the grant is kept on: by this command, as `pdpp status` gives it.
+    Owner(String),
+    /// Somebody whose own host got the grant, and has no `pdpp`.
+    #[default]
+    Caller,
+}
+
+impl Audience {
+    /// What a model is to do about a grant that is over.
+    pub fn next(&self) -> String {
+        match self {
+            Self::Owner(renew) => format!("ask the user to run: {renew}"),
+            Self::Caller => "ask the user to authorize this server again in their host".to_owned(),
+        }
+    }
+
+    /// The same in few words, for a place in a sentence.
+    pub fn brief(&self) -> Cow<'_, str> {
+        match self {
+            Self::Owner(renew) => advice::complete(renew).into(),
+            Self::Caller => "authorize this server again in the host".into(),
+        }
+    }
+}
+
 /// One grant, readable.
 pub struct Source {
     provider: ProviderUrl,
@@ -56,7 +85,7 @@ pub struct Source {
     is_core: AtomicBool,
     ends: Option<Timestamp>,
     remote: Option<Remote>,
-    renew: Option<String>,
+    audience: Audience,
 }
 
 impl Source {
@@ -80,7 +109,7 @@ impl Source {
             is_core: AtomicBool::new(false),
             ends: None,
             remote: None,
-            renew: None,
+            audience: Audience::default(),
         }
     }
 
@@ -104,11 +133,17 @@ impl Source {
         self
     }
 
-    /// The same, of a grant that the command `renew` asks for again.
+    /// The same, read for the owner, who asks for the grant again by the command `renew`; for a caller from elsewhere
+    /// without.
     #[must_use]
     pub fn renewed_by(mut self, renew: String) -> Self {
-        self.renew = Some(renew);
+        self.audience = Audience::Owner(renew);
         self
+    }
+
+    /// Who reads what is answered.
+    pub const fn audience(&self) -> &Audience {
+        &self.audience
     }
 
     /// What to tell of an end that is near, as the warning `grant_ends_soon`.
@@ -116,7 +151,7 @@ impl Source {
         let end = self.ends.filter(|end| until::is_soon(*end, now))?;
         let (when, left) = (until::day_and_time(end), until::left(end, now).unwrap_or_default());
         let mut message = format!("this grant ends {when} ({left})");
-        if let Some(renew) = &self.renew {
+        if let Audience::Owner(renew) = &self.audience {
             message = format!("{message}; the user renews it with: {}", advice::complete(renew));
         }
         Some(message)
@@ -276,7 +311,7 @@ impl Source {
             if error.kind() == Kind::NotConnected {
                 set(&self.refused, Some(Instant::now()));
             }
-            rs_error::of_credential(&error, &self.provider)
+            rs_error::of_credential(&error, &self.audience)
         })
     }
 
@@ -328,7 +363,7 @@ impl Source {
         };
         // What the provider does not say of a candidate and is known here already; nothing is probed (R5.3).
         let facts = stream.and_then(|stream| self.catalog.get(stream, None));
-        rs_error::explain(error, read, &self.provider).complete_candidates(|candidate| {
+        rs_error::explain(error, read, &self.provider, &self.audience).complete_candidates(|candidate| {
             if candidate.grant_id.is_none() {
                 candidate.grant_id.clone_from(&self.grant_id);
             }

@@ -1,5 +1,6 @@
 //! One bounded HTTP exchange: no redirect followed, size and time limited, failures told apart.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -114,6 +115,18 @@ impl Network {
         Some(format!("{}://{}{port}", uri.scheme_str().unwrap_or("http"), uri.host()?))
     }
 
+    /// Whether the variables that count on the way to `url` name a proxy that can be used. Everybody else passes one
+    /// over that cannot, and sends what was to go through it past it.
+    ///
+    /// # Errors
+    /// [`HttpError::ProxyVariable`].
+    pub fn check_way_to(&self, url: &Url) -> Result<(), HttpError> {
+        if self.proxy.is_some() || is_loopback(url) {
+            return Ok(());
+        }
+        check_variables(url, |name| std::env::var_os(name))
+    }
+
     fn certificates(&self) -> Result<Vec<reqwest::Certificate>, HttpError> {
         let Some(path) = &self.ca_file else { return Ok(Vec::new()) };
         read_certificates(path).map_err(|why| HttpError::CaFile { path: path.clone(), why })
@@ -126,6 +139,39 @@ impl Network {
     pub fn check_ca_file(&self) -> Result<(), HttpError> {
         self.certificates().map(drop)
     }
+}
+
+/// Variables that name a proxy, in the order in which they count for https; of two spellings the first that is set
+/// does. The last one is for http, which nothing here is sent by but to this machine: told all the same.
+const VARIABLES: [[&str; 2]; 3] =
+    [["HTTPS_PROXY", "https_proxy"], ["ALL_PROXY", "all_proxy"], ["HTTP_PROXY", "http_proxy"]];
+
+fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Result<(), HttpError> {
+    let no_proxy = ["NO_PROXY", "no_proxy"].into_iter().find_map(&value).unwrap_or_default();
+    let any =
+        Matcher::builder().all("http://proxy.invalid").no(no_proxy.to_string_lossy().into_owned()).build();
+    if url.as_str().parse().is_ok_and(|uri| any.intercept(&uri).is_none()) {
+        return Ok(());
+    }
+    let mut is_found = false;
+    for names in VARIABLES {
+        let set = names.into_iter().find_map(|name| Some((name, value(name)?)));
+        let Some((name, text)) = set.filter(|(_, text)| !text.is_empty()) else { continue };
+        // The second is not looked at where the first is there.
+        if is_found && names[0] == "ALL_PROXY" {
+            continue;
+        }
+        is_found = true;
+        let Some(text) = text.to_str() else {
+            return Err(HttpError::ProxyVariable { name, why: NotAProxyUrl::NotAUrl });
+        };
+        // Variables may leave the scheme out; it is http then.
+        let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+        if let Err(why) = text.parse::<ProxyUrl>() {
+            return Err(HttpError::ProxyVariable { name, why });
+        }
+    }
+    Ok(())
 }
 
 /// Longest file of authorities; a whole system's bundle is a tenth of it.
@@ -203,6 +249,14 @@ pub enum HttpError {
         /// What kept it.
         why: String,
     },
+    /// A variable of this process's environment names a proxy that cannot be used.
+    #[error("{name} is not a proxy's address: {why}")]
+    ProxyVariable {
+        /// The variable.
+        name: &'static str,
+        /// What is wrong with it.
+        why: NotAProxyUrl,
+    },
     /// No connection: refused, no route.
     #[error("could not connect to {origin}: {why}")]
     Unreachable {
@@ -259,7 +313,7 @@ pub enum HttpError {
         /// Why not.
         why: String,
     },
-    /// This machine could not set up a client at all (no CA certificates, a malformed proxy).
+    /// This machine could not set up a client at all (no CA certificates).
     #[error("could not set up an HTTPS client: {0}")]
     Setup(String),
 }
@@ -296,6 +350,7 @@ impl HttpError {
             Self::Unreachable { .. } => "provider_unreachable",
             Self::UnknownHost { .. } => "provider_host_unknown",
             Self::Proxy { .. } => "proxy_failed",
+            Self::ProxyVariable { .. } => "proxy_invalid",
             Self::Tls { .. } => "provider_tls_failed",
             Self::TimedOut { .. } => "provider_timeout",
             Self::Redirected { .. } => "provider_redirected",
@@ -314,6 +369,10 @@ impl HttpError {
             Self::Proxy { .. } => {
                 "Check the proxy: --proxy http://host:port, or HTTPS_PROXY; NO_PROXY leaves a host out"
             }
+            Self::ProxyVariable { .. } => {
+                "Correct that variable or take it away; or name a proxy with --proxy http://host:port, or leave the host \
+                 out with NO_PROXY"
+            }
             Self::Tls { .. } => {
                 "Check the address and this machine's clock; a company's own authority is named with --ca-file FILE.pem"
             }
@@ -323,7 +382,7 @@ impl HttpError {
                 "Check the address; what answers there does not speak PDPP"
             }
             Self::CaFile { .. } => "Name a PEM file that you can read: --ca-file FILE.pem",
-            Self::Setup(_) => "Check the proxy variables and the CA certificates of this machine",
+            Self::Setup(_) => "Check the CA certificates of this machine",
         }
     }
 }
@@ -353,9 +412,10 @@ impl Http {
     /// Starts a request, to be finished with headers and body and given to [`Http::send`].
     ///
     /// # Errors
-    /// [`HttpError::Setup`], [`HttpError::CaFile`].
+    /// [`HttpError::Setup`], [`HttpError::CaFile`], [`HttpError::ProxyVariable`].
     pub fn request(&self, method: reqwest::Method, url: Url) -> Result<reqwest::RequestBuilder, HttpError> {
         let here = is_loopback(&url);
+        self.network.check_way_to(&url)?;
         let client = if here { &self.clients.here } else { &self.clients.outside };
         match client.get_or_init(|| build(self.limits, &self.network, here)) {
             Ok(client) => Ok(client.request(method, url)),
@@ -581,6 +641,42 @@ mod tests {
             assert_eq!(error, why, "{text}");
             assert!(!format!("{error} {error:?}").contains("canary"));
         }
+    }
+
+    #[test]
+    fn a_variable_that_names_no_proxy_is_told_where_it_counts() {
+        let told = |url: &str, set: &[(&str, &str)]| {
+            let value =
+                |name: &str| set.iter().find(|(set, _)| *set == name).map(|(_, value)| OsString::from(value));
+            let error = check_variables(&url.parse().unwrap(), value).err();
+            error.map(|error| {
+                let said = format!("{error} {error:?}");
+                assert!(!said.contains("canary") && error.code() == "proxy_invalid", "{said}");
+                said.split(' ').next().unwrap_or_default().to_owned()
+            })
+        };
+        let to = "https://provider.example/me";
+        for (name, value) in [
+            ("HTTPS_PROXY", "junk:::x"),
+            ("https_proxy", "socks5://user:canary@proxy.example"),
+            ("ALL_PROXY", "socks5h://127.0.0.1:1080"),
+            ("all_proxy", "http://"),
+            ("HTTP_PROXY", "http://proxy.example/canary"),
+        ] {
+            assert_eq!(told(to, &[(name, value)]).as_deref(), Some(name), "{value}");
+        }
+        for set in [
+            &[][..],
+            &[("HTTPS_PROXY", "")],
+            &[("HTTPS_PROXY", "proxy.example:3128")],
+            &[("https_proxy", "http://user:canary@proxy.example:3128/")],
+            // Not asked, since the other one counts.
+            &[("HTTPS_PROXY", "http://proxy.example"), ("ALL_PROXY", "socks5://proxy.example")],
+            &[("HTTPS_PROXY", "junk:::x"), ("NO_PROXY", "other.example, .example")],
+        ] {
+            assert_eq!(told(to, set), None, "{set:?}");
+        }
+        assert!(Network::default().check_way_to(&"http://127.0.0.1:1".parse().unwrap()).is_ok());
     }
 
     #[test]

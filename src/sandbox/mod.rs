@@ -30,7 +30,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use rusqlite::OptionalExtension;
 
 use crate::error::{Error, Kind, Result};
-use crate::fs::PrivateDir;
+use crate::fs::{DirLock, PrivateDir};
 use crate::mcp::http::Mcp;
 use oauth::flows::{Approved, Flows};
 use store::Store;
@@ -43,6 +43,10 @@ pub const DEFAULT_PORT: u16 = 7377;
 const DATABASE: &str = "sandbox.db";
 /// The owner's token within a data directory.
 const OWNER_TOKEN: &str = "owner-token";
+/// Whoever serves a data directory holds this lock, and says who it is in [`SERVED_BY`].
+const SERVED: &str = "served";
+/// The process that serves a data directory: `{"pid":…,"url":…}`.
+const SERVED_BY: &str = "served-by.json";
 /// The resource server's introspection credentials within a data directory.
 const INTROSPECTION: &str = "introspection.json";
 /// A request's body at most, in bytes.
@@ -193,6 +197,8 @@ pub struct Handle {
     url: String,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
+    /// Released once nothing is served any more.
+    _alone: Option<DirLock>,
 }
 
 impl Handle {
@@ -245,7 +251,7 @@ impl Drop for Handle {
 /// Starts a sandbox on a thread of its own, ready when this returns. Works inside and outside of a runtime.
 ///
 /// # Errors
-/// `sandbox_not_loopback`, `sandbox_listen`, `sandbox_store`, `sandbox_data_dir`.
+/// `sandbox_not_loopback`, `sandbox_listen`, `sandbox_in_use`, `sandbox_store`, `sandbox_data_dir`.
 pub fn start(config: Config) -> Result<Handle> {
     if !config.listen.ip().is_loopback() {
         return Err(Error::new(
@@ -263,6 +269,7 @@ pub fn start(config: Config) -> Result<Handle> {
     let listener = std::net::TcpListener::bind(config.listen).map_err(listen_failed)?;
     listener.set_nonblocking(true).map_err(listen_failed)?;
     let address = listener.local_addr().map_err(listen_failed)?;
+    let alone = config.data_dir.as_deref().map(|dir| serve_alone(dir, address)).transpose()?;
     let app = Arc::new(App::open(config)?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -284,7 +291,37 @@ pub fn start(config: Config) -> Result<Handle> {
             runtime.shutdown_timeout(std::time::Duration::from_secs(1));
         })
         .map_err(|error| Error::failed("sandbox_listen", "Could not start a thread").because(error))?;
-    Ok(Handle { app, url: format!("http://{address}"), stop: Some(stop), thread: Some(thread) })
+    Ok(Handle {
+        app,
+        url: format!("http://{address}"),
+        stop: Some(stop),
+        thread: Some(thread),
+        _alone: alone,
+    })
+}
+
+/// Takes the right to serve the directory `path` at `address`: two servers would each know half of the requests that
+/// are open.
+fn serve_alone(path: &std::path::Path, address: SocketAddr) -> Result<DirLock> {
+    let dir = open_data_dir(path)?;
+    let locked = dir.try_lock(SERVED).map_err(|error| data_dir_failed("lock", error))?;
+    let Some(lock) = locked else {
+        let by = dir.read(SERVED_BY, 4096).ok();
+        let by: Option<serde_json::Value> = by.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let by = by.and_then(|by| {
+            Some(format!(
+                "the sandbox at {} (process {})",
+                by.get("url")?.as_str()?,
+                by.get("pid")?.as_u64()?
+            ))
+        });
+        let by = by.unwrap_or_else(|| "another sandbox".to_owned());
+        return Err(Error::failed("sandbox_in_use", format!("{} serves {} already", by, path.display()))
+            .hint("Use that one, or name another directory: pdpp sandbox --data-dir DIR"));
+    };
+    let by = serde_json::json!({"pid": std::process::id(), "url": format!("http://{address}")});
+    dir.write(SERVED_BY, by.to_string().as_bytes()).map_err(|error| data_dir_failed("write to", error))?;
+    Ok(lock)
 }
 
 async fn serve(
@@ -306,8 +343,8 @@ async fn serve(
     });
     let endpoints: Arc<HashMap<String, Mcp>> = Arc::new(endpoints.collect::<std::io::Result<_>>()?);
     let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
-        let (app, endpoints) = (Arc::clone(&app), Arc::clone(&endpoints));
-        async move { handle(app, &endpoints, request).await }
+        let (app, hosts, endpoints) = (Arc::clone(&app), Arc::clone(&hosts), Arc::clone(&endpoints));
+        async move { handle(app, &hosts[0], &endpoints, request).await }
     });
     let (closing, closed) = tokio::sync::oneshot::channel::<()>();
     let server = axum::serve(listener, router).with_graceful_shutdown(async move {
@@ -336,8 +373,10 @@ fn hosts(address: SocketAddr) -> Vec<String> {
     ]
 }
 
+/// Answers a request to the server that is called `name`, or by one of the other names of `endpoints`.
 async fn handle(
     app: Arc<App>,
+    name: &str,
     endpoints: &HashMap<String, Mcp>,
     request: axum::extract::Request,
 ) -> axum::response::Response {
@@ -367,7 +406,7 @@ async fn handle(
             &request,
             StatusCode::MISDIRECTED_REQUEST,
             "misdirected_request",
-            "This server has another name",
+            &format!("This server has another name: send requests to http://{name}"),
         );
         return response(reply);
     }

@@ -78,6 +78,7 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
     let dir = file.parent().filter(|dir| *dir != machine.home);
     let installed = host.programs.iter().any(|program| machine.program(program).is_some())
         || file.exists()
+        || file.is_symlink()
         || dir.is_some_and(Path::is_dir);
     let mut problems = Vec::new();
     let again = format!("pdpp mcp setup {}", host.id);

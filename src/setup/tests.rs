@@ -105,8 +105,62 @@ fn a_damaged_file_is_refused_with_a_snippet_to_paste() {
     assert_eq!(error.code(), "config_damaged");
     assert!(error.causes().next().unwrap().contains("line 2, column 3"), "{error:?}");
     assert!(error.next_step().unwrap().contains("\"command\": \"/usr/local/bin/pdpp\""), "{error:?}");
-    let error = job("codex").edit(Path::new("f"), Some(vec![0xff, 0xfe])).unwrap_err();
-    assert!(error.causes().next().unwrap().contains("UTF-8"));
+    for (bytes, why) in [
+        (vec![0xff, 0xfe, b'a', 0], "it is UTF-16: save it as UTF-8"),
+        (b"a = 1\nb = \"\xff\"\n".to_vec(), "line 2, column 6: it is not UTF-8"),
+    ] {
+        let error = job("codex").edit(Path::new("f"), Some(bytes)).unwrap_err();
+        assert_eq!((error.code(), error.causes().next().as_deref()), ("config_damaged", Some(why)));
+    }
+}
+
+#[test]
+fn why_a_file_is_left_alone_is_said_once_with_a_step_that_fits() {
+    let kind = |kind| ForeignError::Io("/h/.cursor/mcp.json".into(), std::io::Error::from(kind));
+    for (error, code, step) in [
+        (ForeignError::Loop("/h/a b".into()), "config_unreadable", "Remove the link: rm '/h/a b'"),
+        (
+            kind(std::io::ErrorKind::PermissionDenied),
+            "config_unwritable",
+            "chmod u+rwx /h/.cursor, or paste the entry: pdpp mcp setup cursor --print",
+        ),
+        (
+            kind(std::io::ErrorKind::StorageFull),
+            "config_unwritable",
+            "Make room on that disk, or paste the entry: pdpp mcp setup cursor --print",
+        ),
+    ] {
+        let error = job("cursor").left_alone(error);
+        assert_eq!((error.code(), error.next_step()), (code, Some(step)));
+        assert_eq!(error.causes().count(), 1, "{error:?}");
+    }
+}
+
+#[test]
+fn a_diff_shows_no_value_of_another_entry() {
+    let own = r#""pdpp": {"command": "/old/pdpp", "args": ["mcp", "serve", "--proxy", "http://u:canary@p.test"], "env": {"K": "canary"}}"#;
+    let others = r#""other": {"command": "canary", "env": {"TOKEN": "canary"}, "headers": {"A": "Bearer canary"}}, "n": 4711"#;
+    for (id, text) in [
+        ("cursor", format!("{{\"mcpServers\": {{{others}}}}}")),
+        ("cursor", format!("{{\"mcpServers\": {{{own}, {others}}}}}")),
+        ("cursor", format!("{{\n// canary\n\"mcpServers\": {{\n{own},\n{others}\n}}}}")),
+        ("cursor", format!("{{\n  \"key\": \"canary\"\n}}")),
+        ("codex", "key = \"canary\" # canary\n[mcp_servers.other.env]\nTOKEN = 'canary'\n[mcp_servers.other.http_headers]\nA = \"\"\"\ncanary\"\"\"".to_owned()),
+        ("goose", "key: canary # canary\nextensions:\n  other:\n    envs:\n      TOKEN: canary x\n    uri: https://u:canary@x.test\n".to_owned()),
+    ] {
+        let plan = job(id).edit(Path::new("f"), Some(text.clone().into())).unwrap();
+        assert!(!plan.diff.contains("canary") && !plan.diff.contains("4711"), "{}", plan.diff);
+        assert!(plan.diff.contains("/usr/local/bin/pdpp") && plan.diff.contains("\"serve\""), "{}", plan.diff);
+        let added = String::from_utf8(plan.new.unwrap()).unwrap();
+        let removal = Job { entry: None, ..job(id) };
+        let plan = removal.edit(Path::new("f"), Some(added.into())).unwrap();
+        assert!(!plan.diff.contains("canary") && plan.diff.contains("/usr/local/bin/pdpp"), "{}", plan.diff);
+    }
+    // What starts something else is another's.
+    let theirs = r#"{"mcpServers": {"pdpp": {"command": "npx", "args": ["canary"]}}}"#;
+    let asked = Job { any_entry: true, ..job("cursor") };
+    let plan = asked.edit(Path::new("f"), Some(theirs.into())).unwrap();
+    assert!(!plan.diff.contains("canary"), "{}", plan.diff);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 pub mod flows;
 pub mod hostile;
 pub mod provider;
+pub mod renewal;
+pub mod told;
 
 use std::io::Read as _;
 use std::time::Duration;

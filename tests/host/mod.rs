@@ -5,6 +5,7 @@ mod bounds;
 mod fake;
 mod operated;
 mod served;
+mod tried;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};

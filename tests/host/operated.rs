@@ -26,6 +26,7 @@ async fn wrong_credentials_are_the_operators_to_put_right_and_a_signal_takes_the
     for _ in 0..3 {
         let refused = running.tools_list("tok").await;
         assert_eq!((refused.status, refused.code().as_str()), (503, "introspection_refused"));
+        assert!(refused.text.contains("until this server's operator mends"), "{}", refused.text);
         assert_eq!(refused.header("retry-after"), "5");
     }
     running.event("introspection_refused").await;
@@ -112,8 +113,8 @@ async fn the_log_has_a_line_a_request_and_nothing_that_anybody_said() {
     for said in [&stdout, &stderr, &metrics] {
         assert!(!said.contains("canary"), "{said}");
     }
-    let lines = stderr.lines().filter(|line| line.starts_with('{'));
-    let lines = lines.map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>();
+    let lines = stderr.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>();
+    assert_eq!(lines[0]["event"], "ready", "from the first line on: {stderr}");
     let requests = lines.iter().filter(|line| line["event"] == "request").collect::<Vec<_>>();
     assert_eq!(requests.len(), 6, "{stderr}");
     let first = requests[0];
@@ -199,10 +200,23 @@ async fn r1_3_it_does_not_start_with_an_owner_credential_an_open_file_or_no_prov
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     refused(host(&env, &fake.url, &[]), 77, "introspection_credentials");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    for damaged in [Some("{}"), None] {
+        match damaged {
+            Some(text) => std::fs::write(&path, text).unwrap(),
+            None => std::fs::remove_file(&path).unwrap(),
+        }
+        refused(host(&env, &fake.url, &[]), 1, "introspection_credentials");
+    }
+    credentials(&env, "rs", "canary");
+    let neither = env.run(&["mcp", "host", "--provider-url", &fake.url]);
+    assert_eq!(neither.code, Some(2), "{neither:?}");
+    for flag in ["--introspection-file <FILE>", "--introspection-keyring"] {
+        assert!(neither.stderr.contains(flag), "{neither:?}");
+    }
     let missing = ["--tls-cert", path.to_str().unwrap(), "--tls-key", path.to_str().unwrap()];
     refused(host(&env, &fake.url, &missing), 1, "host_tls");
     let keyring = env.run(&["mcp", "host", "--provider-url", &fake.url, "--introspection-keyring"]);
-    assert!(keyring.stderr.contains("secret-tool store") && keyring.code == Some(77), "{keyring:?}");
+    assert!(keyring.stderr.contains("--introspection-file FILE") && keyring.code == Some(1), "{keyring:?}");
     env.set("PDPP_OWNER_TOKEN", Some("canary".to_owned()));
     refused(host(&env, &fake.url, &[]), 77, "owner_credential_in_environment");
     assert_eq!(fake.asked(), [""; 0]);

@@ -96,7 +96,11 @@ async fn r7_2_r7_5_r7_6_r7_7_what_is_public_comes_from_configuration_alone() {
     let more = ["--public-url", "https://public.example/t1/mcp", "--trusted-host", "inside.example:8080"];
     let more = [&more[..], &["--allowed-origin", "https://app.example"]].concat();
     let running = Running::start(&env, &fake.url, &path, &more);
-    assert!(running.stderr().contains("TLS is left to a proxy in front"));
+    let ready = running.event("ready").await;
+    let said = ready["message"].as_str().unwrap();
+    assert!(said.contains("clients use https://public.example/t1/mcp"), "{said}");
+    assert!(said.ends_with(&format!("{}, with Host: public.example", running.url())), "{said}");
+    running.event("tls_elsewhere").await;
     fake.allow("tok");
     let metadata = "https://public.example/.well-known/oauth-protected-resource/t1/mcp";
     let icon = r#"<https://public.example/t1/icon.svg>; rel="icon"; type="image/svg+xml""#;
@@ -119,8 +123,14 @@ async fn r7_2_r7_5_r7_6_r7_7_what_is_public_comes_from_configuration_alone() {
                 "{host} {path}"
             );
             assert!(!refused.text.contains(host));
+            let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+            assert!(said.ends_with("send requests to https://public.example/t1/mcp"), "{said}");
         }
     }
+    let told = running.event("misdirected_request").await;
+    let told = told["message"].as_str().unwrap();
+    assert!(told.contains("another Host than public.example") && told.contains("--trusted-host"), "{told}");
+    assert!(!running.stderr().contains("evil"));
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
     let twice = running.post("tok").header("host", "public.example").body(list.clone());
     assert_eq!(answer(twice).await.status, 421, "two hosts are none");

@@ -59,7 +59,8 @@ fn core_at(origin: &str, http: &Http, bounds: Bounds) -> Core {
     let rs = ResourceServer::new(http.clone(), &provider, base).unwrap();
     let bearer: BearerSource =
         Arc::new(|| std::future::ready(Ok(AccessToken::new("t".to_owned()).unwrap())).boxed());
-    Core::new(Source::new(provider, Some("grt_1".to_owned()), rs, bearer), bounds)
+    let source = Source::new(provider, Some("grt_1".to_owned()), rs, bearer);
+    Core::new(source.renewed_by(format!("pdpp connect {origin} --renew")), bounds)
 }
 
 fn object(value: Value) -> Map<String, Value> {

@@ -210,3 +210,34 @@ async fn r6_5_tasks_are_solved_over_a_package_with_grants_that_fail() {
     assert!(played > 60);
     assert_eq!(failed, "");
 }
+
+/// The same through the real binary, over three sandboxes: a healthy one, one that is slow, one that was killed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r6_5_tasks_are_solved_by_serve_over_three_sandboxes_one_killed_one_slow() {
+    let oracle = Oracle::new(1);
+    let most = ["mail", "chat", "coding", "bank"].map(str::to_owned);
+    // Those about the four that the healthy one has.
+    let is_played = |task: &Task| {
+        task.provider == stage::Provider::Full
+            && match &task.grant {
+                Some(grant) => grant.iter().all(|key| most.contains(key)),
+                None => task.served && task.name != "find-what-there-is",
+            }
+    };
+    let tasks = tasks().into_iter().filter(is_played).collect::<Vec<_>>();
+    assert!(tasks.len() >= 5, "{}", tasks.len());
+    for task in &tasks {
+        let env = crate::support::env::TestEnv::new();
+        let delay = std::time::Duration::from_millis(300);
+        let _running = stage::three(&env, task.grant.as_deref().unwrap_or(&most), delay).await;
+        let tools = stage::serve(&env).await;
+        for view in [View::Text, View::Structured] {
+            let played = play(task, view, &tools, &oracle).await;
+            assert_eq!(played.failure, None, "{} {view:?}: {}", task.name, played.trace);
+        }
+        // What is missing is said, and what is slow is there.
+        let all = tools.call("search", serde_json::json!({"q": "the"}).as_object().unwrap().clone()).await;
+        assert!(all.text.contains("music (provider_unreachable)"), "{}", all.text);
+        assert!(all.text.contains("connector_key=calendar"), "{}", all.text);
+    }
+}

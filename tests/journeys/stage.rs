@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use pdpp::cache::Cache;
+use pdpp::cache::credential::{Credential, GrantedConnection, GrantedSource, Secrets};
 use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::client::{Client, ServerCommand};
 use pdpp::mcp::core::Core;
@@ -21,6 +23,7 @@ use pdpp::sandbox::wire::{Reply, Request};
 use pdpp::sandbox::{App, Config, Handle, seed};
 use serde_json::{Map, Value, json};
 
+use crate::support::credential::credential;
 use crate::support::env::TestEnv;
 
 /// One answer, in both views.
@@ -152,29 +155,99 @@ pub fn package(grants: Vec<(String, String, Vec<KnownSource>)>, deadline: Durati
 impl Stage {
     /// A fresh grant of `connectors`, and what an index knows of it.
     pub fn grant(&self, connectors: Option<&[String]>) -> (String, String, Vec<KnownSource>) {
-        let known = seed::connectors().unwrap().into_iter().filter_map(|connector| {
-            if connectors.is_some_and(|keys| !keys.contains(&connector.key)) {
-                return None;
-            }
-            let accounts = seed::ACCOUNTS.iter().filter(|account| account.connector == connector.key);
-            Some(KnownSource {
-                connections: accounts
-                    .map(|account| (account.connection_id.to_owned(), Some(account.display_name.to_owned())))
-                    .collect(),
-                streams: connector.streams.iter().map(|stream| stream.name.clone()).collect(),
-                connector_key: Some(connector.key),
-                has_all_streams: true,
-            })
-        });
-        let token = self.full.app().issue(grant(connectors)).unwrap().token;
-        (self.full.url().to_owned(), token, known.collect())
+        let (token, known) = issued(&self.full, connectors);
+        (self.full.url().to_owned(), token, known)
     }
+}
+
+/// A fresh grant of `connectors` at `handle`: its token, and what an index knows of it.
+fn issued(handle: &Handle, connectors: Option<&[String]>) -> (String, Vec<KnownSource>) {
+    let known = seed::connectors().unwrap().into_iter().filter_map(|connector| {
+        if connectors.is_some_and(|keys| !keys.contains(&connector.key)) {
+            return None;
+        }
+        let accounts = seed::ACCOUNTS.iter().filter(|account| account.connector == connector.key);
+        Some(KnownSource {
+            connections: accounts
+                .map(|account| (account.connection_id.to_owned(), Some(account.display_name.to_owned())))
+                .collect(),
+            streams: connector.streams.iter().map(|stream| stream.name.clone()).collect(),
+            connector_key: Some(connector.key),
+            has_all_streams: true,
+        })
+    });
+    (handle.app().issue(grant(connectors)).unwrap().token, known.collect())
+}
+
+/// Three sandboxes whose grants are kept in `env`, as `pdpp connect` would: a healthy one with `connectors`, one
+/// that takes `delay` for each answer (calendar), and one that was killed since (music).
+pub async fn three(env: &TestEnv, connectors: &[String], delay: Duration) -> [Handle; 2] {
+    let start = || pdpp::sandbox::start(Config { seed: Some(1), ..Config::default() }).unwrap();
+    let [healthy, behind, killed] = [start(), start(), start()];
+    let slow = slow(Arc::clone(behind.app()), delay).await;
+    let own = |key: &str| vec![key.to_owned()];
+    for (handle, url, connectors) in [
+        (&healthy, healthy.url(), connectors.to_vec()),
+        (&behind, slow.as_str(), own("calendar")),
+        (&killed, killed.url(), own("music")),
+    ] {
+        let (token, known) = issued(handle, Some(&connectors));
+        let sources = known.into_iter().map(|source| GrantedSource {
+            connector_key: source.connector_key,
+            connections: source
+                .connections
+                .into_iter()
+                .map(|(id, display_name)| GrantedConnection { id, display_name })
+                .collect(),
+            stream_count: source.streams.len(),
+            streams: source.streams,
+            ..GrantedSource::default()
+        });
+        let label = connectors.join(" and ");
+        let credential =
+            Credential { sources: sources.collect(), ..credential(url, &format!("grt_{label}"), &label) };
+        let secrets = Secrets::new(AccessToken::new(token).unwrap(), None);
+        Cache::open(&env.cache_dir()).unwrap().store(credential, &secrets, None).unwrap();
+    }
+    killed.stop();
+    [healthy, behind]
+}
+
+/// Serves `app`, each answer after `delay`.
+async fn slow(app: Arc<App>, delay: Duration) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let base = url.clone();
+    let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
+        let (app, base) = (Arc::clone(&app), base.clone());
+        async move {
+            tokio::time::sleep(delay).await;
+            let request = Request {
+                method: request.method().clone(),
+                base,
+                path: request.uri().path().to_owned(),
+                query: request.uri().query().unwrap_or("").to_owned(),
+                headers: request.headers().clone(),
+                body: Vec::new(),
+                request_id: "req_slow".to_owned(),
+            };
+            let reply = tokio::task::spawn_blocking(move || app.answer(&request)).await.unwrap();
+            (reply.status, [("content-type", "application/json")], reply.body)
+        }
+    });
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
 }
 
 /// The tools of `pdpp mcp serve`, after `pdpp connect`, both as a user would run them.
 pub async fn served(env: &TestEnv, url: &str) -> Tools {
     let connected = env.run(&["connect", url, "--no-browser"]);
     assert_eq!(connected.code, Some(0), "{}", connected.stderr);
+    serve(env).await
+}
+
+/// The tools of `pdpp mcp serve` over what is kept in `env`.
+pub async fn serve(env: &TestEnv) -> Tools {
     let home = format!("HOME={}", env.home().display());
     let words = ["/usr/bin/env", "-i", &home, env!("CARGO_BIN_EXE_pdpp"), "mcp", "serve"].map(Into::into);
     let command = ServerCommand::from_words(&words).unwrap();

@@ -145,7 +145,8 @@ pub fn child(served: &Served, bounds: Bounds, http: &Http) -> Child {
         let token = AccessToken::new(token.clone()).unwrap();
         async move { Ok(token) }.boxed()
     });
-    let core = Core::new(Source::new(provider, Some(served.grant.clone()), rs, bearer), bounds);
+    let source = Source::new(provider, Some(served.grant.clone()), rs, bearer);
+    let core = Core::new(source.renewed_by(format!("pdpp connect {} --renew", served.url)), bounds);
     Child::new(served.id.clone(), served.label.clone(), core, served.ends, served.known.clone())
 }
 

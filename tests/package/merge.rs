@@ -399,9 +399,57 @@ async fn r4_8_r6_1_the_index_of_many_grants_goes_on_where_a_host_shows_little() 
     for name in all {
         assert_eq!(told.matches(name.as_str().unwrap()).count(), 1, "{name}");
     }
-    let answer = call(&package, "schema", json!({"cursor": "streams:60"})).await;
-    assert_eq!(error(&answer)["code"], "invalid_cursor");
-    assert!(answer.text.ends_with("next: schema {}"), "{}", answer.text);
+    for cursor in ["streams:60", "streams:00000000.1", "streams:"] {
+        let answer = call(&package, "schema", json!({ "cursor": cursor })).await;
+        assert_eq!(error(&answer)["code"], "invalid_cursor");
+        assert!(answer.text.ends_with("next: schema {}"), "{}", answer.text);
+    }
+}
+
+/// A cursor of the index is a place within a grant: one that falls silent between two pages moves nothing.
+#[tokio::test]
+async fn r6_5_a_grant_that_falls_silent_between_two_pages_of_the_index_hides_no_other() {
+    let silent = Arc::new(Mutex::new(usize::MAX));
+    let is_silent = Arc::clone(&silent);
+    let fake = Fake::start(move |asked| {
+        let n = asked.bearer.trim_start_matches("grt_").parse::<usize>().unwrap();
+        if n == *is_silent.lock().unwrap() {
+            return Does::Answer(503, json!({"error": {"code": "unavailable", "message": "no"}}));
+        }
+        let names = (0..6).map(|row| format!("stream_{n}_{row}_{}", "long".repeat(20))).collect::<Vec<_>>();
+        ok(schema("mail", &format!("cin_{n}"), &names.iter().map(String::as_str).collect::<Vec<_>>()))
+    })
+    .await;
+    let grants = (0..12).map(|n| served(&fake, &format!("grt_{n}"), vec![])).collect::<Vec<_>>();
+    let bounds = Bounds { text: 4_000, structured: 4_000 };
+    // Before the place where the first page ends, at it, and behind; the last.
+    for falls_silent in [0, 1, 2, 3, 4, 5, 11] {
+        let package = package_of(&Arc::new(Mutex::new(grants.clone())), bounds);
+        *silent.lock().unwrap() = usize::MAX;
+        let (mut arguments, mut told, mut last) = (json!({}), Vec::new(), String::new());
+        loop {
+            let answer = call(&package, "schema", arguments).await;
+            last.clone_from(&answer.text);
+            if answer.is_error {
+                break;
+            }
+            let body = structured(&answer);
+            for connector in body["data"]["connectors"].as_array().unwrap() {
+                told.extend(connector["stream_names"].as_array().unwrap().iter().map(ToString::to_string));
+            }
+            let Some(next) = body.get("next") else { break };
+            arguments = next["arguments"].clone();
+            *silent.lock().unwrap() = falls_silent;
+        }
+        for n in (0..12).filter(|n| *n != falls_silent) {
+            for row in 0..6 {
+                let name = format!("\"stream_{n}_{row}_");
+                let times = told.iter().filter(|told| told.starts_with(&name)).count();
+                assert_eq!(times, 1, "{name} with {falls_silent} silent");
+            }
+        }
+        assert!(last.contains(&format!("Label grt_{falls_silent} (unavailable)")), "{last}");
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -139,6 +139,27 @@ async fn r6_6_a_stream_that_one_grant_has_is_read_there() {
     assert_eq!((a.count(), b.count()), (0, 0));
 }
 
+/// Two grants of one account are one to choose, and no choice at all where there is no other.
+#[tokio::test]
+async fn r5_3_grants_that_share_a_connection_are_one_candidate() {
+    let (a, b) =
+        (provider("mail", "ca", 2, Wrapped::Data).await, provider("chat", "cb", 2, Wrapped::Data).await);
+    let twice = ["g1", "g2"].map(|grant| served(&a, grant, vec![source("mail", "ca", &["notes"])])).to_vec();
+    let answer = call(&package(twice.clone()), "query_records", json!({"stream": "notes"})).await;
+    assert!(!answer.is_error, "{}", answer.text);
+    assert!(a.asked().iter().all(|asked| asked.bearer == "g1"));
+    let other = served(&b, "g3", vec![source("chat", "cb", &["notes"])]);
+    let package = package([twice, vec![other]].concat());
+    let error = error(&call(&package, "query_records", json!({"stream": "notes"})).await);
+    let ids = error["available_connections"].as_array().unwrap().iter().map(|one| &one["connection_id"]);
+    assert_eq!(ids.collect::<Vec<_>>(), ["ca", "cb"]);
+    let Err(ResourceError::Failed { data, .. }) = package.read_resource("pdpp://blob/blob_1").await else {
+        panic!("whose blob?")
+    };
+    assert_eq!(data["error"]["available_connections"].as_array().unwrap().len(), 2);
+    assert_eq!((a.count(), b.count()), (0, 0));
+}
+
 #[tokio::test]
 async fn r5_3_of_many_candidates_twelve_are_named_and_the_rest_counted() {
     let fake = Fake::start(|_| Does::Answer(500, json!({}))).await;

@@ -538,6 +538,53 @@ async fn r7_1_r7_2_r7_5_a_remote_host_goes_the_whole_way_by_itself() {
     }
 }
 
+/// A host that never registers: its id is the address of a document of its own, which the sandbox fetches.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r7_1_a_host_that_is_its_own_document_goes_the_whole_way_without_registration() {
+    let handle = start();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = format!("http://{}/client.json", listener.local_addr().unwrap());
+    let document = json!({
+        "client_id": client, "client_name": "Host with a document", "token_endpoint_auth_method": "none",
+        "redirect_uris": ["http://127.0.0.1:49152/callback"],
+        "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
+    });
+    let fetched = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = std::sync::Arc::clone(&fetched);
+    let serve = axum::routing::get(move || async move {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        ([("content-type", "application/json")], document.to_string())
+    });
+    let router = axum::Router::new().route("/client.json", serve);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let host = Host::new(&handle.mcp_url());
+    let server = host.get(&format!("{}/.well-known/oauth-authorization-server", handle.url())).await.json();
+    assert_eq!(server["client_id_metadata_document_supported"], true);
+    let at = |name: &str| server[name].as_str().unwrap().to_owned();
+    let sources = ["cin_bank_fjord"];
+    let tokens =
+        approved(&host, &handle, &at("authorization_endpoint"), &at("token_endpoint"), &client, &sources)
+            .await;
+    assert!(fetched.load(std::sync::atomic::Ordering::Relaxed) >= 1);
+    let session = host.with(tokens["access_token"].as_str().unwrap());
+    let (text, _) = session.views("schema", json!({})).await;
+    assert!(text.contains("transactions") && !text.contains("messages"), "{text}");
+    let form = [
+        ("grant_type", "refresh_token"),
+        ("client_id", &client),
+        ("refresh_token", tokens["refresh_token"].as_str().unwrap()),
+        ("resource", &handle.mcp_url()),
+    ];
+    let fresh = host.form(&at("token_endpoint"), &form).await.json();
+    let session = host.with(fresh["access_token"].as_str().unwrap());
+    let (_, rows) = session.views("query_records", json!({"stream": "transactions", "limit": 1})).await;
+    assert_eq!(rows["data"]["data"].as_array().unwrap().len(), 1);
+    // Another's document is nobody's.
+    let other = format!("{client}?other");
+    let asked = format!("{}?response_type=code&client_id={other}", at("authorization_endpoint"));
+    assert!(host.get(&asked).await.status >= 400);
+}
+
 /// Sends the owner to the picker with PKCE, and trades what comes back.
 async fn approved(
     host: &Host,

@@ -93,6 +93,16 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
     let hits = found["structuredContent"]["results"].as_array().unwrap();
     let of = |url: &str| hits.iter().filter(|hit| hit["url"].as_str().unwrap().starts_with(url)).count();
     assert_eq!((of(handle.url()), of(other.url())), (2, 2), "in turns: {found}");
+    // A filter is none that its tools are asked with from here: the others answer, and its absence is said.
+    let filtered =
+        json!({"q": "bakeri", "streams": ["transactions"], "filter": {"currency": "NOK"}, "limit": 4});
+    let found = call("search", &filtered);
+    let hits = found["structuredContent"]["results"].as_array().unwrap();
+    assert!(!hits.is_empty() && hits.iter().all(|hit| hit["url"].as_str().unwrap().starts_with(other.url())));
+    let warned = found["structuredContent"]["data"]["meta"]["warnings"].to_string();
+    for said in [found["content"][0]["text"].as_str().unwrap(), &warned] {
+        assert!(said.contains("nothing of Both (unsupported_by_provider)"), "{said}");
+    }
     // To the end, in the one process that a walk lasts for: nothing twice, nothing lost.
     let home = format!("HOME={}", env.home().display());
     let words = ["/usr/bin/env", "-i", &home, env!("CARGO_BIN_EXE_pdpp"), "mcp", "serve"].map(Into::into);
@@ -120,7 +130,7 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
     revoke(handle.app(), &grants[1].grant_id, &token);
     let gone = env.run(&["mcp", "call", "schema", "{}", "--view", "text", "--provider", handle.url()]);
     let said = gone.stdout + &gone.stderr;
-    assert!(said.contains("pdpp connect") && said.contains(handle.url()), "{said}");
+    assert!(said.contains(&format!("pdpp connect {} --renew", handle.url())), "{said}");
 }
 
 /// One message, as it came.
@@ -185,7 +195,9 @@ impl Fake {
             async move { next.map(|next| AccessToken::new(next).unwrap()).ok_or_else(none) }.boxed()
         });
         let remote = Remote::new(http, &provider);
-        let source = Source::new(provider, Some("pkg_1".to_owned()), rs, bearer).instead_of_dead(instead);
+        let source = Source::new(provider, Some("pkg_1".to_owned()), rs, bearer)
+            .instead_of_dead(instead)
+            .renewed_by(format!("pdpp connect {url} --renew"));
         Self { core: Core::new(source.through(remote), Bounds::default()), url, log }
     }
 

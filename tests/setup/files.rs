@@ -32,6 +32,8 @@ fn traps(kind: Kind, chokes_on_bom: bool) -> Vec<Trap> {
                 ok("other servers", other.clone()),
                 ok("CRLF", other.replace('\n', "\r\n")),
                 ok("tabs", other.replace("  ", "\t")),
+                ok("null", format!("{{\n  \"{key}\": null\n}}\n")),
+                ok("empty on two lines", format!("{{\n\t\"{key}\": {{\n\t}}\n}}\n")),
                 ok("one line", format!("{{\"a\":1,\"{key}\":{{\"other\":{{}}}}}}")),
                 ok("1.8 MB", format!("{{\"big\": [{}\"\"],\n \"{key}\": {{}}}}", long_line.repeat(1800))),
                 if strict {
@@ -87,6 +89,9 @@ fn traps(kind: Kind, chokes_on_bom: bool) -> Vec<Trap> {
                 no("duplicate keys", "a: 1\na: 2\n".to_owned(), "config_damaged"),
                 no("wrong type", "extensions: [a]\n".to_owned(), "config_damaged"),
                 no("wrong root", "- a\n".to_owned(), "config_damaged"),
+                no("two documents", "a: 1\n---\nb: 1\n".to_owned(), "config_damaged"),
+                no("end marker", "a: 1\n...\n".to_owned(), "config_damaged"),
+                no("alias", "x: &x {a: 1}\nextensions: *x\n".to_owned(), "config_damaged"),
                 no("unparsable", "a: [\n".to_owned(), "config_damaged"),
                 no(
                     "same name, other content",

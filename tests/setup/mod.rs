@@ -1,6 +1,8 @@
 //! Promise: `pdpp mcp setup` puts in one right entry, keeps everything else in a file that is not its own, and
 //! loses nothing whatever happens meanwhile.
 
+#[cfg(unix)]
+mod beside;
 mod chatgpt;
 #[cfg(unix)]
 mod files;

@@ -23,6 +23,7 @@ pub fn credential(url: &str, grant_id: &str, label: &str) -> Credential {
         token_expires_at: None,
         refreshable: false,
         asked: None,
+        given: Vec::new(),
         renewal: Renewal::default(),
     }
 }

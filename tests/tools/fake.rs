@@ -80,7 +80,8 @@ impl Fake {
         );
         let bearer: BearerSource =
             Arc::new(|| async { Ok(AccessToken::new("made-up-token".to_owned()).unwrap()) }.boxed());
-        let source = Source::new(provider, Some("grt_1".to_owned()), rs.unwrap(), bearer);
+        let source = Source::new(provider, Some("grt_1".to_owned()), rs.unwrap(), bearer)
+            .renewed_by(format!("pdpp connect {url} --renew"));
         Self { core: Core::new(source, bounds), url, log }
     }
 

@@ -2,7 +2,7 @@
 # Values that only this machine knows come from `pdpp complete`; what is above does the rest. They are data that a
 # provider may have chosen: read a line at a time, quoted, evaluated nowhere.
 _pdpp_values() {
-    local line=${COMP_LINE:0:COMP_POINT} word begun prefix= cut char is_quoted= i
+    local line=${COMP_LINE:0:COMP_POINT} word begun prefix='' cut char is_quoted='' i
     local -a words=()
     COMPREPLY=()
     # Readline splits at : and = too; a word of ours ends at a space.

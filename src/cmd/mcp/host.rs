@@ -22,7 +22,7 @@ use crate::ui::Ui;
 /// resource server. Every request is read with its own bearer, which the provider's authorization server
 /// is asked about. docs/host.md is the guide, packaging/ has examples.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("introspection").required(true))]
 pub struct Args {
     /// The provider
     #[arg(long, value_name = "URL")]
@@ -45,11 +45,11 @@ pub struct Args {
     pub allowed_origin: Vec<AllowedOrigin>,
 
     /// Credentials for introspection: {"client_id":…,"client_secret":…}, mode 600
-    #[arg(long, value_name = "FILE", required_unless_present = "introspection_keyring")]
+    #[arg(long, value_name = "FILE", group = "introspection")]
     pub introspection_file: Option<PathBuf>,
 
     /// Take them from the keyring instead
-    #[arg(long, conflicts_with = "introspection_file")]
+    #[arg(long, group = "introspection", conflicts_with = "introspection_file")]
     pub introspection_keyring: bool,
 
     /// Do TLS here, with this certificate chain (PEM)
@@ -113,16 +113,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     refuse_owner_credentials_in_environment()?;
     let config = config(args, global)?;
     let public_url = config.endpoint.public_url.clone();
-    let is_tls = config.tls.is_some();
-    let is_open = !config.listen.ip().is_loopback();
     host::run(config, |ready| {
-        ui.note(&format!("MCP endpoint ready at {}, for clients at {public_url}", ready.url));
-        if !is_tls && public_url.scheme() == "https" {
-            ui.note("  TLS is left to a proxy in front; --tls-cert and --tls-key do it here");
-        }
-        if !is_tls && is_open {
-            ui.warn("bearers arrive here in plain text: let nobody but the proxy reach this address");
-        }
         if args.json {
             ui.json(&serde_json::json!({
                 "url": ready.url.as_str(),

@@ -339,7 +339,7 @@ impl Task<'_> {
     }
 
     fn set_up(&self, hosts: &[&'static Host], with_chatgpt: bool) -> Result<u8> {
-        let mut outcomes = Vec::new();
+        let (mut outcomes, mut done) = (Vec::new(), Vec::new());
         let mut code = 0;
         let alone = hosts.len() == 1 && !with_chatgpt && !self.args.json;
         for host in hosts {
@@ -347,6 +347,11 @@ impl Task<'_> {
                 Ok(report) => {
                     if report.is_unproven() && code == 0 {
                         code = 1;
+                    }
+                    if !report.dry_run {
+                        done.push(host.title);
+                        let what = if self.args.remove { "taken out of" } else { "set up for" };
+                        self.ui.done(&format!("pdpp is {what} {}", done.join(", ")), "pdpp mcp setup");
                     }
                     if !self.args.json {
                         self.ui.print(&report.to_text());

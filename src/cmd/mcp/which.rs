@@ -86,7 +86,7 @@ fn child(cache: &Cache, credential: Credential, renew: String, http: &Http, boun
                 "The credential cache names another server than the provider",
             )
             .because(error)
-            .hint(format!("pdpp connect {}", credential.provider))
+            .hint(&renew)
         },
     )?;
     let provider = credential.provider.clone();

@@ -29,7 +29,7 @@ lex/sem=searched by search, a=aggregate uses, g=false: not granted, declared=rea
 /// What a cursor of one stream begins with; the number of fields before it follows.
 const CURSOR: &str = "fields:";
 
-/// What a cursor of the index begins with; the number of streams before it follows.
+/// What a cursor of the index begins with; a grant's key, a dot and the number of its streams before it follow.
 const INDEX_CURSOR: &str = "streams:";
 
 /// Most bytes of a field's name and of its flags, and of a stream's name in the index: only nonsense is longer.
@@ -88,7 +88,7 @@ async fn index(
 ) -> Result<ToolAnswer, ToolError> {
     core.source().forget();
     let body = compact_body(core, None, connection).await?;
-    show_index(arguments, body, false, core.bounds())
+    show_index(arguments, body, None, core.bounds())
 }
 
 /// The compact schema of one grant of several, for [`show_over_grants`].
@@ -107,9 +107,10 @@ pub fn show_over_grants(
     arguments: &Arguments,
     stream: Option<&str>,
     body: Map<String, Value>,
+    parts: &Parts,
     bounds: Bounds,
 ) -> Result<ToolAnswer, ToolError> {
-    let Some(stream) = stream else { return show_index(arguments, body, true, bounds) };
+    let Some(stream) = stream else { return show_index(arguments, body, Some(parts), bounds) };
     let shown = cursor(arguments, CURSOR)?;
     if Row::all(&body).is_empty() {
         return Err(ToolError::new(
@@ -121,6 +122,44 @@ pub fn show_over_grants(
     }
     let (text, body, next) = describe(arguments, body, shown, bounds)?;
     Ok(answer(text, body, next))
+}
+
+/// How many streams each of several grants has in an index over all of them, in their order. A cursor names
+/// a place within one grant: it stays right when another one is silent meanwhile.
+#[derive(Debug, Clone, Default)]
+pub struct Parts(Vec<(String, usize)>);
+
+impl Parts {
+    /// Grants by their keys; none of a grant that is missing.
+    pub fn of(grants: impl IntoIterator<Item = (String, usize)>) -> Self {
+        Self(grants.into_iter().collect())
+    }
+
+    /// Whether nothing of those that are there comes behind `cursor`.
+    pub fn is_at_end(&self, cursor: Option<&str>) -> bool {
+        let all = self.0.iter().map(|(_, streams)| streams).sum::<usize>();
+        cursor.and_then(|cursor| self.place(cursor)) == Some(all)
+    }
+
+    /// How many streams come before `cursor`; nothing if it is of other grants.
+    fn place(&self, cursor: &str) -> Option<usize> {
+        let (key, within) = cursor.strip_prefix(INDEX_CURSOR)?.split_once('.')?;
+        let within = within.parse::<usize>().ok()?;
+        let at = self.0.iter().position(|(known, _)| known == key)?;
+        let before = self.0[..at].iter().map(|(_, streams)| streams).sum::<usize>();
+        Some(before + within.min(self.0[at].1))
+    }
+
+    /// The cursor behind the first `at` streams.
+    fn cursor(&self, mut at: usize) -> String {
+        for (key, streams) in &self.0 {
+            if at < *streams {
+                return format!("{INDEX_CURSOR}{key}.{at}");
+            }
+            at -= streams;
+        }
+        INDEX_CURSOR.to_owned()
+    }
 }
 
 /// Ids and labels.
@@ -136,17 +175,21 @@ pub fn streams_of(body: &Map<String, Value>) -> Vec<(String, Option<String>, Con
 fn show_index(
     arguments: &Arguments,
     mut body: Map<String, Value>,
-    is_over_grants: bool,
+    parts: Option<&Parts>,
     bounds: Bounds,
 ) -> Result<ToolAnswer, ToolError> {
     bound_envelope(&mut body);
     let rows = Row::all(&body);
-    let shown = cursor(arguments, INDEX_CURSOR)?;
+    let shown = match (arguments.text("cursor")?, parts) {
+        (None, _) => 0,
+        (Some(given), Some(parts)) => parts.place(given).ok_or_else(|| no_such_place(arguments))?,
+        (Some(_), None) => return Err(no_such_place(arguments)),
+    };
     let beyond = rows.iter().skip(INDEX_STREAMS).map(|row| line::token(&row.stream).len() + 2).sum::<usize>();
     let most = if bounds.text < Bounds::default().text { bounds.text } else { INDEX_BYTES + beyond };
     if shown == 0 {
         let text = index_text(arguments, &rows, &body);
-        if !is_over_grants || text.len() <= most {
+        if parts.is_none() || text.len() <= most {
             let room = (INDEX_BYTES + beyond).saturating_sub(text.len()).min(bounds.structured);
             let mut next = None;
             // An index: the field dump is what the scoped call is for.
@@ -156,16 +199,17 @@ fn show_index(
             return Ok(answer(text, body, next));
         }
     }
-    if shown >= rows.len() {
-        let error = "there are no streams behind this cursor";
-        return Err(ToolError::new(
-            "invalid_cursor",
-            error,
-            call("schema", &arguments.with([("cursor", None)])),
-        )
-        .with("param", "cursor"));
-    }
-    Ok(page_of_index(arguments, &rows, body, shown, bounds))
+    let parts = parts.filter(|_| shown < rows.len()).ok_or_else(|| no_such_place(arguments))?;
+    Ok(page_of_index(arguments, &rows, body, parts, shown, bounds))
+}
+
+fn no_such_place(arguments: &Arguments) -> ToolError {
+    ToolError::new(
+        "invalid_cursor",
+        "there are no streams behind this cursor, or its grant is not served any more",
+        call("schema", &arguments.with([("cursor", None)])),
+    )
+    .with("param", "cursor")
 }
 
 /// The streams from the one after `shown`, as many as fit both views; at least one.
@@ -173,18 +217,19 @@ fn page_of_index(
     arguments: &Arguments,
     rows: &[Row],
     mut body: Map<String, Value>,
+    parts: &Parts,
     shown: usize,
     bounds: Bounds,
 ) -> ToolAnswer {
     let next = |at: usize| Call {
         tool: "schema",
-        arguments: arguments.with([("cursor", Some(json!(format!("{INDEX_CURSOR}{at}"))))]),
+        arguments: arguments.with([("cursor", Some(json!(parts.cursor(at))))]),
     };
     body.remove("connectors");
     let mut tail = String::new();
     meta_lines(&mut tail, &body);
     tail.push_str(OF_ONE);
-    let likely = next(rows.len()).to_text().len() + 60;
+    let likely = next(rows.len().saturating_sub(1)).to_text().len() + 64;
     let half = INDEX_BYTES / 2;
     let mut text_left = bounds.text.min(half).saturating_sub(tail.len() + likely);
     let mut left = bounds.structured.min(half).saturating_sub(json_len(&body) + likely + 80);

@@ -316,8 +316,23 @@ impl ApproveError {
         }
     }
 
-    /// For a person who wants a grant from `provider`.
-    pub fn told(self, provider: &ProviderUrl) -> Error {
+    /// Whether it is about what was asked for, and another request may fare better.
+    pub const fn is_of_the_request(&self) -> bool {
+        matches!(
+            self,
+            Self::RequestRefused(_)
+                | Self::Unknown { .. }
+                | Self::SourceRequired { .. }
+                | Self::InstanceRequired { .. }
+                | Self::SourceUnsupported
+                | Self::NarrowingUnsupported(_)
+                | Self::ClientRequired
+        )
+    }
+
+    /// For a person who wants a grant from `provider`. `again` gives the command that was typed, without the options
+    /// that are named to it.
+    pub fn told(self, provider: &ProviderUrl, again: &dyn Fn(&[&str]) -> String) -> Error {
         let message = match &self {
             Self::Denied => format!("{provider}: the request was denied"),
             Self::Expired { .. } => format!("{provider}: the request expired before it was approved"),
@@ -349,14 +364,15 @@ impl ApproveError {
         let hint = match &self {
             Self::Http(error) | Self::Register(RegisterError::Http(error)) => http_hint(error),
             Self::SourceRequired { .. } => format!(
-                "pdpp connect {provider} --source <URI>, or pick on the provider's page, where it has one: \
-                 pdpp connect {provider} --flow authorization-code"
+                "{} --source <URI>, or pick on the provider's page, where it has one: {} --flow authorization-code",
+                again(&["--source", "--instance"]),
+                again(&["--flow", "--source", "--instance"]),
             ),
-            Self::InstanceRequired { .. } => {
-                format!("pdpp connect {provider} --source <URI> --instance <ID>")
+            Self::InstanceRequired { .. } => format!("{} --instance <ID>", again(&["--instance"])),
+            Self::Unknown { part, choices, .. } => unknown_hint(*part, choices, again),
+            Self::SourceUnsupported => {
+                format!("Leave --source out: {}", again(&["--source", "--instance"]))
             }
-            Self::Unknown { part, choices, .. } => unknown_hint(*part, choices, provider),
-            Self::SourceUnsupported => format!("Leave --source out: pdpp connect {provider}"),
             Self::WayNotOffered { offered, .. } if !offered.is_empty() => {
                 format!("Leave --flow out, or name one of: {}", way::list(offered))
             }
@@ -365,17 +381,17 @@ impl ApproveError {
                 "Narrow it on the provider's page instead, or leave --flow out".to_owned()
             }
             Self::StateMismatch | Self::OtherIssuer { .. } => format!(
-                "Nothing is stored. If you do not know how that came about, tell the provider; to ask again: \
-                 pdpp connect {provider}"
+                "Nothing is stored. If you do not know how that came about, tell the provider; to ask again: {}",
+                again(&[])
             ),
             Self::Loopback(_) | Self::NoRandomness => {
-                format!("Try another way: pdpp connect {provider} --flow device-code")
+                format!("Try another way: {} --flow device-code", again(&["--flow"]))
             }
             Self::RequestRefused(_) => format!(
                 "Leave out what narrows the request, and narrow it on the provider's page: pdpp connect {provider}"
             ),
             Self::Denied | Self::Expired { .. } | Self::InvalidGrant(_) | Self::PollRefused(_) => {
-                format!("Nothing is stored. To ask again: pdpp connect {provider}")
+                format!("Nothing is stored. To ask again: {}", again(&[]))
             }
             Self::WaitOver { left, .. } => {
                 let left = match left {
@@ -385,7 +401,8 @@ impl ApproveError {
                 };
                 format!(
                     "Nothing is stored. The page can still be approved {left}, but nothing here waits for it any \
-                     more: leave it. To ask again: pdpp connect {provider}"
+                     more: leave it. To ask again: {}",
+                    again(&[])
                 )
             }
             Self::UnknownClient(_) | Self::Register(_) => {
@@ -417,28 +434,35 @@ pub fn minutes(span: Duration) -> String {
     format!("{}:{:02} min", seconds / 60, seconds % 60)
 }
 
-/// What to type after a name that `provider` does not know.
-fn unknown_hint(part: Part, choices: &[Choice], provider: &ProviderUrl) -> String {
-    let first = choices.first().map(|first| text::shell_word(&first.id));
-    match (part, first) {
-        (Part::Source, Some(first)) => format!("Name one as listed: pdpp connect {provider} --source {first}"),
-        (Part::Source, None) => {
+/// What to type after a name that a provider does not know. A field's choices are written as the option takes them:
+/// `messages.subject`.
+fn unknown_hint(part: Part, choices: &[Choice], again: &dyn Fn(&[&str]) -> String) -> String {
+    let (option, without): (_, &[&str]) = match part {
+        Part::Source => ("--source", &["--source", "--instance"]),
+        Part::Instance => ("--instance", &["--instance"]),
+        Part::Stream => ("--stream", &["--stream", "--field"]),
+        Part::Field => ("--field", &["--field"]),
+    };
+    if let Some(first) = choices.first() {
+        return format!("Name one as listed: {} {option} {}", again(without), text::shell_word(&first.id));
+    }
+    match part {
+        Part::Source => {
             "The provider's own pages show each source's URI, such as https://registry.pdpp.dev/connectors/slack"
                 .to_owned()
         }
-        (Part::Instance, Some(first)) => format!("Name one as listed: --instance {first}"),
-        (Part::Instance, None) => {
-            "Leave --instance out, and pick on the provider's page, which shows each one".to_owned()
+        Part::Instance => {
+            format!("Leave --instance out, and pick on the provider's page, which shows each one: {}", again(without))
         }
-        (Part::Stream, Some(first)) => format!("Name one as listed: --stream {first}"),
-        (Part::Stream, None) => format!(
-            "A stream belongs to a source, which --source names. Leave --stream out to pick on the provider's \
-             page: pdpp connect {provider}"
+        Part::Stream => format!(
+            "A stream belongs to a source, which --source names. Leave --stream out to pick on the provider's page: {}",
+            again(without)
         ),
-        (Part::Field, Some(first)) => format!("Name one as listed: --field STREAM.{first}"),
-        (Part::Field, None) => "Streams of several sources can have the same name: --source names the one that is meant. Leave \
-             --field out to pick on the provider's page"
-            .to_owned(),
+        Part::Field => format!(
+            "Streams of several sources can have the same name: --source names the one that is meant. Leave --field out \
+             to pick on the provider's page: {}",
+            again(without)
+        ),
     }
 }
 

@@ -1,9 +1,12 @@
 //! Proof that a token is what was asked for: one read, before it is kept.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::token::TokenResponse;
 use crate::cache::credential::{GrantId, GrantedConnection, GrantedSource, TokenKind};
+use crate::cache::secret::AccessToken;
 use crate::error::{Error, Kind};
 use crate::provider::discovery::http_hint;
 use crate::provider::rs::{Read, ResourceServer, RsError};
@@ -60,8 +63,8 @@ impl ProofError {
         }
     }
 
-    /// For a person who just approved a grant of `provider`.
-    pub fn told(self, provider: &ProviderUrl) -> Error {
+    /// For a person who just approved a grant of `provider`, by the command `again`.
+    pub fn told(self, provider: &ProviderUrl, again: &str) -> Error {
         let kind = match &self {
             Self::Read(RsError::Refused(refusal)) if refusal.status < 500 => Kind::Refused,
             Self::Owner | Self::Package | Self::UnknownKind | Self::OtherGrant => Kind::Refused,
@@ -72,9 +75,9 @@ impl ProofError {
                 "Nothing is stored. Approve a single source, or name one: pdpp connect {provider} --source <URI>"
             ),
             Self::Read(RsError::Http(error)) => {
-                format!("Nothing is stored. {}: pdpp connect {provider}", http_hint(error))
+                format!("Nothing is stored. {}: {again}", http_hint(error))
             }
-            Self::Read(_) => format!("Nothing is stored. To ask again: pdpp connect {provider}"),
+            Self::Read(_) => format!("Nothing is stored. To ask again: {again}"),
             _ => "Nothing is stored. This is the provider's to put right".to_owned(),
         };
         Error::new(kind, self.code(), format!("{provider} gave a token that was not kept"))
@@ -147,7 +150,11 @@ async fn first_read(
 const MAX_SOURCES: usize = 100;
 const MAX_TEXT: usize = 200;
 
-fn schema_sources(body: &Map<String, Value>) -> Result<Vec<GrantedSource>, ProofError> {
+/// What a schema shows, source by source.
+///
+/// # Errors
+/// [`ProofError::Malformed`].
+pub fn schema_sources(body: &Map<String, Value>) -> Result<Vec<GrantedSource>, ProofError> {
     let connectors = body
         .get("connectors")
         .and_then(Value::as_array)
@@ -229,6 +236,24 @@ fn add_stream(source: &mut GrantedSource, stream: &Value) {
     if source.streams.len() < GrantedSource::MAX_STREAMS {
         source.streams.push(name);
     }
+}
+
+/// The fields that come with `stream` whatever is asked for, as its full schema declares them; none where that
+/// cannot be read.
+pub async fn required_fields(rs: &ResourceServer, token: &AccessToken, stream: &str) -> BTreeSet<String> {
+    let read = Read::of(["schema"]).with("stream", stream);
+    let body = rs.get(token, &read).await.map(|answer| answer.body).unwrap_or_default();
+    let body = Value::Object(body);
+    let rows = elements(&body, "connectors").flat_map(|connector| elements(connector, "streams"));
+    let rows = rows.filter(|row| row.get("name").and_then(Value::as_str) == Some(stream));
+    let mut fields = BTreeSet::new();
+    for row in rows {
+        let lists = [row.pointer("/schema/required"), row.get("primary_key")];
+        let listed = lists.into_iter().flatten().filter_map(Value::as_array).flatten();
+        let named = [row.get("cursor_field"), row.get("consent_time_field")];
+        fields.extend(listed.chain(named.into_iter().flatten()).filter_map(Value::as_str).map(str::to_owned));
+    }
+    fields
 }
 
 fn elements<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {

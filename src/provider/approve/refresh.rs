@@ -122,6 +122,7 @@ fn is_before_the_request(error: &HttpError, http: &Http) -> bool {
         HttpError::Unreachable { .. }
         | HttpError::UnknownHost { .. }
         | HttpError::Proxy { .. }
+        | HttpError::ProxyVariable { .. }
         | HttpError::Tls { .. }
         | HttpError::CaFile { .. }
         | HttpError::Setup(_)

@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::cache::credential::{GrantId, GrantedSource, TokenKind};
@@ -34,37 +35,78 @@ pub struct TokenResponse {
     pub access_mode: Option<String>,
     /// `grant.source.id` and `.kind`, at most 500 bytes each.
     pub source: (Option<String>, Option<String>),
-    /// `grant.streams[]`, where the answer has them: at most 500 of them.
+    /// `grant.streams[]`, or those of a package's grants, where the answer has them: at most 500 of them.
     pub streams: Vec<GivenStream>,
 }
 
 /// One stream of a grant, as the token's answer describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct GivenStream {
     /// Its name.
     pub name: String,
+    /// The URI of its source, where the answer says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The configured instances that it may be read from; none where the answer lists none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instance_ids: Vec<String>,
     /// The fields that may be read; `None` where the answer lists none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<String>>,
     /// Records from here on, inclusive.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Records up to here, exclusive.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 
 /// Streams, and fields of one, that are looked at.
 const MAX_STREAMS: usize = 500;
 
+/// Bytes of the streams of one grant that an index keeps.
+const MAX_KEPT: usize = 64 << 10;
+
 impl GivenStream {
+    /// As much of `all` as an index keeps: without fields, or nothing, where that is too much.
+    pub fn kept(mut all: Vec<Self>) -> Vec<Self> {
+        let is_small = |all: &[Self]| serde_json::to_vec(all).is_ok_and(|bytes| bytes.len() <= MAX_KEPT);
+        if !is_small(&all) {
+            all.iter_mut().for_each(|one| one.fields = None);
+        }
+        if is_small(&all) { all } else { Vec::new() }
+    }
+
+    /// The streams of one grant.
+    fn all_of(grant: &Map<String, Value>) -> impl Iterator<Item = Self> {
+        let id = |of: Option<&Value>| of?.get("id")?.as_str().map(|id| text::prefix(id, 500).to_owned());
+        // The draft's grants have one source; those of a provider as a whole name one a stream.
+        let whole =
+            grant.get("source").filter(|source| source.get("kind") != Some(&"provider_native".into()));
+        let whole = id(whole);
+        let streams = grant.get("streams").and_then(Value::as_array).into_iter().flatten();
+        streams.filter_map(move |stream| {
+            let one = Self::of(stream)?;
+            Some(Self { source: id(stream.get("source")).or_else(|| whole.clone()), ..one })
+        })
+    }
+
     fn of(stream: &Value) -> Option<Self> {
         // The draft's own name, and the sandbox's.
         let range = stream.get("time_range").or_else(|| stream.get("time_constraint"));
         let bound = |name: &str| range?.get(name)?.as_str()?.parse().ok();
-        let fields = stream.get("fields").and_then(Value::as_array);
+        let texts = |name: &str| {
+            let all = stream.get(name)?.as_array()?;
+            Some(
+                all.iter().filter_map(Value::as_str).take(MAX_STREAMS).map(str::to_owned).collect::<Vec<_>>(),
+            )
+        };
         Some(Self {
             name: stream.get("name")?.as_str()?.to_owned(),
-            fields: fields.map(|all| {
-                all.iter().filter_map(Value::as_str).take(MAX_STREAMS).map(str::to_owned).collect()
-            }),
+            source: None,
+            instance_ids: texts("instance_ids").unwrap_or_default(),
+            fields: texts("fields"),
             since: bound("since"),
             until: bound("until"),
         })
@@ -160,12 +202,9 @@ impl TokenResponse {
             issued_at: time(grant, "issued_at")?,
             access_mode: short(grant, "access_mode", 100),
             source: (short(source, "id", 500), short(source, "kind", 500)),
-            streams: grant
-                .get("streams")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .filter_map(GivenStream::of)
+            streams: std::iter::once(grant)
+                .chain(grants)
+                .flat_map(GivenStream::all_of)
                 .take(MAX_STREAMS)
                 .collect(),
         })

@@ -1,5 +1,7 @@
 //! What is asked for: which source, how much of it, what for.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -25,13 +27,22 @@ pub struct SourceRequest {
 }
 
 /// One stream to ask for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StreamRequest {
     /// Its name.
     pub name: String,
     /// Only these fields, beside those that the stream requires; none means all.
-    #[serde(default)]
     pub fields: Vec<String>,
+    /// Only from these configured instances; none means the source's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instance_ids: Vec<String>,
+    /// Only records from here on, inclusive; none means as for all streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Only records up to here, exclusive; none means as for all streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 /// Everything that a request can say. The default asks for all that the provider lets its owner give.
@@ -50,6 +61,33 @@ pub struct Wanted {
     pub expires: Option<Timestamp>,
     /// A purpose in words, or a purpose code (a URI).
     pub purpose: Option<String>,
+}
+
+/// Fields of a stream that are named to a person, where few streams are; more are counted.
+const SHOWN_FIELDS: usize = 8;
+/// Streams whose fields are named.
+const SHOWN_STREAMS: usize = 4;
+
+impl StreamRequest {
+    /// `messages (id, subject only; from 2026-01-01T00:00:00Z on)`, or with the number of fields.
+    fn told(&self, with_fields: bool) -> String {
+        let mut narrowed = Vec::new();
+        match self.fields.as_slice() {
+            [] => {}
+            fields if with_fields && fields.len() <= SHOWN_FIELDS => {
+                narrowed.push(format!("{} only", fields.join(", ")));
+            }
+            [_] => narrowed.push("1 field".to_owned()),
+            fields => narrowed.push(format!("{} fields", fields.len())),
+        }
+        narrowed.extend(self.since.map(|since| format!("from {since} on")));
+        narrowed.extend(self.until.map(|until| format!("before {until}")));
+        if narrowed.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{} ({})", self.name, narrowed.join("; "))
+        }
+    }
 }
 
 impl Wanted {
@@ -83,14 +121,7 @@ impl Wanted {
             Some(source) => ("connector", source.id.as_str(), source.instance_ids.as_slice()),
             None => ("provider_native", resource, &[][..]),
         };
-        let mut range = json!({});
-        if let Some(since) = self.since {
-            range["since"] = json!(since.to_string());
-        }
-        if let Some(until) = self.until {
-            range["until"] = json!(until.to_string());
-        }
-        let all = [StreamRequest { name: "*".to_owned(), fields: Vec::new() }];
+        let all = [StreamRequest { name: "*".to_owned(), ..StreamRequest::default() }];
         let asked = if self.streams.is_empty() { &all[..] } else { &self.streams };
         let streams: Vec<Value> = asked
             .iter()
@@ -99,11 +130,16 @@ impl Wanted {
                 if !stream.fields.is_empty() {
                     one["fields"] = json!(stream.fields);
                 }
+                let of_stream = stream.instance_ids.as_slice();
+                let instance_ids = if of_stream.is_empty() { instance_ids } else { of_stream };
                 if !instance_ids.is_empty() {
                     one["instance_ids"] = json!(instance_ids);
                 }
-                if range.as_object().is_some_and(|range| !range.is_empty()) {
-                    one["time_range"] = range.clone();
+                let bounds = [("since", stream.since.or(self.since)), ("until", stream.until.or(self.until))];
+                for (name, bound) in bounds {
+                    if let Some(bound) = bound {
+                        one["time_range"][name] = json!(bound.to_string());
+                    }
                 }
                 one
             })
@@ -147,18 +183,19 @@ impl Wanted {
             };
             lines.push(format!("source: {}{of}", source.id));
         }
-        let streams: Vec<String> = self
-            .streams
-            .iter()
-            .map(|stream| match stream.fields.as_slice() {
-                [] => stream.name.clone(),
-                fields => format!("{} ({} only)", stream.name, fields.join(", ")),
-            })
-            .collect();
+        let streams: Vec<String> =
+            self.streams.iter().map(|stream| stream.told(self.streams.len() <= SHOWN_STREAMS)).collect();
         lines.push(match streams.as_slice() {
-            [] => "streams: all that the source has".to_owned(),
+            [] if self.source.is_some() => "streams: all that the source has".to_owned(),
+            [] => "streams: all that the provider has".to_owned(),
             streams => format!("streams: {}", streams.join("; ")),
         });
+        // Of a source they are named above.
+        let instances: BTreeSet<&str> =
+            self.streams.iter().flat_map(|stream| &stream.instance_ids).map(String::as_str).collect();
+        if self.source.is_none() && !instances.is_empty() {
+            lines.push(format!("from: {}", instances.into_iter().collect::<Vec<_>>().join(", ")));
+        }
         if let Some(since) = self.since {
             lines.push(format!("records: from {since} on"));
         }
@@ -200,8 +237,12 @@ mod tests {
         let at = |text: &str| text.parse::<Timestamp>().ok();
         let wanted = Wanted {
             streams: vec![
-                StreamRequest { name: "a".to_owned(), fields: vec!["x".to_owned()] },
-                StreamRequest { name: "b".to_owned(), fields: Vec::new() },
+                StreamRequest {
+                    name: "a".to_owned(),
+                    fields: vec!["x".to_owned()],
+                    ..StreamRequest::default()
+                },
+                StreamRequest { name: "b".to_owned(), ..StreamRequest::default() },
             ],
             since: at("2026-01-01T00:00:00Z"),
             expires: at("2027-01-01T00:00:00Z"),

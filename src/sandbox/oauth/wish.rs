@@ -1,6 +1,6 @@
 //! What a client asks for, resolved to what there is: the choices that the owner is shown.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -260,7 +260,7 @@ fn choices(
                 .with("available_connections", known));
         }
         let mut is_known = false;
-        let mut lacking = None;
+        let mut lacking = Vec::new();
         for connector in connectors {
             let streams: Vec<&Stream> = connector
                 .streams
@@ -275,7 +275,7 @@ fn choices(
                     // Of a provider as a whole it is the sources that have the field which are meant.
                     let lacks = |name: &String| stream.field(name).is_none();
                     if is_whole && asked.fields.iter().flatten().any(lacks) {
-                        lacking = Some(*stream);
+                        lacking.push((connector.name.as_str(), *stream));
                         continue;
                     }
                     let mut choice = resolve(stream, asked)?;
@@ -298,14 +298,36 @@ fn choices(
                 .param("streams")
                 .with("available_streams", known.into_iter().collect::<Vec<_>>()));
         }
-        if let (Some(stream), true) = (lacking, choices.len() == before) {
-            resolve(stream, asked)?;
+        if !lacking.is_empty() && choices.len() == before {
+            return Err(no_source_has(&asked.fields, &asked.name, &lacking));
         }
         if choices.len() - before > MAX_STREAMS {
             return Err(ApiError::invalid("Too many streams are asked for").param("streams"));
         }
     }
     Ok(choices)
+}
+
+/// Of several sources' streams of one name, none has all the fields; each field that there is, with whose it is.
+fn no_source_has(asked: &Option<Vec<String>>, name: &str, streams: &[(&str, &Stream)]) -> ApiError {
+    let mut known: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (source, stream) in streams {
+        for field in &stream.fields {
+            known.entry(&field.name).or_default().insert(source);
+        }
+    }
+    let unknown = asked.iter().flatten().find(|field| !known.contains_key(field.as_str()));
+    let said = match unknown {
+        Some(unknown) => format!("Unknown field: {unknown} of stream {name}"),
+        None => format!(
+            "Unknown field: no source's stream {name} has all of {}",
+            asked.iter().flatten().cloned().collect::<Vec<_>>().join(", ")
+        ),
+    };
+    let known = known.into_iter().map(
+        |(field, sources)| json!({"id": field, "name": sources.into_iter().collect::<Vec<_>>().join(", ")}),
+    );
+    ApiError::invalid(said).param("fields").with("available_fields", known.collect::<Vec<_>>())
 }
 
 fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
