@@ -275,7 +275,9 @@ fn every_command_shown_does_what_it_is_said_to_do() {
             scope.spawn(|| {
                 loop {
                     let Some(case) = left.lock().unwrap().next() else { break };
-                    faults.lock().unwrap().extend(fault(&sandbox.url, case));
+                    // Before the lock is taken: the others would wait for it.
+                    let found = fault(&sandbox.url, case);
+                    faults.lock().unwrap().extend(found);
                 }
             });
         }
