@@ -94,6 +94,8 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("cargo test", "this is it: `.ci/run test`"),
     ("cargo install --path .", "builds for minutes: tried by hand"),
     ("cargo doc", "`.ci/run doc`"),
+    ("cargo build --locked --release", "builds for minutes: `.ci/run release`"),
+    ("python3 packaging/release/", "makes packages of an optimised binary: `.ci/run packages`"),
     ("cargo bench", "measures; not in CI, since figures of a busy machine mean nothing"),
     ("bash .ci/run", "it would run itself"),
     ("RUSTC_BOOTSTRAP=1 cargo fuzz", "runs for 20 minutes; by hand"),
