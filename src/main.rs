@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use pdpp::cmd::{self, Cli};
+use pdpp::cmd;
 use pdpp::ending;
 use pdpp::error::{Error, Kind};
 use pdpp::ui::{self, Ui};
@@ -12,7 +11,8 @@ fn main() -> ExitCode {
     pdpp::cache::secret::keep_out_of_core_dumps();
     ui::keep_panics_short();
     let ui = Ui::from_process();
-    let ended = match Cli::try_parse() {
+    let words: Vec<_> = std::env::args_os().collect();
+    let ended = match cmd::start::read(&words) {
         Ok(cli) => cmd::run(cli, &ui),
         Err(error) => usage(&error, &ui),
     };

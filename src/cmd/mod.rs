@@ -15,6 +15,7 @@ pub mod man;
 pub mod mcp;
 pub mod narrow;
 pub mod sandbox;
+pub mod start;
 pub mod status;
 
 use clap::builder::{StringValueParser, TypedValueParser as _};
