@@ -153,11 +153,16 @@ impl Selection {
             .iter()
             .filter(|one| self.provider.as_ref().is_none_or(|provider| *provider == one.provider))
             .collect();
-        let names = among.iter().flat_map(|one| [one.label.as_str(), short_id(one, credentials)]);
-        let names =
-            names.filter(|name| name.parse().is_ok_and(|name: GrantName| name.meant(&among).len() == 1));
-        let likeness = |name: &str| strsim::jaro_winkler(&typed, &name.to_lowercase());
-        names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map(str::to_owned)
+        let labels = among.iter().map(|one| (one.label.as_str(), 0.0));
+        // All ids begin alike: one that is not much like it is none that was meant.
+        let ids = among.iter().map(|one| (short_id(one, credentials), 0.8));
+        let is_clear = |name: &str| name.parse().is_ok_and(|name: GrantName| name.meant(&among).len() == 1);
+        let likeness = |(name, least): (&str, f64)| {
+            let likeness = strsim::jaro_winkler(&typed, &name.to_lowercase());
+            if likeness < least { -1.0 } else { likeness }
+        };
+        let names = ids.chain(labels).filter(|(name, _)| is_clear(name));
+        names.max_by(|a, b| likeness(*a).total_cmp(&likeness(*b))).map(|(name, _)| name.to_owned())
     }
 
     fn not_connected(&self, credentials: &[Credential]) -> Error {
