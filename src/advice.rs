@@ -5,6 +5,8 @@
 
 use std::sync::OnceLock;
 
+use crate::text::shell_word;
+
 /// The options, each with a space before it.
 static OPTIONS: OnceLock<String> = OnceLock::new();
 
@@ -15,6 +17,11 @@ const COMMANDS: [&str; 6] = ["connect", "status", "disconnect", "doctor", "log",
 /// counts.
 pub fn set_options(options: &[String]) {
     let _ = OPTIONS.set(options.iter().flat_map(|option| [" ", option]).collect());
+}
+
+/// The command that connects the provider at `url`: a path may hold what a shell would run.
+pub fn connect(url: &str) -> String {
+    format!("pdpp connect {}", shell_word(url))
 }
 
 /// `text` with those options in each `pdpp` command in it that takes them. Twice is as once.
@@ -67,6 +74,12 @@ mod tests {
         ] {
             assert_eq!(insert(text, OPTIONS), expected);
         }
+    }
+
+    #[test]
+    fn a_providers_address_is_one_word() {
+        assert_eq!(connect("https://a.example/me"), "pdpp connect https://a.example/me");
+        assert_eq!(connect("https://a.example/$(id)"), "pdpp connect 'https://a.example/$(id)'");
     }
 
     #[test]
