@@ -429,6 +429,31 @@ fn console_width() -> Option<u16> {
 mod tests {
     use super::*;
 
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_is_done_is_not_to_be_done_again() {
+        let ui = Ui::to_writers(Box::new(Full), Box::new(std::io::sink()), 80);
+        assert!(ui.lost_output().is_none());
+        ui.print("x");
+        let next = |ui: &Ui| ui.lost_output().unwrap().next_step().unwrap().to_owned();
+        assert!(next(&ui).ends_with("then run it again"));
+        ui.done("https://a.example is connected, as Diary", "pdpp status");
+        let lost = ui.lost_output().unwrap();
+        assert!(lost.message().ends_with("but: https://a.example is connected, as Diary"), "{lost}");
+        assert!(next(&ui).ends_with("pdpp status") && !next(&ui).contains("run it again"));
+    }
+
     #[test]
     fn steps_stand_in_columns_or_below_long_commands() {
         let said = steps(&[("pdpp a", "does this"), ("pdpp serve", "does that")]);

@@ -65,13 +65,13 @@ pub fn renew_command(one: &Credential, all: &[Credential]) -> String {
     if all.iter().any(|other| other.provider == one.provider && other.grant_id != one.grant_id) {
         return renew_exactly(one);
     }
-    format!("pdpp connect {} --renew", shell_word(one.provider.as_str()))
+    format!("{} --renew", advice::connect(one.provider.as_str()))
 }
 
 /// The same, where it is not known what else is on this machine.
 pub fn renew_exactly(one: &Credential) -> String {
-    let (provider, grant) = (shell_word(one.provider.as_str()), shell_word(one.grant_id.as_str()));
-    format!("pdpp connect {provider} --renew --grant {grant}")
+    let grant = shell_word(one.grant_id.as_str());
+    format!("{} --renew --grant {grant}", advice::connect(one.provider.as_str()))
 }
 
 /// What a command is about, where the user said so.
@@ -135,7 +135,7 @@ impl Selection {
                     owner.provider
                 ),
             )
-            .hint(format!("Get a scoped one: pdpp connect {}", owner.provider)));
+            .hint(format!("Get a scoped one: {}", advice::connect(owner.provider.as_str()))));
         }
         let live: Vec<&Credential> = matching.iter().copied().filter(|one| !one.is_expired(now)).collect();
         match live.first() {
@@ -181,8 +181,9 @@ impl Selection {
             return Error::new(Kind::NotConnected, "not_connected", message)
                 .hint(advice::typed_with("--grant", &near, "status"));
         }
-        let url = self.provider.as_ref().map_or("<provider-url>", ProviderUrl::as_str);
-        Error::new(Kind::NotConnected, "not_connected", message).hint(format!("pdpp connect {url}"))
+        let connect = self.provider.as_ref().map(|provider| advice::connect(provider.as_str()));
+        let connect = connect.unwrap_or_else(|| "pdpp connect <provider-url>".to_owned());
+        Error::new(Kind::NotConnected, "not_connected", message).hint(connect)
     }
 }
 
