@@ -33,7 +33,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 
-use crate::advice;
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::provider::http::Http;
