@@ -88,6 +88,11 @@ fn with_value(words: &[String], option: &str, value: &str) -> String {
     format!("pdpp {}", in_shell(&out))
 }
 
+/// The command that connects the provider at `url`: a path may hold what a shell would run.
+pub fn connect(url: &str) -> String {
+    format!("pdpp connect {}", shell_word(url))
+}
+
 /// `text` with those options in each `pdpp` command in it that takes them. Twice is as once.
 pub fn complete(text: &str) -> String {
     match OPTIONS.get() {
@@ -138,6 +143,12 @@ mod tests {
         ] {
             assert_eq!(insert(text, OPTIONS), expected);
         }
+    }
+
+    #[test]
+    fn a_providers_address_is_one_word() {
+        assert_eq!(connect("https://a.example/me"), "pdpp connect https://a.example/me");
+        assert_eq!(connect("https://a.example/$(id)"), "pdpp connect 'https://a.example/$(id)'");
     }
 
     #[test]

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use pdpp::cmd::{self, Cli};
+use pdpp::cmd;
 use pdpp::error::Error;
 use pdpp::ui::{self, Ui};
 use pdpp::{advice, ending};
@@ -12,12 +11,12 @@ fn main() -> ExitCode {
     pdpp::cache::secret::keep_out_of_core_dumps();
     ui::keep_panics_short();
     let ui = Ui::from_process();
-    let words: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    advice::set_typed(&words);
-    let ended = match Cli::try_parse() {
+    let words: Vec<_> = std::env::args_os().collect();
+    let typed: Vec<_> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    advice::set_typed(&typed);
+    let ended = match cmd::start::read(&words) {
         Ok(cli) => cmd::run(cli, &ui),
-        Err(error) => usage(&error, &words, &ui),
+        Err(error) => usage(&error, &typed, &ui),
     };
     let code = match ended {
         Ok(code) => code,
@@ -44,12 +43,12 @@ fn wants_json() -> bool {
 }
 
 /// What clap has to say: help and versions as it says them, a wrong command line with its code and what to type.
-fn usage(error: &clap::Error, words: &[String], ui: &Ui) -> Result<u8, Error> {
+fn usage(error: &clap::Error, typed: &[String], ui: &Ui) -> Result<u8, Error> {
     if !error.use_stderr() {
         ui.keep(error.print());
         return Ok(0);
     }
-    let told = cmd::usage::told(error, words);
+    let told = cmd::usage::told(error, typed);
     if wants_json() {
         return Err(told);
     }

@@ -4,8 +4,8 @@
 //! or a file said is escaped on the way ([`crate::text`]); a closed pipe ends output quietly.
 
 use std::io::{IsTerminal, Write};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use crate::advice;
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ pub struct Ui {
     err: Mutex<Box<dyn Write + Send>>,
     err_is_terminal: bool,
     can_ask: bool,
-    width: u16,
+    width: OnceLock<u16>,
     lost: AtomicBool,
     done: Mutex<Option<Done>>,
 }
@@ -40,7 +40,8 @@ impl Ui {
             err: Mutex::new(Box::new(std::io::stderr())),
             err_is_terminal,
             can_ask: err_is_terminal && std::io::stdin().is_terminal(),
-            width: terminal_width(),
+            // Asked for with the first table: a start of `mcp serve` needs none.
+            width: OnceLock::new(),
             lost: AtomicBool::new(false),
             done: Mutex::default(),
         }
@@ -53,15 +54,15 @@ impl Ui {
             err: Mutex::new(err),
             err_is_terminal: false,
             can_ask: false,
-            width,
+            width: OnceLock::from(width),
             lost: AtomicBool::new(false),
             done: Mutex::default(),
         }
     }
 
     /// Columns to lay tables out for.
-    pub const fn width(&self) -> u16 {
-        self.width
+    pub fn width(&self) -> u16 {
+        *self.width.get_or_init(terminal_width)
     }
 
     /// Whether a person watches stderr, so that a progress line makes sense.
@@ -281,37 +282,45 @@ pub fn keep_panics_short() {
     }));
 }
 
-/// Sends log events to stderr, from `level` up. The SDK's are kept at errors: it logs whole requests and
-/// results below that. A second call changes nothing.
+/// Sends this program's own log events to stderr, from `level` up. The SDK's are not: it logs whole requests and
+/// results. A second call changes nothing.
 pub fn log_to_stderr(level: tracing::Level) {
-    use tracing_subscriber::filter::Targets;
-    use tracing_subscriber::layer::SubscriberExt as _;
-    use tracing_subscriber::util::SubscriberInitExt as _;
-    let layer = tracing_subscriber::fmt::layer()
-        .with_ansi(false)
-        .with_target(false)
-        .without_time()
-        .with_writer(|| EscapedStderr);
-    let ours = Targets::new().with_target("pdpp", level);
-    let _ = tracing_subscriber::registry().with(layer).with(ours).try_init();
+    let _ = tracing::subscriber::set_global_default(Log(level));
 }
 
-/// stderr for log events: one line each, nothing hidden in it.
-struct EscapedStderr;
+/// Log events up to a level, one line each, nothing hidden in it. No spans: this program has none.
+struct Log(tracing::Level);
 
-impl Write for EscapedStderr {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let event = String::from_utf8_lossy(bytes);
-        let line = format!("{}\n", text::one_line(event.trim_end_matches('\n')));
+impl tracing::Subscriber for Log {
+    fn enabled(&self, of: &tracing::Metadata<'_>) -> bool {
+        of.is_event() && of.target().starts_with("pdpp") && *of.level() <= self.0
+    }
+
+    fn max_level_hint(&self) -> Option<tracing::level_filters::LevelFilter> {
+        Some(self.0.into())
+    }
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut said = format!("{:>5}", event.metadata().level().as_str());
+        event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+            use std::fmt::Write as _;
+            let _ = match field.name() {
+                "message" => write!(said, " {value:?}"),
+                name => write!(said, " {name}={value:?}"),
+            };
+        });
         #[allow(clippy::disallowed_methods, reason = "the one writer")]
         let mut stderr = std::io::stderr();
-        let _ = stderr.write_all(line.as_bytes());
-        Ok(bytes.len())
+        let _ = stderr.write_all(format!("{}\n", text::one_line(&said)).as_bytes());
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::Id {
+        tracing::Id::from_u64(1)
     }
+    fn record(&self, _: &tracing::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::Id, _: &tracing::Id) {}
+    fn enter(&self, _: &tracing::Id) {}
+    fn exit(&self, _: &tracing::Id) {}
 }
 
 /// `json` (already valid JSON) with every hidden character as a `\u` escape: still the same JSON.
@@ -419,6 +428,31 @@ fn console_width() -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_is_done_is_not_to_be_done_again() {
+        let ui = Ui::to_writers(Box::new(Full), Box::new(std::io::sink()), 80);
+        assert!(ui.lost_output().is_none());
+        ui.print("x");
+        let next = |ui: &Ui| ui.lost_output().unwrap().next_step().unwrap().to_owned();
+        assert!(next(&ui).ends_with("then run it again"));
+        ui.done("https://a.example is connected, as Diary", "pdpp status");
+        let lost = ui.lost_output().unwrap();
+        assert!(lost.message().ends_with("but: https://a.example is connected, as Diary"), "{lost}");
+        assert!(next(&ui).ends_with("pdpp status") && !next(&ui).contains("run it again"));
+    }
 
     #[test]
     fn steps_stand_in_columns_or_below_long_commands() {

@@ -33,12 +33,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 
-use crate::advice;
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::provider::http::Http;
 use crate::provider::url::ProviderUrl;
-use crate::text;
+use crate::{advice, text};
 
 use credential::{Credential, CredentialId, Renewal, Secrets};
 use index::{Index, RegisteredClient};
@@ -236,8 +235,8 @@ impl Cache {
             format!("Another grant of {provider} is called {label}: {}", holder.grant_id),
         )
         .hint(format!(
-            "Give another --name; or ask for that one again: pdpp connect {} --renew --grant {label}",
-            text::shell_word(provider.as_str())
+            "Give another --name; or ask for that one again: {} --renew --grant {label}",
+            advice::connect(provider.as_str())
         )))
     }
 
@@ -427,8 +426,8 @@ impl Cache {
         let again = match of {
             Some(one) if self.current(one).is_ok_and(|found| found.is_some()) => select::renew_exactly(one),
             new => self.again.clone().unwrap_or_else(|| {
-                let url = new.map_or("<provider-url>", |new| new.provider.as_str());
-                format!("pdpp connect {url}")
+                let connect = new.map(|new| advice::connect(new.provider.as_str()));
+                connect.unwrap_or_else(|| "pdpp connect <provider-url>".to_owned())
             }),
         };
         error.told(

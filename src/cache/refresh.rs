@@ -15,7 +15,6 @@ use super::credential::{Credential, CredentialId, Renewal, RenewalOver, Secrets,
 use super::secret::AccessToken;
 use super::select::renew_exactly;
 use super::{Cache, new_credential_id, unwritable};
-use crate::ending;
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::provider::approve::refresh::{RefreshError, RefreshRequest, refresh, token_endpoint};
@@ -23,6 +22,7 @@ use crate::provider::approve::token::TokenResponse;
 use crate::provider::discovery::http_hint;
 use crate::provider::http::{Http, Limits};
 use crate::until::day_and_time;
+use crate::{advice, ending};
 
 /// Bounds of one exchange with a token endpoint, and of discovering it again.
 pub const LIMITS: Limits =
@@ -165,7 +165,7 @@ impl Cache {
                     "disconnected",
                     format!("The grant for {} is no longer on this machine", credential.provider),
                 )
-                .hint(format!("pdpp connect {}", credential.provider)));
+                .hint(advice::connect(credential.provider.as_str())));
             };
             if let Some(secrets) = self.read_secrets(&current)? {
                 return Ok((current, secrets));

@@ -65,13 +65,13 @@ pub fn renew_command(one: &Credential, all: &[Credential]) -> String {
     if all.iter().any(|other| other.provider == one.provider && other.grant_id != one.grant_id) {
         return renew_exactly(one);
     }
-    format!("pdpp connect {} --renew", shell_word(one.provider.as_str()))
+    format!("{} --renew", advice::connect(one.provider.as_str()))
 }
 
 /// The same, where it is not known what else is on this machine.
 pub fn renew_exactly(one: &Credential) -> String {
-    let (provider, grant) = (shell_word(one.provider.as_str()), shell_word(one.grant_id.as_str()));
-    format!("pdpp connect {provider} --renew --grant {grant}")
+    let grant = shell_word(one.grant_id.as_str());
+    format!("{} --renew --grant {grant}", advice::connect(one.provider.as_str()))
 }
 
 /// What a command is about, where the user said so.
@@ -135,7 +135,7 @@ impl Selection {
                     owner.provider
                 ),
             )
-            .hint(format!("Get a scoped one: pdpp connect {}", owner.provider)));
+            .hint(format!("Get a scoped one: {}", advice::connect(owner.provider.as_str()))));
         }
         let live: Vec<&Credential> = matching.iter().copied().filter(|one| !one.is_expired(now)).collect();
         match live.first() {
@@ -153,11 +153,16 @@ impl Selection {
             .iter()
             .filter(|one| self.provider.as_ref().is_none_or(|provider| *provider == one.provider))
             .collect();
-        let names = among.iter().flat_map(|one| [one.label.as_str(), short_id(one, credentials)]);
-        let names =
-            names.filter(|name| name.parse().is_ok_and(|name: GrantName| name.meant(&among).len() == 1));
-        let likeness = |name: &str| strsim::jaro_winkler(&typed, &name.to_lowercase());
-        names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map(str::to_owned)
+        let labels = among.iter().map(|one| (one.label.as_str(), 0.0));
+        // All ids begin alike: one that is not much like it is none that was meant.
+        let ids = among.iter().map(|one| (short_id(one, credentials), 0.8));
+        let is_clear = |name: &str| name.parse().is_ok_and(|name: GrantName| name.meant(&among).len() == 1);
+        let likeness = |(name, least): (&str, f64)| {
+            let likeness = strsim::jaro_winkler(&typed, &name.to_lowercase());
+            if likeness < least { -1.0 } else { likeness }
+        };
+        let names = ids.chain(labels).filter(|(name, _)| is_clear(name));
+        names.max_by(|a, b| likeness(*a).total_cmp(&likeness(*b))).map(|(name, _)| name.to_owned())
     }
 
     fn not_connected(&self, credentials: &[Credential]) -> Error {
@@ -176,8 +181,9 @@ impl Selection {
             return Error::new(Kind::NotConnected, "not_connected", message)
                 .hint(advice::typed_with("--grant", &near, "status"));
         }
-        let url = self.provider.as_ref().map_or("<provider-url>", ProviderUrl::as_str);
-        Error::new(Kind::NotConnected, "not_connected", message).hint(format!("pdpp connect {url}"))
+        let connect = self.provider.as_ref().map(|provider| advice::connect(provider.as_str()));
+        let connect = connect.unwrap_or_else(|| "pdpp connect <provider-url>".to_owned());
+        Error::new(Kind::NotConnected, "not_connected", message).hint(connect)
     }
 }
 

@@ -237,13 +237,12 @@ fn of_refusal(refusal: &Refusal, renew: impl Fn() -> String) -> Verdict {
 
 /// What the provider's hosted tools said. Their advice is for an agent, and not passed on.
 fn of_tool(error: &ToolError, renew: impl Fn() -> String) -> Verdict {
-    const UNREACHED: [&str; 6] = [
-        "provider_unreachable",
-        "provider_host_unknown",
-        "provider_timeout",
-        "provider_tls_failed",
-        "provider_redirected",
-        "proxy_failed",
+    const ANSWERED: [&str; 5] = [
+        "provider_answer_broken",
+        "provider_answer_too_large",
+        "answer_too_large",
+        "unsupported_by_provider",
+        "provider_refused_call",
     ];
     let status = error.detail("status").and_then(serde_json::Value::as_u64);
     let why = text::prefix(error.message(), 300);
@@ -252,10 +251,15 @@ fn of_tool(error: &ToolError, renew: impl Fn() -> String) -> Verdict {
         (code @ "grant_revoked", _) => Verdict::new(State::Revoked, code, said(), renew()),
         (code @ "grant_expired", _) => Verdict::new(State::Expired, code, said(), renew()),
         (_, Some(401 | 403)) => Verdict::new(State::Rejected, "token_rejected", said(), renew()),
-        (code, None) if UNREACHED.contains(&code) => {
-            Verdict::new(State::Unreachable, code, why, "Check the address and the network, then try again")
+        (code, None) if ANSWERED.contains(&code) => {
+            Verdict::new(State::ProviderFailing, code, why, TELL_PROVIDER)
         }
-        (code, None) => Verdict::new(State::ProviderFailing, code, why, TELL_PROVIDER),
+        (code, None) => Verdict::new(
+            State::Unreachable,
+            code,
+            why,
+            "Check the address and the network; pdpp doctor says more",
+        ),
         (_, Some(_)) => Verdict::new(State::ProviderFailing, "provider_failed", said(), TELL_PROVIDER),
     }
 }

@@ -26,9 +26,9 @@ use crate::provider::discovery::{Discovery, discover};
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
-use crate::text;
 use crate::ui::{self, Ui};
 use crate::until::day_and_time;
+use crate::{advice, text};
 
 /// Get a grant from a provider: approve it in the browser, keep a scoped token on this machine
 ///
@@ -185,8 +185,7 @@ impl Plan {
         match provider {
             Some(provider) if !args.renew => {
                 let wanted = args.narrow.wanted(now)?;
-                let start = format!("pdpp connect {}", text::shell_word(provider.as_str()));
-                let command = (start, args.options());
+                let command = (advice::connect(provider.as_str()), args.options());
                 Ok(Self { provider, wanted, instead: Vec::new(), replaces: None, command })
             }
             provider => {
@@ -598,7 +597,7 @@ impl Granted {
         }
         let (cache, now) = (cache.clone(), Timestamp::now());
         let has_others = false;
-        Ok(Connected { credential, stored, cache, now, has_others, replaces, difference, since_before })
+        Ok(Connected { credential, stored, cache, now, replaces, difference, since_before, has_others })
     }
 }
 

@@ -97,7 +97,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     })?;
     drop(progress);
     let removed = if everything { cache.remove_all() } else { cache.remove_each(&chosen) }?;
-    ui.done(&format!("{} grants are off this machine", ended.len()), "pdpp status");
+    ui.done("what was to be disconnected is deleted here", "pdpp status");
     if let Some(why) = &removed.left {
         ui.warn(&format!(
             "a token could not be deleted yet ({why}); nothing uses it any more, and it is deleted once its store \

@@ -112,9 +112,9 @@ async fn grants(cache: &Cache, http: &Http, credentials: &[Credential], away: &[
     let is_away = |one: &&Credential| away.contains(&&one.provider);
     let asked: Vec<_> = credentials.iter().filter(|one| !is_away(one)).cloned().collect();
     let mut said = credential::check_all(cache, http, &asked, credentials).await.into_iter();
-    let mut verdict = |one: &Credential| match is_away(&one) {
-        true => credential::from_here(cache, one, credentials, now),
-        false => said.next().unwrap_or_else(|| credential::from_here(cache, one, credentials, now)),
+    let mut verdict = |one: &Credential| {
+        let checked = if is_away(&one) { None } else { said.next() };
+        checked.unwrap_or_else(|| credential::from_here(cache, one, credentials, now))
     };
     let check = |one: &Credential| {
         let verdict = verdict(one);

@@ -37,7 +37,9 @@ pub fn with_names(
     }
     // As the option takes it.
     if let (Part::Field, Some(stream)) = (part, stream_of_field(said, wanted)) {
-        choices.iter_mut().for_each(|choice| choice.id = format!("{stream}.{}", choice.id));
+        for choice in &mut choices {
+            choice.id = format!("{stream}.{}", choice.id);
+        }
     }
     ApproveError::Unknown { part, error, choices }
 }

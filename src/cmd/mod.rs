@@ -18,6 +18,7 @@ pub mod narrow;
 pub mod package;
 pub mod renewal;
 pub mod sandbox;
+pub mod start;
 pub mod status;
 pub mod usage;
 

@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use jiff::{SignedDuration, Timestamp};
 
 use super::given::{Difference, names};
-use crate::cache::credential::Credential;
+use crate::cache::credential::{Credential, GrantedSource};
 use crate::cache::select::GrantName;
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::token::GivenStream;
 use crate::provider::approve::wanted::{SourceRequest, StreamRequest, Wanted};
 use crate::provider::url::ProviderUrl;
-use crate::text;
 use crate::until::day_and_time;
+use crate::{advice, text};
 
 /// The one grant of `all` that is to be renewed: by its provider, its id or its name.
 ///
@@ -27,11 +27,12 @@ pub fn meant<'a>(
     let is_of = |one: &&Credential| provider.is_none_or(|provider| *provider == one.provider);
     let of_provider: Vec<&Credential> = all.iter().filter(is_of).collect();
     let meant = grant.map_or_else(|| of_provider.clone(), |grant| grant.meant(&of_provider));
-    let url = provider.map_or("<provider-url>", ProviderUrl::as_str);
     match meant[..] {
         [] => {
             let said = "There is no such grant on this machine to ask for again";
-            Err(Error::new(Kind::NotConnected, "not_connected", said).hint(format!("pdpp connect {url}")))
+            let connect = provider.map(|provider| advice::connect(provider.as_str()));
+            let connect = connect.unwrap_or_else(|| "pdpp connect <provider-url>".to_owned());
+            Err(Error::new(Kind::NotConnected, "not_connected", said).hint(connect))
         }
         [one] => Ok(one),
         _ => {
@@ -262,12 +263,14 @@ fn place_name(place: &str, of: &[&Credential]) -> Option<String> {
     let sources = || of.iter().flat_map(|one| &one.sources);
     let mut connections = sources().flat_map(|source| &source.connections);
     let named = connections.find_map(|one| one.display_name.clone().filter(|_| one.id == place));
-    let source = || sources().find(|source| source.id.as_deref() == Some(place)).map(|source| source.label());
+    let source = || sources().find(|source| source.id.as_deref() == Some(place)).map(GrantedSource::label);
     named.or_else(source).or_else(|| (!place.is_empty()).then(|| place.to_owned()))
 }
 
 /// A difference of a minute is one of clocks.
 const SLACK: SignedDuration = SignedDuration::from_mins(1);
+/// The end is asked for before the owner approves, who may take a while.
+const WAITED: SignedDuration = SignedDuration::from_mins(15);
 
 fn ends(old: &Credential, new: &Credential, found: &mut Difference) {
     let lasts = |one: &Credential| Some(one.grant_expires_at?.duration_since(one.issued_at?));
@@ -278,7 +281,7 @@ fn ends(old: &Credential, new: &Credential, found: &mut Difference) {
             (Some(before), Some(now)) if now > before + SLACK => {
                 found.more.push(format!("access for a longer time, until {}", day_and_time(end)));
             }
-            (Some(before), Some(now)) if now + SLACK < before => {
+            (Some(before), Some(now)) if now + WAITED < before => {
                 found.less.push(format!("access for a shorter time, until {}", day_and_time(end)));
             }
             _ => {}
@@ -290,8 +293,8 @@ fn ends(old: &Credential, new: &Credential, found: &mut Difference) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::credential::GrantedConnection;
     use crate::cache::credential::tests::credential;
-    use crate::cache::credential::{GrantedConnection, GrantedSource};
 
     const MAIL: &str = "https://s.example/mail";
     const CHAT: &str = "https://s.example/chat";

@@ -156,8 +156,8 @@ fn granted(one: &Credential) -> String {
     if !names.is_empty() {
         let first: Vec<_> = names.iter().take(SHOWN).map(|name| text::prefix(name, 40)).collect();
         said = format!("{said}: {}", first.join(", "));
-        let named: usize = one.sources.iter().map(|source| source.streams.len()).sum();
-        if names.len() > first.len() || one.stream_count() > named {
+        let listed: usize = one.sources.iter().map(|source| source.streams.len()).sum();
+        if names.len() > first.len() || one.stream_count() > listed {
             said.push_str(", …");
         }
     }

@@ -73,9 +73,9 @@ impl ForeignFile {
     /// # Errors
     /// [`ForeignError::Dangling`], [`ForeignError::NotAFile`], [`ForeignError::Io`].
     pub fn locate(path: &Path) -> Result<Self, ForeignError> {
-        let io = |error: io::Error| match is_loop(&error) {
-            true => ForeignError::Loop(path.to_owned()),
-            false => ForeignError::Io(path.to_owned(), error),
+        let io = |error: io::Error| {
+            let path = path.to_owned();
+            if is_loop(&error) { ForeignError::Loop(path) } else { ForeignError::Io(path, error) }
         };
         let real = match fs::symlink_metadata(path) {
             Ok(_) => match fs::canonicalize(path) {

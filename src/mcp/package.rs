@@ -209,16 +209,12 @@ impl Child {
 
     /// What is said of it where it is missing in an answer.
     fn missing(&self, error: &ToolError) -> Value {
-        let mut next = String::new();
-        if self.unusable().is_some() {
-            next = format!(": {}", self.source().audience().brief());
-        }
+        let is_over = self.unusable().is_some();
+        let next = if is_over { format!(": {}", self.source().audience().brief()) } else { String::new() };
         // A command is whole or not there: rather less of the label.
         let code = prefix_on_wire(error.code(), 40);
         let room = MAX_WARNING.saturating_sub("nothing of  ()".len() + code.len() + next.len());
-        if room < LEAST_LABEL {
-            next = ": see `pdpp status`".to_owned();
-        }
+        let next = if room < LEAST_LABEL { ": see `pdpp status`" } else { next.as_str() };
         let label = crate::text::prefix(&self.label, room.clamp(LEAST_LABEL, 50));
         let message = format!("nothing of {label} ({code}){next}");
         json!({"code": "partial_results", "message": prefix_on_wire(&message, MAX_WARNING)})

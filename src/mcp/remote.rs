@@ -636,7 +636,6 @@ mod tests {
             text: "error grant_revoked: over\nnext: in your host".to_owned(),
             structured: body.as_object().cloned(),
             is_error: true,
-            meta: None,
         };
         let owner = Audience::Owner("pdpp connect https://p.example --renew".to_owned());
         let told = for_audience(answer(), &owner, Bounds::default());

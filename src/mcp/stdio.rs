@@ -640,15 +640,14 @@ fn guard_process(stop: Stop) -> std::io::Result<()> {
 /// reading too, before anything of ours runs; a shell's `>/dev/null` is for writing alone.
 #[cfg(unix)]
 fn is_stdout_closed() -> bool {
-    use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
     use std::os::fd::AsFd as _;
-    use std::os::unix::fs::MetadataExt as _;
+
+    use rustix::fs::{FileType, OFlags, Stat, fcntl_getfl, fstat, stat};
     #[allow(clippy::disallowed_methods, reason = "only looked at")]
     let stdout = std::io::stdout();
-    let null = || std::fs::metadata("/dev/null").map(|null| null.rdev()).ok();
-    let is_null = |stat: rustix::fs::Stat| {
-        FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice
-            && Some(stat.st_rdev as u64) == null()
+    let is_null = |found: Stat| {
+        FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice
+            && stat("/dev/null").is_ok_and(|null| null.st_rdev == found.st_rdev)
     };
     fstat(stdout.as_fd()).is_ok_and(is_null)
         && fcntl_getfl(stdout.as_fd()).is_ok_and(|flags| flags.contains(OFlags::RDWR))

@@ -37,29 +37,30 @@ pub fn name_of(name: &str) -> Option<&'static str> {
 /// how a filter, a time or an id is written 612.
 pub fn tools() -> Arc<[Tool]> {
     static TOOLS: LazyLock<Arc<[Tool]>> = LazyLock::new(|| {
-        let lean = |tool: &Tool| {
-            let mut schema = tool.input_schema.as_ref().clone();
+        let mut tools = parsed();
+        for tool in &mut tools {
+            let schema = Arc::make_mut(&mut tool.input_schema);
             schema.remove("additionalProperties");
             let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
             for property in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut)
             {
                 property.remove("minimum");
             }
-            let mut tool = tool.clone();
-            tool.input_schema = Arc::new(schema);
-            tool
-        };
-        whole().iter().map(lean).collect()
+        }
+        tools.into()
     });
     Arc::clone(&TOOLS)
 }
 
-/// The tools with all that arguments are checked by.
-#[allow(clippy::expect_used, reason = "the JSON is compiled in and a test parses it")]
+/// The tools with all that arguments are checked by. Apart from [`tools`]: a host that only lists them keeps one copy.
 fn whole() -> &'static [Tool] {
-    static WHOLE: LazyLock<Vec<Tool>> =
-        LazyLock::new(|| serde_json::from_str(include_str!("tools.json")).expect("tools.json"));
+    static WHOLE: LazyLock<Vec<Tool>> = LazyLock::new(parsed);
     &WHOLE
+}
+
+#[allow(clippy::expect_used, reason = "the JSON is compiled in and a test parses it")]
+fn parsed() -> Vec<Tool> {
+    serde_json::from_str(include_str!("tools.json")).expect("tools.json")
 }
 
 /// What the arguments of `tool` are checked by; empty for another.

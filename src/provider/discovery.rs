@@ -7,9 +7,9 @@ use url::{Host, Url};
 use super::approve::wanted::DATA_ACCESS;
 use super::http::{Answer, Http, HttpError};
 use super::url::{ProviderUrl, is_loopback, is_secure};
+use crate::advice;
 use crate::error::{Error, Kind};
 use crate::net;
-use crate::text::shell_word;
 
 /// A provider as its metadata describes it, checked.
 #[derive(Debug, Clone)]
@@ -199,13 +199,13 @@ impl DiscoveryError {
             // Only an address on the same origin is worth repeating: the rest is a stranger's word.
             Self::WrongResource { found, .. } => match found.parse::<ProviderUrl>() {
                 Ok(found) if found.url().origin() == provider.url().origin() => {
-                    format!("If that is the provider you meant: pdpp connect {}", shell_word(found.as_str()))
+                    format!("If that is the provider you meant: {}", advice::connect(found.as_str()))
                 }
                 _ => "Do not go on unless you know why; check the address with the provider".to_owned(),
             },
             Self::ForeignQueryBase { .. } if provider.as_str().ends_with("/mcp") => format!(
-                "That address is an MCP endpoint; connect to the provider: pdpp connect {}",
-                provider.as_str().trim_end_matches("/mcp")
+                "That address is an MCP endpoint; connect to the provider: {}",
+                advice::connect(provider.as_str().trim_end_matches("/mcp"))
             ),
             Self::Status { .. } => "Try again later; if it stays so, tell the provider".to_owned(),
             _ => "This is the provider's to put right; nothing is stored".to_owned(),

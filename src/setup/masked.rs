@@ -93,7 +93,7 @@ impl Masking<'_> {
             _ => quote,
         };
         let breaks: String = hidden.chars().filter(|c| matches!(c, '\r' | '\n')).collect();
-        self.out.push_str(&format!("{sign}{MASK}{breaks}{quote}"));
+        self.out.extend([sign, MASK, &breaks, quote]);
         self.at = end;
     }
 

@@ -144,7 +144,7 @@ fn a_diff_shows_no_value_of_another_entry() {
         ("cursor", format!("{{\"mcpServers\": {{{others}}}}}")),
         ("cursor", format!("{{\"mcpServers\": {{{own}, {others}}}}}")),
         ("cursor", format!("{{\n// canary\n\"mcpServers\": {{\n{own},\n{others}\n}}}}")),
-        ("cursor", format!("{{\n  \"key\": \"canary\"\n}}")),
+        ("cursor", "{\n  \"key\": \"canary\"\n}".to_owned()),
         ("codex", "key = \"canary\" # canary\n[mcp_servers.other.env]\nTOKEN = 'canary'\n[mcp_servers.other.http_headers]\nA = \"\"\"\ncanary\"\"\"".to_owned()),
         ("goose", "key: canary # canary\nextensions:\n  other:\n    envs:\n      TOKEN: canary x\n    uri: https://u:canary@x.test\n".to_owned()),
     ] {

@@ -184,7 +184,9 @@ fn six_that_want_one_name_get_six() {
         let six: Vec<_> =
             (0..6).map(|_| scope.spawn(|| connect(&env, &provider, &["--name", "Same"]))).collect();
         // Each has asked, and so looked at the names that there are, before any is approved.
-        while provider.seen("/agent-connect").len() < 7 && !six.iter().any(|one| one.is_finished()) {
+        while provider.seen("/agent-connect").len() < 7
+            && !six.iter().any(std::thread::ScopedJoinHandle::is_finished)
+        {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         provider.switch(|switches| switches.polls = Vec::new());

@@ -130,3 +130,21 @@ fn a_demo_that_is_stopped_advises_nothing_of_a_provider_that_is_gone() {
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
     assert!(said.contains("next: pdpp demo\n") && !said.contains("pdpp connect"), "{said}");
 }
+
+/// Whoever tells of a grant that is over, it is one command, and not one that leaves the old grant there.
+#[test]
+fn a_grant_that_is_over_is_renewed_by_one_command_whoever_tells_it() {
+    let env = TestEnv::new();
+    let provider = Provider::start(Switches::default());
+    assert_eq!(connect(&env, &provider, &[]).code, Some(0));
+    let index = env.cache_dir().join("index.json");
+    let edited = std::fs::read_to_string(&index).unwrap().replace("2099-", "2020-");
+    std::fs::write(&index, edited).unwrap();
+    let next = format!("pdpp connect {} --renew", provider.url());
+    for arguments in [&["status"][..], &["doctor"], &["mcp", "call", "schema"], &["mcp", "serve"]] {
+        let ran = env.run(arguments);
+        let said = ran.stdout + &ran.stderr;
+        assert!(said.contains(&format!("next: {next}\n")), "{arguments:?}: {said}");
+        assert!(!said.replace(&next, "").contains("pdpp connect"), "{arguments:?}: {said}");
+    }
+}

@@ -438,6 +438,48 @@ fn a_call_of_no_tool_is_noted_too() {
 }
 
 #[test]
+fn the_end_of_the_only_grant_is_told_once_while_it_is_served() {
+    use pdpp::cache::credential::{Credential, Secrets};
+    use pdpp::cache::secret::AccessToken;
+    let env = TestEnv::new();
+    let cache = Cache::open(&env.cache_dir()).unwrap();
+    let end = jiff::Timestamp::now() + std::time::Duration::from_secs(20);
+    let kept = crate::support::credential::credential("http://127.0.0.1:9", "g1", "Diary");
+    let kept = Credential { grant_expires_at: Some(end), ..kept };
+    let secrets = Secrets::new(AccessToken::new("token".to_owned()).unwrap(), None);
+    cache.store(kept, &secrets, None).unwrap();
+    let mut child = env
+        .pdpp(&["mcp", "serve"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut ask = |method: &str, params: Value| {
+        writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+            .unwrap();
+        lines.next().unwrap().unwrap()
+    };
+    let info = json!({"name": "host", "version": "1"});
+    ask("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}));
+    // Its end is brought forward, rather than waited for.
+    let path = env.cache_dir().join("index.json");
+    let mut index: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    index["credentials"][0]["grant_expires_at"] = json!("2026-01-01T00:00:00Z");
+    std::fs::write(&path, index.to_string()).unwrap();
+    for _ in 0..3 {
+        let said = ask("tools/call", json!({"name": "schema", "arguments": {}}));
+        assert!(said.contains("\"isError\":true"), "{said}");
+    }
+    drop(input);
+    let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+    assert_eq!(said.matches("every grant that is served has ended").count(), 1, "{said}");
+    assert!(!said.contains("could not be read again"), "{said}");
+}
+
+#[test]
 fn a_log_that_cannot_be_written_keeps_no_call_from_its_answer() {
     let (env, _provider) = connected(Switches::default());
     std::fs::create_dir(env.cache_dir().join("access.jsonl")).unwrap();

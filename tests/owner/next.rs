@@ -53,8 +53,8 @@ fn walk(env: &TestEnv, table: &[(&[&str], i32, &str, Next)]) {
 
 #[test]
 fn every_failure_without_a_grant_has_a_next_step() {
-    let env = TestEnv::new();
     const CONNECT: Next = Typed("pdpp connect <provider-url>");
+    let env = TestEnv::new();
     walk(
         &env,
         &[

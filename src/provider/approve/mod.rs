@@ -27,7 +27,7 @@ use super::http::{Answer, Http, HttpError};
 use super::register::{RegisterError, Registration, register};
 use super::url::ProviderUrl;
 use crate::error::{Error, Kind};
-use crate::text;
+use crate::{advice, text};
 use oauth_error::{OAuthError, Part};
 use token::{TokenError, TokenResponse};
 use wanted::Wanted;
@@ -388,7 +388,8 @@ impl ApproveError {
                 format!("Try another way: {} --flow device-code", again(&["--flow"]))
             }
             Self::RequestRefused(_) => format!(
-                "Leave out what narrows the request, and narrow it on the provider's page: pdpp connect {provider}"
+                "Leave out what narrows the request, and narrow it on the provider's page: {}",
+                advice::connect(provider.as_str())
             ),
             Self::Denied | Self::Expired { .. } | Self::InvalidGrant(_) | Self::PollRefused(_) => {
                 format!("Nothing is stored. To ask again: {}", again(&[]))

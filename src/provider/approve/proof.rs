@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::token::TokenResponse;
+use crate::advice;
 use crate::cache::credential::{GrantId, GrantedConnection, GrantedSource, TokenKind};
 use crate::cache::secret::AccessToken;
 use crate::error::{Error, Kind};
@@ -72,7 +73,8 @@ impl ProofError {
         };
         let hint = match &self {
             Self::Package => format!(
-                "Nothing is stored. Approve a single source, or name one: pdpp connect {provider} --source <URI>"
+                "Nothing is stored. Approve a single source, or name one: {} --source <URI>",
+                advice::connect(provider.as_str())
             ),
             Self::Read(RsError::Http(error)) => {
                 format!("Nothing is stored. {}: {again}", http_hint(error))

@@ -73,7 +73,9 @@ impl GivenStream {
     pub fn kept(mut all: Vec<Self>) -> Vec<Self> {
         let is_small = |all: &[Self]| serde_json::to_vec(all).is_ok_and(|bytes| bytes.len() <= MAX_KEPT);
         if !is_small(&all) {
-            all.iter_mut().for_each(|one| one.fields = None);
+            for one in &mut all {
+                one.fields = None;
+            }
         }
         if is_small(&all) { all } else { Vec::new() }
     }

@@ -299,7 +299,7 @@ fn choices(
                 .with("available_streams", known.into_iter().collect::<Vec<_>>()));
         }
         if !lacking.is_empty() && choices.len() == before {
-            return Err(no_source_has(&asked.fields, &asked.name, &lacking));
+            return Err(no_source_has(asked.fields.as_deref().unwrap_or_default(), &asked.name, &lacking));
         }
         if choices.len() - before > MAX_STREAMS {
             return Err(ApiError::invalid("Too many streams are asked for").param("streams"));
@@ -309,20 +309,17 @@ fn choices(
 }
 
 /// Of several sources' streams of one name, none has all the fields; each field that there is, with whose it is.
-fn no_source_has(asked: &Option<Vec<String>>, name: &str, streams: &[(&str, &Stream)]) -> ApiError {
+fn no_source_has(asked: &[String], name: &str, streams: &[(&str, &Stream)]) -> ApiError {
     let mut known: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (source, stream) in streams {
         for field in &stream.fields {
             known.entry(&field.name).or_default().insert(source);
         }
     }
-    let unknown = asked.iter().flatten().find(|field| !known.contains_key(field.as_str()));
+    let unknown = asked.iter().find(|field| !known.contains_key(field.as_str()));
     let said = match unknown {
         Some(unknown) => format!("Unknown field: {unknown} of stream {name}"),
-        None => format!(
-            "Unknown field: no source's stream {name} has all of {}",
-            asked.iter().flatten().cloned().collect::<Vec<_>>().join(", ")
-        ),
+        None => format!("Unknown field: no source's stream {name} has all of {}", asked.join(", ")),
     };
     let known = known.into_iter().map(
         |(field, sources)| json!({"id": field, "name": sources.into_iter().collect::<Vec<_>>().join(", ")}),

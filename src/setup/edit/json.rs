@@ -123,9 +123,10 @@ pub(super) fn put(
     if let Node::NullKeyword(null) = &container.value {
         let member = |indent: Option<&str>| format!("{}: {}", quoted(place.name), entry(indent));
         let indent = line_indent(file, null.range.start);
-        let made = match file.contains('\n') {
-            true => style.spread(indent, Before::Null, &|indent| member(Some(indent))),
-            false => format!("{{{}{}}}", member(None), Before::Null.mark()),
+        let made = if file.contains('\n') {
+            style.spread(indent, Before::Null, &|indent| member(Some(indent)))
+        } else {
+            format!("{{{}{}}}", member(None), Before::Null.mark())
         };
         return Ok(splice(file, &[(null.range.start..null.range.end, &made)]));
     }
