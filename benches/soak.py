@@ -195,7 +195,7 @@ class Proxy:
         self.ends = {}
         self.token_of = {}
         self.refreshes = 0
-        # When a good token was called dead.
+        # When a good token was called dead, or an answer to a refresh failed.
         self.doubted = []
 
     async def start(self):
@@ -239,6 +239,9 @@ class Proxy:
         else:
             kind = self.rng.choices(list(kinds), list(kinds.values()))[0]
         self.struck[kind] += 1
+        if is_refresh and kind != "slow":
+            # Whether the refresh token was used up cannot be known, and it is not sent twice.
+            self.doubted.append(time.monotonic())
         return kind
 
     async def exchange(self, reader, writer):
@@ -703,6 +706,7 @@ class Judge:
     def result(self, call, result, start):
         """Judges the result of a `tools/call`. Gives the error's code, if it is one."""
         end = time.monotonic()
+        code = None
         try:
             text = result["content"][0]["text"]
             if not result.get("isError"):
@@ -728,7 +732,7 @@ class Judge:
             self.fail(f"{why}\n  {call.tool} {json.dumps(call.arguments)}\n  {json.dumps(result)[:3000]}")
         except (KeyError, IndexError, TypeError, ValueError) as why:
             self.fail(f"{why!r}\n  {call.tool} {json.dumps(call.arguments)}\n  {json.dumps(result)[:3000]}")
-        return "wrong"
+        return code
 
 
 # ------------------------------------------------------------------------------------------------ a process
