@@ -748,6 +748,19 @@ def usage(pid):
     }
 
 
+def bare_exit():
+    """How long `cat` takes from the end of its input to its own, in ms: the machine's share. The median of nine."""
+    took = []
+    for _ in range(9):
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+            time.sleep(0.01)
+            began = time.monotonic()
+            process.stdin.close()
+            process.wait()
+            took.append((time.monotonic() - began) * 1000)
+    return round(sorted(took)[4], 1)
+
+
 class Soak:
     """What the kinds share: the phases, the pace, the measurements."""
 
@@ -857,13 +870,15 @@ class Soak:
 
     async def report(self, first, last, took):
         ends = await self.finish()
+        ends["bare_exit_ms"] = bare_exit()
         judge, options = self.judge, self.options
         self.hold(last["rss"] <= first["rss"] * 1.05, f"memory grew: {first['rss']} kB, then {last['rss']} kB")
         self.hold(last["fds"] <= first["fds"], f"descriptors left: {first['fds']}, then {last['fds']}")
         self.hold(last["threads"] <= first["threads"], f"threads left: {first['threads']}, then {last['threads']}")
         self.hold(ends["exit_code"] == 0, f"exit code {ends['exit_code']}")
-        # The host answers what it has; it has nothing here.
-        self.hold(ends["exit_ms"] <= options.exit_ms * (20 if options.kind == "host" else 1), f"exit after {ends['exit_ms']} ms")
+        # The host is stopped by a signal, for which nothing is promised but that it answers what it has.
+        most = 1_000 if options.kind == "host" else options.exit_ms + ends["bare_exit_ms"]
+        self.hold(ends["exit_ms"] <= most, f"exit after {ends['exit_ms']} ms, a bare process {ends['bare_exit_ms']} ms")
         self.hold(self.answered >= options.calls, f"{self.answered} answers only")
         self.hold(judge.right >= 0.75 * self.answered, f"{judge.right} of {self.answered} answers were right only")
         early = [one["rss"] for one in self.samples if one["answers"] >= FIRST][:12]
@@ -874,7 +889,7 @@ class Soak:
             "requests": self.proxy.requests, "struck": dict(self.proxy.struck.most_common()),
             "refreshed": self.proxy.refreshes, "revoked": self.revoked, "lost": sum(len(span.gone) for span in judge.spans.values()) - self.revoked,
             "first": first, "last": last, "busy_rss": [sorted(part)[len(part) // 2] if part else 0 for part in (early, late)],
-            "most": {name: max(one[name] for one in self.samples) for name in ("rss", "fds", "threads")}, **ends,
+            "rss_by_minute": [one["rss"] for one in self.samples[::6]], "most": {name: max(one[name] for one in self.samples) for name in ("rss", "fds", "threads")}, **ends,
         }
 
 
@@ -1250,7 +1265,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rest", type=float, default=REST, help="seconds without calls before a measurement at rest")
     parser.add_argument("--calm", type=float, default=70, help="seconds without faults before the last calls")
-    parser.add_argument("--exit-ms", type=float, default=50, help="the longest end of the process")
+    parser.add_argument("--exit-ms", type=float, default=50, help="the longest end of `serve`, beside that of a bare process")
     parser.add_argument("--without", action="append", default=[], metavar="FAULT", help="leave this one out; again for more")
     parser.add_argument("--kind", choices=KINDS, help=argparse.SUPPRESS)
     options = parser.parse_args()
