@@ -150,6 +150,11 @@ def form(**values):
     return urllib.parse.urlencode(values).encode()
 
 
+def environment(home):
+    """What a process gets of this one's: what tunes the C library's allocator, to compare."""
+    return {"HOME": str(home), **{name: value for name, value in os.environ.items() if name.startswith("MALLOC_")}}
+
+
 # ------------------------------------------------------------------------------------------------ the provider
 
 
@@ -160,7 +165,7 @@ class Sandbox:
         self.data = directory / "sandbox"
         command = [binary, "sandbox", "--listen", "127.0.0.1:0", "--auto-approve", "--json", "--data-dir", self.data]
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={"HOME": str(directory)}
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(directory)
         )
         self.port = urllib.parse.urlsplit(json.loads(self.process.stdout.readline())["url"]).port
 
@@ -912,7 +917,7 @@ class Serve(Soak):
         self.stderr = open(self.directory / "stderr", "wb")
         self.process = await asyncio.create_subprocess_exec(
             binary, "mcp", "serve", "--cache-dir", str(self.cache), limit=32 << 20,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.stderr, env={"HOME": str(self.directory)},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.stderr, env=environment(self.directory),
         )
         self.waiting, self.cancelled, self.ids, self.broken = {}, set(), 0, 0
         self.lost = set()
@@ -935,7 +940,7 @@ class Serve(Soak):
             command += ["--source", SOURCE + ACCOUNTS[connection]]
         for _ in range(5):
             process = await asyncio.create_subprocess_exec(
-                *command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={"HOME": str(self.directory)}
+                *command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(self.directory)
             )
             while line := await process.stderr.readline():
                 if found := re.search(rb"http://\S+/oauth/authorize\S+", line):
@@ -959,7 +964,7 @@ class Serve(Soak):
     async def pdpp(self, *arguments):
         process = await asyncio.create_subprocess_exec(
             str(self.options.binary), *arguments, "--cache-dir", str(self.cache),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={"HOME": str(self.directory)},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment(self.directory),
         )
         said = await process.stdout.read()
         return await process.wait(), said
@@ -1104,7 +1109,7 @@ class Host(Soak):
         self.process = await asyncio.create_subprocess_exec(
             str(self.options.binary), "mcp", "host", "--provider-url", base, "--introspection-file", str(credentials),
             "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--json", "--requests-per-minute", "20000",
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, limit=1 << 20, env={"HOME": str(self.directory)},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, limit=1 << 20, env=environment(self.directory),
         )
         told = json.loads(await self.process.stdout.readline())
         self.port = urllib.parse.urlsplit(told["url"]).port
