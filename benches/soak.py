@@ -150,6 +150,11 @@ def form(**values):
     return urllib.parse.urlencode(values).encode()
 
 
+def environment(home):
+    """What a process gets of this one's: what tunes the C library's allocator, to compare."""
+    return {"HOME": str(home), **{name: value for name, value in os.environ.items() if name.startswith("MALLOC_")}}
+
+
 # ------------------------------------------------------------------------------------------------ the provider
 
 
@@ -160,7 +165,7 @@ class Sandbox:
         self.data = directory / "sandbox"
         command = [binary, "sandbox", "--listen", "127.0.0.1:0", "--auto-approve", "--json", "--data-dir", self.data]
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={"HOME": str(directory)}
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(directory)
         )
         self.port = urllib.parse.urlsplit(json.loads(self.process.stdout.readline())["url"]).port
 
@@ -195,7 +200,7 @@ class Proxy:
         self.ends = {}
         self.token_of = {}
         self.refreshes = 0
-        # When a good token was called dead.
+        # When a good token was called dead, or an answer to a refresh failed.
         self.doubted = []
 
     async def start(self):
@@ -239,6 +244,9 @@ class Proxy:
         else:
             kind = self.rng.choices(list(kinds), list(kinds.values()))[0]
         self.struck[kind] += 1
+        if is_refresh and kind != "slow":
+            # Whether the refresh token was used up cannot be known, and it is not sent twice.
+            self.doubted.append(time.monotonic())
         return kind
 
     async def exchange(self, reader, writer):
@@ -703,6 +711,7 @@ class Judge:
     def result(self, call, result, start):
         """Judges the result of a `tools/call`. Gives the error's code, if it is one."""
         end = time.monotonic()
+        code = None
         try:
             text = result["content"][0]["text"]
             if not result.get("isError"):
@@ -728,7 +737,7 @@ class Judge:
             self.fail(f"{why}\n  {call.tool} {json.dumps(call.arguments)}\n  {json.dumps(result)[:3000]}")
         except (KeyError, IndexError, TypeError, ValueError) as why:
             self.fail(f"{why!r}\n  {call.tool} {json.dumps(call.arguments)}\n  {json.dumps(result)[:3000]}")
-        return "wrong"
+        return code
 
 
 # ------------------------------------------------------------------------------------------------ a process
@@ -742,6 +751,19 @@ def usage(pid):
         "rss": kilobytes("VmRSS"), "anon": kilobytes("RssAnon"), "peak": kilobytes("VmHWM"),
         "fds": len(os.listdir(f"/proc/{pid}/fd")), "threads": int(status["Threads"]),
     }
+
+
+def bare_exit():
+    """How long `cat` takes from the end of its input to its own, in ms: the machine's share. The median of nine."""
+    took = []
+    for _ in range(9):
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+            time.sleep(0.01)
+            began = time.monotonic()
+            process.stdin.close()
+            process.wait()
+            took.append((time.monotonic() - began) * 1000)
+    return round(sorted(took)[4], 1)
 
 
 class Soak:
@@ -853,13 +875,15 @@ class Soak:
 
     async def report(self, first, last, took):
         ends = await self.finish()
+        ends["bare_exit_ms"] = bare_exit()
         judge, options = self.judge, self.options
         self.hold(last["rss"] <= first["rss"] * 1.05, f"memory grew: {first['rss']} kB, then {last['rss']} kB")
         self.hold(last["fds"] <= first["fds"], f"descriptors left: {first['fds']}, then {last['fds']}")
         self.hold(last["threads"] <= first["threads"], f"threads left: {first['threads']}, then {last['threads']}")
         self.hold(ends["exit_code"] == 0, f"exit code {ends['exit_code']}")
-        # The host answers what it has; it has nothing here.
-        self.hold(ends["exit_ms"] <= options.exit_ms * (20 if options.kind == "host" else 1), f"exit after {ends['exit_ms']} ms")
+        # The host is stopped by a signal, for which nothing is promised but that it answers what it has.
+        most = 1_000 if options.kind == "host" else options.exit_ms + ends["bare_exit_ms"]
+        self.hold(ends["exit_ms"] <= most, f"exit after {ends['exit_ms']} ms, a bare process {ends['bare_exit_ms']} ms")
         self.hold(self.answered >= options.calls, f"{self.answered} answers only")
         self.hold(judge.right >= 0.75 * self.answered, f"{judge.right} of {self.answered} answers were right only")
         early = [one["rss"] for one in self.samples if one["answers"] >= FIRST][:12]
@@ -870,7 +894,7 @@ class Soak:
             "requests": self.proxy.requests, "struck": dict(self.proxy.struck.most_common()),
             "refreshed": self.proxy.refreshes, "revoked": self.revoked, "lost": sum(len(span.gone) for span in judge.spans.values()) - self.revoked,
             "first": first, "last": last, "busy_rss": [sorted(part)[len(part) // 2] if part else 0 for part in (early, late)],
-            "most": {name: max(one[name] for one in self.samples) for name in ("rss", "fds", "threads")}, **ends,
+            "rss_by_minute": [one["rss"] for one in self.samples[::6]], "most": {name: max(one[name] for one in self.samples) for name in ("rss", "fds", "threads")}, **ends,
         }
 
 
@@ -893,7 +917,7 @@ class Serve(Soak):
         self.stderr = open(self.directory / "stderr", "wb")
         self.process = await asyncio.create_subprocess_exec(
             binary, "mcp", "serve", "--cache-dir", str(self.cache), limit=32 << 20,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.stderr, env={"HOME": str(self.directory)},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.stderr, env=environment(self.directory),
         )
         self.waiting, self.cancelled, self.ids, self.broken = {}, set(), 0, 0
         self.lost = set()
@@ -916,7 +940,7 @@ class Serve(Soak):
             command += ["--source", SOURCE + ACCOUNTS[connection]]
         for _ in range(5):
             process = await asyncio.create_subprocess_exec(
-                *command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={"HOME": str(self.directory)}
+                *command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(self.directory)
             )
             while line := await process.stderr.readline():
                 if found := re.search(rb"http://\S+/oauth/authorize\S+", line):
@@ -940,7 +964,7 @@ class Serve(Soak):
     async def pdpp(self, *arguments):
         process = await asyncio.create_subprocess_exec(
             str(self.options.binary), *arguments, "--cache-dir", str(self.cache),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={"HOME": str(self.directory)},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment(self.directory),
         )
         said = await process.stdout.read()
         return await process.wait(), said
@@ -1085,7 +1109,7 @@ class Host(Soak):
         self.process = await asyncio.create_subprocess_exec(
             str(self.options.binary), "mcp", "host", "--provider-url", base, "--introspection-file", str(credentials),
             "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--json", "--requests-per-minute", "20000",
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, limit=1 << 20, env={"HOME": str(self.directory)},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, limit=1 << 20, env=environment(self.directory),
         )
         told = json.loads(await self.process.stdout.readline())
         self.port = urllib.parse.urlsplit(told["url"]).port
@@ -1246,7 +1270,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rest", type=float, default=REST, help="seconds without calls before a measurement at rest")
     parser.add_argument("--calm", type=float, default=70, help="seconds without faults before the last calls")
-    parser.add_argument("--exit-ms", type=float, default=50, help="the longest end of the process")
+    parser.add_argument("--exit-ms", type=float, default=50, help="the longest end of `serve`, beside that of a bare process")
     parser.add_argument("--without", action="append", default=[], metavar="FAULT", help="leave this one out; again for more")
     parser.add_argument("--kind", choices=KINDS, help=argparse.SUPPRESS)
     options = parser.parse_args()

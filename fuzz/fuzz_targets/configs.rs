@@ -75,7 +75,11 @@ fuzz_target!(|data: &[u8]| {
                     let entry = edit::entry(&read, place).expect("it is there");
                     assert_eq!(entry["command"], "/opt/pdpp 2/pdpp");
                     assert_eq!(entry["timeout"].as_u64(), Some(30), "the person's");
-                    assert_eq!(edit::take(format, &updated, place), Ok(Edited::Removed(text.to_owned())), "{updated}");
+                    assert_eq!(
+                        edit::take(format, &updated, place),
+                        Ok(Edited::Removed(text.to_owned())),
+                        "{updated}"
+                    );
                 }
                 other => panic!("{other:?} of {added}"),
             }

@@ -104,9 +104,11 @@ fuzz_target!(|data: &[u8]| {
     let Some((request, body)) = request(beside, data) else { return };
     let fixture = &*FIXTURE;
     let is_post = request.method() == Method::POST;
-    let has_bearer = request.headers().get_all(header::AUTHORIZATION).iter().any(|value| {
-        value.as_bytes().windows(BEARER.len()).any(|part| part == BEARER.as_bytes())
-    });
+    let has_bearer = request
+        .headers()
+        .get_all(header::AUTHORIZATION)
+        .iter()
+        .any(|value| value.as_bytes().windows(BEARER.len()).any(|part| part == BEARER.as_bytes()));
     let takes = request.headers().get(header::ACCEPT).cloned();
     let before = fixture.reads.0.load(Ordering::Relaxed);
     let (response, answer) = fixture.runtime.block_on(async {
@@ -117,12 +119,16 @@ fuzz_target!(|data: &[u8]| {
     let status = response.status.as_u16();
 
     assert!([200, 202, 204, 400, 401, 403, 404, 405, 406, 413, 415, 421].contains(&status), "{status}");
-    assert!(reads <= 1 && (reads == 0 || (has_bearer && is_post && beside & 2 == 0)), "{status}, {reads} reads");
+    assert!(
+        reads <= 1 && (reads == 0 || (has_bearer && is_post && beside & 2 == 0)),
+        "{status}, {reads} reads"
+    );
     assert_eq!(response.headers.contains_key(header::WWW_AUTHENTICATE), status == 401, "R7.2");
     for value in response.headers.values() {
         assert!(!value.as_bytes().windows(BEARER.len()).any(|part| part == BEARER.as_bytes()), "R7.6");
     }
-    let content = response.headers.get(header::CONTENT_TYPE).map(|value| value.to_str().expect("text").to_owned());
+    let content =
+        response.headers.get(header::CONTENT_TYPE).map(|value| value.to_str().expect("text").to_owned());
     match content.as_deref() {
         None => assert!(answer.is_empty() && [202, 204].contains(&status), "{status}"),
         Some("application/json") => {
@@ -145,7 +151,10 @@ fn checked(answer: &Value, body: &[u8], status: u16) {
     let hidden = |text: &str| text.chars().any(pdpp::text::is_hidden);
     if answer.get("jsonrpc").is_none() {
         assert!(answer["error"]["code"].is_string() && answer["error"]["message"].is_string(), "{answer}");
-        assert!(status >= 400 && !hidden(answer["error"]["message"].as_str().unwrap_or_default()), "{answer}");
+        assert!(
+            status >= 400 && !hidden(answer["error"]["message"].as_str().unwrap_or_default()),
+            "{answer}"
+        );
         return;
     }
     assert!(answer.get("result").is_some() != answer.get("error").is_some(), "{answer}");
