@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+"""What pdpp costs, beside the floor and the budgets, in one run.
+
+    compare.py [--check] [PDPP] [-- COMMAND…]
+
+PDPP is the optimised binary (target/release/pdpp). The floor of a start is a process that gives back its first
+line (`cat`); the floor of a call is the same request, sent to the same provider (the sandbox) over one kept
+connection. COMMAND is another MCP server on stdio, whose start, memory and surface are measured beside.
+--check measures only what is no time, and ends with 1 if any of it is over; so does the whole run.
+"""
+
+import json
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+MB = 1_000_000
+STARTS, CALLS, IN_FLIGHT = 31, 300, 16
+BUDGETS = {
+    "binary, MB": 10,
+    "peak after tools/list, kB": 8000,
+    "tools, bytes": 6656,
+    "instructions of a start, million": 2.6,
+    "initialize, ms": 3,
+    "initialize above the floor, ms": 2,
+    "query_records above the floor, ms": 1,
+}
+INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "0"}}
+over = []
+
+
+def row(what, value, floor=None, other=None, digits=2):
+    """One line of the table; notes a budget that does not hold."""
+    budget, verdict = BUDGETS.get(what), ""
+    if budget is not None:
+        verdict = "ok" if value <= budget else "OVER"
+        if verdict == "OVER":
+            over.append(what)
+    cells = ["-" if cell is None else f"{cell:,.{digits}f}" for cell in (value, floor, other)]
+    budget = "" if budget is None else f"{budget:,}"
+    print(f"{what:<36}{cells[0]:>11}{cells[1]:>11}{cells[2]:>11}{budget:>9} {verdict}".rstrip(), flush=True)
+
+
+class Process:
+    """A program with pipes, started with as little of Python's own as can be."""
+
+    def __init__(self, command, environment, err=os.devnull):
+        ours_in, theirs_out = os.pipe()
+        theirs_in, ours_out = os.pipe()
+        quiet = os.open(err, os.O_WRONLY | os.O_CREAT)
+        program = shutil.which(command[0]) or command[0]
+        actions = [(os.POSIX_SPAWN_DUP2, theirs_in, 0), (os.POSIX_SPAWN_DUP2, theirs_out, 1),
+                   (os.POSIX_SPAWN_DUP2, quiet, 2)]
+        self.started = time.perf_counter()
+        self.pid = os.posix_spawn(program, [str(word) for word in command], environment, file_actions=actions)
+        self.input, self.output, self.rest = ours_out, ours_in, b""
+        for end in (theirs_in, theirs_out, quiet):
+            os.close(end)
+
+    def send(self, *messages):
+        os.write(self.input, b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+
+    def line(self):
+        while b"\n" not in self.rest:
+            read = os.read(self.output, 1 << 20)
+            if not read:
+                sys.exit("compare: a server ended before it had answered")
+            self.rest += read
+        line, self.rest = self.rest.split(b"\n", 1)
+        return line
+
+    def answer(self, number):
+        """The result with that id; what a server says of its own accord is passed over."""
+        while True:
+            said = json.loads(self.line())
+            if said.get("id") == number and "method" not in said:
+                return said.get("result") or sys.exit(f"compare: {json.dumps(said)[:300]}")
+
+    def request(self, number, method, params):
+        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+    def initialize(self):
+        self.request(1, "initialize", INITIALIZE)
+        return self.answer(1)
+
+    def tools(self):
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.request(2, "tools/list", {})
+        return self.answer(2)["tools"]
+
+    def peak(self):
+        """kB."""
+        said = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+)", said)[1])
+
+    def end(self):
+        os.close(self.input)
+        began = time.perf_counter()
+        os.waitpid(self.pid, 0)
+        os.close(self.output)
+        return time.perf_counter() - began
+
+
+def ms(seconds):
+    return statistics.median(seconds) * 1e3
+
+
+def start(command, environment):
+    """Milliseconds to the first answer, kB after the tools, milliseconds to the end: medians."""
+    times, peaks, ends = [], [], []
+    for run in range(STARTS + 3):
+        process = Process(command, environment)
+        process.request(1, "initialize", INITIALIZE)
+        process.line()
+        took = time.perf_counter() - process.started
+        if command[0] != "cat":
+            process.tools()
+        peak, end = process.peak(), process.end()
+        if run >= 3:  # The first ones fill the page cache.
+            times.append(took), peaks.append(peak), ends.append(end)
+    return ms(times), statistics.median(peaks), ms(ends)
+
+
+def surface(command, environment):
+    """Bytes of the tools and of the instructions of a server."""
+    process = Process(command, environment)
+    instructions = process.initialize().get("instructions") or ""
+    tools = process.tools()
+    process.end()
+    return len(json.dumps(tools, separators=(",", ":"), ensure_ascii=False).encode()), len(instructions.encode())
+
+
+def instructions(command, environment, directory):
+    """Instructions of a start up to the tools, in millions; None without valgrind."""
+    if not shutil.which("valgrind"):
+        return None
+    said = directory / "valgrind"
+    process = Process(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command], environment, said)
+    process.initialize()
+    process.tools()
+    process.end()
+    return int(re.search(r"Collected : (\d+)", said.read_text())[1]) / 1e6
+
+
+class Direct:
+    """The provider's `/v1` over one kept connection."""
+
+    def __init__(self, url, token):
+        host, port = re.fullmatch(r"http://([\d.]+):(\d+)", url).groups()
+        self.socket = socket.create_connection((host, int(port)))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.head = f"HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
+
+    def ask(self, path):
+        self.socket.sendall(f"GET /v1/{path} {self.head}".encode())
+
+    def body(self):
+        heard = b""
+        while b"\r\n\r\n" not in heard:
+            heard += self.socket.recv(1 << 20)
+        head, body = heard.split(b"\r\n\r\n", 1)
+        if not head.startswith(b"HTTP/1.1 200"):
+            sys.exit(f"compare: {head.decode()}")
+        length = int(re.search(rb"(?i)content-length: (\d+)", head)[1])
+        while len(body) < length:
+            body += self.socket.recv(1 << 20)
+        return body
+
+    def get(self, path):
+        self.ask(path)
+        return self.body()
+
+
+def timed(once, times=CALLS):
+    took = []
+    for _ in range(times):
+        began = time.perf_counter()
+        once()
+        took.append(time.perf_counter() - began)
+    return took
+
+
+class Sandbox:
+    """A provider that approves at once, and grants of it in a cache of their own."""
+
+    def __init__(self, pdpp, directory):
+        self.pdpp, self.environment = pdpp, {"HOME": str(directory), "PATH": os.environ["PATH"]}
+        command = [pdpp, "sandbox", "--listen", "127.0.0.1:0", "--json", "--auto-approve"]
+        self.process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.url = json.loads(self.process.stdout.readline())["url"]
+        self.cache = directory / "cache"
+
+    def connect(self, name):
+        command = [self.pdpp, "connect", self.url, "--no-browser", "--store", "file", "--name", name,
+                   "--cache-dir", self.cache, "--json"]
+        subprocess.run(command, env=self.environment, check=True, capture_output=True)
+
+    def token(self):
+        secret = next((self.cache / "secrets").iterdir())
+        return json.loads(secret.read_text())["access_token"]
+
+    def serve(self, *options):
+        return [self.pdpp, "mcp", "serve", "--cache-dir", self.cache, *options]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+
+class Calls:
+    """A started server that is called."""
+
+    def __init__(self, command, environment):
+        self.process, self.number = Process(command, environment), 10
+        self.process.initialize()
+        self.process.tools()
+
+    def begin(self, tool, **arguments):
+        self.number += 1
+        self.process.request(self.number, "tools/call", {"name": tool, "arguments": arguments})
+
+    def call(self, tool, **arguments):
+        self.begin(tool, **arguments)
+        answer = self.process.answer(self.number)
+        if answer.get("isError"):
+            sys.exit(f"compare: {tool}: {answer['content'][0]['text'][:300]}")
+        return answer
+
+
+def throughput(begin, finish, calls=2000):
+    """Calls a second with IN_FLIGHT of them under way."""
+    began = time.perf_counter()
+    for _ in range(IN_FLIGHT):
+        begin()
+    for done in range(calls):
+        finish()
+        if done < calls - IN_FLIGHT:
+            begin()
+    return calls / (time.perf_counter() - began)
+
+
+def calls(pdpp, directory):
+    with Sandbox(pdpp, directory) as sandbox:
+        sandbox.connect("Grant 1")
+        direct = Direct(sandbox.url, sandbox.token())
+        rows, page = "streams/transactions/records?limit=10", "streams/transactions/records?limit=90"
+        ten, many = {"stream": "transactions", "limit": 10}, {"stream": "transactions", "limit": 90}
+
+        server = Calls(sandbox.serve(), sandbox.environment)
+        for warm in range(20):
+            server.call("query_records", **ten), direct.get(rows), server.call("schema")
+        ours, floor = timed(lambda: server.call("query_records", **ten)), timed(lambda: direct.get(rows))
+        row("query_records of 10 rows, ms", ms(ours), ms(floor))
+        row("query_records above the floor, ms", ms(ours) - ms(floor))
+
+        def ping():
+            server.number += 1
+            server.process.request(server.number, "ping", {})
+
+        row(f"ping, {IN_FLIGHT} in flight, a second", throughput(ping, server.process.line, 20000), digits=0)
+        lines = [Direct(sandbox.url, sandbox.token()) for _ in range(IN_FLIGHT)]
+        asked = []
+
+        def ask():
+            asked.append(lines.pop())
+            asked[-1].ask(rows)
+
+        def hear():
+            ready, _, _ = select.select([one.socket for one in asked], [], [])
+            heard = next(one for one in asked if one.socket is ready[0])
+            heard.body()
+            asked.remove(heard)
+            lines.append(heard)
+
+        row(f"query_records, {IN_FLIGHT} in flight, a second",
+            throughput(lambda: server.begin("query_records", **ten), server.process.line), throughput(ask, hear), digits=0)
+
+        print("\nbytes of a result (text, structured; floor: the provider's body)")
+        last = server.call("query_records", **ten)
+        found = server.call("search", q="invoice", limit=5)
+        record = re.search(r"id=(\S+)", last["content"][0]["text"])[1]
+        aggregate = {"stream": "transactions", "metric": "count", "group_by": "category"}
+        shown = {
+            "schema": (server.call("schema"), "schema"),
+            "schema of a stream": (server.call("schema", stream="transactions"), None),
+            "query_records, 10 rows": (last, rows),
+            "aggregate": (server.call("aggregate", **aggregate),
+                          "streams/transactions/aggregate?metric=count&group_by=category"),
+            "search, 5 hits": (found, "search?q=invoice&limit=5"),
+            "fetch": (server.call("fetch", id=record), None),
+        }
+        for name, (answer, path) in shown.items():
+            structured = json.dumps(answer.get("structuredContent"), separators=(",", ":"), ensure_ascii=False)
+            body = len(direct.get(path)) if path else None
+            row(f"  {name}, text", len(answer["content"][0]["text"].encode()), body, digits=0)
+            row(f"  {name}, structured", len(structured.encode()), digits=0)
+        server.process.end()
+
+        print("\na large page, both views of it")
+        server = Calls(sandbox.serve("--max-result-bytes", "48000"), sandbox.environment)
+        server.call("query_records", **many)
+        ours, floor = timed(lambda: server.call("query_records", **many), 100), timed(lambda: direct.get(page), 100)
+        row("query_records of 90 rows, ms", ms(ours), ms(floor))
+        server.process.end()
+
+        print("\nfan-out (floor: the same search of one grant, directly)")
+        search = {"q": "invoice", "limit": 5}
+        for grants in range(1, 11):
+            if grants > 1:
+                sandbox.connect(f"Grant {grants}")
+            if grants in (1, 2, 5, 10):
+                server = Calls(sandbox.serve(), sandbox.environment)
+                server.call("search", **search)
+                ours = timed(lambda: server.call("search", **search), 50)
+                floor = timed(lambda: direct.get("search?q=invoice&limit=5"), 50)
+                row(f"search over {grants} grant{'s' * (grants > 1)}, ms", ms(ours), ms(floor))
+                server.process.end()
+
+
+def main():
+    words, other = sys.argv[1:], None
+    if "--" in words:
+        words, other = words[: words.index("--")], words[words.index("--") + 1:]
+    check = "--check" in words
+    words = [word for word in words if word != "--check"]
+    pdpp = str(pathlib.Path(words[0] if words else "target/release/pdpp").resolve())
+    with tempfile.TemporaryDirectory() as directory:
+        directory = pathlib.Path(directory)
+        environment = {"HOME": str(directory), "PATH": os.environ["PATH"]}
+        with Sandbox(pdpp, directory) as sandbox:
+            sandbox.connect("A grant")
+            serve = sandbox.serve()
+        print(f"{'':<36}{'pdpp':>11}{'floor':>11}{'other':>11}{'budget':>9}")
+        row("binary, MB", os.path.getsize(pdpp) / MB)
+        mine, theirs = surface(serve, environment), surface(other, os.environ) if other else (None, None)
+        row("tools, bytes", mine[0], other=theirs[0], digits=0)
+        row("server instructions, bytes", mine[1], other=theirs[1], digits=0)
+        counted = instructions(serve, environment, directory)
+        if counted is None:
+            print("instructions of a start: not counted, valgrind is not installed")
+            if check:
+                over.append("instructions of a start, not counted")
+        else:
+            row("instructions of a start, million", counted)
+        floor, ours = start(["cat"], environment), start(serve, environment)
+        beside = start(other, os.environ) if other else (None, None, None)
+        if check:
+            # Depends on how the system happens to hold the file: shown, not judged.
+            print(f"peak after tools/list: {ours[1]:,.0f} kB of {BUDGETS['peak after tools/list, kB']:,} (not judged here)")
+        else:
+            row("initialize, ms", ours[0], floor[0], beside[0])
+            row("initialize above the floor, ms", ours[0] - floor[0])
+            row("end of input to exit, ms", ours[2], floor[2], beside[2])
+            row("peak after tools/list, kB", ours[1], floor[1], beside[1], digits=0)
+            print()
+            calls(pdpp, directory / "calls")
+    if over:
+        sys.exit("compare: over: " + "; ".join(over))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+//! How the optimised binary is laid out on Linux, where its linker can (LLVM's, which Rust brings, and mostly GNU's).
+#![allow(clippy::print_stdout, reason = "that is how a build script answers")]
+
+use std::env::var;
+use std::process::{Command, Stdio};
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=link/start.ld");
+    let is = |name, value| var(name).is_ok_and(|found| found == value);
+    if !is("CARGO_CFG_TARGET_OS", "linux") || !is("PROFILE", "release") {
+        return;
+    }
+    let directory = var("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let arguments = [
+        // What a start runs stands together: the system maps 64 KiB round each touched page.
+        format!("-T{directory}/link/start.ld"),
+        // Equal functions are kept once. Their addresses are nobody's business in Rust, nor in SQLite.
+        "-Wl,--icf=all".to_owned(),
+    ];
+    for argument in arguments.iter().filter(|argument| links(argument)) {
+        println!("cargo:rustc-link-arg-bins={argument}");
+    }
+}
+
+/// Whether an empty program links with `argument`.
+fn links(argument: &str) -> bool {
+    let (Ok(rustc), Ok(target), Ok(out)) = (var("RUSTC"), var("TARGET"), var("OUT_DIR")) else {
+        return false;
+    };
+    let mut command = Command::new(rustc);
+    command.args(["-", "--crate-name=probe", "--crate-type=bin", "--target", &target, "--out-dir", &out]);
+    if let Ok(linker) = var("RUSTC_LINKER") {
+        command.arg(format!("-Clinker={linker}"));
+    }
+    let flags = var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    command.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
+    command
+        .arg(format!("-Clink-arg={argument}"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return false };
+    let written = child.stdin.take().map(|mut input| std::io::Write::write_all(&mut input, b"fn main() {}"));
+    child.wait().is_ok_and(|ended| ended.success()) && written.is_some_and(|written| written.is_ok())
+}
