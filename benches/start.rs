@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{CredentialId, Secrets};
-use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::{ReadSurface, ResourceContents, ResourceError, ToolAnswer, stdio};
+use pdpp::secret::AccessToken;
 use serde_json::{Map, Value, json};
 
 const RUNS: usize = 31;
@@ -134,7 +134,7 @@ fn main() {
     match std::env::var(ROLE).as_deref() {
         Ok("bare") => return bare(),
         Ok("empty") => {
-            stdio::block_on(stdio::serve_stdio(Arc::new(Empty))).unwrap().unwrap();
+            pdpp::runtime::block_on(stdio::serve_stdio(Arc::new(Empty))).unwrap().unwrap();
             return;
         }
         _ => {}

@@ -2,7 +2,8 @@
 //!
 //! # The house
 //!
-//! - [`cmd`]: one file a command, its clap arguments and one `run`; no HTTP, no JSON-RPC, no files.
+//! - [`cmd`]: one file a command, its clap arguments and one `run`, and what several of them share; no JSON-RPC, and
+//!   files only through [`fs`].
 //! - [`provider`]: a PDPP provider as its client sees it: its URL, discovery (RFC 9728, RFC 8414), the ways
 //!   to a grant, the resource server.
 //! - [`cache`]: a credential's life on this machine: an index without secrets, a secret store, the choice
@@ -19,11 +20,13 @@
 //!   ([`sandbox::hosted`]) is the tool core over them.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying.
-//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`ending`]: one error, the command to type next, safe text,
-//!   the one writer, private files, what the end of the process waits for.
+//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`secret`], [`net`], [`hex`], [`until`], [`runtime`], [`ending`]:
+//!   one error, the command to type next, safe text, the one writer, private files, a token, public addresses, names
+//!   in hexadecimal, a grant's end in words, the event loop, what the end of the process waits for.
 //!
-//! Arrows go one way: `cmd → {checks, access_log, host, sandbox, mcp, provider, cache} → {ui, text, fs, error}`. [`mcp`] gets a bearer
-//! through one function ([`mcp::source::BearerSource`]) and knows no cache.
+//! Arrows go one way: `cmd → {setup, checks, access_log, host, sandbox, mcp, cache, provider} → the line above`; but
+//! [`cache`] renews through [`provider`], which is told of a grant in the cache's terms. [`mcp`] gets a bearer through
+//! one function ([`mcp::source::BearerSource`]) and knows no cache.
 //!
 //! # What always holds
 //!
@@ -37,7 +40,7 @@
 //!   `GET`; a package's token is read with at its provider's own `/mcp`, by calls of the six tools and nothing
 //!   else, [`mcp::remote`]). It tells calls to a sink ([`mcp::access::AccessSink`]), which cannot hold them up; what the log has
 //!   of them is never what was asked for or answered (`tests/owner`).
-//! - A secret has no `Display`, a redacting `Debug`, and one greppable way out ([`cache::secret`]).
+//! - A secret has no `Display`, a redacting `Debug`, and one greppable way out ([`secret`]).
 //! - The start of `mcp serve` touches its arguments, one small index file and stdin: no keyring, name look-up,
 //!   TLS or directory walk before `initialize` is answered (`benches/start.rs`).
 //! - A bearer goes to the provider it was issued for: scheme, host, port and path
@@ -61,7 +64,9 @@ pub mod host;
 pub mod mcp;
 pub mod net;
 pub mod provider;
+pub mod runtime;
 pub mod sandbox;
+pub mod secret;
 pub mod setup;
 pub mod text;
 pub mod ui;

@@ -8,7 +8,7 @@ use pdpp::ui::{self, Ui};
 use pdpp::{advice, ending};
 
 fn main() -> ExitCode {
-    pdpp::cache::secret::keep_out_of_core_dumps();
+    pdpp::secret::keep_out_of_core_dumps();
     ui::keep_panics_short();
     let ui = Ui::from_process();
     let words: Vec<_> = std::env::args_os().collect();

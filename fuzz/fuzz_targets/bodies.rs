@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use futures_util::FutureExt as _;
 use libfuzzer_sys::fuzz_target;
-use pdpp::cache::secret::AccessToken;
+use pdpp::secret::AccessToken;
 use pdpp::mcp::ReadSurface as _;
 use pdpp::mcp::core::Core;
 use pdpp::mcp::evidence::Bounds;

@@ -12,7 +12,7 @@ use axum::http::{HeaderName, HeaderValue, Method, Request, Uri, header};
 use futures_util::future::{BoxFuture, ready};
 use futures_util::{FutureExt as _, stream};
 use libfuzzer_sys::fuzz_target;
-use pdpp::cache::secret::AccessToken;
+use pdpp::secret::AccessToken;
 use pdpp::mcp::http::{Endpoint, Gate, Limits, Mcp, Refusal};
 use pdpp::mcp::jsonrpc::{self, Envelope};
 use pdpp::mcp::{ReadSurface, ResourceContents, ResourceError, ToolAnswer};

@@ -7,13 +7,13 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::secret::AccessToken;
 use super::store::{Place, StoreKind};
 use crate::provider::approve::token::GivenStream;
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::http::Http;
 use crate::provider::rs::{ForeignQueryBase, ResourceServer};
 use crate::provider::url::ProviderUrl;
+use crate::secret::AccessToken;
 use crate::text;
 
 /// Names a credential's secret in its store: 32 lowercase hexadecimal digits, drawn at random for each

@@ -17,7 +17,6 @@ pub mod index;
 pub mod owner;
 pub mod refresh;
 mod removal;
-pub mod secret;
 pub mod select;
 pub mod store;
 mod transfer;
@@ -516,8 +515,8 @@ fn other_dir(dir: &Path, hint: &str) -> String {
 #[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
 mod tests {
     use super::credential::tests::credential;
-    use super::secret::AccessToken;
     use super::*;
+    use crate::secret::AccessToken;
 
     fn cache() -> (tempfile::TempDir, Cache) {
         let root = tempfile::tempdir().unwrap();

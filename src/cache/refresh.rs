@@ -12,7 +12,6 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use super::credential::{Credential, CredentialId, Renewal, RenewalOver, Secrets, TokenKind};
-use super::secret::AccessToken;
 use super::select::renew_exactly;
 use super::{Cache, new_credential_id, unwritable};
 use crate::error::{Error, Kind, Result};
@@ -21,6 +20,7 @@ use crate::provider::approve::refresh::{RefreshError, RefreshRequest, refresh, t
 use crate::provider::approve::token::TokenResponse;
 use crate::provider::discovery::http_hint;
 use crate::provider::http::{Http, Limits};
+use crate::secret::AccessToken;
 use crate::until::day_and_time;
 use crate::{advice, ending};
 

@@ -26,6 +26,7 @@ use crate::provider::discovery::{Discovery, discover};
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
+use crate::runtime;
 use crate::ui::{self, Ui};
 use crate::until::day_and_time;
 use crate::{advice, text};
@@ -135,11 +136,7 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
     cache.check_writable(store)?;
     ui.check_output()?;
 
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Error::failed("runtime_failed", "Could not start").because(error))?;
-    runtime.block_on(async {
+    runtime::block_on(async {
         tokio::select! {
             granted = get_grant(&plan, &cache, http.clone(), note.as_deref(), args, ui) => {
                 // Nothing is awaited until it is stored: either all of it is, or it was interrupted before.
@@ -151,7 +148,7 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
             }
             stopped = tokio::signal::ctrl_c() => Err(interrupted(&plan, stopped)),
         }
-    })
+    })?
 }
 
 fn provider_url(text: &str) -> Result<ProviderUrl> {

@@ -13,7 +13,7 @@ use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::client::{Client, ServerCommand};
 use crate::mcp::measure::estimate_tokens;
-use crate::mcp::stdio;
+use crate::runtime;
 use crate::sandbox::{self, Config};
 use crate::text;
 use crate::ui::Ui;
@@ -85,7 +85,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         "--cache-dir".into(),
         cache.into_os_string(),
     ];
-    let asked = stdio::block_on(async {
+    let asked = runtime::block_on(async {
         tokio::select! {
             // Before the end of the server, which a terminal tells the same.
             biased;

@@ -10,12 +10,12 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::introspection::{Active, Introspection, Unknown, Unusable};
 use super::metrics::Metrics;
-use crate::cache::secret::AccessToken;
 use crate::mcp::core::Core;
 use crate::mcp::evidence::Bounds;
 use crate::mcp::source::{self, Source};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
+use crate::secret::AccessToken;
 
 /// The longest for which a token that is revoked meanwhile is still served (R7.3).
 pub const SERVED_FOR: Duration = Duration::from_mins(1);

@@ -10,9 +10,9 @@ use super::access::{Log, Record};
 use super::admission::{Admission, BearerHash, NotAdmitted};
 use super::introspection::{Unknown, Unusable};
 use super::rate::{Rate, Wait};
-use crate::cache::secret::AccessToken;
 use crate::mcp::ReadSurface;
 use crate::mcp::http::{self, Refusal};
+use crate::secret::AccessToken;
 
 /// Seconds until it is worth asking again after an introspection that failed.
 const RETRY_AFTER: u64 = 5;

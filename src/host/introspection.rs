@@ -13,9 +13,9 @@ use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::credentials::IntrospectionClient;
-use crate::cache::secret::AccessToken;
 use crate::provider::http::{Http, HttpError, Limits};
 use crate::provider::url::ProviderUrl;
+use crate::secret::AccessToken;
 
 /// Bounds of one introspection. Whoever waits for it holds a request.
 pub const LIMITS: Limits =

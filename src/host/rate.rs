@@ -139,7 +139,7 @@ impl Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::secret::AccessToken;
+    use crate::secret::AccessToken;
 
     fn bearer(n: usize) -> BearerHash {
         BearerHash::of(&AccessToken::new(format!("bearer-{n}")).unwrap())

@@ -33,7 +33,7 @@ use super::ReadSurface;
 use super::jsonrpc::{self, Envelope, Id};
 use super::server::Server;
 use super::surface;
-use crate::cache::secret::AccessToken;
+use crate::secret::AccessToken;
 
 /// The icon, as it is served.
 pub const ICON: &str = include_str!("icon.svg");

@@ -20,10 +20,10 @@ use super::id::RecordId;
 use super::source::{Audience, Source};
 use super::tool_error::ToolError;
 use super::{ToolAnswer, access, rs_error, surface};
-use crate::cache::secret::AccessToken;
 use crate::provider::http::{Answer, Http};
 use crate::provider::rs::{self, Blob, Envelope, Read, RsError};
 use crate::provider::url::ProviderUrl;
+use crate::secret::AccessToken;
 use crate::{advice, text};
 
 const VERSION: &str = "2025-11-25";

@@ -14,10 +14,10 @@ use super::remote::Remote;
 use super::tool_error::ToolError;
 use super::{access, rs_error, schema};
 use crate::advice;
-use crate::cache::secret::AccessToken;
 use crate::error::{Error, Kind};
 use crate::provider::rs::{Blob, Envelope, Read, ResourceServer, RsError};
 use crate::provider::url::ProviderUrl;
+use crate::secret::AccessToken;
 use crate::until;
 
 /// Gives the bearer when a read needs it: the one way from the credential cache to the tools. Not

@@ -43,7 +43,8 @@ use super::ReadSurface;
 use super::jsonrpc::{self, Envelope, Id, Rejected};
 use super::server::Server;
 use crate::ending;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
+use crate::runtime::StopSignals;
 use crate::text;
 use crate::ui::Ui;
 
@@ -104,40 +105,6 @@ impl Stop {
     fn cause(&self) -> Ended {
         self.cause.get().copied().unwrap_or(Ended::EndOfInput)
     }
-}
-
-/// Runs `future` on a runtime of this one thread, and leaves without waiting for threads that it started.
-///
-/// # Errors
-/// `runtime_failed`: the system gave no event queue.
-pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
-    let runtime = runtime()
-        .map_err(|error| Error::failed("runtime_failed", "Could not start the event loop").because(error))?;
-    let done = runtime.block_on(future);
-    // A dropped runtime would wait for blocking work, a name lookup for example.
-    runtime.shutdown_background();
-    Ok(done)
-}
-
-/// As [`block_on`], unless somebody asks the process to go meanwhile (SIGINT, SIGTERM, SIGHUP): `future` is dropped
-/// then. A token that is on its way is waited for at the end of the process ([`ending`]).
-///
-/// # Errors
-/// `interrupted` (130); as [`block_on`].
-pub fn block_on_unless_stopped<T>(future: impl Future<Output = T>) -> Result<T> {
-    block_on(async {
-        let signals = Signals::listen();
-        tokio::select! {
-            done = future => Ok(done),
-            () = signals.next() => {
-                Err(Error::new(Kind::Interrupted, "interrupted", "Stopped").hint("pdpp status"))
-            }
-        }
-    })?
-}
-
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
 /// Serves `surface` on this process's stdin and stdout until there is nobody to serve.
@@ -608,9 +575,9 @@ impl Transport<RoleServer> for Connection {
 /// Watches, on a thread and a runtime of its own, for everything that ends the process, and ends it if
 /// it does not end by itself.
 fn guard_process(stop: Stop) -> std::io::Result<()> {
-    let (parent, signals) = (parent(), Signals::listen());
+    let (parent, signals) = (parent(), StopSignals::listen());
     std::thread::Builder::new().name("guard".to_owned()).stack_size(256 << 10).spawn(move || {
-        let Ok(runtime) = runtime() else { return };
+        let Ok(runtime) = crate::runtime::of_this_thread() else { return };
         runtime.block_on(async {
             let mut signals = std::pin::pin!(signals.next().fuse());
             tokio::select! {
@@ -656,43 +623,6 @@ fn is_stdout_closed() -> bool {
 #[cfg(not(unix))]
 const fn is_stdout_closed() -> bool {
     false
-}
-
-/// What asks a process to go, from here on instead of killing it.
-#[cfg(unix)]
-struct Signals(Vec<tokio::signal::unix::Signal>);
-
-#[cfg(unix)]
-impl Signals {
-    fn listen() -> Self {
-        use tokio::signal::unix::{SignalKind, signal};
-        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-        // One that cannot be listened for keeps its default, which ends the process too.
-        Self(kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect())
-    }
-
-    async fn next(mut self) {
-        if self.0.is_empty() {
-            return std::future::pending().await;
-        }
-        futures_util::future::select_all(self.0.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    const fn listen() -> Self {
-        Self
-    }
-
-    async fn next(self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending().await
-        }
-    }
 }
 
 #[cfg(unix)]
@@ -778,7 +708,7 @@ mod tests {
         let pipes = Pipes::open(std::io::empty(), To(Arc::clone(&written)), &stop).unwrap();
         let said = json!({"a\u{202e}": "\u{7f}\u{e0041}\u{200b}é\n"});
         pipes.out.send(said.to_string().into_bytes());
-        block_on(pipes.out.flush(Duration::from_secs(5))).unwrap();
+        crate::runtime::block_on(pipes.out.flush(Duration::from_secs(5))).unwrap();
         let line = String::from_utf8(written.lock().unwrap().clone()).unwrap();
         assert!(!line.trim_end_matches('\n').chars().any(text::is_hidden), "{line:?}");
         assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), said);
@@ -822,7 +752,7 @@ mod tests {
         let server = std::thread::spawn(move || {
             let stop = Stop::default();
             let pipes = Pipes::open(input, output, &stop).unwrap();
-            block_on(serve(surface, pipes, stop)).unwrap()
+            crate::runtime::block_on(serve(surface, pipes, stop)).unwrap()
         });
         let mut answers = BufReader::new(answers).lines().map(|line| {
             let answer: Value = serde_json::from_str(&line.unwrap()).unwrap();

@@ -8,7 +8,7 @@ use url::Url;
 use super::http::{Answer, Http, HttpError};
 use super::json;
 use super::url::ProviderUrl;
-use crate::cache::secret::AccessToken;
+use crate::secret::AccessToken;
 
 /// What a path segment cannot hold as it is.
 const SEGMENT: &AsciiSet = &CONTROLS

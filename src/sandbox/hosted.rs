@@ -17,7 +17,6 @@ use super::App;
 use super::grant::Grant;
 use super::oauth::tokens::{self, Standing};
 use super::store::{Catalog, random_id};
-use crate::cache::secret::AccessToken;
 use crate::error::{Error, Result};
 use crate::mcp::ReadSurface;
 use crate::mcp::core::Core;
@@ -28,6 +27,7 @@ use crate::mcp::source::{self, BearerSource, Source};
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
+use crate::secret::AccessToken;
 
 /// How long a bearer for a child grant is good.
 const INNER_LASTS: Duration = Duration::from_mins(1);

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
-use pdpp::cache::secret::AccessToken;
+use pdpp::secret::AccessToken;
 
 use super::server::Server;
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pdpp::cache::Cache;
-use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::{ReadSurface, ResourceContents, ResourceError, ToolAnswer, stdio};
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::{Envelope, Read, RsError};
+use pdpp::secret::AccessToken;
 use serde_json::{Map, Value, json};
 
 use crate::connect::provider::{Provider, REFRESH, Switches, TOKEN, with_refresh};
@@ -79,7 +79,7 @@ fn panicking_server() {
     rustix::stdio::dup2_stdout(client).unwrap();
     pdpp::ui::log_to_stderr(tracing::Level::TRACE);
     let surface = Arc::new(Panicking(Cache::open(Path::new(&dir)).unwrap()));
-    stdio::block_on(stdio::serve_stdio(surface)).unwrap().unwrap();
+    pdpp::runtime::block_on(stdio::serve_stdio(surface)).unwrap().unwrap();
     #[allow(clippy::exit, reason = "libtest would write its summary")]
     std::process::exit(0);
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pdpp::cache::Cache;
 use pdpp::cache::credential::Credential;
-use pdpp::cache::secret::AccessToken;
+use pdpp::secret::AccessToken;
 use serde_json::{Value, json};
 
 use super::server::{Server, Token};

@@ -10,7 +10,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Renewal, Secrets};
-use pdpp::cache::secret::AccessToken;
+use pdpp::secret::AccessToken;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 

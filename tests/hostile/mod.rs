@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::core::Core;
 use pdpp::mcp::evidence::Bounds;
 use pdpp::mcp::source::{BearerSource, Source};
@@ -22,6 +21,7 @@ use pdpp::mcp::{ReadSurface as _, ToolAnswer};
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
 use pdpp::provider::url::ProviderUrl;
+use pdpp::secret::AccessToken;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Map, Value};
 

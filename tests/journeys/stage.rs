@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, GrantedConnection, GrantedSource, Secrets};
-use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::client::{Client, ServerCommand};
 use pdpp::mcp::core::Core;
 use pdpp::mcp::evidence::Bounds;
@@ -21,6 +20,7 @@ use pdpp::sandbox::grant::{
 };
 use pdpp::sandbox::wire::{Reply, Request};
 use pdpp::sandbox::{App, Config, Handle, seed};
+use pdpp::secret::AccessToken;
 use serde_json::{Map, Value, json};
 
 use crate::support::credential::credential;

@@ -440,7 +440,7 @@ fn a_call_of_no_tool_is_noted_too() {
 #[test]
 fn the_end_of_the_only_grant_is_told_once_while_it_is_served() {
     use pdpp::cache::credential::{Credential, Secrets};
-    use pdpp::cache::secret::AccessToken;
+    use pdpp::secret::AccessToken;
     let env = TestEnv::new();
     let cache = Cache::open(&env.cache_dir()).unwrap();
     let end = jiff::Timestamp::now() + std::time::Duration::from_secs(20);

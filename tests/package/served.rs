@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, GrantedConnection, GrantedSource, Secrets};
-use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::client::{Client, ServerCommand};
 use pdpp::sandbox::{Config, Handle};
+use pdpp::secret::AccessToken;
 use serde_json::{Value, json};
 
 use super::fake::{Does, Fake, hit, ok, page, schema};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
-use pdpp::cache::secret::AccessToken;
+use pdpp::secret::AccessToken;
 use serde_json::{Map, Value, json};
 
 use super::classify::{Call, Class, classify};

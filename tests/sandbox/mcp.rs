@@ -7,12 +7,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, GrantedConnection, GrantedSource, Secrets};
-use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::http::{self, Gate, Refusal};
 use pdpp::mcp::{ReadSurface, ResourceContents, ResourceError, ToolAnswer};
 use pdpp::sandbox::grant::Grant;
 use pdpp::sandbox::oauth::tokens;
 use pdpp::sandbox::{App, Config, Handle, time};
+use pdpp::secret::AccessToken;
 use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 

@@ -9,7 +9,6 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Renewal, Secrets, TokenKind};
-use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::client::{Client, ServerCommand};
 use pdpp::mcp::core::Core;
 use pdpp::mcp::evidence::Bounds;
@@ -19,6 +18,7 @@ use pdpp::mcp::{ReadSurface as _, ToolAnswer};
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
 use pdpp::sandbox::oauth::tokens;
+use pdpp::secret::AccessToken;
 use serde_json::{Value, json};
 
 use super::mcp::{Host, keep, package, revoke, start, unsealed};

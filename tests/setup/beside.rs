@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use jiff::{Timestamp, ToSpan as _};
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
-use pdpp::cache::secret::AccessToken;
+use pdpp::secret::AccessToken;
 use serde_json::json;
 
 use super::{HOSTS, json_of, setup};

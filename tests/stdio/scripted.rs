@@ -77,9 +77,9 @@ fn scripted_server() {
     let code = if role == "refuse" {
         let error = Error::new(Kind::NotConnected, "not_connected", "No provider is connected")
             .hint("pdpp connect <provider-url>");
-        stdio::block_on(stdio::serve_refusal(&error, &Ui::from_process())).unwrap().unwrap()
+        pdpp::runtime::block_on(stdio::serve_refusal(&error, &Ui::from_process())).unwrap().unwrap()
     } else {
-        let ended = stdio::block_on(stdio::serve_stdio(Arc::new(Scripted))).unwrap().unwrap();
+        let ended = pdpp::runtime::block_on(stdio::serve_stdio(Arc::new(Scripted))).unwrap().unwrap();
         Ui::from_process().note(&format!("ended: {ended:?}"));
         0
     };

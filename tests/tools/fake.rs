@@ -6,13 +6,13 @@ use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use futures_util::FutureExt as _;
-use pdpp::cache::secret::AccessToken;
 use pdpp::mcp::core::Core;
 use pdpp::mcp::evidence::Bounds;
 use pdpp::mcp::source::{BearerSource, Source};
 use pdpp::mcp::{ReadSurface as _, ToolAnswer};
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
+use pdpp::secret::AccessToken;
 use serde_json::{Value, json};
 
 /// One request, decoded.

@@ -7,7 +7,8 @@ use super::which::Which;
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::measure::estimate_tokens;
-use crate::mcp::{ReadSurface as _, ToolAnswer, stdio, surface};
+use crate::mcp::{ReadSurface as _, ToolAnswer, surface};
+use crate::runtime;
 use crate::text;
 use crate::ui::Ui;
 
@@ -61,7 +62,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     }
     let arguments = arguments(&args.tool, &args.arguments)?;
     let package = args.which.package(global)?;
-    let answer = stdio::block_on_unless_stopped(package.call(&args.tool, arguments))?;
+    let answer = runtime::block_on_unless_stopped(package.call(&args.tool, arguments))?;
     let exit_code = u8::from(answer.is_error);
     if args.json {
         ui.json(&to_json(&answer));

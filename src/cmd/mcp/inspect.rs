@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::error::{Error, Kind, Result};
 use crate::mcp::client::{Client, ServerCommand};
 use crate::mcp::measure::{Measure, measure};
-use crate::mcp::{stdio, surface};
+use crate::mcp::surface;
+use crate::runtime;
 use crate::text;
 use crate::ui::Ui;
 
@@ -50,7 +51,7 @@ struct Surface {
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     let inspected = match ServerCommand::from_words(&args.command) {
         None => own()?,
-        Some(command) => stdio::block_on(other(&command))??,
+        Some(command) => runtime::block_on(other(&command))??,
     };
     let measured = measure(&inspected.tools, &inspected.instructions);
     if args.json {

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::mcp::ReadSurface;
 use crate::mcp::access::Recorded;
 use crate::mcp::stdio::{self, Ended};
+use crate::runtime;
 use crate::ui::Ui;
 
 /// Offer the granted data to an MCP host, on stdin and stdout
@@ -45,12 +46,12 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
             log.close(LAST_LINES);
             served
         }
-        Err(error) => stdio::block_on(stdio::serve_refusal(&error, ui))?,
+        Err(error) => runtime::block_on(stdio::serve_refusal(&error, ui))?,
     }
 }
 
 fn serve(surface: Arc<dyn ReadSurface>) -> Result<u8> {
-    let why = match stdio::block_on(stdio::serve_stdio(surface))?? {
+    let why = match runtime::block_on(stdio::serve_stdio(surface))?? {
         Ended::OutputFailed(kind) => kind.to_string(),
         Ended::NoOutput => "standard output is closed".to_owned(),
         Ended::EndOfInput | Ended::Signal | Ended::OutputClosed | Ended::ParentGone => return Ok(0),

@@ -11,9 +11,9 @@ use crate::cache::Cache;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
-use crate::mcp::stdio;
 use crate::provider::http::Limits;
 use crate::provider::url::ProviderUrl;
+use crate::runtime;
 use crate::setup::clients::chatgpt::{self, Hosted};
 use crate::setup::clients::{Host, host};
 use crate::setup::entry::{Baked, Entry};
@@ -398,7 +398,7 @@ impl Task<'_> {
     fn one(&self, host: &'static Host) -> Result<Report> {
         let how = How { dry_run: self.args.dry_run, strict: self.args.strict };
         let attempt =
-            |any_entry| stdio::block_on(setup::set_up(&self.job(host, any_entry)?, &self.machine, how))?;
+            |any_entry| runtime::block_on(setup::set_up(&self.job(host, any_entry)?, &self.machine, how))?;
         match attempt(self.args.yes) {
             Err(error) if error.code() == "entry_not_ours" && !self.args.json => {
                 let what = if self.args.remove { "Take it out" } else { "Replace it" };
@@ -512,7 +512,7 @@ impl Task<'_> {
     /// What there is at `provider`, for `--json` and for a person.
     fn chatgpt_at(&self, provider: &ProviderUrl) -> Result<(Value, Result<String>)> {
         let http = self.global.http_now(Limits::default())?;
-        let hosted = stdio::block_on(chatgpt::find(&http, provider))??;
+        let hosted = runtime::block_on(chatgpt::find(&http, provider))??;
         let (state, url) = match &hosted {
             Hosted::At(url) => ("public", Some(url.as_str())),
             Hosted::NotPublic(url) => ("not_public", Some(url.as_str())),

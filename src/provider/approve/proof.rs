@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 use super::token::TokenResponse;
 use crate::advice;
 use crate::cache::credential::{GrantId, GrantedConnection, GrantedSource, TokenKind};
-use crate::cache::secret::AccessToken;
 use crate::error::{Error, Kind};
 use crate::provider::discovery::http_hint;
 use crate::provider::rs::{Read, ResourceServer, RsError};
 use crate::provider::url::ProviderUrl;
+use crate::secret::AccessToken;
 use crate::text;
 
 /// A proven client token's grant.

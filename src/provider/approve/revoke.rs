@@ -8,10 +8,10 @@ use url::Url;
 
 use super::oauth_error::OAuthError;
 use crate::cache::credential::Credential;
-use crate::cache::secret::AccessToken;
 use crate::provider::discovery::{Discovery, DiscoveryError, discover};
 use crate::provider::http::{Answer, Http, HttpError};
 use crate::provider::rs;
+use crate::secret::AccessToken;
 
 /// What the provider has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

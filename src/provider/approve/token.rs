@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::cache::credential::{GrantId, GrantedSource, TokenKind};
-use crate::cache::secret::{AccessToken, NotABearer};
 use crate::error::Kind;
+use crate::secret::{AccessToken, NotABearer};
 use crate::text;
 
 /// A token, and what its answer says about it.

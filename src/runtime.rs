@@ -1,0 +1,84 @@
+//! The event loop that a command runs on, and who may stop it.
+
+use std::future::Future;
+
+use crate::error::{Error, Kind, Result};
+
+/// Runs `future` on a runtime of this one thread, and leaves without waiting for threads that it started.
+///
+/// # Errors
+/// `runtime_failed`: the system gave no event queue.
+pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
+    let runtime = of_this_thread()
+        .map_err(|error| Error::failed("runtime_failed", "Could not start the event loop").because(error))?;
+    let done = runtime.block_on(future);
+    // A dropped runtime would wait for blocking work, a name lookup for example.
+    runtime.shutdown_background();
+    Ok(done)
+}
+
+/// As [`block_on`], unless somebody asks the process to go meanwhile (SIGINT, SIGTERM, SIGHUP): `future` is dropped
+/// then. A token that is on its way is waited for at the end of the process ([`crate::ending`]).
+///
+/// # Errors
+/// `interrupted` (130); as [`block_on`].
+pub fn block_on_unless_stopped<T>(future: impl Future<Output = T>) -> Result<T> {
+    block_on(async {
+        let signals = StopSignals::listen();
+        tokio::select! {
+            done = future => Ok(done),
+            () = signals.next() => {
+                Err(Error::new(Kind::Interrupted, "interrupted", "Stopped").hint("pdpp status"))
+            }
+        }
+    })?
+}
+
+/// A runtime of this one thread.
+///
+/// # Errors
+/// The system gave no event queue.
+pub fn of_this_thread() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
+
+/// What asks a process to go, from here on instead of killing it.
+#[cfg(unix)]
+pub struct StopSignals(Vec<tokio::signal::unix::Signal>);
+
+#[cfg(unix)]
+impl StopSignals {
+    /// Listens from now on.
+    pub fn listen() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        // One that cannot be listened for keeps its default, which ends the process too.
+        Self(kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect())
+    }
+
+    /// Ends with the next of them.
+    pub async fn next(mut self) {
+        if self.0.is_empty() {
+            return std::future::pending().await;
+        }
+        futures_util::future::select_all(self.0.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
+    }
+}
+
+#[cfg(not(unix))]
+pub struct StopSignals;
+
+#[cfg(not(unix))]
+impl StopSignals {
+    /// Listens from now on.
+    pub const fn listen() -> Self {
+        Self
+    }
+
+    /// Ends with the next of them.
+    pub async fn next(self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
