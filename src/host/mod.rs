@@ -240,17 +240,18 @@ async fn serve(
     stop.cancel();
     let cut_off = loop {
         tokio::select! {
-            left = &mut main => break left.unwrap_or_default(),
+            left = &mut main => break Some(left.unwrap_or_default()),
             // Whoever says it again means now.
             signal = signals.next() => if signal == Signal::Stop {
                 main.abort();
-                break 0;
+                break None;
             },
         }
     };
     match cut_off {
-        0 => log.event("info", "stopped", "all requests were answered"),
-        left => log.event("warn", "stopped", &format!("{left} connections were cut off")),
+        Some(0) => log.event("info", "stopped", "all requests were answered"),
+        Some(left) => log.event("warn", "stopped", &format!("{left} connections were cut off")),
+        None => log.event("warn", "stopped", "told a second time: what was not answered was cut off"),
     }
     Ok(())
 }
@@ -269,18 +270,14 @@ async fn reload(place: &Place, admission: &Admission, tls: Option<&Tls>, log: &L
         Err(error) => Err(Error::failed("runtime_failed", "The credentials were not read").because(error)),
     };
     let tls = tls.map_or(Ok(()), Tls::reload);
-    for done in [credentials, tls] {
-        match done {
-            Ok(()) => {}
-            Err(error) => {
-                metrics.reloaded("failed");
-                log.event("error", "reload_failed", &format!("{}; the old stays in use", error.in_full()));
-                return;
-            }
-        }
+    let failed = [credentials, tls].into_iter().filter_map(Result::err).collect::<Vec<_>>();
+    for error in &failed {
+        log.event("error", "reload_failed", &format!("{}; the old stays in use", error.in_full()));
     }
-    metrics.reloaded("ok");
-    log.event("info", "reloaded", "introspection credentials and TLS files were read again");
+    metrics.reloaded(if failed.is_empty() { "ok" } else { "failed" });
+    if failed.is_empty() {
+        log.event("info", "reloaded", "introspection credentials and TLS files were read again");
+    }
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener> {

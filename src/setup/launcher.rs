@@ -24,7 +24,10 @@ impl Launcher {
 
         let on_path: Vec<_> = machine.programs("pdpp").collect();
         let ours = on_path.iter().find(|path| is_this(path));
-        if let Some(other) = on_path.first().filter(|first| !is_this(first)) {
+        // npm's `pdpp` on PATH is a script that starts the program of the package beside it.
+        let is_npms = |path: &Path| real(path).is_some_and(|path| is_below(&path, "node_modules"));
+        let is_other = |path: &Path| !is_this(path) && !(is_npms(path) && is_npms(exe));
+        if let Some(other) = on_path.first().filter(|first| is_other(first)) {
             let how = if ours.is_some() { "comes first on" } else { "is on" };
             notes.push(format!(
                 "another program called pdpp {how} your PATH: {}; the entry starts this one, by its whole path",
@@ -45,6 +48,12 @@ impl Launcher {
                 path.display()
             ));
         }
+        if is_below(&path, "_npx") {
+            notes.push(format!(
+                "{} is in npx's cache, which npm empties; `npm install --global pdpp` gives a path that stays",
+                path.display()
+            ));
+        }
         Self { path, notes }
     }
 }
@@ -54,9 +63,13 @@ fn without_dots(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
+fn is_below(path: &Path, directory: &str) -> bool {
+    path.components().any(|one| one.as_os_str() == directory)
+}
+
 fn is_build(path: &Path) -> bool {
     let names: Vec<_> = path.components().map(|one| one.as_os_str().to_string_lossy()).collect();
-    names.windows(2).any(|pair| pair[0] == "target" && matches!(&*pair[1], "debug" | "release" | "dist"))
+    names.windows(2).any(|pair| pair[0] == "target" && matches!(&*pair[1], "debug" | "release"))
 }
 
 #[cfg(test)]
@@ -103,6 +116,24 @@ mod tests {
             found.notes[0].contains(&format!("comes first on your PATH: {}", other.display())),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn npms_own_script_is_no_other_program_and_npxs_cache_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let script = program(&root.join("lib/node_modules/pdpp/bin/pdpp.js"));
+        let this = program(&root.join("lib/node_modules/pdpp/node_modules/pdpp-linux-x64/bin/pdpp"));
+        std::fs::create_dir(root.join("bin")).unwrap();
+        symlink(&script, root.join("bin/pdpp")).unwrap();
+        let mut machine = machine(Platform::Linux, &root);
+        machine.path = vec![root.join("bin")];
+        let found = Launcher::find(&machine, &this, None);
+        assert_eq!(found, Launcher { path: this, notes: Vec::new() });
+        let cached = program(&root.join(".npm/_npx/0a/node_modules/pdpp-linux-x64/bin/pdpp"));
+        machine.path.clear();
+        let found = Launcher::find(&machine, &cached, None);
+        assert!(found.notes[0].contains("npm install --global pdpp"), "{found:?}");
     }
 
     #[test]
