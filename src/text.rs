@@ -72,6 +72,24 @@ pub fn shell_word(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("'{}'", text.replace('\'', r"'\''")))
 }
 
+/// `text` with `…` in the place of the user and the password of each URL in it (RFC 3986 §3.2.1).
+pub fn without_userinfo(text: &str) -> Cow<'_, str> {
+    let mut parts = text.split("://");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    let mut is_changed = false;
+    for part in parts {
+        let ends = part.find(['/', '?', '#', ' ', '"', '\'']).unwrap_or(part.len());
+        let host = part[..ends].rfind('@').map(|at| at + 1);
+        is_changed |= host.is_some();
+        shown.push_str("://");
+        if host.is_some() {
+            shown.push_str("…@");
+        }
+        shown.push_str(&part[host.unwrap_or(0)..]);
+    }
+    if is_changed { Cow::Owned(shown) } else { Cow::Borrowed(text) }
+}
+
 /// The longest prefix of `text` that has at most `max_bytes` bytes and ends between characters.
 pub fn prefix(text: &str, max_bytes: usize) -> &str {
     &text[..text.floor_char_boundary(max_bytes)]
@@ -81,6 +99,19 @@ pub fn prefix(text: &str, max_bytes: usize) -> &str {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_users_password_in_a_url_is_not_shown() {
+        for (text, expected) in [
+            ("--proxy=http://u:p@h:1/x", "--proxy=http://…@h:1/x"),
+            ("http://u:p@@h", "http://…@h"),
+            ("https://a.example/@x http://k@b", "https://a.example/@x http://…@b"),
+            ("mail a@b", "mail a@b"),
+            ("http://", "http://"),
+        ] {
+            assert_eq!(without_userinfo(text), expected);
+        }
+    }
 
     #[test]
     fn escapes_are_visible_and_plain_text_is_borrowed() {

@@ -491,7 +491,10 @@ pub fn new_credential_id() -> Result<CredentialId> {
 fn unreadable(dir: &Path, error: io::Error) -> Error {
     Error::failed("cache_unreadable", format!("The credential cache {} cannot be read", dir.display()))
         .because(error)
-        .hint(other_dir(dir, "Give it back to your user, or name another directory with --cache-dir"))
+        .hint(other_dir(
+            dir,
+            "Make it a plain directory of your own user's, or name another one with --cache-dir",
+        ))
 }
 
 fn unwritable(dir: &Path, error: io::Error) -> Error {
@@ -499,7 +502,7 @@ fn unwritable(dir: &Path, error: io::Error) -> Error {
         .because(error)
         .hint(other_dir(
             dir,
-            "Make room or give it back to your user, or name another directory with --cache-dir",
+            "Make room, make it a plain directory of your own user's, or name another one with --cache-dir",
         ))
 }
 

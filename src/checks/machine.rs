@@ -37,7 +37,9 @@ fn on_path(own: &Path, path: &OsStr) -> Check {
     };
     let first = std::env::split_paths(path).map(|dir| dir.join(NAME)).find(is_program);
     match first {
-        Some(first) if first.canonicalize().is_ok_and(|first| first == real) => {
+        Some(first)
+            if first.canonicalize().is_ok_and(|first| first == real || is_npms(&first) && is_npms(&real)) =>
+        {
             Check::ok("program", format!("{} (version {})", first.display(), env!("CARGO_PKG_VERSION")))
         }
         Some(first) => Check::warn(
@@ -51,6 +53,11 @@ fn on_path(own: &Path, path: &OsStr) -> Check {
             path_hint(own),
         ),
     }
+}
+
+/// npm's `pdpp` is a script that starts the program of the package beside it.
+fn is_npms(path: &Path) -> bool {
+    path.components().any(|one| one.as_os_str() == "node_modules")
 }
 
 const NAME: &str = if cfg!(windows) { "pdpp.exe" } else { "pdpp" };

@@ -1,4 +1,4 @@
-//! `pdpp complete`: the values that could stand at the end of a command line, for the completion scripts.
+//! `pdpp __complete`: the values that could stand at the end of a command line, for the completion scripts.
 //!
 //! Reads the definitions and the index; no keyring, no network. Says nothing of failures: a person who
 //! presses Tab wants none.

@@ -205,7 +205,8 @@ pub enum Command {
     Doctor(doctor::Args),
     Log(log::Args),
     Completions(completions::Args),
-    #[command(hide = true)]
+    /// Its name is like no other's, so that no slip is taken for it.
+    #[command(name = "__complete", hide = true)]
     Complete(complete::Args),
     Man(man::Args),
     Mcp(mcp::Args),

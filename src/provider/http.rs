@@ -142,9 +142,8 @@ impl Network {
 }
 
 /// Variables that name a proxy, in the order in which they count for https; of two spellings the first that is set
-/// does. The last one is for http, which nothing here is sent by but to this machine: told all the same.
-const VARIABLES: [[&str; 2]; 3] =
-    [["HTTPS_PROXY", "https_proxy"], ["ALL_PROXY", "all_proxy"], ["HTTP_PROXY", "http_proxy"]];
+/// does. `HTTP_PROXY` counts for http, which nothing is sent by but to this machine.
+const VARIABLES: [[&str; 2]; 2] = [["HTTPS_PROXY", "https_proxy"], ["ALL_PROXY", "all_proxy"]];
 
 fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Result<(), HttpError> {
     let no_proxy = ["NO_PROXY", "no_proxy"].into_iter().find_map(&value).unwrap_or_default();
@@ -661,13 +660,13 @@ mod tests {
             ("https_proxy", "socks5://user:canary@proxy.example"),
             ("ALL_PROXY", "socks5h://127.0.0.1:1080"),
             ("all_proxy", "http://"),
-            ("HTTP_PROXY", "http://proxy.example/canary"),
         ] {
             assert_eq!(told(to, &[(name, value)]).as_deref(), Some(name), "{value}");
         }
         for set in [
             &[][..],
             &[("HTTPS_PROXY", "")],
+            &[("HTTP_PROXY", "socks5://proxy.example:1080")],
             &[("HTTPS_PROXY", "proxy.example:3128")],
             &[("https_proxy", "http://user:canary@proxy.example:3128/")],
             // Not asked, since the other one counts.

@@ -91,6 +91,10 @@ pub fn run(import: &Import<'_>, mut progress: impl FnMut(&'static str, u64)) -> 
             ));
         }
     }
+    // Before the sandbox's data is made.
+    std::fs::File::open(import.file)
+        .and_then(|mut file| std::io::Read::read(&mut file, &mut [0]))
+        .map_err(|error| unreadable(import.file, error))?;
     let dir = open_data_dir(import.data_dir)?;
     let store = Store::open(Some(&dir.path().join(DATABASE)), import.seed).map_err(store_failed)?;
     let declared = store
@@ -182,12 +186,15 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
+fn unreadable(file: &Path, error: std::io::Error) -> Error {
+    Error::failed("import_file", format!("Could not read {}; nothing was imported", file.display()))
+        .because(error)
+        .hint("Name a file of RECORD envelopes: pdpp sandbox import --help")
+}
+
 /// Calls `each` with every line that is not empty, and counts them. Numbers begin at 1 and count all lines.
 fn each_line(file: &Path, mut each: impl FnMut(u64, &str) -> Result<()>) -> Result<u64> {
-    let failed = |error: std::io::Error| {
-        Error::failed("import_file", format!("Could not read {}; nothing was imported", file.display()))
-            .because(error)
-    };
+    let failed = |error| unreadable(file, error);
     let mut reader = std::io::BufReader::with_capacity(1 << 20, std::fs::File::open(file).map_err(failed)?);
     let (mut number, mut lines, mut buffer) = (0, 0, Vec::new());
     loop {

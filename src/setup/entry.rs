@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Kind, Result};
 use crate::provider::http::ProxyUrl;
+use crate::text;
 
 /// What an entry starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,13 +65,14 @@ impl Entry {
         std::iter::once(&self.program).chain(&self.arguments).cloned().collect()
     }
 
+    /// The same for people and for `--json`: without the user and the password that a URL in it may have.
+    pub fn shown(&self) -> Vec<String> {
+        self.words().iter().map(|word| text::without_userinfo(word).into_owned()).collect()
+    }
+
     /// The command as it would be typed.
     pub fn display(&self) -> String {
-        self.words()
-            .iter()
-            .map(|word| crate::text::shell_word(word).into_owned())
-            .collect::<Vec<_>>()
-            .join(" ")
+        self.shown().iter().map(|word| text::shell_word(word).into_owned()).collect::<Vec<_>>().join(" ")
     }
 
     /// What an entry in a host's config starts, whichever way the host writes that; `None` if it starts

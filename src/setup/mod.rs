@@ -610,7 +610,7 @@ impl Report {
             "diff": self.done.plan.diff,
             "backup": self.done.backup,
             "by": self.done.by,
-            "command": self.done.plan.entry.as_ref().map(Entry::words),
+            "command": self.done.plan.entry.as_ref().map(Entry::shown),
             "proof": self.proof.as_ref().map(Proof::to_json),
             "check": self.check.as_ref().map(|check| json!({
                 "command": check.command, "is_well": check.is_well, "said": check.said,
@@ -807,6 +807,12 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
     if job.entry.is_none() {
         let others = survey::elsewhere(machine, job.host, job.name, job.scope).into_iter();
         warnings.extend(others.map(|file| format!("{} still has an entry `{}`", file.display(), job.name)));
+    }
+    if done.plan.entry.as_ref().is_some_and(|entry| entry.words() != entry.shown()) {
+        warnings.push(format!(
+            "a URL in the entry has a password, which whoever reads the file has: pdpp --proxy URL mcp setup {}",
+            job.host.id
+        ));
     }
     if changed {
         for process in proof::running(job.host.overwritten_by, machine.platform).await {

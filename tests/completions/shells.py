@@ -201,7 +201,7 @@ def main():
         (folder / "bin").mkdir()
         stand_in = folder / "bin/pdpp"
         stand_in.write_text(
-            f'#!/bin/sh\nif [ "$1" = complete ]; then exec {binary} "$@"; fi\n'
+            f'#!/bin/sh\nif [ "$1" = __complete ]; then exec {binary} "$@"; fi\n'
             'printf "%s\\0" "$@" >"$WORDS.new" && mv "$WORDS.new" "$WORDS"\n'
         )
         stand_in.chmod(0o755)
@@ -212,7 +212,7 @@ def main():
         }
 
         # What a Tab costs, and that failures are silent.
-        ask = [binary, "complete", "--", "disconnect", ""]
+        ask = [binary, "__complete", "--", "disconnect", ""]
         before = os.times()
         shown = [subprocess.run(ask, env=environment, capture_output=True, check=True) for _ in range(10)]
         spent = (sum(os.times()[2:4]) - sum(before[2:4])) * 100

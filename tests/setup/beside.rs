@@ -125,3 +125,31 @@ fn the_proof_of_an_expired_grant_says_what_the_server_says_and_advice_has_the_op
         env.run(&["mcp", "setup", "cursor", "--cache-dir", dir.to_str().unwrap(), "--scope", "project"]);
     assert!(!ran.stdout.contains("next: pdpp connect"), "{ran:?}");
 }
+
+/// What an entry of our own starts is shown, but no password of a proxy in it.
+#[test]
+fn a_proxys_password_in_an_entry_is_not_shown() {
+    let env = TestEnv::new();
+    let file = env.home().join(".cursor/mcp.json");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let entry = format!(
+        r#"{{"mcpServers":{{"pdpp":{{"command":"{}","args":["mcp","serve","--proxy","http://u:canary@127.0.0.1:1"]}}}}}}"#,
+        env!("CARGO_BIN_EXE_pdpp")
+    );
+    std::fs::write(&file, entry).unwrap();
+    for options in [
+        &[][..],
+        &["cursor", "--dry-run"],
+        &["cursor", "--json"],
+        &["--json"],
+        &["cursor"],
+        &["--all", "--yes"],
+    ] {
+        let ran = env.run(&[&["mcp", "setup"], options].concat());
+        assert!(!ran.stdout.contains("canary") && !ran.stderr.contains("canary"), "{options:?}: {ran:?}");
+    }
+    let ran = env.run(&["doctor", "--json"]);
+    assert!(!ran.stdout.contains("canary"), "{ran:?}");
+    let ran = env.run(&["mcp", "setup", "cursor"]);
+    assert!(ran.stdout.contains("…@127.0.0.1:1") && ran.stderr.contains("has a password"), "{ran:?}");
+}

@@ -551,7 +551,7 @@ fn state(one: &Surveyed) -> String {
 fn surveyed_json(one: &Surveyed) -> Value {
     let (configured, command) = match &one.configured {
         Configured::No => ("no", None),
-        Configured::Ours(entry) => ("yes", Some(entry.words())),
+        Configured::Ours(entry) => ("yes", Some(entry.shown())),
         Configured::Other => ("other", None),
         Configured::Damaged(_) => ("damaged", None),
         Configured::Unknown => ("unknown", None),
