@@ -364,6 +364,15 @@ impl Cache {
 
     fn turn(&self, family: CredentialId) -> Arc<tokio::sync::Mutex<Turn>> {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = turns.get(&family) {
+            return Arc::clone(turn);
+        }
+        // Families come and go as long as the process runs. A clone is made under this lock alone: what nobody
+        // holds now, nobody waits for. That a token was forced is still of use for a while.
+        turns.retain(|_, turn| {
+            Arc::strong_count(turn) > 1
+                || turn.try_lock().is_ok_and(|turn| turn.forced.is_some_and(|at| at.elapsed() < FORCED_FOR))
+        });
         Arc::clone(turns.entry(family).or_default())
     }
 }
@@ -497,4 +506,24 @@ fn stuck(credential: &Credential) -> Error {
         format!("Another pdpp has been renewing the token for {} for too long", credential.provider),
     )
     .hint("Try again; if it stays so, end the other pdpp processes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_that_nobody_holds_are_dropped_with_the_next_family() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(dir.path()).unwrap();
+        let [held, forced, gone, next] = [(); 4].map(|()| new_credential_id().unwrap());
+        let holder = cache.turn(held.clone());
+        cache.turn(forced.clone()).try_lock().unwrap().forced = Some(Instant::now());
+        drop(cache.turn(gone.clone()));
+        drop(cache.turn(next.clone()));
+        let turns = cache.turns.lock().unwrap();
+        assert!(turns.contains_key(&held) && turns.contains_key(&forced) && turns.contains_key(&next));
+        assert!(!turns.contains_key(&gone));
+        assert!(Arc::ptr_eq(&turns[&held], &holder), "whoever waits for it waits for the same one");
+    }
 }

@@ -89,6 +89,9 @@ pub struct Child {
     label: String,
     core: Core,
     ends: Option<Timestamp>,
+    /// What the index says.
+    indexed: Arc<Vec<KnownSource>>,
+    /// The same, until a schema has said more.
     known: Mutex<Arc<Vec<KnownSource>>>,
 }
 
@@ -113,7 +116,8 @@ impl Child {
         ends: Option<Timestamp>,
         known: Vec<KnownSource>,
     ) -> Self {
-        Self { id, label, core, ends, known: Mutex::new(Arc::new(known)) }
+        let indexed = Arc::new(known);
+        Self { id, label, core, ends, known: Mutex::new(Arc::clone(&indexed)), indexed }
     }
 
     const fn source(&self) -> &Source {
@@ -122,17 +126,25 @@ impl Child {
 
     /// A short name for it in cursors.
     fn key(&self) -> String {
-        let grant = self.source().grant_id().unwrap_or(&self.id);
-        pages::branch_key(self.source().provider().as_str(), grant)
+        let (provider, grant) = self.grant();
+        pages::branch_key(provider, grant)
     }
 
-    fn is_same_grant(&self, other: &Self) -> bool {
-        self.source().provider() == other.source().provider()
-            && self.source().grant_id() == other.source().grant_id()
+    /// What stays when its token is replaced: provider and grant id.
+    fn grant(&self) -> (&str, &str) {
+        (self.source().provider().as_str(), self.source().grant_id().unwrap_or(&self.id))
     }
 
     fn known(&self) -> Arc<Vec<KnownSource>> {
         Arc::clone(&self.known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// With what was learned of the same grant under an earlier token, unless the index says something else now.
+    fn taught_by(self, earlier: &Self) -> Self {
+        if self.indexed != earlier.indexed {
+            return self;
+        }
+        Self { known: Mutex::new(earlier.known()), ..self }
     }
 
     /// Learns what a whole compact schema says.
@@ -230,8 +242,8 @@ pub struct Package {
     walks: Walks,
     /// Whether it was told that every grant has ended.
     is_over: AtomicBool,
-    /// Blobs that were named, and by which grant (its child's id): the last [`MAX_BLOBS`].
-    blobs: Mutex<VecDeque<(String, String)>>,
+    /// Blobs that were named, and by which grant ([`Child::grant`]): the last [`MAX_BLOBS`].
+    blobs: Mutex<VecDeque<(String, (String, String))>>,
 }
 
 impl Package {
@@ -288,19 +300,61 @@ impl Package {
             }
         };
         let fresh = fresh.into_iter().map(|child| {
-            known.iter().find(|known| known.id == child.id).map_or_else(|| Arc::new(child), Arc::clone)
+            if let Some(same) = known.iter().find(|known| known.id == child.id) {
+                return Arc::clone(same);
+            }
+            Arc::new(match known.iter().find(|known| known.grant() == child.grant()) {
+                Some(earlier) => child.taught_by(earlier),
+                None => child,
+            })
         });
         *self.children.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh.collect());
     }
 
+    /// The grants before a call. Another may have been connected since the last one went, and one that was
+    /// refused approved again.
+    fn before_call(&self) -> Arc<Vec<Arc<Child>>> {
+        let children = self.children();
+        if children.is_empty() || children.iter().any(|child| child.source().is_refused()) {
+            self.reread();
+        }
+        self.children()
+    }
+
+    /// Whether one of the grants of `before`, refused in a call, was replaced meanwhile: by another token, or by
+    /// another grant of its provider, as `pdpp connect --renew` gets one. Then the call is worth another try.
+    fn is_replaced(&self, before: &[Arc<Child>], were_refused: &[bool]) -> bool {
+        let gone = before.iter().zip(were_refused).filter(|(child, was)| child.source().is_refused() && !**was);
+        let gone = gone.map(|(child, _)| child).collect::<Vec<_>>();
+        if gone.is_empty() {
+            return false;
+        }
+        self.reread();
+        let now = self.children();
+        let is_there = |child: &Child, among: &[Arc<Child>]| among.iter().any(|one| one.id == child.id);
+        gone.iter().filter(|gone| !is_there(gone, &now)).any(|gone| {
+            let mut fresh = now.iter().filter(|one| !is_there(one, before));
+            fresh.any(|one| one.source().provider() == gone.source().provider())
+        })
+    }
+
+    /// Answers; once more where a grant that was asked turns out to be gone, and to have been replaced.
     async fn answer(&self, tool: &str, given: Map<String, Value>) -> Result<ToolAnswer, ToolError> {
         if tool == "schema" {
             self.reread();
         }
-        // A provider may have been connected since the last one went.
-        if self.children().is_empty() {
-            self.reread();
+        let before = self.before_call();
+        let were_refused = refused(&before);
+        let answer = self.answer_once(tool, given.clone()).await;
+        // What is put together of several grants leaves out those that are gone.
+        let may_lack = answer.is_err() || matches!(tool, "search" | "schema");
+        if may_lack && self.is_replaced(&before, &were_refused) {
+            return self.answer_once(tool, given).await;
         }
+        answer
+    }
+
+    async fn answer_once(&self, tool: &str, given: Map<String, Value>) -> Result<ToolAnswer, ToolError> {
         let children = self.children();
         let Some(first) = children.first() else { return Err(nothing_served()) };
         let Some(tool) = surface::name_of(tool) else { return first.core.try_call(tool, given).await };
@@ -321,32 +375,23 @@ impl Package {
         first.core.within_bounds(answer, is_index)
     }
 
-    /// Asks one grant. Where its token turns out dead, the grant may have been approved again meanwhile.
+    /// Asks one grant.
     async fn ask(
         &self,
-        child: &Arc<Child>,
+        child: &Child,
         tool: &'static str,
         given: Map<String, Value>,
         has_others: bool,
     ) -> Result<ToolAnswer, ToolError> {
-        let error = match child.core.try_call(tool, given.clone()).await {
-            Ok(answer) => {
-                if has_others {
-                    self.remember_blobs(child, &answer.text);
-                }
-                return Ok(answer);
+        let answer = child.core.try_call(tool, given).await;
+        match answer {
+            Ok(answer) if has_others => {
+                self.remember_blobs(child, &answer.text);
+                Ok(answer)
             }
-            Err(error) => error,
-        };
-        if !child.source().is_refused() {
-            return Err(error);
+            Err(error) if has_others && child.source().is_refused() => Err(error.or_next(OR_ANOTHER)),
+            answer => answer,
         }
-        self.reread();
-        let children = self.children();
-        if let Some(newer) = children.iter().find(|one| one.is_same_grant(child) && one.id != child.id) {
-            return newer.core.try_call(tool, given).await;
-        }
-        Err(if has_others { error.or_next(OR_ANOTHER) } else { error })
     }
 
     /// The one grant that a call is for (R6.4).
@@ -472,9 +517,6 @@ impl Package {
             &warn,
         )
         .await?;
-        if able.iter().any(|child| child.source().is_refused()) {
-            self.reread();
-        }
         answer.map_err(|missing| {
             let failed = missing.into_iter().map(|(at, error)| (Arc::clone(&able[at]), error));
             all_failed(&unable.iter().cloned().chain(failed).collect::<Vec<_>>())
@@ -546,7 +588,8 @@ impl Package {
     fn remember_blobs(&self, child: &Child, text: &str) {
         let mut blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
         for id in blob_ids(text) {
-            let named = (id.to_owned(), child.id.clone());
+            let (provider, grant) = child.grant();
+            let named = (id.to_owned(), (provider.to_owned(), grant.to_owned()));
             if !blobs.contains(&named) {
                 blobs.push_back(named);
             }
@@ -555,12 +598,19 @@ impl Package {
         blobs.drain(..excess);
     }
 
+    async fn read_blob(&self, blob: &resource::Blob) -> Result<ResourceContents, ResourceError> {
+        let child = self.of_blob(&blob.id, blob.connection.as_deref());
+        blob.read(child.map_err(|error| resource::failed_with(&error))?.source()).await
+    }
+
     /// The grant whose blob it is: a blob's id does not say, but one grant alone may have named it.
     fn of_blob(&self, id: &str, connection: Option<&str>) -> Result<Arc<Child>, ToolError> {
         let children = self.children();
         if children.len() > 1 && connection.is_none() {
             let blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
-            let named = |child: &&Arc<Child>| blobs.iter().any(|(blob, by)| blob == id && *by == child.id);
+            let named = |child: &&Arc<Child>| {
+                blobs.iter().any(|(blob, (provider, grant))| blob == id && child.grant() == (provider, grant))
+            };
             let mut by = children.iter().filter(named);
             if let (Some(only), None) = (by.next(), by.next()) {
                 return Ok(Arc::clone(only));
@@ -583,6 +633,11 @@ impl Package {
             }
         }
     }
+}
+
+/// Which of them were refused within the last minute.
+fn refused(children: &[Arc<Child>]) -> Vec<bool> {
+    children.iter().map(|child| child.source().is_refused()).collect()
 }
 
 /// The ids that follow `blob_id` or `/v1/blobs/` in an answer, however its quotes are escaped. A record may
@@ -830,10 +885,13 @@ impl ReadSurface for Package {
             match resource::Blob::parse(&uri) {
                 Some(blob) => {
                     let blob = blob?;
-                    let child = self
-                        .of_blob(&blob.id, blob.connection.as_deref())
-                        .map_err(|error| resource::failed_with(&error))?;
-                    blob.read(child.source()).await
+                    let before = self.before_call();
+                    let were_refused = refused(&before);
+                    let read = self.read_blob(&blob).await;
+                    if read.is_err() && self.is_replaced(&before, &were_refused) {
+                        return self.read_blob(&blob).await;
+                    }
+                    read
                 }
                 None => resource::read_by_call(self, &uri).await,
             }

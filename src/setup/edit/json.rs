@@ -43,6 +43,17 @@ fn parse(text: &str, strict: bool) -> Result<Parsed<'_>, EditError> {
         let (line, column) = position(text, comment.range.start);
         return Err(EditError::Unparsable { line, column, what: "comments are not allowed".to_owned() });
     }
+    // The parser lets them through; `JSON.parse` refuses them (RFC 8259 §7). Line breaks too: none is inside a string.
+    let strings = tokens.iter().filter(|token| matches!(token.token, Token::String(_)));
+    let control = strings.filter(|_| strict).find_map(|token| {
+        let inside = &text[token.range.start..token.range.end];
+        inside.find(|c: char| c < ' ').map(|at| token.range.start + at)
+    });
+    if let Some(at) = control {
+        let (line, column) = position(text, at);
+        let what = "a control character in a string has to be escaped".to_owned();
+        return Err(EditError::Unparsable { line, column, what });
+    }
     Ok(Parsed { text, root: parsed.value, tokens })
 }
 

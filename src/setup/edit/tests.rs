@@ -100,6 +100,25 @@ fn jsonc_keeps_comments_and_trailing_commas() {
 }
 
 #[test]
+fn a_control_character_in_a_string_is_no_strict_json() {
+    for control in '\0'..' ' {
+        for (text, at) in [
+            (format!("{{\n \"m{control}\": 1}}"), (2, 4)),
+            (format!("{{\"a\":\n  [\"é{control}x\"]}}"), (2, 6)),
+            (format!("{{\"mcpServers\": {{\"pdpp\": {{\"command\": \"{control}\"}}}}}}"), (1, 38)),
+        ] {
+            let error = read(Format::Json, &text).unwrap_err();
+            assert_eq!(error.at(), Some(at), "{error} for {text:?}");
+            assert!(put(Format::Json, Some(&text), place(Format::Json), &fields()).is_err(), "{text:?}");
+            assert!(take(Format::Json, &text, place(Format::Json)).is_err(), "{text:?}");
+            assert!(serde_json::from_str::<Value>(&text).is_err(), "a strict parser says so too: {text:?}");
+        }
+    }
+    // Escaped ones, DEL and white space between values are fine.
+    round_trip(Format::Json, "{\t\"a\\u0000\": \"\\t\u{7f}\",\r\n\"b\": 1}");
+}
+
+#[test]
 fn json_is_laid_out_as_the_file_is() {
     let added = round_trip(Format::Json, "{\n    \"a\": 1\n}\n");
     let expected = r#"{
