@@ -1281,7 +1281,7 @@ else
     complete -F _pdpp -o bashdefault -o default pdpp
 fi
 
-# Values that only this machine knows come from `pdpp complete`; what is above does the rest. They are data that a
+# Values that only this machine knows come from `pdpp __complete`; what is above does the rest. They are data that a
 # provider may have chosen: read a line at a time, quoted, evaluated nowhere.
 _pdpp_values() {
     local line=${COMP_LINE:0:COMP_POINT} word begun prefix='' cut char is_quoted='' i
@@ -1318,7 +1318,7 @@ _pdpp_values() {
             continue
         fi
         COMPREPLY+=("$word")
-    done <<<"$(command pdpp complete -- "${words[@]:1}" 2>/dev/null </dev/null)"
+    done <<<"$(command pdpp __complete -- "${words[@]:1}" 2>/dev/null </dev/null)"
     ((${#COMPREPLY[@]})) || _pdpp "$@"
 }
 

@@ -375,7 +375,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
     $completions[$command]
 }
 
-# Values that only this machine knows come from `pdpp complete`; what is above does the rest. They are data that a
+# Values that only this machine knows come from `pdpp __complete`; what is above does the rest. They are data that a
 # provider may have chosen: elvish quotes them, nothing evaluates them.
 var pdpp-definitions~ = $edit:completion:arg-completer[pdpp]
 set edit:completion:arg-completer[pdpp] = {|@words|
@@ -385,7 +385,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         set option = (str:split &max=2 '=' $words[-1] | take 1)'='
     }
     try {
-        set lines = [((external pdpp) complete -- (all $words[1..]) 2>/dev/null </dev/null)]
+        set lines = [((external pdpp) __complete -- (all $words[1..]) 2>/dev/null </dev/null)]
     } catch e {
         nop $e
     }

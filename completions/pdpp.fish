@@ -346,10 +346,10 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcomma
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from sandbox" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
 
-# Values that only this machine knows come from `pdpp complete`. They are data that a provider may have chosen: fish
+# Values that only this machine knows come from `pdpp __complete`. They are data that a provider may have chosen: fish
 # quotes them, nothing evaluates them.
 function __pdpp_values
     set -l words (commandline -opc) (commandline -ct)
-    command pdpp complete -- $words[2..-1] 2>/dev/null </dev/null
+    command pdpp __complete -- $words[2..-1] 2>/dev/null </dev/null
 end
 complete -c pdpp -n 'count (__pdpp_values) >/dev/null' -f -a '(__pdpp_values)'

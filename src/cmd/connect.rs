@@ -16,8 +16,8 @@ use crate::cache::store::StoreKind;
 use crate::cache::store::choice::{Chosen, StoreChoice};
 use crate::cache::{Cache, Stored, new_credential_id};
 use crate::error::{Error, Kind, Result};
-use crate::provider::approve::proof::{Proof, prove};
-use crate::provider::approve::revoke::Revoked;
+use crate::provider::approve::proof::{Proof, ProofError, prove};
+use crate::provider::approve::revoke::{self, Revoked};
 use crate::provider::approve::token::{GivenStream, TokenResponse};
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::approve::way::Way;
@@ -91,6 +91,9 @@ Examples:
 /// Bytes of a label at most.
 const MAX_LABEL: usize = 200;
 
+/// The longest that a grant that is not kept is waited for to end at its provider.
+const ENDING: Duration = Duration::from_secs(10);
+
 fn label_of(text: &str) -> Result<String, String> {
     let is_fine = !text.trim().is_empty() && text.len() <= MAX_LABEL && !text.chars().any(text::is_hidden);
     if is_fine { Ok(text.to_owned()) } else { Err("not 1 to 200 bytes without hidden characters".to_owned()) }
@@ -140,7 +143,12 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
         tokio::select! {
             granted = get_grant(&plan, &cache, http.clone(), note.as_deref(), args, ui) => {
                 // Nothing is awaited until it is stored: either all of it is, or it was interrupted before.
-                let mut connected = granted?.keep(&cache, &plan, store, args)?;
+                let granted = granted?;
+                let unkept = Unkept::of(&granted.discovery, &granted.client, &granted.response);
+                let mut connected = match granted.keep(&cache, &plan, store, args) {
+                    Ok(connected) => connected,
+                    Err(error) => return Err(unkept.end(&http, error, ui).await),
+                };
                 let label = text::one_line(&connected.credential.label);
                 ui.done(&format!("{} is connected, as {label}", plan.provider), "pdpp status");
                 connected.end_old(&http, ui).await;
@@ -255,6 +263,35 @@ struct Granted {
     difference: Difference,
 }
 
+/// A grant that the owner approved and that is not kept: nobody else can end it from here.
+struct Unkept {
+    discovery: Discovery,
+    tokens: revoke::Tokens,
+}
+
+impl Unkept {
+    fn of(discovery: &Discovery, client: &Client, response: &TokenResponse) -> Self {
+        let tokens = revoke::Tokens {
+            client_id: client.id().map(str::to_owned),
+            grant_id: response.grant_id.clone().or_else(|| response.package_id.clone()),
+            access_token: response.access_token.clone(),
+            refresh_token: response.refresh_token.clone(),
+        };
+        Self { discovery: discovery.clone(), tokens }
+    }
+
+    /// Ends it at its provider, where that takes no longer than [`ENDING`], and says so; gives `error` back.
+    async fn end(&self, http: &Http, error: Error, ui: &Ui) -> Error {
+        let ended = tokio::time::timeout(ENDING, revoke::end(http, &self.discovery, &self.tokens)).await;
+        if ended.is_ok_and(|ended| ended.is_ok()) {
+            ui.note("The grant that was approved is ended at the provider again.");
+        } else {
+            ui.warn("the grant that was approved stands at the provider: its own pages can end it");
+        }
+        error
+    }
+}
+
 async fn get_grant(
     plan: &Plan,
     cache: &Cache,
@@ -288,9 +325,20 @@ async fn get_grant(
         let kind = TokenKind::McpPackage;
         return Ok(Granted { discovery, client, response, wanted, way, proof, kind, difference });
     }
-    let rs = ResourceServer::new(http, provider, discovery.query_base.clone())
+    let rs = ResourceServer::new(http.clone(), provider, discovery.query_base.clone())
         .map_err(|error| Error::failed("query_base_foreign", error.to_string()))?;
-    let proof = prove(&rs, &response).await.map_err(|error| error.told(provider, &plan.again(&[])))?;
+    let proof = match prove(&rs, &response).await {
+        Ok(proof) => proof,
+        Err(error) => {
+            // An owner's token is used for nothing, not even for that.
+            let is_owners = matches!(error, ProofError::Owner);
+            let told = error.told(provider, &plan.again(&[]));
+            if is_owners {
+                return Err(told);
+            }
+            return Err(Unkept::of(&discovery, &client, &response).end(&http, told, ui).await);
+        }
+    };
     let required = given::required(&rs, &wanted, &response).await;
     let difference = given::compare(&wanted, &response, &proof, &required);
     // What is in the place of another grant is compared with that.
@@ -581,6 +629,9 @@ impl Granted {
             Client::Registered(client_id) => Some(RegisteredClient { issuer, client_id }),
             _ => None,
         };
+        if let Some(choice) = args.store {
+            cache.remember_store(choice)?;
+        }
         let mut stored =
             cache.store_in_place_of(&mut credential, &secrets, client, plan.replaces.as_ref())?;
         let since_before = plan.replaces.as_ref().map(|old| renewal::compare(old, &credential));
@@ -588,9 +639,6 @@ impl Granted {
         let replaces = old.map(|credential| Old { credential, at_provider: AtProvider::Over });
         if replaces.is_some() {
             stored = Stored::Replaced;
-        }
-        if let Some(choice) = args.store {
-            cache.remember_store(choice)?;
         }
         let (cache, now) = (cache.clone(), Timestamp::now());
         let has_others = false;

@@ -234,6 +234,35 @@ fn a_token_that_does_not_read_is_not_kept() {
     ]);
 }
 
+/// Nobody else could end it from here.
+#[test]
+fn a_grant_that_is_not_kept_is_ended_at_its_provider() {
+    let env = TestEnv::new();
+    let switches = Switches {
+        server: |metadata, urls| metadata["revocation_endpoint"] = json!(format!("{}/revoke", urls.issuer)),
+        schema: |schema, _| schema["bearer"]["grant_id"] = json!("grt_of_someone_else"),
+        instead: Some(("/revoke", Instead::OtherJson)),
+        ..Switches::default()
+    };
+    let provider = Provider::start(switches);
+    let ran = connect(&env, &provider, &[]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(ran.stderr.contains("is ended at the provider again"), "{}", ran.stderr);
+    assert_eq!(provider.seen("/revoke")[0].body["token"], TOKEN);
+    // Where it cannot be ended, that is said.
+    let instead = Some(("/schema?view=compact", Instead::Unauthorized));
+    let provider = Provider::start(Switches { instead, ..Switches::default() });
+    let ran = connect(&env, &provider, &[]);
+    assert!(ran.stderr.contains("stands at the provider"), "{}", ran.stderr);
+    assert_eq!(provider.seen("/grants/grt_made_up_1/revoke").len(), 1);
+    // An owner's token is sent nowhere.
+    let token: fn(&mut Value, &Urls) = |token, _| token["pdpp_token_kind"] = json!("owner");
+    let provider = Provider::start(Switches { token, ..Switches::default() });
+    let ran = connect(&env, &provider, &[]);
+    assert!(ran.stderr.contains("owner_token_refused"), "{}", ran.stderr);
+    assert!(provider.seen("/grants/grt_made_up_1/revoke").is_empty());
+}
+
 #[test]
 fn the_owner_can_say_no_or_nothing() {
     let polls = |polls: &[Poll]| Switches { polls: polls.to_vec(), ..Switches::default() };

@@ -151,5 +151,5 @@ fn a_proxys_password_in_an_entry_is_not_shown() {
     let ran = env.run(&["doctor", "--json"]);
     assert!(!ran.stdout.contains("canary"), "{ran:?}");
     let ran = env.run(&["mcp", "setup", "cursor"]);
-    assert!(ran.stdout.contains("…@127.0.0.1:1") && ran.stderr.contains("has a password"), "{ran:?}");
+    assert!(ran.stdout.contains("…@127.0.0.1:1") && ran.stdout.contains("has a password"), "{ran:?}");
 }

@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::oauth_error::OAuthError;
-use crate::cache::credential::Credential;
+use crate::cache::credential::{Credential, GrantId};
 use crate::provider::discovery::{Discovery, DiscoveryError, discover};
 use crate::provider::http::{Answer, Http, HttpError};
 use crate::provider::rs;
@@ -62,6 +62,19 @@ impl RevokeError {
     }
 }
 
+/// What ends a grant.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    /// The client that it was issued to.
+    pub client_id: Option<String>,
+    /// The grant, where it is known.
+    pub grant_id: Option<GrantId>,
+    /// The token.
+    pub access_token: AccessToken,
+    /// What could get another one.
+    pub refresh_token: Option<SecretString>,
+}
+
 /// Ends the grant of `credential` at its provider. The tokens go to the authorization server that issued
 /// them, and to nobody else.
 ///
@@ -77,46 +90,53 @@ pub async fn revoke(
     if !discovery.authorization_server.issuer.is_same_as(&credential.issuer) {
         return Err(RevokeError::OtherIssuer);
     }
-    match &discovery.authorization_server.revocation_endpoint {
-        Some(endpoint) => {
-            // The refresh token first: it is what could get another access token.
-            if let Some(token) = refresh_token {
-                revoke_token(http, endpoint, credential, token.expose_secret(), "refresh_token").await?;
-            }
-            revoke_token(http, endpoint, credential, access_token.expose_bearer(), "access_token").await?;
-            Ok(Revoked::Tokens)
-        }
-        None => revoke_grant(http, &discovery, credential, access_token).await,
+    let tokens = Tokens {
+        client_id: credential.client_id.clone(),
+        grant_id: Some(credential.grant_id.clone()),
+        access_token: access_token.clone(),
+        refresh_token: refresh_token.cloned(),
+    };
+    end(http, &discovery, &tokens).await
+}
+
+/// Ends the grant of `tokens` at the authorization server that has just issued them.
+///
+/// # Errors
+/// [`RevokeError`]; the grant may then still be there.
+pub async fn end(http: &Http, discovery: &Discovery, tokens: &Tokens) -> Result<Revoked, RevokeError> {
+    let Some(endpoint) = &discovery.authorization_server.revocation_endpoint else {
+        return revoke_grant(http, discovery, tokens).await;
+    };
+    let client = tokens.client_id.as_deref();
+    // The refresh token first: it is what could get another access token.
+    if let Some(token) = &tokens.refresh_token {
+        revoke_token(http, endpoint, client, token.expose_secret(), "refresh_token").await?;
     }
+    revoke_token(http, endpoint, client, tokens.access_token.expose_bearer(), "access_token").await?;
+    Ok(Revoked::Tokens)
 }
 
 /// RFC 7009 §2.1, as a public client.
 async fn revoke_token(
     http: &Http,
     endpoint: &Url,
-    credential: &Credential,
+    client_id: Option<&str>,
     token: &str,
     hint: &str,
 ) -> Result<(), RevokeError> {
     let mut form = vec![("token", token), ("token_type_hint", hint)];
-    if let Some(client_id) = &credential.client_id {
-        form.push(("client_id", client_id));
-    }
+    form.extend(client_id.map(|client_id| ("client_id", client_id)));
     let answer = http.post_form(endpoint.clone(), &form).await?;
     // An unknown token is a success too (RFC 7009 §2.2).
     if answer.is_success() { Ok(()) } else { Err(refused(&answer)) }
 }
 
-async fn revoke_grant(
-    http: &Http,
-    discovery: &Discovery,
-    credential: &Credential,
-    access_token: &AccessToken,
-) -> Result<Revoked, RevokeError> {
+async fn revoke_grant(http: &Http, discovery: &Discovery, tokens: &Tokens) -> Result<Revoked, RevokeError> {
+    let grant_id = tokens.grant_id.as_ref().ok_or(RevokeError::Unsupported)?;
     let mut url = discovery.authorization_server.issuer.url().clone();
     let path = url.path().trim_end_matches('/').to_owned();
-    url.set_path(&format!("{path}/grants/{}/revoke", rs::segment(credential.grant_id.as_str())));
-    let authorization = rs::authorization(access_token)?;
+    url.set_path(&format!("{path}/grants/{}/revoke", rs::segment(grant_id.as_str())));
+    let authorization = rs::authorization(&tokens.access_token)?;
     let request = http
         .request(Method::POST, url)?
         .header(ACCEPT, "application/json")
