@@ -309,6 +309,14 @@ async fn get_grant(
     if let Some(note) = of_store {
         ui.note(note);
     }
+    let differing = plan.replaces.as_ref().map(|old| renewal::differing(old, &wanted)).unwrap_or_default();
+    if !differing.is_empty() {
+        ui.note(&format!(
+            "The accounts of the old grant differ in what they give of {}, which a request cannot say: look at that on \
+             the page. Where the new grant is wider or narrower than the old one, it is said.",
+            text::one_line(text::prefix(&differing.join(", "), 300))
+        ));
+    }
     ui.note(&invitation(&discovery, &attempt, &wanted, way));
     open(&attempt, args, ui).await;
     let response = wait(&http, &attempt, ui).await.map_err(|error| {

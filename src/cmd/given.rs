@@ -152,6 +152,20 @@ fn range(wanted: &Wanted, streams: &[GivenStream], found: &mut Difference) {
             one.since.is_some_and(|given| given > asked)
         });
     }
+    if wanted.since.is_none()
+        && let Some(first) = streams.iter().filter_map(|one| one.since).min()
+    {
+        of(false, format!("only records from {} on, or later", day_and_time(first)), &|one| {
+            one.since.is_some()
+        });
+    }
+    if wanted.until.is_none()
+        && let Some(last) = streams.iter().filter_map(|one| one.until).max()
+    {
+        of(false, format!("only records from before {}, or earlier", day_and_time(last)), &|one| {
+            one.until.is_some()
+        });
+    }
     if let Some(asked) = wanted.until {
         let to = day_and_time(asked);
         of(true, format!("records from {to} on"), &|one| one.until.is_none_or(|given| given > asked));

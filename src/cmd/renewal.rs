@@ -61,6 +61,21 @@ pub fn requests(old: &Credential, now: Timestamp) -> Vec<Wanted> {
     all
 }
 
+/// Streams that `wanted` cannot name as `old` has them, since it names each once: those of which two accounts have
+/// different fields or times.
+pub fn differing(old: &Credential, wanted: &Wanted) -> Vec<String> {
+    let given = given(old);
+    let differs = |stream: &&StreamRequest| {
+        let all = given.iter().filter(|one| one.name == stream.name);
+        let mut all = all.map(|one| {
+            (one.fields.as_ref().map(|fields| fields.iter().collect::<BTreeSet<_>>()), one.since, one.until)
+        });
+        let first = all.next();
+        all.any(|one| Some(one) != first)
+    };
+    wanted.streams.iter().filter(differs).map(|stream| stream.name.clone()).collect()
+}
+
 /// What a grant in the place of `old` was asked for, if `wanted` is what was sent: what was asked for at first, which
 /// bounds the next renewal too. What the owner gave of it is kept beside it.
 pub fn asked(old: &Credential, wanted: &Wanted) -> Wanted {
@@ -92,7 +107,8 @@ fn source_of(one: &Credential) -> Wanted {
 /// What `old` has, as far as that is known: of what was `asked` for then, what was given.
 fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
     let given = given(old);
-    let mut streams: BTreeMap<&str, StreamRequest> = BTreeMap::new();
+    // Accounts of one source first: what they have in common is all that none has more than.
+    let mut of_sources: BTreeMap<(&str, Option<&str>), StreamRequest> = BTreeMap::new();
     for one in &given {
         let then = asked.streams.iter().find(|stream| stream.name == one.name);
         if then.is_none() && !asked.streams.is_empty() {
@@ -113,12 +129,32 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
             since: one.since.filter(|since| asked.since.is_none_or(|asked| *since > asked)),
             until: one.until.filter(|until| asked.until.is_none_or(|asked| *until < asked)),
         };
-        match streams.get_mut(one.name.as_str()) {
-            None => drop(streams.insert(&one.name, request)),
-            Some(known) => both(known, request),
+        match of_sources.get_mut(&(one.name.as_str(), one.source.as_deref())) {
+            None => drop(of_sources.insert((&one.name, one.source.as_deref()), request)),
+            Some(known) => {
+                // No list is every field.
+                if known.fields.is_empty() {
+                    known.fields.clone_from(&request.fields);
+                } else if !request.fields.is_empty() {
+                    known.fields.retain(|field| request.fields.contains(field));
+                }
+                both(known, request);
+            }
         }
     }
-    let mut streams: Vec<StreamRequest> = streams.into_values().collect();
+    let mut streams: Vec<StreamRequest> = Vec::new();
+    for request in of_sources.into_values() {
+        match streams.last_mut().filter(|known| known.name == request.name) {
+            None => streams.push(request),
+            Some(known) => {
+                // No provider takes a field that one of the sources lacks.
+                if known.fields != request.fields {
+                    known.fields.clear();
+                }
+                both(known, request);
+            }
+        }
+    }
     if streams.is_empty() {
         streams.clone_from(&asked.streams);
     }
@@ -143,13 +179,9 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
     }
 }
 
-/// Two sources can have streams of one name, and a request names each once: what is asked for is what both have in
-/// common where they differ, but for their fields. Fields are left out then, since one source lacks the other's.
+/// A request names each stream once: what is asked for is what both have in common.
 fn both(known: &mut StreamRequest, other: StreamRequest) {
     known.instance_ids.extend(other.instance_ids);
-    if known.fields != other.fields {
-        known.fields.clear();
-    }
     known.since = known.since.max(other.since);
     known.until = match (known.until, other.until) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -368,6 +400,21 @@ mod tests {
         assert_eq!(asked.len(), 3);
         assert_eq!((asked[1].expires, &asked[1].streams), (None, &exact.streams));
         assert_eq!(asked[2], source_of(&old));
+    }
+
+    #[test]
+    fn of_two_accounts_of_a_source_no_more_than_both_have_is_asked_for() {
+        let old = grant(
+            vec![
+                stream("messages", MAIL, &["c1"], &["id", "subject", "bcc"]),
+                stream("messages", MAIL, &["c2"], &["id", "subject", "snippet"]),
+                stream("labels", MAIL, &["c1", "c2"], &["id"]),
+            ],
+            vec![source(MAIL, &["c1", "c2"], &["messages", "labels"])],
+        );
+        let exact = requests(&old, at(100_000)).remove(0);
+        assert_eq!(exact.streams[1].fields, ["id", "subject"]);
+        assert_eq!(differing(&old, &exact), ["messages"]);
     }
 
     #[test]
