@@ -324,7 +324,8 @@ impl Package {
     /// Whether one of the grants of `before`, refused in a call, was replaced meanwhile: by another token, or by
     /// another grant of its provider, as `pdpp connect --renew` gets one. Then the call is worth another try.
     fn is_replaced(&self, before: &[Arc<Child>], were_refused: &[bool]) -> bool {
-        let gone = before.iter().zip(were_refused).filter(|(child, was)| child.source().is_refused() && !**was);
+        let gone =
+            before.iter().zip(were_refused).filter(|(child, was)| child.source().is_refused() && !**was);
         let gone = gone.map(|(child, _)| child).collect::<Vec<_>>();
         if gone.is_empty() {
             return false;
