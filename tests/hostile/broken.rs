@@ -415,7 +415,7 @@ fn r5_5_an_empty_list_and_a_deleted_record_are_good_answers() {
                 Some("schema") => body["connectors"] = json!([]),
                 Some("aggregate") => body["groups"] = json!([]),
                 Some("r1") => {
-                    body = json!({"object": "record", "id": "r1", "stream": "notes", "deleted": true})
+                    body = json!({"object": "record", "id": "r1", "stream": "notes", "deleted": true});
                 }
                 _ => {
                     body = json!({"object": "list", "data": [], "has_more": false});
