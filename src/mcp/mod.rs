@@ -11,6 +11,7 @@ pub mod client;
 mod conformance;
 pub mod core;
 pub mod evidence;
+pub mod expected;
 pub mod filter_value;
 pub mod http;
 pub mod id;

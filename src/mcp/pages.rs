@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::evidence::{envelope, rows};
+use super::expected;
 use super::source::Source;
 use super::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -269,7 +270,7 @@ async fn ask(
 ) -> Result<Answer, ToolError> {
     let mut body = source.get(&listing.read_at(place, limit)).await?.body;
     shape.prepare(&mut body, keep);
-    let rows = take_rows(&mut body);
+    let rows = take_rows(&mut body)?;
     envelope::shorten(&mut body);
     let has_more = body.get("has_more").and_then(Value::as_bool);
     let cursor = body.get("next_cursor").and_then(Value::as_str).filter(|cursor| !cursor.is_empty());
@@ -289,7 +290,10 @@ fn is_side_by_side(rows: &[Row]) -> bool {
 
 /// Takes the rows out of an envelope, in the shapes that providers send: `data[]`, `data.results[]`,
 /// `data.data[]` (R6.2).
-pub fn take_rows(body: &mut Map<String, Value>) -> Vec<Row> {
+///
+/// # Errors
+/// `provider_answer_broken` where there is no list.
+pub fn take_rows(body: &mut Map<String, Value>) -> Result<Vec<Row>, ToolError> {
     let list = match body.get_mut("data") {
         Some(Value::Array(_)) => body.remove("data"),
         Some(Value::Object(inner)) => {
@@ -303,14 +307,15 @@ pub fn take_rows(body: &mut Map<String, Value>) -> Vec<Row> {
         }
         _ => None,
     };
-    let Some(Value::Array(list)) = list else { return Vec::new() };
-    list.into_iter()
-        .map(|row| match row {
-            Value::Object(row) => row,
-            // No row at all: still shown, for nothing disappears.
-            other => Map::from_iter([("data".to_owned(), json!({ "value": other }))]),
-        })
-        .collect()
+    let Some(Value::Array(list)) = list else {
+        return Err(expected::broken("data", body.get("data"), "a list"));
+    };
+    let rows = list.into_iter().map(|row| match row {
+        Value::Object(row) => row,
+        // No row at all: still shown, for nothing disappears.
+        other => Map::from_iter([("data".to_owned(), json!({ "value": other }))]),
+    });
+    Ok(rows.collect())
 }
 
 /// Reads the page of `listing` that fits `shape`.

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use pdpp::mcp::ToolAnswer;
 use pdpp::provider::http::{Http, Limits};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
+use super::noise::honest;
 use super::provider::{Provider, Reply};
 use super::{BOUNDS, QUICK, call, core_at, runtime};
 
@@ -313,6 +314,156 @@ fn r5_5_statuses_and_bodies_that_are_no_json() {
             if reply.headers.iter().all(|(name, _)| *name != "retry-after") {
                 let answer = call(&core, "fetch", &json!({"id": "cin_a/notes:r1"})).await;
                 assert!(!answer.is_error, "{}", answer.text);
+            }
+        }
+    });
+}
+
+/// A list, a window or a record that is not there, or is something else, is no empty one: whichever tool asks, and
+/// wherever it stands in the answer.
+#[test]
+fn r5_5_an_answer_of_the_wrong_shape_is_no_success() {
+    let lists: [(&str, Value, &[&str], &str); 11] = [
+        ("query_records", json!({"stream": "notes"}), &["streams", "notes", "records"], "/data"),
+        ("search", json!({"q": "x"}), &["search"], "/data"),
+        ("schema", json!({}), &["schema"], "/connectors"),
+        ("schema", json!({}), &["schema"], "/connectors/0/streams"),
+        ("schema", json!({"stream": "notes"}), &["schema"], "/connectors"),
+        ("schema", json!({"stream": "notes"}), &["schema"], "/connectors/0/streams"),
+        (
+            "schema",
+            json!({"stream": "notes", "detail": "full", "connection_id": "cin_a"}),
+            &["schema"],
+            "/connectors",
+        ),
+        (
+            "aggregate",
+            json!({"stream": "notes", "metric": "count", "group_by": "title"}),
+            &["streams", "notes", "aggregate"],
+            "/groups",
+        ),
+        ("fetch", json!({"id": "cin_a/notes:r1"}), &["streams", "notes", "records", "r1"], "/data"),
+        (
+            "read_record_field",
+            json!({"id": "cin_a/notes:r1", "field_path": "body"}),
+            &["streams", "notes", "records", "r1", "field-window"],
+            "/window",
+        ),
+        (
+            "read_record_field",
+            json!({"id": "cin_a/notes:r1", "field_path": "body"}),
+            &["streams", "notes", "records", "r1", "field-window"],
+            "/window/text",
+        ),
+    ];
+    runtime().block_on(async {
+        let provider = Provider::start().await;
+        let http = Http::new(Limits::default());
+        for (tool, arguments, path, at) in lists {
+            let (parent, key) = at.rsplit_once('/').unwrap();
+            let is_object = matches!(at, "/window") || tool == "fetch";
+            for (came, said) in [
+                (None, "is missing"),
+                (Some(json!(null)), "is null"),
+                (Some(json!(true)), "is true or false"),
+                (Some(json!(5)), "is a number"),
+                (Some(if at == "/window/text" { json!({}) } else { json!("x") }), " is a"),
+                (Some(if is_object { json!([]) } else { json!({"a": 1}) }), " is a"),
+            ] {
+                let spoiled = came.clone();
+                provider.answer_with(move |asked| {
+                    let mut body = honest(asked);
+                    if asked.segments == path {
+                        let parent = body.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+                        parent.remove(key);
+                        parent.extend(spoiled.clone().map(|spoiled| (key.to_owned(), spoiled)));
+                    }
+                    Reply::json(200, &body)
+                });
+                let core = core_at(&provider.origin, &http, BOUNDS[1]);
+                let answer = call(&core, tool, &arguments).await;
+                let about = format!("{tool} {arguments}, {at}: {came:?}: {}", answer.text);
+                assert!(answer.is_error, "{about}");
+                assert_eq!(code(&answer), "provider_answer_broken", "{about}");
+                assert!(
+                    next(&answer).contains("again once") && next(&answer).contains("tell the user"),
+                    "{about}"
+                );
+                for part in [key, said, "expected was"] {
+                    assert!(answer.text.contains(part), "{part}: {about}");
+                }
+                // With what nobody knows beside it, it is an answer again.
+                provider.answer_with(|asked| {
+                    let mut body = honest(asked);
+                    body["unheard_of"] = json!([{"a": {}}]);
+                    Reply::json(200, &body)
+                });
+                let answer = call(&core, tool, &arguments).await;
+                assert!(!answer.is_error, "{}", answer.text);
+            }
+        }
+    });
+}
+
+#[test]
+fn r5_5_an_empty_list_and_a_deleted_record_are_good_answers() {
+    runtime().block_on(async {
+        let provider = Provider::start().await;
+        provider.answer_with(|asked| {
+            let mut body = honest(asked);
+            match asked.segments.last().map(String::as_str) {
+                Some("schema") => body["connectors"] = json!([]),
+                Some("aggregate") => body["groups"] = json!([]),
+                Some("r1") => {
+                    body = json!({"object": "record", "id": "r1", "stream": "notes", "deleted": true});
+                }
+                _ => {
+                    body = json!({"object": "list", "data": [], "has_more": false});
+                }
+            }
+            Reply::json(200, &body)
+        });
+        let core = core_at(&provider.origin, &Http::new(Limits::default()), BOUNDS[1]);
+        for (tool, arguments) in [
+            ("query_records", json!({"stream": "notes"})),
+            ("search", json!({"q": "x"})),
+            ("schema", json!({})),
+            ("aggregate", json!({"stream": "notes", "metric": "count", "group_by": "title"})),
+            ("fetch", json!({"id": "cin_a/notes:r1"})),
+        ] {
+            let answer = call(&core, tool, &arguments).await;
+            assert!(!answer.is_error, "{tool}: {}", answer.text);
+        }
+        let answer = call(&core, "schema", &json!({"stream": "notes"})).await;
+        assert_eq!(code(&answer), "stream_not_granted");
+        // A number that is null is one of no records; none at all is no answer.
+        for (body, is_error) in
+            [(json!({"object": "aggregate", "value": null}), false), (json!({"object": "aggregate"}), true)]
+        {
+            provider.answer_with(move |_| Reply::json(200, &body));
+            let answer =
+                call(&core, "aggregate", &json!({"stream": "notes", "metric": "max", "field": "at"})).await;
+            assert_eq!(answer.is_error, is_error, "{}", answer.text);
+            assert!(!is_error || code(&answer) == "provider_answer_broken", "{}", answer.text);
+        }
+    });
+}
+
+/// A provider of the Core alone, whose list of streams is none.
+#[test]
+fn r5_5_a_list_of_streams_of_the_wrong_shape_is_no_empty_grant() {
+    runtime().block_on(async {
+        let provider = Provider::start().await;
+        for streams in [json!({}), json!({"data": 5}), json!({"data": [{"title": "notes"}]})] {
+            provider.answer_with(move |asked| match asked.segments.as_slice() {
+                [only] if only == "streams" => Reply::json(200, &streams),
+                _ => Reply::json(404, &json!({"error": {"code": "not_found", "message": "no such route"}})),
+            });
+            let core = core_at(&provider.origin, &Http::new(Limits::default()), BOUNDS[1]);
+            for arguments in [json!({}), json!({"stream": "notes"})] {
+                let answer = call(&core, "schema", &arguments).await;
+                assert!(answer.is_error, "{}", answer.text);
+                assert_eq!(code(&answer), "provider_answer_broken", "{}", answer.text);
             }
         }
     });

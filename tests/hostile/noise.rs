@@ -131,7 +131,7 @@ fn spoiled(body: &Value, spoils: &[(usize, Value)]) -> Value {
     spoiled
 }
 
-fn honest(asked: &Asked) -> Value {
+pub fn honest(asked: &Asked) -> Value {
     let segments = asked.segments.iter().map(String::as_str).collect::<Vec<_>>();
     let connection = json!({"connection_id": "cin_a", "display_name": "Mine", "grant_id": "grt_1", "connector_key": "mail"});
     let meta = json!({"count": {"kind": "exact", "value": 3}, "recall": {"complete": true}, "warnings": [{"code": "w", "message": "m"}]});

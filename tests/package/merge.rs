@@ -108,6 +108,48 @@ async fn r6_3_streams_are_intersected_and_grants_without_any_are_not_asked() {
 }
 
 #[tokio::test]
+async fn r6_5_a_grant_that_answers_in_the_wrong_shape_is_missing_and_not_empty() {
+    let a = provider("mail", "ca", 2, Wrapped::Data).await;
+    for wrong in [
+        json!({}),
+        json!({"data": null, "connectors": null}),
+        json!({"data": {"results": 5}, "connectors": {"a": 1}}),
+        json!({"data": "x", "connectors": [{"connector_key": "chat", "streams": "notes"}]}),
+        json!({"data": 1, "connectors": [5]}),
+    ] {
+        let about = wrong.to_string();
+        let b = Fake::start(move |_| ok(wrong.clone())).await;
+        let [g1, g2] = [
+            served(&a, "g1", vec![source("mail", "ca", &["notes"])]),
+            served(&b, "g2", vec![source("chat", "cb", &["notes"])]),
+        ];
+        let both = package(vec![g1, g2.clone()]);
+        for (tool, arguments) in
+            [("search", json!({"q": "x"})), ("schema", json!({})), ("schema", json!({"stream": "notes"}))]
+        {
+            let answer = call(&both, tool, arguments.clone()).await;
+            assert!(!answer.is_error, "{about}: {}", answer.text);
+            let said = structured(&answer)["data"]["meta"]["warnings"].to_string();
+            let part = "nothing of Label g2 (provider_answer_broken)";
+            assert!(answer.text.contains(part) && said.contains(part), "{tool} {about}: {}", answer.text);
+            assert!(answer.text.contains("ca"), "{tool}: {}", answer.text);
+            // Alone, or with one that is no better, it is no success.
+            let mut twin = g2.clone();
+            (twin.id, twin.grant) = ("twin".to_owned(), "g3".to_owned());
+            for grants in [vec![g2.clone()], vec![g2.clone(), twin]] {
+                let answer = call(&package(grants), tool, arguments.clone()).await;
+                assert_eq!(
+                    error(&answer)["code"],
+                    "provider_answer_broken",
+                    "{tool} {about}: {}",
+                    answer.text
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn r6_5_a_killed_and_a_slow_grant_leave_a_partial_answer_that_says_so() {
     let healthy = provider("mail", "ca", 30, Wrapped::Data).await;
     let gone = Fake::gone().await;

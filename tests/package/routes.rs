@@ -223,6 +223,59 @@ async fn r6_7_a_connection_of_two_providers_is_never_guessed() {
     assert!(!answer.is_error, "{}", answer.text);
 }
 
+#[tokio::test]
+async fn r4_5_a_token_that_is_refreshed_forgets_no_blob_and_no_source() {
+    let is_silent = Arc::new(Mutex::new(false));
+    let silent = Arc::clone(&is_silent);
+    let a = Fake::start(move |asked| match asked.path.as_str() {
+        "/schema" if *silent.lock().unwrap() => Does::Answer(500, json!({})),
+        "/schema" => ok(super::fake::schema("mail", "ca", &["notes"])),
+        "/blobs/b_1" => ok(json!({"blob": "ca"})),
+        _ => {
+            let data = json!({"id": "1", "blob_ref": {"blob_id": "b_1"}});
+            let record = json!({"object": "record", "id": "1", "stream": "notes", "connection_id": "ca", "data": data});
+            ok(json!({"object": "list", "data": [record], "has_more": false, "meta": {"warnings": []}}))
+        }
+    })
+    .await;
+    let b = provider("chat", "cb", 2, Wrapped::Data).await;
+    // The index knows nothing of its sources: they are learned from the schema.
+    let grants = Arc::new(Mutex::new(vec![
+        served(&a, "g1", vec![]),
+        served(&b, "g2", vec![source("chat", "cb", &["messages"])]),
+    ]));
+    let package = package_of(&grants, Bounds::default());
+    assert!(!call(&package, "schema", json!({})).await.is_error);
+    let arguments = json!({"stream": "notes", "connection_id": "ca"});
+    let answer = call(&package, "query_records", arguments.clone()).await;
+    assert!(answer.text.contains("b_1"), "{}", answer.text);
+
+    // A refresh stores the token under another id; the schema, which would be learned again, is not to be had.
+    grants.lock().unwrap()[0].id = "refreshed".to_owned();
+    *is_silent.lock().unwrap() = true;
+    let answer = call(&package, "schema", json!({})).await;
+    assert!(answer.text.contains("nothing of Label g1"), "{}", answer.text);
+    b.asked();
+    let read = package.read_resource("pdpp://blob/b_1").await;
+    assert!(
+        matches!(&read, Ok(ResourceContents::Blob { bytes, .. }) if bytes.starts_with(b"{\"blob\":\"ca\"")),
+        "{read:?}"
+    );
+    let answer = call(&package, "query_records", json!({"stream": "notes"})).await;
+    let offered = error(&answer)["available_connections"].clone();
+    let ids = offered.as_array().unwrap().iter().map(|one| &one["connection_id"]).collect::<Vec<_>>();
+    assert_eq!(ids, ["ca", "cb"], "what was learned of g1 is still known");
+    assert_eq!(b.count(), 0);
+
+    // What the index says anew counts more than what was learned before.
+    let mut changed = served(&a, "g1", vec![source("mail", "cz", &["letters"])]);
+    changed.id = "approved again".to_owned();
+    grants.lock().unwrap()[0] = changed;
+    call(&package, "schema", json!({})).await;
+    let answer = call(&package, "query_records", arguments).await;
+    assert_eq!(error(&answer)["code"], "unknown_connection", "{}", answer.text);
+}
+
 /// A provider whose grant is revoked as long as `dead` says so.
 async fn revocable(connection: &'static str, dead: Arc<Mutex<bool>>) -> Fake {
     Fake::start(move |asked| {

@@ -107,6 +107,49 @@ async fn r6_1_r1_9_everything_connected_is_served_and_taken_up_while_it_is() {
     assert_eq!(garden.count(), 0);
 }
 
+/// `connect --renew` gets another grant, and takes the old one off this machine.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r6_1_a_grant_that_was_renewed_meanwhile_answers_the_next_call() {
+    for has_others in [false, true] {
+        let env = TestEnv::new();
+        let (sandbox, garden) = (sandbox(1), diary("garden").await);
+        connect(&env, sandbox.url());
+        if has_others {
+            keep(&env.cache_dir(), &garden.url, "garden");
+        }
+        let mut client = serve(&env).await;
+        let (text, body) = call(&mut client, "search", json!({"q": "invoice", "limit": 6})).await;
+        let ids = body["results"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{text}"))
+            .iter()
+            .map(|hit| hit["id"].clone());
+        let id = ids.map(|id| id.as_str().unwrap().to_owned()).find(|id| !id.contains("garden")).unwrap();
+        let grants = || Cache::open(&env.cache_dir()).unwrap().credentials().unwrap();
+        for (tool, arguments) in [
+            ("fetch", json!({"id": id})),
+            (
+                "query_records",
+                json!({"stream": "messages", "connection_id": id.split('/').next(), "limit": 1}),
+            ),
+            ("search", json!({"q": "invoice", "limit": 6})),
+        ] {
+            let before = grants();
+            let ran = env.run(&["connect", "--renew", sandbox.url(), "--no-browser"]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            let (before, now) = (before.iter(), grants());
+            assert_eq!(before.len(), now.len());
+            assert!(before.filter(|old| now.iter().all(|new| new.grant_id != old.grant_id)).count() == 1);
+            garden.asked();
+            let (text, body) = call(&mut client, tool, arguments).await;
+            assert!(body.get("error").is_none() && !text.contains("nothing of"), "{tool}: {text}");
+            assert!(text.contains("cin_"), "{tool}: {text}");
+            assert!(tool == "search" || garden.count() == 0, "nobody else is asked");
+        }
+        client.close().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r6_7_two_providers_with_the_same_connections_are_told_apart() {
     let env = TestEnv::new();

@@ -5,6 +5,7 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 
 use super::projection;
+use crate::mcp::expected;
 use crate::mcp::pages::take_rows;
 use crate::mcp::source::Source;
 use crate::mcp::tool_error::ToolError;
@@ -16,7 +17,7 @@ const MAX_PAGES: usize = 50;
 /// A schema body of the compact kind. With `stream`, its metadata is read too; without, names suffice.
 ///
 /// # Errors
-/// Those of [`Source::get`].
+/// Those of [`Source::get`]; `provider_answer_broken` for a list that is none.
 pub async fn assemble(
     source: &Source,
     stream: Option<&str>,
@@ -26,7 +27,7 @@ pub async fn assemble(
     let mut read = Read::of(["streams"]);
     for _ in 0..MAX_PAGES {
         let mut body = source.get(&read).await?.body;
-        rows.append(&mut take_rows(&mut body));
+        rows.append(&mut take_rows(&mut body)?);
         match body.get("next_cursor").and_then(Value::as_str).filter(|cursor| !cursor.is_empty()) {
             Some(cursor) if body.get("has_more").and_then(Value::as_bool) != Some(false) => {
                 read = Read::of(["streams"]).with("cursor", cursor);
@@ -37,9 +38,12 @@ pub async fn assemble(
     let text = |row: &Map<String, Value>, key: &str| row.get(key).and_then(Value::as_str).map(str::to_owned);
     let mut streams: Vec<(String, Map<String, Value>)> = Vec::new();
     for row in &rows {
-        let Some(name) = text(row, "name").filter(|name| stream.is_none_or(|stream| stream == name)) else {
-            continue;
+        let Some(name) = text(row, "name") else {
+            return Err(expected::broken("data[].name", row.get("name"), "a text"));
         };
+        if stream.is_some_and(|stream| stream != name) {
+            continue;
+        }
         let granted = text(row, "connection_id")
             .map(|id| json!({"connection_id": id, "display_name": row.get("display_name")}));
         let key = text(row, "connector_key")

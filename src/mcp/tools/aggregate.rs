@@ -10,6 +10,7 @@ use crate::mcp::arguments::{Arguments, call};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{self, Call};
 use crate::mcp::evidence::{Bounds, envelope, line, prefix_on_wire};
+use crate::mcp::expected;
 use crate::mcp::schema::unsupported;
 use crate::mcp::surface;
 use crate::mcp::tool_error::ToolError;
@@ -47,11 +48,19 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         Ok(envelope) => envelope.body,
     };
     envelope::prepare(&mut body);
+    let is_grouped = arguments.has("group_by") || arguments.has("group_by_time");
     let groups = match body.remove("groups") {
-        Some(Value::Array(groups)) => Some(groups),
+        groups if is_grouped || matches!(groups, Some(Value::Array(_))) => {
+            expected::objects(groups.as_ref(), "groups")?;
+            groups
+        }
         _ => None,
     };
-    let Some(mut groups) = groups else {
+    let Some(Value::Array(mut groups)) = groups else {
+        let value = body.get("value");
+        if value.is_none_or(|value| value.is_array() || value.is_object()) {
+            return Err(expected::broken("value", value, "a number, a text or null"));
+        }
         if shown > 0 {
             return Err(cursor_is_behind(&arguments));
         }

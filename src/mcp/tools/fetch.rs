@@ -10,6 +10,7 @@ use crate::mcp::catalog::{StreamFacts, facts_for};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{Field, RecordRef, read_field};
 use crate::mcp::evidence::{cut, envelope, prefix_on_wire, title};
+use crate::mcp::expected;
 use crate::mcp::id::RecordId;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -34,6 +35,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
             return Err(advice::explain(core, error, &arguments, &id.stream, id.connection.as_deref()).await);
         }
     };
+    expected::record(&record)?;
     envelope::prepare(&mut record);
     let document = document(core, &arguments, &id, record, &facts)?;
     // The same object in both views, escaped where a reader could not see it (R4.9).

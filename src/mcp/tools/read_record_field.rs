@@ -13,6 +13,7 @@ use crate::mcp::evidence::cut::WHOLE;
 use crate::mcp::evidence::ladder::{Call, EXPANDED, JsonCursor};
 use crate::mcp::evidence::window::{self, Start};
 use crate::mcp::evidence::{envelope, line, prefix_on_wire, suffix_on_wire};
+use crate::mcp::expected;
 use crate::mcp::id::RecordId;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::rs::Read;
@@ -56,6 +57,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
             Ok(body) => body,
         }
     };
+    expected::window(&body)?;
     envelope::prepare(&mut body);
     Ok(render(&arguments, &id, body, core.bounds().text.min(core.bounds().structured), json))
 }
@@ -86,7 +88,7 @@ async fn further_match(
     let mut last = Map::new();
     for _ in 0..MAX_WINDOWS {
         let mut body = at(looked_to, MAX_CHARS).await?.body;
-        let Some(Value::Object(window)) = body.get("window") else { return Ok(body) };
+        let window = expected::window(&body)?;
         let text = text_of(window, "text").unwrap_or("");
         let begin = looked_to - carried.chars().count() as u64;
         carried.push_str(text);
@@ -98,6 +100,7 @@ async fn further_match(
             let most = arguments.integer("limit_chars", 1, MAX_CHARS)?.unwrap_or(MAX_CHARS);
             let limit = (start + length + around("after_chars")? - offset).min(most);
             let mut body = at(offset, limit).await?.body;
+            expected::window(&body)?;
             if let Some(Value::Object(window)) = body.get_mut("window") {
                 window.insert("match_start_chars".into(), json!(start));
                 window.insert("match_end_chars".into(), json!(start + length));
@@ -209,6 +212,7 @@ async fn own_window(
 ) -> Result<Map<String, Value>, ToolError> {
     let field = arguments.required_text("field_path", "FIELD")?;
     let mut record = read_record(core, id, field, json).await?;
+    expected::record(&record)?;
     envelope::prepare(&mut record);
     let data = record.get("data").unwrap_or(&Value::Null);
     let related = || field.strip_prefix(EXPANDED).and_then(|relation| record.get("expanded")?.get(relation));

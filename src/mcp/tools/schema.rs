@@ -11,6 +11,7 @@ use crate::mcp::catalog::{connections, connector_key};
 use crate::mcp::core::Core;
 use crate::mcp::evidence::ladder::{Call, next_line};
 use crate::mcp::evidence::{Bounds, envelope, line, prefix_on_wire};
+use crate::mcp::expected;
 use crate::mcp::id::check_segment;
 use crate::mcp::schema::{self as grant_schema, projection};
 use crate::mcp::tool_error::{Candidate, ToolError};
@@ -679,6 +680,15 @@ async fn full(
         .with("stream", stream)
         .with_some("connection_id", connection);
     let mut body = core.source().get(&read).await?.body;
+    // The full one may list streams without connectors.
+    match (body.get("connectors"), body.get("streams")) {
+        (None, Some(streams)) => drop(expected::objects(Some(streams), "streams")?),
+        (connectors, _) => {
+            for connector in expected::objects(connectors, "connectors")? {
+                expected::objects(connector.get("streams"), "connectors[].streams")?;
+            }
+        }
+    }
     envelope::prepare(&mut body);
     warn_of_end(core, &mut body);
     // The same rows twice would be twice the context (R3.8).
