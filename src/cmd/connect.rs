@@ -162,13 +162,15 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
 fn provider_url(text: &str) -> Result<ProviderUrl> {
     text.parse().map_err(|error| {
         // What holds a password is not said back.
-        let said = match error {
+        let said = match &error {
             ProviderUrlError::Credentials => "That is not a provider's address".to_owned(),
             _ => format!("{text:?} is not a provider's address"),
         };
-        Error::new(Kind::Usage, "provider_url_invalid", said)
-            .because(error)
-            .hint("pdpp connect https://provider.example")
+        let next = match &error {
+            ProviderUrlError::NoScheme(meant) => advice::connect(meant),
+            _ => "pdpp connect https://provider.example".to_owned(),
+        };
+        Error::new(Kind::Usage, "provider_url_invalid", said).because(error).hint(next)
     })
 }
 

@@ -32,7 +32,8 @@ pub fn meant<'a>(
             let said = "There is no such grant on this machine to ask for again";
             let connect = provider.map(|provider| advice::connect(provider.as_str()));
             let connect = connect.unwrap_or_else(|| "pdpp connect <provider-url>".to_owned());
-            Err(Error::new(Kind::NotConnected, "not_connected", said).hint(connect))
+            let next = if all.is_empty() { connect } else { "pdpp status".to_owned() };
+            Err(Error::new(Kind::NotConnected, "not_connected", said).hint(next))
         }
         [one] => Ok(one),
         _ => {

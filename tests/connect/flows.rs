@@ -564,7 +564,7 @@ fn what_is_asked_for_is_sent_and_shown_before_the_owner_is_asked() {
     assert_eq!(details["expires_at"], "2098-01-01T00:00:00Z");
     assert_eq!(details["purpose_description"], "Plan a trip");
     for part in [
-        "entries; moods (day only)",
+        "entries; moods (day only, with required fields)",
         "from 2026-01-01T00:00:00Z on",
         "purpose: Plan a trip",
         "access: ongoing, until 2098",

@@ -69,13 +69,13 @@ const SHOWN_FIELDS: usize = 8;
 const SHOWN_STREAMS: usize = 4;
 
 impl StreamRequest {
-    /// `messages (id, subject only; from 2026-01-01T00:00:00Z on)`, or with the number of fields.
+    /// `messages (id, subject only, with required fields; from 2026-01-01T00:00:00Z on)`, or with the number of fields.
     fn told(&self, with_fields: bool) -> String {
         let mut narrowed = Vec::new();
         match self.fields.as_slice() {
             [] => {}
             fields if with_fields && fields.len() <= SHOWN_FIELDS => {
-                narrowed.push(format!("{} only", fields.join(", ")));
+                narrowed.push(format!("{} only, with required fields", fields.join(", ")));
             }
             [_] => narrowed.push("1 field".to_owned()),
             fields => narrowed.push(format!("{} fields", fields.len())),
@@ -261,7 +261,12 @@ mod tests {
         assert_eq!(asked[0]["expires_at"], "2027-01-01T00:00:00Z");
         assert_eq!(asked[0]["purpose_description"], "Plan a trip");
         let told = wanted.told().join("\n");
-        for part in ["a (x only); b", "from 2026-01-01T00:00:00Z on", "until 2027-01-01", "Plan a trip"] {
+        for part in [
+            "a (x only, with required fields); b",
+            "from 2026-01-01T00:00:00Z on",
+            "until 2027-01-01",
+            "Plan a trip",
+        ] {
             assert!(told.contains(part), "{part} in {told}");
         }
         let code = Wanted { purpose: Some("https://pdpp.dev/purpose/x".to_owned()), ..Wanted::default() };
