@@ -43,18 +43,35 @@ fn parse(text: &str, strict: bool) -> Result<Parsed<'_>, EditError> {
         let (line, column) = position(text, comment.range.start);
         return Err(EditError::Unparsable { line, column, what: "comments are not allowed".to_owned() });
     }
-    // The parser lets them through; `JSON.parse` refuses them (RFC 8259 §7). Line breaks too: none is inside a string.
-    let strings = tokens.iter().filter(|token| matches!(token.token, Token::String(_)));
-    let control = strings.filter(|_| strict).find_map(|token| {
-        let inside = &text[token.range.start..token.range.end];
-        inside.find(|c: char| c < ' ').map(|at| token.range.start + at)
-    });
-    if let Some(at) = control {
+    if strict && let Some((at, what)) = lenient(text, &tokens) {
         let (line, column) = position(text, at);
-        let what = "a control character in a string has to be escaped".to_owned();
-        return Err(EditError::Unparsable { line, column, what });
+        return Err(EditError::Unparsable { line, column, what: what.to_owned() });
     }
     Ok(Parsed { text, root: parsed.value, tokens })
+}
+
+/// What the parser lets through and `JSON.parse` refuses (RFC 8259 §2, §7), and where: control characters in strings,
+/// other white space than JSON's between tokens.
+fn lenient(text: &str, tokens: &[TokenAndRange<'_>]) -> Option<(usize, &'static str)> {
+    let space = |from: usize, to: usize| {
+        let at = text[from..to].find(|c| !matches!(c, ' ' | '\t' | '\r' | '\n'))?;
+        Some((from + at, "this white space is none in JSON"))
+    };
+    let mut end = 0;
+    for token in tokens {
+        let range = token.range.start..token.range.end;
+        let inside = || {
+            let at = text[range.clone()].find(|c: char| c < ' ')?;
+            Some((range.start + at, "a control character in a string has to be escaped"))
+        };
+        let found = space(end, range.start)
+            .or_else(|| if matches!(token.token, Token::String(_)) { inside() } else { None });
+        if found.is_some() {
+            return found;
+        }
+        end = range.end;
+    }
+    space(end, text.len())
 }
 
 pub(super) fn read(text: &str, strict: bool) -> Result<Value, EditError> {

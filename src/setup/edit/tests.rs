@@ -114,6 +114,12 @@ fn a_control_character_in_a_string_is_no_strict_json() {
             assert!(serde_json::from_str::<Value>(&text).is_err(), "a strict parser says so too: {text:?}");
         }
     }
+    for (text, at) in
+        [("{\u{b}}", (1, 2)), ("\u{a0}{}", (1, 1)), ("{}\n\u{c}", (2, 1)), ("{\"a\":\u{2028}1}", (1, 6))]
+    {
+        assert_eq!(read(Format::Json, text).unwrap_err().at(), Some(at), "{text:?}");
+        assert!(read(Format::Jsonc, text).is_ok(), "{text:?}");
+    }
     // Escaped ones, DEL and white space between values are fine.
     round_trip(Format::Json, "{\t\"a\\u0000\": \"\\t\u{7f}\",\r\n\"b\": 1}");
 }
