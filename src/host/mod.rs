@@ -248,12 +248,17 @@ async fn serve(
             },
         }
     };
+    say_stopped(cut_off, &log);
+    Ok(())
+}
+
+/// `cut_off` connections had not ended by themselves; `None` where nobody was waited for.
+fn say_stopped(cut_off: Option<usize>, log: &Log) {
     match cut_off {
         Some(0) => log.event("info", "stopped", "all requests were answered"),
         Some(left) => log.event("warn", "stopped", &format!("{left} connections were cut off")),
         None => log.event("warn", "stopped", "told a second time: what was not answered was cut off"),
     }
-    Ok(())
 }
 
 /// Reads secrets and certificates again. What cannot be read leaves the old in use.

@@ -26,7 +26,7 @@ impl Launcher {
         let ours = on_path.iter().find(|path| is_this(path));
         // npm's `pdpp` on PATH is a script that starts the program of the package beside it.
         let is_npms = |path: &Path| real(path).is_some_and(|path| is_below(&path, "node_modules"));
-        let is_other = |path: &Path| !is_this(path) && !(is_npms(path) && is_npms(exe));
+        let is_other = |path: &Path| !is_this(path) && (!is_npms(path) || !is_npms(exe));
         if let Some(other) = on_path.first().filter(|first| is_other(first)) {
             let how = if ours.is_some() { "comes first on" } else { "is on" };
             notes.push(format!(
