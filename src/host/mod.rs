@@ -254,7 +254,7 @@ async fn serve(
     };
     match left {
         _ if told_again => {
-            log.event("warn", "stopped", "told a second time: what was not answered was cut off")
+            log.event("warn", "stopped", "told a second time: what was not answered was cut off");
         }
         0 => log.event("info", "stopped", "all requests were answered"),
         left => log.event("warn", "stopped", &format!("{left} connections were cut off")),
