@@ -15,11 +15,12 @@ use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::metrics::Metrics;
 use super::rate::Place;
 use crate::error::{Error, Result};
-use crate::mcp::http::Outcome;
+use crate::mcp::http::{Asked, Outcome};
 use crate::text;
 use crate::ui::{Ui, json_ascii_controls};
 
@@ -37,6 +38,7 @@ pub struct Log {
     lines: SyncSender<String>,
     metrics: Arc<Metrics>,
     told: Mutex<HashMap<&'static str, Instant>>,
+    cut: CancellationToken,
 }
 
 /// The thread that writes.
@@ -45,11 +47,11 @@ pub struct Writing {
 }
 
 impl Log {
-    /// Starts the one thread that writes.
+    /// Starts the one thread that writes. From `cut` on, a request without an answer is this end's doing.
     ///
     /// # Errors
     /// `no_thread`.
-    pub fn start(metrics: Arc<Metrics>) -> Result<(Self, Writing)> {
+    pub fn start(metrics: Arc<Metrics>, cut: CancellationToken) -> Result<(Self, Writing)> {
         let (lines, waiting) = sync_channel::<String>(MOST_WAITING);
         let (end, done) = sync_channel(1);
         std::thread::Builder::new()
@@ -62,7 +64,7 @@ impl Log {
                 let _ = end.send(());
             })
             .map_err(|error| Error::failed("no_thread", "Could not start a thread").because(error))?;
-        Ok((Self { lines, metrics, told: Mutex::default() }, Writing { done }))
+        Ok((Self { lines, metrics, told: Mutex::default(), cut }, Writing { done }))
     }
 
     /// Something that an operator should see: `event` is stable, `message` is for people.
@@ -86,6 +88,11 @@ impl Log {
             told.insert(event, now);
         }
         self.event(level, event, &message());
+    }
+
+    /// Every trouble is new again, after something was changed about it.
+    pub fn forget_told(&self) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn write(&self, line: &Value) {
@@ -116,6 +123,7 @@ tokio::task_local! {
 pub struct Record {
     bearer: OnceLock<String>,
     client: OnceLock<String>,
+    asked: OnceLock<Asked>,
     place: Mutex<Option<Place>>,
 }
 
@@ -133,6 +141,11 @@ impl Record {
     /// Its bearer was issued to this client.
     pub fn set_client(&self, client_id: &str) {
         let _ = self.client.set(text::prefix(client_id, MOST_TEXT).to_owned());
+    }
+
+    /// It asks for this.
+    pub fn set_asked(&self, asked: Asked) {
+        let _ = self.asked.set(asked);
     }
 
     /// It is at work, until it is answered.
@@ -158,8 +171,7 @@ pub async fn recorded(
         route,
         record: Arc::clone(&record),
         started: Instant::now(),
-        // What nginx calls a client that went away before its answer.
-        status: 499,
+        status: None,
         outcome: None,
         request_id: None,
         bytes: 0,
@@ -167,7 +179,7 @@ pub async fn recorded(
     let mut response = REQUEST.scope(Arc::clone(&record), answer).await;
     // A client that reads slowly takes no place from others.
     record.release();
-    line.status = response.status().as_u16();
+    line.status = Some(response.status().as_u16());
     line.outcome = response.extensions_mut().remove::<Outcome>();
     let request_id = response.headers().get(HeaderName::from_static("request-id"));
     line.request_id = request_id.and_then(|id| id.to_str().ok()).map(str::to_owned);
@@ -180,7 +192,8 @@ struct Line {
     route: &'static str,
     record: Arc<Record>,
     started: Instant,
-    status: u16,
+    /// None until there is an answer.
+    status: Option<u16>,
     outcome: Option<Outcome>,
     request_id: Option<String>,
     bytes: u64,
@@ -189,23 +202,24 @@ struct Line {
 impl Drop for Line {
     fn drop(&mut self) {
         let passed = self.started.elapsed();
-        let (method, tool, outcome) = match self.outcome {
-            Some(Outcome::Answered { method, tool, is_ok }) => {
-                (Some(method.unwrap_or("other")), tool, if is_ok { "ok" } else { "error" })
-            }
-            Some(Outcome::Accepted) => (Some("notification"), None, "ok"),
-            Some(Outcome::Refused(code)) => {
+        let (status, outcome) = match (self.status, self.outcome) {
+            (None, _) if self.log.cut.is_cancelled() => (503, "cut_off"),
+            // What nginx calls a client that went away before its answer.
+            (None, _) => (499, "client_gone"),
+            (Some(status), Some(Outcome::Refused(code))) => {
                 self.log.metrics.refused(code);
-                (None, None, code)
+                (status, code)
             }
-            None if self.status == 499 => (None, None, "client_gone"),
-            None => (None, None, "ok"),
+            (Some(status), Some(Outcome::Answered { is_ok: false })) => (status, "error"),
+            (Some(status), _) => (status, "ok"),
         };
+        let asked = self.record.asked.get();
+        let (method, tool) = (asked.map(|asked| asked.method), asked.and_then(|asked| asked.tool));
         self.log.metrics.in_flight.leave();
         self.log.metrics.answered(
             method.unwrap_or(self.route),
             tool.unwrap_or_default(),
-            self.status,
+            status,
             passed,
             self.bytes,
         );
@@ -214,7 +228,7 @@ impl Drop for Line {
             "level": "info",
             "event": "request",
             "route": self.route,
-            "status": self.status,
+            "status": status,
             "method": method,
             "tool": tool,
             "outcome": outcome,

@@ -59,18 +59,30 @@ impl Gate {
     }
 
     fn tell(&self, unknown: &Unknown) {
-        let next = match unknown {
-            Unknown::Credentials(_) => "nobody is served; correct the credentials, then: kill -HUP <pid>",
-            Unknown::Http(_) | Unknown::Malformed(_) => "callers get 503 until it answers",
-            Unknown::Busy => "callers get 503 meanwhile",
-        };
-        self.log.trouble("error", unknown.code(), || format!("{unknown}; {next}"));
+        self.log.trouble("error", unknown.code(), || in_words(unknown));
     }
+}
+
+/// What is wrong, for the operator, and what to do about it.
+pub fn in_words(unknown: &Unknown) -> String {
+    let next = match unknown {
+        Unknown::Credentials(_) => {
+            let pid = std::process::id();
+            format!("callers get 503; correct the credentials, then: kill -HUP {pid}")
+        }
+        Unknown::Http(_) | Unknown::Malformed(_) => "callers get 503 until it answers".to_owned(),
+        Unknown::Busy => "callers get 503 meanwhile".to_owned(),
+    };
+    format!("{unknown}; {next}")
 }
 
 impl http::Gate for Gate {
     fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn ReadSurface>, Refusal>> {
         self.try_admit(bearer).boxed()
+    }
+
+    fn asked(&self, asked: http::Asked) {
+        Record::current().set_asked(asked);
     }
 }
 

@@ -155,10 +155,18 @@ impl Introspection {
                 let answer = answer.object().map_err(Unknown::Malformed)?;
                 read(&answer, &self.expected, Timestamp::now())
             }
+            // RFC 6749 §5.2 lets a server say `invalid_client` with 400 too.
+            status @ 400 if answer.object().is_ok_and(|answer| is_about_client(&answer)) => {
+                Err(Unknown::Credentials(status))
+            }
             status @ (401 | 403) => Err(Unknown::Credentials(status)),
             status => Err(Unknown::Malformed(format!("HTTP {status}"))),
         }
     }
+}
+
+fn is_about_client(error: &Map<String, Value>) -> bool {
+    matches!(error.get("error").and_then(Value::as_str), Some("invalid_client" | "unauthorized_client"))
 }
 
 /// What an introspection response says of a token, for this endpoint (R7.3).
@@ -314,6 +322,13 @@ mod tests {
         for answer in [json!({}), json!({"active": "true"}), json!({"active": 1})] {
             assert!(matches!(asked(&answer), Err(Unknown::Malformed(_))), "{answer}");
         }
+    }
+
+    #[test]
+    fn a_client_may_be_refused_with_400_too() {
+        let about_client = |error: &Value| is_about_client(json!({ "error": error }).as_object().unwrap());
+        assert!(about_client(&json!("invalid_client")) && about_client(&json!("unauthorized_client")));
+        assert!(!about_client(&json!("invalid_request")) && !about_client(&json!(null)));
     }
 
     proptest! {

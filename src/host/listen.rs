@@ -42,16 +42,17 @@ pub struct Listener {
     pub most: usize,
     /// Where connections are counted.
     pub metrics: Arc<Metrics>,
+    /// Cuts off what is left, also before its time.
+    pub cut: CancellationToken,
 }
 
 impl Listener {
     /// Serves until `stop`. Then no new connection is taken, requests that are at work are answered, for at
     /// most `drain`, and what is left is cut off. Gives how many were.
     pub async fn serve(self, stop: CancellationToken, drain: Duration) -> usize {
-        let Self { listener, routes, tls, most, metrics } = self;
+        let Self { listener, routes, tls, most, metrics, cut } = self;
         let room = Arc::new(Semaphore::new(most));
         let connections = TaskTracker::new();
-        let cut = CancellationToken::new();
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -81,7 +82,10 @@ impl Listener {
         }
         drop(listener);
         connections.close();
-        let _ = tokio::time::timeout(drain, connections.wait()).await;
+        tokio::select! {
+            _ = tokio::time::timeout(drain, connections.wait()) => {}
+            () = cut.cancelled() => {}
+        }
         let left = connections.len();
         cut.cancel();
         connections.wait().await;

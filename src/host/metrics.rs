@@ -7,11 +7,39 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::introspection::Unusable;
+
 /// Upper bounds of the duration histogram, in milliseconds.
 const BUCKETS: [u64; 10] = [5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 30_000];
 
+/// Labels' values that are there from the start, with 0: `increase()` does not see a series begin, and the first
+/// time is when an alert is wanted.
+const REFUSED: [&str; 6] = [
+    "endpoint_busy",
+    "internal_error",
+    "introspection_busy",
+    "misdirected_request",
+    "rate_limited",
+    "request_timeout",
+];
+const INTROSPECTIONS: [&str; 12] = [
+    "cached",
+    "active",
+    Unusable::Inactive.code(),
+    Unusable::WrongIssuer.code(),
+    Unusable::WrongAudience.code(),
+    Unusable::Owner.code(),
+    Unusable::Package.code(),
+    Unusable::UnknownKind.code(),
+    "introspection_unavailable",
+    "introspection_refused",
+    "introspection_malformed",
+    "introspection_busy",
+];
+const RELOADS: [&str; 2] = ["ok", "failed"];
+
 /// The counts. Cheap to add to from many tasks.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Metrics {
     requests: Mutex<BTreeMap<(&'static str, &'static str, u16), u64>>,
     refused: Mutex<BTreeMap<&'static str, u64>>,
@@ -46,6 +74,27 @@ impl Gauge {
     /// How many there are.
     pub fn get(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        fn at_0(values: &[&'static str]) -> Mutex<BTreeMap<&'static str, u64>> {
+            Mutex::new(values.iter().map(|value| (*value, 0)).collect())
+        }
+        Self {
+            requests: Mutex::default(),
+            refused: at_0(&REFUSED),
+            introspections: at_0(&INTROSPECTIONS),
+            reloads: at_0(&RELOADS),
+            buckets: Default::default(),
+            duration_ms: AtomicU64::default(),
+            served: AtomicU64::default(),
+            bytes: AtomicU64::default(),
+            log_lines_lost: AtomicU64::default(),
+            connections: Gauge::default(),
+            in_flight: Gauge::default(),
+        }
     }
 }
 
@@ -113,7 +162,7 @@ impl Metrics {
             line(&mut out, "pdpp_host_requests_total", &labels, *count);
         }
         let counters = [
-            (&self.refused, "pdpp_host_refused_total", "reason", "Requests that reached no tool"),
+            (&self.refused, "pdpp_host_refused_total", "reason", "Requests that were refused"),
             (&self.introspections, "pdpp_host_introspections_total", "outcome", "Look-ups of a bearer"),
             (&self.reloads, "pdpp_host_reloads_total", "outcome", "Times that secrets were read again"),
         ];
@@ -180,6 +229,31 @@ fn line(out: &mut String, name: &str, labels: &[(&str, &str)], value: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The counters of docs/operators.md's alerts, with each value of a label that they name.
+    #[test]
+    fn what_an_alert_watches_is_there_before_it_happens() {
+        let guide = include_str!("../../docs/operators.md");
+        let exprs = guide.lines().filter_map(|line| line.trim().strip_prefix("expr: increase("));
+        let text = Metrics::default().render();
+        let mut watched = Vec::new();
+        for expr in exprs {
+            let selector = expr.split('[').next().unwrap();
+            let Some((name, label)) = selector.trim_end_matches('}').split_once('{') else {
+                watched.push(selector.to_owned());
+                continue;
+            };
+            let (label, values) = label.split_once('=').unwrap();
+            let values = values.trim_matches(['~', '"']).replace(')', "");
+            let (before, several) = values.split_once('(').unwrap_or(("", values.as_str()));
+            let series = |value: &str| format!("{name}{{{label}=\"{before}{value}\"}}");
+            watched.extend(several.split('|').map(series));
+        }
+        assert!(watched.len() > 7, "{watched:?}");
+        for series in watched {
+            assert!(text.contains(&format!("\n{series} 0\n")), "{series}\n{text}");
+        }
+    }
 
     #[test]
     fn what_was_counted_is_there_in_prometheus_own_format() {

@@ -22,11 +22,10 @@ pub mod tls;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -36,19 +35,21 @@ use self::access::Log;
 use self::admission::Admission;
 use self::credentials::Place;
 use self::gate::Gate;
-use self::introspection::{Expected, Introspection};
+use self::introspection::{Expected, Introspection, Unknown};
 use self::listen::Listener;
 use self::metrics::Metrics;
 use self::rate::{Allowance, Rate};
 use self::signals::{Signal, Signals};
 use self::tls::{Files, Tls};
+use crate::advice;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::evidence::Bounds;
 use crate::mcp::http::{self, About, Endpoint, Refusal};
-use crate::provider::discovery::{Discovery, discover};
+use crate::provider::discovery::{Discovery, DiscoveryError, discover};
 use crate::provider::http::{Http, Limits as HttpLimits, Network};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
+use crate::secret::AccessToken;
 
 /// Longest that a request may be at work: a tool's reads have 30 s each.
 const REQUEST_TIME: Duration = Duration::from_mins(2);
@@ -56,6 +57,10 @@ const REQUEST_TIME: Duration = Duration::from_mins(2);
 const SWEEP: Duration = Duration::from_secs(30);
 /// Connections of whoever reads the metrics.
 const MOST_METRICS_CONNECTIONS: usize = 16;
+/// How long the authorization server has to take this endpoint's own credentials, before that is told.
+const CHECK_TIME: Duration = Duration::from_secs(3);
+/// The token that it is asked about then. Nobody was given it, and a log of theirs says what it was.
+const MADE_UP: &str = "pdpp-mcp-host-checks-its-own-credentials";
 /// The last lines of the log, at the end.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
@@ -136,8 +141,9 @@ pub fn run(config: Config, ready: impl FnOnce(&Ready)) -> Result<()> {
             |error| Error::failed("runtime_failed", "Could not start the event loop").because(error),
         )?;
     let metrics = Arc::new(Metrics::default());
-    let (log, writing) = Log::start(Arc::clone(&metrics))?;
-    let served = runtime.block_on(serve(config, Arc::new(log), metrics, ready));
+    let cut = CancellationToken::new();
+    let (log, writing) = Log::start(Arc::clone(&metrics), cut.clone())?;
+    let served = runtime.block_on(serve(config, Arc::new(log), metrics, cut, ready));
     // A dropped runtime would wait for blocking work, a name look-up for example. The log ends with the tasks
     // that hold it.
     runtime.shutdown_timeout(LAST_LINES);
@@ -149,6 +155,7 @@ async fn serve(
     config: Config,
     log: Arc<Log>,
     metrics: Arc<Metrics>,
+    cut: CancellationToken,
     ready: impl FnOnce(&Ready),
 ) -> Result<()> {
     let mut signals = Signals::new()?;
@@ -156,7 +163,7 @@ async fn serve(
     let tls = config.tls.clone().map(Tls::open).transpose()?.map(Arc::new);
     let provider = &config.provider;
     let discovered = Http::new(introspection::LIMITS).over(config.network.clone());
-    let discovery = discover(&discovered, provider).await.map_err(|error| error.told(provider))?;
+    let discovery = discover(&discovered, provider).await.map_err(|error| not_discovered(error, provider))?;
     let introspection_endpoint =
         discovery.authorization_server.introspection_endpoint.clone().ok_or_else(|| {
             Error::new(
@@ -184,10 +191,9 @@ async fn serve(
     let admission =
         Arc::new(Admission::new(introspection, provider.clone(), rs, config.bounds, Arc::clone(&metrics)));
 
-    let listener = bind(config.listen).await?;
-    let address = listener.local_addr().map_err(|error| not_listening(config.listen, error))?;
+    let (listener, address) = bind("--listen", config.listen).await?;
     let metrics_listener = match config.metrics_listen {
-        Some(address) => Some(bind(address).await?),
+        Some(address) => Some(bind("--metrics-listen", address).await?),
         None => None,
     };
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -195,17 +201,13 @@ async fn serve(
         url: at(scheme, address, config.endpoint.public_url.path())?,
         is_loopback: address.ip().is_loopback(),
         metrics: match &metrics_listener {
-            Some(listener) => {
-                let address = listener.local_addr().map_err(|error| not_listening(config.listen, error))?;
-                Some(at("http", address, "/metrics")?)
-            }
+            Some((_, address)) => Some(at("http", *address, "/metrics")?),
             None => None,
         },
     };
 
     let gate = Gate::new(Arc::clone(&admission), Rate::new(config.allowance), Arc::clone(&log));
-    let is_draining = Arc::new(AtomicBool::new(false));
-    let routes = routes(&config.endpoint, &discovery.provider, &about(&discovery), gate, &log, &is_draining);
+    let routes = routes(&config.endpoint, &discovery.provider, &about(&discovery), gate, &log);
     let stop = CancellationToken::new();
     let main = Listener {
         listener,
@@ -213,17 +215,19 @@ async fn serve(
         tls: tls.clone(),
         most: config.most_connections,
         metrics: Arc::clone(&metrics),
+        cut: cut.clone(),
     };
     let mut main = tokio::spawn(main.serve(stop.clone(), config.drain));
-    if let Some(listener) = metrics_listener {
-        let (routes, metrics) = (metrics_routes(&metrics), Arc::default());
-        let listener = Listener { listener, routes, tls: None, most: MOST_METRICS_CONNECTIONS, metrics };
+    if let Some((listener, _)) = metrics_listener {
+        let (routes, metrics, cut) = (metrics_routes(&metrics), Arc::default(), CancellationToken::new());
+        let listener = Listener { listener, routes, tls: None, most: MOST_METRICS_CONNECTIONS, metrics, cut };
         tokio::spawn(listener.serve(CancellationToken::new(), Duration::ZERO));
     }
     for (level, event, message) in told.in_words(&config.endpoint.public_url) {
         log.event(level, event, &message);
     }
     ready(&told);
+    tokio::spawn(check(Arc::clone(&admission), Arc::clone(&log)));
 
     let mut sweep = tokio::time::interval(SWEEP);
     loop {
@@ -235,20 +239,20 @@ async fn serve(
             _ = sweep.tick() => admission.forget_old(),
         }
     }
-    is_draining.store(true, Ordering::Relaxed);
     log.event("info", "stopping", &format!("no new connections; requests have {} s", config.drain.as_secs()));
     stop.cancel();
-    let cut_off = loop {
+    let mut told_again = false;
+    let left = loop {
         tokio::select! {
-            left = &mut main => break Some(left.unwrap_or_default()),
+            left = &mut main => break left.unwrap_or_default(),
             // Whoever says it again means now.
             signal = signals.next() => if signal == Signal::Stop {
-                main.abort();
-                break None;
+                told_again = true;
+                cut.cancel();
             },
         }
     };
-    say_stopped(cut_off, &log);
+    say_stopped((!told_again).then_some(left), &log);
     Ok(())
 }
 
@@ -262,13 +266,21 @@ fn say_stopped(cut_off: Option<usize>, log: &Log) {
 }
 
 /// Reads secrets and certificates again. What cannot be read leaves the old in use.
-async fn reload(place: &Place, admission: &Admission, tls: Option<&Tls>, log: &Log, metrics: &Metrics) {
+async fn reload(
+    place: &Place,
+    admission: &Arc<Admission>,
+    tls: Option<&Tls>,
+    log: &Arc<Log>,
+    metrics: &Metrics,
+) {
     let place = place.clone();
     // A keyring may take its time.
     let read = tokio::task::spawn_blocking(move || place.read()).await;
     let credentials = match read {
         Ok(Ok(client)) => {
             admission.introspection().reload(client);
+            log.forget_told();
+            tokio::spawn(check(Arc::clone(admission), Arc::clone(log)));
             Ok(())
         }
         Ok(Err(error)) => Err(error),
@@ -285,14 +297,48 @@ async fn reload(place: &Place, admission: &Admission, tls: Option<&Tls>, log: &L
     }
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| not_listening(address, error))
+/// Asks the authorization server once, so that an operator need not wait for a caller to find out that nobody is
+/// served. Refused credentials stop nothing: a signal takes others.
+async fn check(admission: Arc<Admission>, log: Arc<Log>) {
+    let Ok(made_up) = AccessToken::new(MADE_UP.to_owned()) else { return };
+    match tokio::time::timeout(CHECK_TIME, admission.introspection().ask(&made_up)).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(unknown @ Unknown::Credentials(_))) => {
+            log.trouble("error", unknown.code(), || gate::in_words(&unknown));
+        }
+        Ok(Err(unknown)) => log.event("warn", unknown.code(), &gate::in_words(&unknown)),
+        Err(_) => {
+            let seconds = CHECK_TIME.as_secs();
+            let message =
+                format!("introspection was not answered within {seconds} s; callers get 503 until it is");
+            log.event("warn", "introspection_unavailable", &message);
+        }
+    }
 }
 
-fn not_listening(address: SocketAddr, error: std::io::Error) -> Error {
-    Error::failed("host_listen", format!("Could not listen on {address}"))
-        .because(error)
-        .hint("Name another address: --listen 127.0.0.1:0 takes a free port")
+/// What [`DiscoveryError::told`] says, to an operator: here the address is an option.
+fn not_discovered(error: DiscoveryError, provider: &ProviderUrl) -> Error {
+    let meant = error.meant(provider);
+    let told = error.told(provider);
+    match meant {
+        Some(meant) => told.hint(format!(
+            "If {meant} is the provider: {}",
+            advice::typed_with("--provider-url", &meant, "mcp host")
+        )),
+        None => told,
+    }
+}
+
+/// Listens on `address`, the value of `option`, and gives what it became.
+async fn bind(option: &str, address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
+    let failed = |error| {
+        Error::failed("host_listen", format!("Could not listen on {address}"))
+            .because(error)
+            .hint(format!("Name another address: {option} 127.0.0.1:0 takes a free port"))
+    };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let became = listener.local_addr().map_err(failed)?;
+    Ok((listener, became))
 }
 
 fn at(scheme: &str, address: SocketAddr, path: &str) -> Result<Url> {
@@ -317,7 +363,6 @@ fn routes(
     about: &About,
     gate: Gate,
     log: &Arc<Log>,
-    is_draining: &Arc<AtomicBool>,
 ) -> axum::Router {
     let endpoint = Arc::new(endpoint.clone());
     let document = |document: serde_json::Value| {
@@ -353,15 +398,9 @@ fn routes(
             },
         ))
     };
-    let is_draining = Arc::clone(is_draining);
-    // A balancer's probe names an address as its Host, and nothing is derived from it.
-    let health = get(move || async move {
-        if is_draining.load(Ordering::Relaxed) {
-            (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response()
-        } else {
-            "ok\n".into_response()
-        }
-    });
+    // A balancer's probe names an address as its Host, and nothing is derived from it. There is no other answer:
+    // whoever stops takes no connection.
+    let health = get(|| async { "ok\n" });
     let others = http::guard(&endpoint, metadata.merge(unknown));
     logged(http::router(Arc::clone(&endpoint), Arc::new(gate)), "mcp")
         .merge(logged(others, "other"))

@@ -53,6 +53,19 @@ const EVENTS: &str = "text/event-stream";
 pub trait Gate: Send + Sync + 'static {
     /// What `bearer` may read, for one request.
     fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn ReadSurface>, Refusal>>;
+
+    /// Told what an admitted request asks for, in words of this program's own, before it is answered: for the
+    /// log of one whose client does not wait for the answer.
+    fn asked(&self, _asked: Asked) {}
+}
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    /// A method that is offered, `notification` or `other`.
+    pub method: &'static str,
+    /// The tool, if it is one of the six.
+    pub tool: Option<&'static str>,
 }
 
 /// Why a request is not served.
@@ -161,10 +174,6 @@ fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
 pub enum Outcome {
     /// A message was answered.
     Answered {
-        /// The method, if it is one that is offered.
-        method: Option<&'static str>,
-        /// The tool, if it is one of the six.
-        tool: Option<&'static str>,
         /// Whether the answer is a result that is no error.
         is_ok: bool,
     },
@@ -544,6 +553,7 @@ impl Mcp {
         let (id, method, params) = match jsonrpc::envelope(body) {
             Ok(Envelope::Request { id, method, params }) => (id, method, params),
             Ok(Envelope::Notification { method, .. }) => {
+                self.gate.asked(Asked { method: "notification", tool: None });
                 return match check_headers(headers, &method, None) {
                     // A cancellation too: a request ends with its connection, and ids are nobody's alone.
                     Ok(()) => accepted(),
@@ -602,7 +612,7 @@ impl Mcp {
             Ok(request) => request,
             Err(error) => return refused(&error, status_of(is_modern, &error, false)),
         };
-        let what = Asked::of(&request);
+        self.gate.asked(Asked::of(&request));
         let lacks_meta = !request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty();
         match self.run(surface, headers, request).await {
             Ok(result) => {
@@ -615,11 +625,16 @@ impl Mcp {
                     result
                 };
                 let line = jsonrpc::answer_line(id.as_json(), "result", &result);
-                message(form, StatusCode::OK, line, what.outcome(!is_error))
+                message(form, StatusCode::OK, line, Outcome::Answered { is_ok: !is_error })
             }
             Err(error) => {
                 let line = jsonrpc::error_line(id.as_json(), &error);
-                message(form, status_of(is_modern, &error, lacks_meta), line, what.outcome(false))
+                message(
+                    form,
+                    status_of(is_modern, &error, lacks_meta),
+                    line,
+                    Outcome::Answered { is_ok: false },
+                )
             }
         }
     }
@@ -859,13 +874,6 @@ fn status_of(is_modern: bool, error: &ErrorData, lacks_meta: bool) -> StatusCode
     }
 }
 
-/// What was asked for, in words of ours.
-#[derive(Debug, Clone, Copy)]
-struct Asked {
-    method: Option<&'static str>,
-    tool: Option<&'static str>,
-}
-
 impl Asked {
     fn of(request: &ClientRequest) -> Self {
         const METHODS: [&str; 7] = [
@@ -877,16 +885,12 @@ impl Asked {
             "resources/templates/list",
             "resources/read",
         ];
-        let method = METHODS.into_iter().find(|known| *known == request.method());
+        let method = METHODS.into_iter().find(|known| *known == request.method()).unwrap_or("other");
         let tool = match request {
             ClientRequest::CallToolRequest(call) => surface::name_of(&call.params.name),
             _ => None,
         };
         Self { method, tool }
-    }
-
-    const fn outcome(self, is_ok: bool) -> Outcome {
-        Outcome::Answered { method: self.method, tool: self.tool, is_ok }
     }
 }
 

@@ -186,28 +186,42 @@ impl DiscoveryError {
         }
     }
 
+    /// What whoever asked for `provider` probably meant.
+    pub fn meant(&self, provider: &ProviderUrl) -> Option<String> {
+        match self {
+            // Only an address on the same origin is worth repeating: the rest is a stranger's word.
+            Self::WrongResource { found, .. } => {
+                let found = found.parse::<ProviderUrl>().ok();
+                let found = found.filter(|found| found.url().origin() == provider.url().origin());
+                found.map(|found| found.as_str().to_owned())
+            }
+            Self::ForeignQueryBase { .. } => provider.as_str().strip_suffix("/mcp").map(str::to_owned),
+            _ => None,
+        }
+    }
+
     /// For a person who asked for `provider`.
     pub fn told(self, provider: &ProviderUrl) -> Error {
-        let hint = match &self {
-            Self::Http(error) => http_hint(error),
-            Self::NotFound { document: Document::ProtectedResource, .. }
-            | Self::NotJson { document: Document::ProtectedResource, .. }
-            | Self::SomethingElse { document: Document::ProtectedResource, .. } => {
-                "Check the address: it is the provider's own, path included, as the provider shows it"
-                    .to_owned()
+        let hint = match (&self, self.meant(provider)) {
+            (Self::Http(error), _) => http_hint(error),
+            (
+                Self::NotFound { document: Document::ProtectedResource, .. }
+                | Self::NotJson { document: Document::ProtectedResource, .. }
+                | Self::SomethingElse { document: Document::ProtectedResource, .. },
+                _,
+            ) => "Check the address: it is the provider's own, path included, as the provider shows it"
+                .to_owned(),
+            (Self::WrongResource { .. }, Some(meant)) => {
+                format!("If that is the provider you meant: {}", advice::connect(&meant))
             }
-            // Only an address on the same origin is worth repeating: the rest is a stranger's word.
-            Self::WrongResource { found, .. } => match found.parse::<ProviderUrl>() {
-                Ok(found) if found.url().origin() == provider.url().origin() => {
-                    format!("If that is the provider you meant: {}", advice::connect(found.as_str()))
-                }
-                _ => "Do not go on unless you know why; check the address with the provider".to_owned(),
-            },
-            Self::ForeignQueryBase { .. } if provider.as_str().ends_with("/mcp") => format!(
-                "That address is an MCP endpoint; connect to the provider: {}",
-                advice::connect(provider.as_str().trim_end_matches("/mcp"))
-            ),
-            Self::Status { .. } => "Try again later; if it stays so, tell the provider".to_owned(),
+            (Self::WrongResource { .. }, None) => {
+                "Do not go on unless you know why; check the address with the provider".to_owned()
+            }
+            (Self::ForeignQueryBase { .. }, Some(meant)) => {
+                let connect = advice::connect(&meant);
+                format!("That address is an MCP endpoint; connect to the provider: {connect}")
+            }
+            (Self::Status { .. }, _) => "Try again later; if it stays so, tell the provider".to_owned(),
             _ => "This is the provider's to put right; nothing is stored".to_owned(),
         };
         Error::new(Kind::Unavailable, self.code(), format!("Could not connect to {provider}"))

@@ -125,5 +125,6 @@ async fn a_client_that_goes_away_takes_its_read_with_it() {
     asking.abort();
     let line = running.event("request").await;
     assert_eq!((&line["status"], &line["outcome"]), (&json!(499), &json!("client_gone")));
+    assert_eq!((&line["method"], &line["tool"]), (&json!("tools/call"), &json!("search")));
     assert!(running.metrics().await.contains("\npdpp_host_requests_in_flight 0\n"));
 }

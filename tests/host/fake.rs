@@ -89,6 +89,11 @@ async fn answer(State(mut inside): State<Inside>, request: Request) -> Response 
             "resource": url, "resource_name": "Fake", "authorization_servers": [url],
             "pdpp_core_query_base": format!("{url}/v1"),
         })),
+        // As a host answers there: the endpoint as a resource of its own.
+        "/.well-known/oauth-protected-resource/mcp" => json_answer(&json!({
+            "resource": format!("{url}/mcp"), "authorization_servers": [url],
+            "pdpp_core_query_base": format!("{url}/v1"),
+        })),
         "/.well-known/oauth-authorization-server" => {
             json_answer(&json!({"issuer": url, "introspection_endpoint": format!("{url}/introspect")}))
         }
@@ -120,7 +125,10 @@ async fn introspect(inside: &Inside, request: Request) -> Response {
     }
     let form = url::form_urlencoded::parse(&body).into_owned().collect::<BTreeMap<_, _>>();
     let token = form["token"].clone();
-    switches.asked.push(token.clone());
+    // The one that the endpoint makes up, to try its credentials.
+    if !token.starts_with("pdpp-mcp-host-checks-") {
+        switches.asked.push(token.clone());
+    }
     if let Some(status) = switches.broken {
         return status.into_response();
     }

@@ -22,6 +22,8 @@ async fn wrong_credentials_are_the_operators_to_put_right_and_a_signal_takes_the
     let (env, fake) = (TestEnv::new(), Fake::start().await);
     let path = credentials(&env, "rs", "canary-wrong");
     let running = Running::start(&env, &fake.url, &path, &[]);
+    running.event("introspection_refused").await;
+    assert_eq!(running.get("/healthz").await.status, 200, "a restart would mend nothing");
     fake.allow("tok");
     for _ in 0..3 {
         let refused = running.tools_list("tok").await;
@@ -29,11 +31,16 @@ async fn wrong_credentials_are_the_operators_to_put_right_and_a_signal_takes_the
         assert!(refused.text.contains("until this server's operator mends"), "{}", refused.text);
         assert_eq!(refused.header("retry-after"), "5");
     }
-    running.event("introspection_refused").await;
-    let told = running.log().into_iter().filter(|line| line["event"] == "introspection_refused");
-    let told = told.collect::<Vec<_>>();
-    assert_eq!(told.len(), 1, "once is loud enough");
-    assert!(told[0]["level"] == "error" && told[0]["message"].as_str().unwrap().contains("kill -HUP"));
+    let told = || {
+        let log = running.log().into_iter();
+        log.filter(|line| line["event"] == "introspection_refused").collect::<Vec<_>>()
+    };
+    let first = told();
+    let told_twice = async || (told().len() == 2).then_some(());
+    assert_eq!(first.len(), 1, "once is loud enough");
+    let message = first[0]["message"].as_str().unwrap();
+    let next = format!("kill -HUP {}", running.child.id());
+    assert!(first[0]["level"] == "error" && message.ends_with(&next), "{message}");
 
     // What cannot be used changes nothing.
     std::fs::write(&path, "canary-broken").unwrap();
@@ -41,13 +48,17 @@ async fn wrong_credentials_are_the_operators_to_put_right_and_a_signal_takes_the
     let failed = running.event("reload_failed").await;
     assert!(failed["message"].as_str().unwrap().contains("the old stays in use"));
 
+    // Others that are wrong are told at once.
+    credentials(&env, "rs", "canary-other");
+    running.signal(Signal::HUP);
+    eventually(told_twice).await;
+
     credentials(&env, "rs", SECRET);
     running.signal(Signal::HUP);
-    running.event("reloaded").await;
     eventually(async || (running.tools_list("tok").await.status == 200).then_some(())).await;
     let metrics = running.metrics().await;
     assert!(metrics.contains(r#"pdpp_host_reloads_total{outcome="failed"} 1"#), "{metrics}");
-    assert!(metrics.contains(r#"pdpp_host_reloads_total{outcome="ok"} 1"#), "{metrics}");
+    assert!(metrics.contains(r#"pdpp_host_reloads_total{outcome="ok"} 2"#), "{metrics}");
 
     // An authorization server that is down is nobody's refusal, and is not remembered as one.
     fake.switches.lock().unwrap().broken = Some(axum::http::StatusCode::INTERNAL_SERVER_ERROR);
@@ -57,6 +68,18 @@ async fn wrong_credentials_are_the_operators_to_put_right_and_a_signal_takes_the
     fake.switches.lock().unwrap().broken = None;
     eventually(async || (running.tools_list("another").await.status == 200).then_some(())).await;
     assert!(!running.stderr().contains("canary"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_authorization_server_that_fails_at_the_start_is_told_and_stops_nothing() {
+    let (env, fake) = (TestEnv::new(), Fake::start().await);
+    fake.switches.lock().unwrap().broken = Some(axum::http::StatusCode::BAD_GATEWAY);
+    let path = credentials(&env, "rs", SECRET);
+    let running = Running::start(&env, &fake.url, &path, &[]);
+    assert_eq!(running.event("introspection_malformed").await["level"], "warn");
+    fake.switches.lock().unwrap().broken = None;
+    fake.allow("tok");
+    assert_eq!(running.tools_list("tok").await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -91,6 +114,35 @@ async fn a_stop_waits_no_longer_than_it_was_told() {
     let (code, _, stderr) = running.ended();
     assert_eq!(code, Some(0));
     assert!(stderr.contains("1 connections were cut off"), "{stderr}");
+    cut_off(&stderr);
+}
+
+/// The one request that the log has was cut off by this end.
+fn cut_off(stderr: &str) {
+    let lines = stderr.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let requests = lines.filter(|line| line["event"] == "request").collect::<Vec<_>>();
+    assert_eq!(requests.len(), 1, "{stderr}");
+    let line = &requests[0];
+    assert_eq!((&line["status"], &line["outcome"]), (&json!(503), &json!("cut_off")));
+    assert_eq!((&line["method"], &line["tool"]), (&json!("tools/call"), &json!("search")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_stop_does_not_wait() {
+    let (_env, fake, running) = with(&["--drain", "600"]).await;
+    fake.allow("held-a");
+    let asking = tokio::spawn(
+        running.post("held-a").body(super::call("search", &json!({"q": "x"})).to_string()).send(),
+    );
+    eventually(async || (fake.read().len() == 1).then_some(())).await;
+    running.signal(Signal::TERM);
+    running.event("stopping").await;
+    running.signal(Signal::TERM);
+    assert!(asking.await.unwrap().is_err(), "cut off");
+    let (code, _, stderr) = running.ended();
+    assert_eq!(code, Some(0));
+    assert!(stderr.contains("told a second time"), "{stderr}");
+    cut_off(&stderr);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -197,6 +249,14 @@ async fn r1_3_it_does_not_start_with_an_owner_credential_an_open_file_or_no_prov
         taken[1],
     ]);
     refused((ran.code, ran.stderr), 1, "host_listen");
+    let (code, stderr) = host(&env, &fake.url, &["--metrics-listen", taken[1]]);
+    assert!(stderr.contains(" --metrics-listen 127.0.0.1:0 takes"), "{stderr}");
+    refused((code, stderr), 1, "host_listen");
+    // The endpoint's address in the place of the provider's.
+    let (code, stderr) = host(&env, &format!("{}/mcp", fake.url), &[]);
+    let next = format!(" --provider-url {}\n", fake.url);
+    assert!(stderr.contains("pdpp mcp host ") && stderr.contains(&next), "{stderr}");
+    refused((code, stderr), 69, "query_base_foreign");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     refused(host(&env, &fake.url, &[]), 77, "introspection_credentials");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
