@@ -29,7 +29,7 @@ impl ReadSurface for Reads {
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
         self.0.fetch_add(1, Ordering::Relaxed);
         let text = format!("{tool} {}", Value::Object(arguments.clone()));
-        ready(ToolAnswer { text, structured: Some(arguments), is_error: false, meta: None }).boxed()
+        ready(ToolAnswer { text, structured: Some(arguments), is_error: false }).boxed()
     }
 
     fn read_resource(&self, uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
