@@ -152,19 +152,17 @@ fn range(wanted: &Wanted, streams: &[GivenStream], found: &mut Difference) {
             one.since.is_some_and(|given| given > asked)
         });
     }
-    if wanted.since.is_none()
-        && let Some(first) = streams.iter().filter_map(|one| one.since).min()
-    {
-        of(false, format!("only records from {} on, or later", day_and_time(first)), &|one| {
-            one.since.is_some()
-        });
+    // What the owner added, where no time was asked for.
+    let asked = |one: &GivenStream| wanted.streams.iter().find(|asked| asked.name == one.name);
+    let later =
+        |one: &GivenStream| one.since.filter(|_| asked(one).is_none_or(|asked| asked.since.is_none()));
+    if let (None, Some(first)) = (wanted.since, streams.iter().filter_map(later).min()) {
+        of(false, format!("no records from before {}", day_and_time(first)), &|one| later(one).is_some());
     }
-    if wanted.until.is_none()
-        && let Some(last) = streams.iter().filter_map(|one| one.until).max()
-    {
-        of(false, format!("only records from before {}, or earlier", day_and_time(last)), &|one| {
-            one.until.is_some()
-        });
+    let earlier =
+        |one: &GivenStream| one.until.filter(|_| asked(one).is_none_or(|asked| asked.until.is_none()));
+    if let (None, Some(last)) = (wanted.until, streams.iter().filter_map(earlier).max()) {
+        of(false, format!("no records from {} on", day_and_time(last)), &|one| earlier(one).is_some());
     }
     if let Some(asked) = wanted.until {
         let to = day_and_time(asked);
@@ -230,7 +228,13 @@ mod tests {
         // A provider that says nothing about the grant is not said to differ, but in its end.
         let bare = Wanted { expires: None, ..wanted() };
         assert_eq!(compared(&bare, &json!({"streams": [{"name": "messages"}]})), Difference::default());
-        assert_eq!(compared(&Wanted::default(), &exact), Difference::default());
+        // The owner added a range.
+        let less = [
+            "no records from before 2026-01-01 00:00 UTC: messages, labels",
+            "no records from 2026-02-01 00:00 UTC on: messages, labels",
+        ];
+        let found = compared(&Wanted::default(), &exact);
+        assert_eq!((found.more, found.less), (Vec::new(), less.map(str::to_owned).to_vec()));
     }
 
     #[test]

@@ -156,6 +156,9 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
             }
         }
     }
+    for stream in &mut streams {
+        stream.instance_ids.sort();
+    }
     if streams.is_empty() {
         streams.clone_from(&asked.streams);
     }
@@ -166,7 +169,6 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
             source.instance_ids = all.into_iter().cloned().collect();
         }
         for stream in &mut streams {
-            stream.instance_ids.sort();
             if stream.instance_ids == source.instance_ids {
                 stream.instance_ids.clear();
             }
