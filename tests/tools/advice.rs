@@ -48,7 +48,11 @@ fn offered(answer: &ToolAnswer) -> Value {
 
 #[tokio::test]
 async fn r3_60_a_value_that_a_declared_type_cannot_hold_is_refused_before_the_provider() {
-    let fake = fake(|_| (200, list(vec![note("cin_bank", "1", "x")], None))).await;
+    let fake = fake(|asked| match asked.path.ends_with("/aggregate") {
+        true => (200, json!({"object": "aggregate", "metric": "count", "value": 1})),
+        false => (200, list(vec![note("cin_bank", "1", "x")], None)),
+    })
+    .await;
     for (filter, says, meant) in [
         (json!({"booked_at": {"gte": "last month"}}), "`last month` is no time", Value::Null),
         (json!({"booked_at": {"gte": "2026-10-01T00:00:00"}}), "no zone: add Z", Value::Null),
