@@ -48,9 +48,11 @@ fn offered(answer: &ToolAnswer) -> Value {
 
 #[tokio::test]
 async fn r3_60_a_value_that_a_declared_type_cannot_hold_is_refused_before_the_provider() {
-    let fake = fake(|asked| match asked.path.ends_with("/aggregate") {
-        true => (200, json!({"object": "aggregate", "metric": "count", "value": 1})),
-        false => (200, list(vec![note("cin_bank", "1", "x")], None)),
+    let fake = fake(|asked| {
+        if asked.path.ends_with("/aggregate") {
+            return (200, json!({"object": "aggregate", "metric": "count", "value": 1}));
+        }
+        (200, list(vec![note("cin_bank", "1", "x")], None))
     })
     .await;
     for (filter, says, meant) in [
