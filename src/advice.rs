@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::text::shell_word;
+use crate::text::{shell_line, shell_word};
 
 /// The options, each with a space before it.
 static OPTIONS: OnceLock<String> = OnceLock::new();
@@ -44,12 +44,9 @@ pub fn typed_with(option: &str, value: &str, otherwise: &str) -> String {
 /// The command that was typed, with another cache directory.
 pub fn typed_with_cache_in(dir: &Path) -> String {
     let words = TYPED.get().filter(|words| !words.is_empty());
-    let rest = words.map_or_else(|| "status".to_owned(), |words| in_shell(words));
+    let rest =
+        words.map_or_else(|| "status".to_owned(), |words| shell_line(words.iter().map(String::as_str)));
     format!("pdpp --cache-dir {} {rest}", shell_word(&dir.display().to_string()))
-}
-
-fn in_shell(words: &[String]) -> String {
-    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn without_options(words: &[String]) -> Vec<String> {
@@ -85,7 +82,7 @@ fn with_value(words: &[String], option: &str, value: &str) -> String {
     }
     out.extend([option.to_owned(), value.to_owned()]);
     out.extend_from_slice(rest);
-    format!("pdpp {}", in_shell(&out))
+    format!("pdpp {}", shell_line(out.iter().map(String::as_str)))
 }
 
 /// The command that connects the provider at `url`: a path may hold what a shell would run.

@@ -72,6 +72,11 @@ pub fn shell_word(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("'{}'", text.replace('\'', r"'\''")))
 }
 
+/// `words` as a POSIX shell's command line, each as [`shell_word`] writes it.
+pub fn shell_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    words.into_iter().map(shell_word).collect::<Vec<_>>().join(" ")
+}
+
 /// `text` with `…` in the place of the user and the password of each URL in it (RFC 3986 §3.2.1).
 pub fn without_userinfo(text: &str) -> Cow<'_, str> {
     let mut parts = text.split("://");

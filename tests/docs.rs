@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use clap::{Command, CommandFactory, Parser, ValueEnum};
 use pdpp::cmd::{Cli, completions, man};
 
+use crate::support::sources::rust_files;
+
 const REGENERATE: &str = "UPDATE_GENERATED=1 cargo test generated";
 
 fn root() -> &'static Path {
@@ -235,21 +237,8 @@ fn readme_host_entries_start_serve() {
 
 /// The production part of every source file: what comes before its test module.
 fn sources() -> Vec<(PathBuf, String)> {
-    fn walk(dir: &Path, found: &mut Vec<(PathBuf, String)>) {
-        for entry in std::fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                walk(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = std::fs::read_to_string(&path).unwrap();
-                let production = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
-                found.push((path, production));
-            }
-        }
-    }
-    let mut found = Vec::new();
-    walk(&root().join("src"), &mut found);
-    found
+    let production = |text: String| text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+    rust_files("src").into_iter().map(|(path, text)| (path, production(text))).collect()
 }
 
 /// The string literal that `text` starts with after white space, if it does.

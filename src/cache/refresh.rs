@@ -201,7 +201,7 @@ impl Cache {
             })?;
             return Err(lost(&current, None));
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = crate::runtime::of_this_thread();
         let runtime = runtime.map_err(|error| {
             Error::failed("runtime_failed", "Could not start the event loop").because(error)
         })?;

@@ -1,7 +1,7 @@
 //! What on this machine may stand in the way.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Check;
 use crate::access_log::AccessLog;
@@ -10,6 +10,8 @@ use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cache::store::StoreKind;
 use crate::cache::store::choice::StoreChoice;
 use crate::provider::http::Network;
+use crate::setup::launcher::is_npms;
+use crate::setup::paths::is_program;
 use crate::text::shell_word;
 
 /// Which program a person and a host start.
@@ -35,7 +37,7 @@ fn on_path(own: &Path, path: &OsStr) -> Check {
             "Install pdpp again, then restart the hosts that use it",
         );
     };
-    let first = std::env::split_paths(path).map(|dir| dir.join(NAME)).find(is_program);
+    let first = std::env::split_paths(path).map(|dir| dir.join(NAME)).find(|path| is_program(path));
     match first {
         Some(first)
             if first.canonicalize().is_ok_and(|first| first == real || is_npms(&first) && is_npms(&real)) =>
@@ -55,11 +57,6 @@ fn on_path(own: &Path, path: &OsStr) -> Check {
     }
 }
 
-/// npm's `pdpp` is a script that starts the program of the package beside it.
-fn is_npms(path: &Path) -> bool {
-    path.components().any(|one| one.as_os_str() == "node_modules")
-}
-
 const NAME: &str = if cfg!(windows) { "pdpp.exe" } else { "pdpp" };
 
 fn path_hint(own: &Path) -> String {
@@ -69,17 +66,6 @@ fn path_hint(own: &Path) -> String {
     } else {
         format!("export PATH={}:\"$PATH\"", shell_word(&dir))
     }
-}
-
-fn is_program(path: &PathBuf) -> bool {
-    let Ok(found) = std::fs::metadata(path) else { return false };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        found.is_file() && found.permissions().mode() & 0o111 != 0
-    }
-    #[cfg(not(unix))]
-    found.is_file()
 }
 
 /// Whether the cache can be read and written, and only by its owner.
@@ -163,6 +149,8 @@ pub fn access_log(log: &AccessLog) -> Check {
 #[cfg(unix)]
 #[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use crate::checks::Level;
     use std::os::unix::fs::PermissionsExt as _;

@@ -28,7 +28,7 @@ const SHOWN: usize = 12;
 pub async fn required(rs: &ResourceServer, wanted: &Wanted, response: &TokenResponse) -> Required {
     let mut required = Required::new();
     for stream in &response.streams {
-        let asked = wanted.streams.iter().find(|asked| asked.name == stream.name);
+        let asked = wanted.stream(&stream.name);
         let Some(asked) = asked.filter(|asked| !asked.fields.is_empty()) else { continue };
         let has_more = stream.fields.iter().flatten().any(|field| !asked.fields.contains(field));
         if has_more && !required.contains_key(&stream.name) && required.len() < MOST_ASKED {
@@ -121,7 +121,7 @@ fn fields(
     required: Option<&BTreeSet<String>>,
     found: &mut Difference,
 ) {
-    let asked = wanted.streams.iter().find(|asked| asked.name == stream.name);
+    let asked = wanted.stream(&stream.name);
     let Some(asked) = asked.filter(|asked| !asked.fields.is_empty()) else { return };
     let Some(given) = &stream.fields else { return };
     let name = text::prefix(&stream.name, 100);
@@ -153,7 +153,7 @@ fn range(wanted: &Wanted, streams: &[GivenStream], found: &mut Difference) {
         });
     }
     // What the owner added, where no time was asked for.
-    let asked = |one: &GivenStream| wanted.streams.iter().find(|asked| asked.name == one.name);
+    let asked = |one: &GivenStream| wanted.stream(&one.name);
     let later =
         |one: &GivenStream| one.since.filter(|_| asked(one).is_none_or(|asked| asked.since.is_none()));
     if let (None, Some(first)) = (wanted.since, streams.iter().filter_map(later).min()) {

@@ -111,7 +111,7 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
     // Accounts of one source first: what they have in common is all that none has more than.
     let mut of_sources: BTreeMap<(&str, Option<&str>), StreamRequest> = BTreeMap::new();
     for one in &given {
-        let then = asked.streams.iter().find(|stream| stream.name == one.name);
+        let then = asked.stream(&one.name);
         if then.is_none() && !asked.streams.is_empty() {
             continue;
         }

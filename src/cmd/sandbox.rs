@@ -112,9 +112,7 @@ fn serve(args: Serve, ui: &Ui) -> Result<u8> {
         core: args.core,
         auto_approve,
     })?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
+    let runtime = crate::runtime::of_this_thread()
         .map_err(|error| Error::failed("sandbox_signals", "Could not wait for signals").because(error))?;
     // Listened for before anybody is told that it is ready: whoever is told may stop it at once.
     let told = runtime.block_on(async { Signals::new() })?;

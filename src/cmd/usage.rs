@@ -5,7 +5,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use super::{Cli, Command};
 use crate::error::{Error, Kind};
-use crate::text::shell_word;
+use crate::text::shell_line;
 
 /// What clap says of `words`, which stand behind the program's name, as an [`Error`]. `next` is the command that
 /// was probably meant, where that is a whole one, else its help.
@@ -60,7 +60,7 @@ fn corrected(error: &clap::Error, words: &[String]) -> Option<String> {
     };
     let meant: Vec<String> = words.iter().map(&mut put).collect();
     let parsed = Cli::try_parse_from(std::iter::once("pdpp").chain(meant.iter().map(String::as_str)));
-    let line = meant.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
+    let line = shell_line(meant.iter().map(String::as_str));
     match parsed {
         // What ends grants is not typed on a guess.
         Ok(Cli { command: Command::Disconnect(_), .. }) => Some(help(&meant)),

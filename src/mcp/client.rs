@@ -435,7 +435,8 @@ impl ServerCommand {
     /// The command as it would be typed, for messages: each word quoted where a shell needs it.
     pub fn display(&self) -> String {
         let words = std::iter::once(&self.program).chain(&self.arguments);
-        words.map(|word| text::shell_word(&word.to_string_lossy()).into_owned()).collect::<Vec<_>>().join(" ")
+        let words = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>();
+        text::shell_line(words.iter().map(AsRef::as_ref))
     }
 
     /// From the words of a command line; `None` if there are none.

@@ -72,7 +72,7 @@ impl Entry {
 
     /// The command as it would be typed.
     pub fn display(&self) -> String {
-        self.shown().iter().map(|word| text::shell_word(word).into_owned()).collect::<Vec<_>>().join(" ")
+        text::shell_line(self.shown().iter().map(String::as_str))
     }
 
     /// What an entry in a host's config starts, whichever way the host writes that; `None` if it starts

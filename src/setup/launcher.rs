@@ -24,9 +24,8 @@ impl Launcher {
 
         let on_path: Vec<_> = machine.programs("pdpp").collect();
         let ours = on_path.iter().find(|path| is_this(path));
-        // npm's `pdpp` on PATH is a script that starts the program of the package beside it.
-        let is_npms = |path: &Path| real(path).is_some_and(|path| is_below(&path, "node_modules"));
-        let is_other = |path: &Path| !is_this(path) && (!is_npms(path) || !is_npms(exe));
+        let of_npm = |path: &Path| real(path).is_some_and(|path| is_npms(&path));
+        let is_other = |path: &Path| !is_this(path) && (!of_npm(path) || !of_npm(exe));
         if let Some(other) = on_path.first().filter(|first| is_other(first)) {
             let how = if ours.is_some() { "comes first on" } else { "is on" };
             notes.push(format!(
@@ -61,6 +60,12 @@ impl Launcher {
 /// `a/./b` is `a/b`; `..` stays, since it may cross a link.
 fn without_dots(path: &Path) -> PathBuf {
     path.components().collect()
+}
+
+/// Whether `path`, without links, is in a package of npm's. Its `pdpp` on PATH is a script that starts the program of
+/// the package beside it, and so no other program.
+pub fn is_npms(path: &Path) -> bool {
+    is_below(path, "node_modules")
 }
 
 fn is_below(path: &Path, directory: &str) -> bool {

@@ -7,13 +7,14 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{documents, read, root};
 use crate::support::env::{Ran, TestEnv};
+use crate::support::sandbox::Sandbox;
 
 /// What is there before a line is typed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -143,34 +144,6 @@ fn shown_in(document: &str) -> Vec<String> {
         goes_on = goes_on_after;
     }
     lines
-}
-
-/// The sandbox, approving by itself; gone when dropped.
-struct Sandbox {
-    child: Child,
-    url: String,
-}
-
-impl Sandbox {
-    fn start(env: &TestEnv) -> Self {
-        let mut child = env
-            .pdpp(&["sandbox", "--listen", "127.0.0.1:0", "--auto-approve", "--json"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let said: Value = serde_json::from_str(&line).unwrap();
-        Self { child, url: said["url"].as_str().unwrap().to_owned() }
-    }
-}
-
-impl Drop for Sandbox {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// A shell in `env`, where `pdpp` is on the PATH.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use super::{documents, root};
+use crate::support::sources::rust_files;
 
 /// Every Markdown file of the clone but what was installed or built into it.
 fn markdown() -> Vec<PathBuf> {
@@ -144,22 +145,15 @@ fn spans(text: &str) -> Vec<String> {
 
 /// The names of all functions in src/ and tests/.
 fn functions() -> BTreeSet<String> {
-    fn walk(dir: &Path, found: &mut BTreeSet<String>) {
-        for entry in std::fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                walk(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = std::fs::read_to_string(&path).unwrap();
-                let names = text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
-                found.extend(names.map(str::to_owned));
-            }
-        }
-    }
-    let mut found = BTreeSet::new();
-    walk(&root().join("src"), &mut found);
-    walk(&root().join("tests"), &mut found);
-    found
+    let files = ["src", "tests"].into_iter().flat_map(rust_files);
+    let names = |text: &str| -> Vec<String> {
+        text.split("fn ")
+            .skip(1)
+            .filter_map(|rest| rest.split(['(', '<']).next())
+            .map(str::to_owned)
+            .collect()
+    };
+    files.flat_map(|(_, text)| names(&text)).collect()
 }
 
 #[test]

@@ -6,13 +6,14 @@ mod next;
 mod typed;
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use pdpp::cache::Cache;
 use serde_json::{Value, json};
 
 use crate::connect::provider::{Instead, Provider, REFRESH, Switches, TOKEN, with_refresh};
 use crate::support::env::{Ran, TestEnv};
+use crate::support::sandbox::Sandbox;
 
 fn json_of(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("not JSON: {ran:?}"))
@@ -28,34 +29,6 @@ fn connected(switches: Switches) -> (TestEnv, Provider) {
 fn connect(env: &TestEnv, url: &str) {
     let ran = env.run(&["connect", url, "--no-browser"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-}
-
-/// The sandbox, approving by itself; gone when dropped.
-struct Sandbox {
-    child: Child,
-    url: String,
-}
-
-impl Sandbox {
-    fn start(env: &TestEnv) -> Self {
-        let mut child = env
-            .pdpp(&["sandbox", "--listen", "127.0.0.1:0", "--auto-approve", "--json"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let said: Value = serde_json::from_str(&line).unwrap();
-        Self { child, url: said["url"].as_str().unwrap().to_owned() }
-    }
-}
-
-impl Drop for Sandbox {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// The answers of `mcp serve` to these calls, one after the other, and what it said on stderr.

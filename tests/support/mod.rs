@@ -4,3 +4,5 @@
 pub mod credential;
 pub mod env;
 pub mod provider;
+pub mod sandbox;
+pub mod sources;

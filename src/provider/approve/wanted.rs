@@ -91,6 +91,11 @@ impl StreamRequest {
 }
 
 impl Wanted {
+    /// What is asked for of the stream called `name`, where it is named.
+    pub fn stream(&self, name: &str) -> Option<&StreamRequest> {
+        self.streams.iter().find(|stream| stream.name == name)
+    }
+
     /// Whether nothing is said that a request would have to carry.
     pub fn is_plain(&self) -> bool {
         self.source.is_none() && !self.is_narrowed()

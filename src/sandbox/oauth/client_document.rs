@@ -92,10 +92,8 @@ pub fn is_loopback(url: &Url) -> bool {
 }
 
 fn fetch(url: &Url) -> Result<Map<String, Value>, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("it could not be fetched: {error}"))?;
+    let runtime =
+        crate::runtime::of_this_thread().map_err(|error| format!("it could not be fetched: {error}"))?;
     let fetched = runtime.block_on(async { tokio::time::timeout(PATIENCE, fetch_within(url)).await });
     fetched.unwrap_or_else(|_| Err(format!("it was not there within {} s", PATIENCE.as_secs())))
 }
