@@ -30,7 +30,7 @@ BUDGETS = {
     "binary, MB": 11.5,
     "peak after tools/list, kB": 8000,
     "tools, bytes": 6656,
-    "instructions of a start, million": 3.6,
+    "instructions of a start, million": 2.8,
     "initialize, ms": 3,
     "initialize above the floor, ms": 2,
     "query_records above the floor, ms": 1,

@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use url::Url;
 
 use super::store::{Place, StoreKind};
@@ -195,6 +196,42 @@ impl GrantedSource {
 /// Bytes of a credential's label at most.
 pub const MAX_LABEL: usize = 200;
 
+/// What a grant gives, stream by stream, as the JSON that the index holds: only a renewal reads it, and the start of
+/// `mcp serve` reads the index.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Given(Option<Box<RawValue>>);
+
+impl Given {
+    /// Whether the provider said nothing of it.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The streams; none where the provider said nothing of them.
+    ///
+    /// # Errors
+    /// The index has something else in their place.
+    pub fn streams(&self) -> Result<Vec<GivenStream>, serde_json::Error> {
+        self.0.as_ref().map_or_else(|| Ok(Vec::new()), |json| serde_json::from_str(json.get()))
+    }
+}
+
+impl From<Vec<GivenStream>> for Given {
+    fn from(streams: Vec<GivenStream>) -> Self {
+        // Everything in a stream serialises.
+        Self(Some(streams).filter(|all| !all.is_empty()).and_then(|all| to_raw_value(&all).ok()))
+    }
+}
+
+impl PartialEq for Given {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_deref().map(RawValue::get) == other.0.as_deref().map(RawValue::get)
+    }
+}
+
+impl Eq for Given {}
+
 /// A credential as the index holds it: everything but the secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credential {
@@ -243,8 +280,8 @@ pub struct Credential {
     #[serde(default)]
     pub asked: Option<Wanted>,
     /// What was given, stream by stream, where the provider said so: a renewal asks for no more.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub given: Vec<GivenStream>,
+    #[serde(default, skip_serializing_if = "Given::is_empty")]
+    pub given: Given,
     /// How the token is renewed.
     #[serde(default)]
     pub renewal: Renewal,
@@ -440,9 +477,21 @@ pub(crate) mod tests {
             token_expires_at: None,
             refreshable: false,
             asked: None,
-            given: Vec::new(),
+            given: Given::default(),
             renewal: Renewal::default(),
         }
+    }
+
+    #[test]
+    fn what_was_given_is_kept_as_it_stands_and_read_when_it_is_needed() {
+        let stream = GivenStream { name: "notes".to_owned(), ..GivenStream::default() };
+        let given = Given::from(vec![stream.clone()]);
+        let kept = serde_json::to_string(&given).unwrap();
+        let read: Given = serde_json::from_str(&kept).unwrap();
+        assert_eq!((&read, read.streams().unwrap()), (&given, vec![stream]));
+        assert!(Given::from(Vec::new()).is_empty() && Given::default().streams().unwrap().is_empty());
+        let other: Given = serde_json::from_str("{\"a\": 1}").unwrap();
+        assert!(other.streams().is_err());
     }
 
     #[test]

@@ -627,7 +627,7 @@ impl Granted {
             asked: Some(
                 plan.replaces.as_ref().map_or_else(|| wanted.clone(), |old| renewal::asked(old, &wanted)),
             ),
-            given: GivenStream::kept(response.streams),
+            given: GivenStream::kept(response.streams).into(),
             renewal: Renewal {
                 token_endpoint: discovery.authorization_server.token_endpoint.map(String::from),
                 resource: Some(resource),

@@ -18,7 +18,7 @@ use crate::{advice, text};
 /// The one grant of `all` that is to be renewed: by its provider, its id or its name.
 ///
 /// # Errors
-/// `not_connected` (78), `several_credentials` (2).
+/// `not_connected` (78), `several_credentials` (2), `cache_damaged`.
 pub fn meant<'a>(
     all: &'a [Credential],
     provider: Option<&ProviderUrl>,
@@ -35,7 +35,15 @@ pub fn meant<'a>(
             let next = if all.is_empty() { connect } else { "pdpp status".to_owned() };
             Err(Error::new(Kind::NotConnected, "not_connected", said).hint(next))
         }
-        [one] => Ok(one),
+        // Not looked at before: see [`Given`](crate::cache::credential::Given).
+        [one] => match one.given.streams() {
+            Ok(_) => Ok(one),
+            Err(error) => {
+                Err(Error::failed("cache_damaged", "What this grant gave cannot be read from the index")
+                    .because(error)
+                    .hint(advice::connect(one.provider.as_str())))
+            }
+        },
         _ => {
             let mut said = "Several grants are on this machine, and one is renewed at a time:".to_owned();
             for one in meant {
@@ -195,8 +203,9 @@ fn both(known: &mut StreamRequest, other: StreamRequest) {
 /// What a grant has, stream by stream: as its provider said, else as its first read showed. None where not all of
 /// that is known.
 fn given(one: &Credential) -> Vec<GivenStream> {
-    if !one.given.is_empty() {
-        return one.given.clone();
+    let given = one.given.streams().unwrap_or_default();
+    if !given.is_empty() {
+        return given;
     }
     if one.sources.iter().any(|source| source.streams.len() != source.stream_count) {
         return Vec::new();
@@ -364,7 +373,7 @@ mod tests {
 
     fn grant(given: Vec<GivenStream>, sources: Vec<GrantedSource>) -> Credential {
         Credential {
-            given,
+            given: given.into(),
             sources,
             issued_at: Some(at(1_000)),
             grant_expires_at: Some(at(8_000)),
@@ -440,7 +449,7 @@ mod tests {
         let expected = [("messages", "c1 c2", ""), ("users", "c2", "id")];
         assert_eq!(streams, expected.map(|(name, ids, fields)| (name, ids.to_owned(), fields.to_owned())));
         // The same from an index that knows less of it.
-        let less = Credential { given: Vec::new(), ..old };
+        let less = Credential { given: Vec::new().into(), ..old };
         let exact = requests(&less, at(100_000)).remove(0);
         assert_eq!(exact.streams[0].instance_ids, ["c1", "c2"]);
         assert_eq!(exact.streams[1].name, "users");
@@ -455,7 +464,9 @@ mod tests {
             ],
             vec![source(MAIL, &["c1"], &["messages", "labels"])],
         );
-        old.given[0].since = Some(at(500));
+        let mut streams = old.given.streams().unwrap();
+        streams[0].since = Some(at(500));
+        old.given = streams.into();
         let request = |name: &str, fields: &[&str]| StreamRequest {
             name: name.to_owned(),
             fields: fields.iter().map(ToString::to_string).collect(),
@@ -489,7 +500,9 @@ mod tests {
             vec![stream("messages", MAIL, &["c1", "c2"], &["id", "body"])],
             vec![source(MAIL, &["c1", "c2"], &["messages"])],
         );
-        new.given[0].since = Some(at(10));
+        let mut streams = new.given.streams().unwrap();
+        streams[0].since = Some(at(10));
+        new.given = streams.into();
         new.grant_expires_at = Some(at(9_000));
         let found = compare(&old, &new);
         assert_eq!(
@@ -511,8 +524,11 @@ mod tests {
         let back = compare(&new, &old);
         assert_eq!((back.more.len(), back.less.len()), (3, 3), "{back:?}");
         // Where instances are not known, sources are compared.
-        let less =
-            Credential { given: Vec::new(), sources: vec![source(MAIL, &[], &["messages"])], ..old.clone() };
+        let less = Credential {
+            given: Vec::new().into(),
+            sources: vec![source(MAIL, &[], &["messages"])],
+            ..old.clone()
+        };
         assert_eq!(compare(&old, &less).less, ["not the streams: labels (mail)"]);
     }
 }

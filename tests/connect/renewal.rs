@@ -123,7 +123,8 @@ fn a_package_is_renewed_as_what_it_was() {
     assert!(ran.stdout.contains("is ended at the provider, and deleted here"), "{}", ran.stdout);
     let new = credentials(&env).remove(0);
     let all = |one: &pdpp::cache::credential::Credential| {
-        let mut all: Vec<_> = one.given.iter().map(|one| (one.source.clone(), one.name.clone())).collect();
+        let given = one.given.streams().unwrap();
+        let mut all: Vec<_> = given.iter().map(|one| (one.source.clone(), one.name.clone())).collect();
         all.sort();
         all
     };

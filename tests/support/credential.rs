@@ -23,7 +23,7 @@ pub fn credential(url: &str, grant_id: &str, label: &str) -> Credential {
         token_expires_at: None,
         refreshable: false,
         asked: None,
-        given: Vec::new(),
+        given: Vec::new().into(),
         renewal: Renewal::default(),
     }
 }
