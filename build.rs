@@ -1,4 +1,5 @@
-//! How the optimised binary is laid out on Linux, where its linker can (LLVM's, which Rust brings, and mostly GNU's).
+//! How the optimised binary is laid out on Linux, where its linker can (LLVM's, which Rust brings, and mostly GNU's), and
+//! what it tells the allocator there.
 #![allow(clippy::print_stdout, reason = "that is how a build script answers")]
 
 use std::env::var;
@@ -18,6 +19,12 @@ fn main() {
         // Equal functions are kept once. Their addresses are nobody's business in Rust, nor in SQLite.
         "-Wl,--icf=all".to_owned(),
     ];
+    if is("CARGO_CFG_TARGET_ENV", "gnu") {
+        println!("cargo:rerun-if-changed=link/malloc.c");
+        for object in cc::Build::new().file("link/malloc.c").compile_intermediates() {
+            println!("cargo:rustc-link-arg-bins={}", object.display());
+        }
+    }
     for argument in arguments.iter().filter(|argument| links(argument)) {
         println!("cargo:rustc-link-arg-bins={argument}");
     }
