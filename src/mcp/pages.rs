@@ -594,11 +594,14 @@ pub struct Walks(Mutex<Kept>);
 struct Kept {
     process: Option<String>,
     next: u64,
-    pages: VecDeque<(u64, Own)>,
+    /// As JSON: one allocation a page. What is kept long between what lives short keeps the pages of memory
+    /// round it, and a place of its own is many small strings.
+    pages: VecDeque<(u64, Box<[u8]>)>,
 }
 
 impl Walks {
-    fn keep(&self, own: Own) -> Option<String> {
+    fn keep(&self, own: &Own) -> Option<String> {
+        let page = serde_json::to_vec(own).ok()?.into_boxed_slice();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.process.is_none() {
             kept.process = Some(crate::hex::random::<8>().ok()?);
@@ -608,7 +611,7 @@ impl Walks {
         }
         let number = kept.next;
         kept.next += 1;
-        kept.pages.push_back((number, own));
+        kept.pages.push_back((number, page));
         Some(format!("{KEPT_PREFIX}{}-{number}", kept.process.as_deref()?))
     }
 
@@ -619,7 +622,8 @@ impl Walks {
         if kept.process.as_deref() != Some(process) {
             return None;
         }
-        kept.pages.iter().find(|(known, _)| *known == number).map(|(_, own)| own.clone())
+        let (_, page) = kept.pages.iter().find(|(known, _)| *known == number)?;
+        serde_json::from_slice(page).ok()
     }
 }
 
@@ -745,7 +749,7 @@ pub async fn read_branches(
     let goes_on = answers.iter().any(|(at, _)| !places[*at].is_done);
     let next = if goes_on {
         let own = Own { query: whole.fingerprint(), places, seen: own.seen };
-        if is_kept { walks.keep(own) } else { Some(own.encode()) }
+        if is_kept { walks.keep(&own) } else { Some(own.encode()) }
     } else {
         None
     };
