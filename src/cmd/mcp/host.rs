@@ -20,7 +20,8 @@ use crate::ui::Ui;
 ///
 /// For a provider's operator: an MCP endpoint (Streamable HTTP, stateless) in front of the provider's
 /// resource server. Every request is read with its own bearer, which the provider's authorization server
-/// is asked about. docs/host.md is the guide, packaging/ has examples.
+/// is asked about. The guide is docs/host.md, with examples in packaging/: in the source and in every
+/// package (of a .deb in /usr/share/doc/pdpp).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("introspection").required(true))]
 pub struct Args {
