@@ -218,8 +218,9 @@ impl IndexError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::credential::{GrantedConnection, GrantedSource, TokenKind, tests::credential};
+    use super::super::credential::tests::credential;
     use super::*;
+    use crate::provider::grant::{GrantedConnection, GrantedSource, TokenKind};
     use jiff::Timestamp;
     use proptest::prelude::*;
 

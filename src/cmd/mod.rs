@@ -2,21 +2,15 @@
 //! text) and one `run`. No HTTP, JSON-RPC or file access of its own.
 #![allow(missing_docs, clippy::doc_markdown, reason = "doc comments here are help texts")]
 
-pub mod browser;
 pub mod complete;
 pub mod completions;
 pub mod connect;
 pub mod demo;
 pub mod disconnect;
 pub mod doctor;
-pub mod given;
-pub mod known;
 pub mod log;
 pub mod man;
 pub mod mcp;
-pub mod narrow;
-pub mod package;
-pub mod renewal;
 pub mod sandbox;
 pub mod start;
 pub mod status;

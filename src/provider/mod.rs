@@ -2,6 +2,7 @@
 
 pub mod approve;
 pub mod discovery;
+pub mod grant;
 pub mod http;
 pub mod json;
 pub mod register;

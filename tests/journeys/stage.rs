@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use pdpp::cache::Cache;
-use pdpp::cache::credential::{Credential, GrantedConnection, GrantedSource, Secrets};
+use pdpp::cache::credential::{Credential, Secrets};
 use pdpp::mcp::client::{Client, ServerCommand};
 use pdpp::mcp::core::Core;
 use pdpp::mcp::evidence::Bounds;
 use pdpp::mcp::package::{Child, KnownSource, Package, Roster};
 use pdpp::mcp::source::{BearerSource, Source};
 use pdpp::mcp::{ReadSurface, ResourceContents};
+use pdpp::provider::grant::{GrantedConnection, GrantedSource};
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
 use pdpp::sandbox::grant::{
