@@ -21,7 +21,8 @@ use clap::{Parser, Subcommand};
 
 use crate::cache::{Cache, refresh};
 use crate::error::{Error, Kind, Result};
-use crate::provider::http::{Http, Limits, Network};
+use crate::provider::http::{Http, Limits};
+use crate::provider::network::Network;
 use crate::provider::url::ProviderUrl;
 use crate::text::shell_word;
 use crate::ui::Ui;

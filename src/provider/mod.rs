@@ -5,6 +5,7 @@ pub mod discovery;
 pub mod grant;
 pub mod http;
 pub mod json;
+pub mod network;
 pub mod register;
 pub mod rs;
 pub mod url;

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::clients::{HOSTS, Host};
+use super::document::{document, is_switched_off, owner_credential};
 use super::edit::{self, EditError, Place};
 use super::entry::Entry;
+use super::job::{Scope, file_of};
 use super::paths::{Machine, is_program};
-use super::{Scope, document, file_of, owner_credential};
 use crate::advice;
 use crate::fs::foreign::{ForeignError, ForeignFile};
 use crate::text::{self, shell_word};
@@ -141,7 +142,7 @@ fn look_into(
     let Some(entry) = edit::check(host.format, text, place).map_err(Unread::Damaged)? else {
         return Ok(Configured::No);
     };
-    let is_off = super::is_switched_off(&entry);
+    let is_off = is_switched_off(&entry);
     let Some(entry) = host.ours(&entry) else { return Ok(Configured::Other) };
     if is_off {
         let next = format!("Switch it on in {}", host.title);
