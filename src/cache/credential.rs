@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use url::Url;
 
-use super::store::{Place, StoreKind};
+use super::store::{SecretPlace, StoreKind};
 use crate::provider::approve::token::GivenStream;
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::grant::{GrantId, GrantedSource, TokenKind};
@@ -237,8 +237,8 @@ impl Credential {
     }
 
     /// Where its secret is.
-    pub fn place(&self) -> Place {
-        Place { id: self.id.clone(), store: self.store, parts: self.parts }
+    pub fn place(&self) -> SecretPlace {
+        SecretPlace { id: self.id.clone(), store: self.store, parts: self.parts }
     }
 
     /// Whether `other` stands for the same grant of the same provider.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::clients::Host;
 use super::document::{BOM, document, is_switched_off, owner_credential};
-use super::edit::{self, EditError, Edited, Fields, Place};
+use super::edit::{self, EditError, Edited, EntryPath, Fields};
 use super::entry::Entry;
 use super::paths::Machine;
 use super::{NAME, masked, proof};
@@ -118,8 +118,8 @@ pub fn file_of(host: &Host, machine: &Machine, scope: Scope) -> Option<PathBuf> 
 }
 
 impl Job<'_> {
-    fn place(&self) -> Place<'_> {
-        Place { container: self.host.container, name: self.name }
+    fn place(&self) -> EntryPath<'_> {
+        EntryPath { container: self.host.container, name: self.name }
     }
 
     fn fields(&self) -> Option<Fields> {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::clients::{HOSTS, Host};
 use super::document::{document, is_switched_off, owner_credential};
-use super::edit::{self, EditError, Place};
+use super::edit::{self, EditError, EntryPath};
 use super::entry::Entry;
 use super::job::{Scope, file_of};
 use super::paths::{Machine, is_program};
@@ -138,7 +138,7 @@ fn look_into(
             "Take it out",
         ));
     }
-    let place = Place { container: host.container, name };
+    let place = EntryPath { container: host.container, name };
     let Some(entry) = edit::check(host.format, text, place).map_err(Unread::Damaged)? else {
         return Ok(Configured::No);
     };
@@ -206,7 +206,7 @@ pub fn elsewhere(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Ve
         files.push(user);
     }
     let own = file_of(host, machine, scope);
-    let place = Place { container: host.container, name };
+    let place = EntryPath { container: host.container, name };
     files.retain(|file| Some(file) != own.as_ref() && edit::entry(&read(host, file), place).is_some());
     files
 }
@@ -214,7 +214,7 @@ pub fn elsewhere(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Ve
 /// Entries of the same name in other scopes of the host, which go before the one in `scope`.
 pub fn shadows(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<Problem> {
     let mut found = Vec::new();
-    let place = Place { container: host.container, name };
+    let place = EntryPath { container: host.container, name };
     if scope == Scope::User {
         let others = elsewhere(machine, host, name, scope).into_iter();
         found.extend(others.map(|file| {

@@ -278,7 +278,7 @@ fn grant(connectors: Option<&[String]>) -> Grant {
     }
     Grant {
         version: "0.1.0".into(),
-        grant_id: pdpp::sandbox::store::random_id("grt_").unwrap(),
+        grant_id: pdpp::sandbox::id::random_id("grt_").unwrap(),
         issued_at: "2026-11-01T00:00:00Z".into(),
         expires_at: None,
         subject: Subject { id: pdpp::sandbox::grant::SUBJECT.into() },

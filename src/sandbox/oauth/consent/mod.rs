@@ -14,12 +14,14 @@ use axum::http::StatusCode;
 use ring::hmac;
 use serde_json::{Value, json};
 
+use super::authorization_details::{AI_TRAINING, AuthorizationDetails};
 use super::authorize::{self, see_other};
 use super::flows::{Code, Decision, Outcome, Pending, URI_PREFIX, Way};
-use super::tokens::{self, Selection};
-use super::wish::{AI_TRAINING, Wish};
+use super::selection::{Selection, resolve, resolve_each};
+use super::tokens;
 use crate::sandbox::grant::Grant;
-use crate::sandbox::store::random_id;
+use crate::sandbox::id::random_id;
+use crate::sandbox::store::record_counts;
 use crate::sandbox::wire::{ApiError, Reply, Request};
 use crate::sandbox::{App, time};
 use page::{Form, TurnedBack, already, ended, form, form_reply, page_reply, picker, unknown};
@@ -60,7 +62,7 @@ pub fn show(app: &App, request: &Request) -> Result<Reply, ApiError> {
     let (cookie, set) = cookie_or_new(request)?;
     let csrf = csrf(app, &cookie, &id);
     let page = app.store.read(|db, catalog| {
-        let counts = tokens::record_counts(db)?;
+        let counts = record_counts(db)?;
         let form_of = Form { pending: &pending, id: &id, csrf, catalog, counts: &counts, turned_back: None };
         Ok::<_, ApiError>(if pending.is_unpicked() { picker(&form_of) } else { form(&form_of) })
     })?;
@@ -99,8 +101,8 @@ pub fn approve(app: &App, request: &Request) -> Result<Reply, ApiError> {
         Err(refused) => return Ok(*refused),
     };
     let value = |name: &str| posted.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-    let needs_training = pending.wish.purpose_code == AI_TRAINING;
-    let made = selection(&pending.wish, &posted).and_then(|selection| {
+    let needs_training = pending.asked.purpose_code == AI_TRAINING;
+    let made = selection(&pending.asked, &posted).and_then(|selection| {
         if needs_training && value("ai_training") != Some("yes") {
             return Err(ApiError::invalid(
                 "Training an AI model needs your explicit agreement: tick its box, or deny",
@@ -134,10 +136,10 @@ pub fn approve(app: &App, request: &Request) -> Result<Reply, ApiError> {
 
 /// The grants that an approval makes: one for what was asked for, one a source where sources were picked.
 fn grants(app: &App, pending: &Pending, selection: &Selection) -> Result<Vec<Grant>, ApiError> {
-    let (client, wish) = (&pending.client.id, &pending.wish);
+    let (client, asked) = (&pending.client.id, &pending.asked);
     app.store.read(|_, catalog| match &pending.offer {
-        Some(_) => tokens::resolve_each(catalog, client, wish, selection),
-        None => tokens::resolve(catalog, client, wish, selection).map(|grant| vec![grant]),
+        Some(_) => resolve_each(catalog, client, asked, selection),
+        None => resolve(catalog, client, asked, selection).map(|grant| vec![grant]),
     })
 }
 
@@ -200,12 +202,12 @@ pub fn approve_unasked(app: &App, base: &str, id: &str) -> Result<(), ApiError> 
     // Where sources are picked first, all of them are.
     app.flows.pick(id, |_| true);
     let Some(pending) = app.flows.get(id) else { return Ok(()) };
-    if !matches!(pending.decision, Decision::Open) || pending.wish.purpose_code == AI_TRAINING {
+    if !matches!(pending.decision, Decision::Open) || pending.asked.purpose_code == AI_TRAINING {
         return Ok(());
     }
     // Of several accounts that nobody named, none: there is nobody to pick.
-    if !pending.wish.choices.iter().any(|choice| choice.preselected) {
-        let known: BTreeSet<&str> = pending.wish.choices.iter().map(|choice| &*choice.connection).collect();
+    if !pending.asked.choices.iter().any(|choice| choice.preselected) {
+        let known: BTreeSet<&str> = pending.asked.choices.iter().map(|choice| &*choice.connection).collect();
         let known: Vec<Value> = app.store.read(|_, catalog| {
             let known = catalog.connections.iter().filter(|connection| known.contains(&*connection.id));
             Ok::<_, ApiError>(
@@ -219,14 +221,14 @@ pub fn approve_unasked(app: &App, base: &str, id: &str) -> Result<(), ApiError> 
             .with("available_connections", known));
     }
     let kept = pending
-        .wish
+        .asked
         .choices
         .iter()
         .enumerate()
         .filter(|(_, choice)| choice.preselected)
         .map(|(number, choice)| (number, choice.fields.iter().cloned().collect()))
         .collect();
-    let expires_ms = pending.wish.expires_ms.unwrap_or_else(|| time::now_ms() + 30 * DAY_MS);
+    let expires_ms = pending.asked.expires_ms.unwrap_or_else(|| time::now_ms() + 30 * DAY_MS);
     let selection = Selection { kept, since: None, expires_ms: Some(expires_ms) };
     let grants = grants(app, &pending, &selection)?;
     decide(app, base, id, grants).map(|_| ())
@@ -257,7 +259,7 @@ fn cookie(request: &Request) -> Option<String> {
 /// The form's token: of this browser and this request.
 fn csrf(app: &App, cookie: &str, id: &str) -> String {
     let tag = hmac::sign(&app.csrf, format!("{cookie}\n{id}").as_bytes());
-    crate::sandbox::seed::sha256_hex(tag.as_ref())
+    crate::hex::sha256(tag.as_ref())
 }
 
 /// Whether a form came from a page of ours about `subject`, in the browser that was shown it.
@@ -285,7 +287,7 @@ fn checked(
     }
 }
 
-fn selection(wish: &Wish, posted: &[(String, String)]) -> Result<Selection, ApiError> {
+fn selection(asked: &AuthorizationDetails, posted: &[(String, String)]) -> Result<Selection, ApiError> {
     let values = |wanted: &'static str| {
         posted.iter().filter(move |(name, _)| name == wanted).map(|(_, value)| value.as_str())
     };
@@ -301,7 +303,7 @@ fn selection(wish: &Wish, posted: &[(String, String)]) -> Result<Selection, ApiE
     let mut kept = Vec::new();
     for number in values("stream").filter_map(|number| number.parse::<usize>().ok()).collect::<BTreeSet<_>>()
     {
-        if wish.choices.get(number).is_some_and(|choice| connections.contains(choice.connection.as_str())) {
+        if asked.choices.get(number).is_some_and(|choice| connections.contains(choice.connection.as_str())) {
             kept.push((number, fields.remove(&number).unwrap_or_default()));
         }
     }
@@ -318,7 +320,7 @@ fn selection(wish: &Wish, posted: &[(String, String)]) -> Result<Selection, ApiE
         ),
     };
     let end = values("expires").next().unwrap_or(USUAL_END);
-    if let (ASKED_END, Some(asked)) = (end, wish.expires_ms) {
+    if let (ASKED_END, Some(asked)) = (end, asked.expires_ms) {
         return Ok(Selection { kept, since, expires_ms: Some(asked) });
     }
     let (.., lasts) = ENDS
@@ -343,7 +345,7 @@ fn again(
 ) -> Result<Reply, ApiError> {
     let cookie = cookie(request).unwrap_or_default();
     let page = app.store.read(|db, catalog| {
-        let counts = tokens::record_counts(db)?;
+        let counts = record_counts(db)?;
         let csrf = csrf(app, &cookie, id);
         let turned_back = Some(turned_back);
         let form_of = Form { pending, id, csrf, catalog, counts: &counts, turned_back };

@@ -4,8 +4,8 @@ use axum::http::StatusCode;
 
 use super::{ASKED_END, ENDS, USUAL_END};
 use crate::sandbox::html::Html;
+use crate::sandbox::oauth::authorization_details::{AI_TRAINING, AuthorizationDetails, Choice};
 use crate::sandbox::oauth::flows::{Decision, Pending, URI_PREFIX, Way};
-use crate::sandbox::oauth::wish::{AI_TRAINING, Choice, Wish};
 use crate::sandbox::store::Catalog;
 use crate::sandbox::time;
 use crate::sandbox::wire::Reply;
@@ -114,30 +114,30 @@ impl Form<'_> {
 }
 
 pub(super) fn form(form: &Form<'_>) -> Html {
-    let (pending, wish) = (form.pending, &form.pending.wish);
+    let (pending, asked) = (form.pending, &form.pending.asked);
     let name = pending.client.name.as_str();
     let mut main = Html::new();
     who_asks(&mut main, form);
-    purpose(&mut main, name, wish);
+    purpose(&mut main, name, asked);
     main.markup("<form method=\"post\" action=\"/consent/approve\">\n");
     hidden(&mut main, form);
     limits(&mut main, form);
     main.markup(
         "<section aria-labelledby=\"what\">\n<h2 id=\"what\">What it could read</h2>\n<p>It asks for ",
     );
-    main.text(&counted(wish.choices.len(), "stream", "streams"))
+    main.text(&counted(asked.choices.len(), "stream", "streams"))
         .markup(" from ")
-        .text(&counted(by_connection(wish).len(), "account", "accounts"))
+        .text(&counted(by_connection(asked).len(), "account", "accounts"))
         .markup(". Untick what it should not see.");
-    if wish.choices.iter().any(|choice| !choice.preselected) {
+    if asked.choices.iter().any(|choice| !choice.preselected) {
         main.markup(" The app did not say which account it means: tick the one you want to share.");
     }
     main.markup("</p>\n");
-    for (connection, choices) in by_connection(wish) {
+    for (connection, choices) in by_connection(asked) {
         source(&mut main, form, connection, &choices);
     }
     main.markup("</section>\n");
-    if wish.purpose_code == AI_TRAINING {
+    if asked.purpose_code == AI_TRAINING {
         main.markup(
             "<p class=\"training\"><label><input type=\"checkbox\" name=\"ai_training\" value=\"yes\"",
         )
@@ -293,29 +293,29 @@ fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-fn purpose(main: &mut Html, name: &str, wish: &Wish) {
+fn purpose(main: &mut Html, name: &str, asked: &AuthorizationDetails) {
     main.markup("<section aria-labelledby=\"why\">\n<h2 id=\"why\">What for</h2>\n");
-    match &wish.purpose_description {
+    match &asked.purpose_description {
         Some(description) => main
             .markup("<blockquote><p>")
             .text(description)
             .markup("</p></blockquote>\n<p class=\"said\">That is what the app says. Declared purpose: <em>"),
         None => main.markup("<p>The app did not say.</p>\n<p class=\"said\">Declared purpose: <em>"),
     };
-    let label = match wish.purpose_code.rsplit('/').next() {
-        Some(last) if wish.purpose_code.starts_with("https://pdpp.dev/purpose/") => last.replace('_', " "),
-        _ => wish.purpose_code.clone(),
+    let label = match asked.purpose_code.rsplit('/').next() {
+        Some(last) if asked.purpose_code.starts_with("https://pdpp.dev/purpose/") => last.replace('_', " "),
+        _ => asked.purpose_code.clone(),
     };
-    main.text(&label).markup("</em>. It asks for ").markup(if wish.single_use {
+    main.text(&label).markup("</em>. It asks for ").markup(if asked.single_use {
         "one-time access.</p>\n"
     } else {
         "ongoing access until the end you pick below.</p>\n"
     });
-    if !wish.commitments.is_empty() {
+    if !asked.commitments.is_empty() {
         main.markup("<p class=\"said\"><q>")
             .text(name)
             .markup("</q> also says, and nobody can enforce it:</p>\n<ul class=\"claims\">\n");
-        for commitment in &wish.commitments {
+        for commitment in &asked.commitments {
             main.markup("<li>").text(commitment).markup("</li>\n");
         }
         main.markup("</ul>\n");
@@ -325,9 +325,9 @@ fn purpose(main: &mut Html, name: &str, wish: &Wish) {
 
 type Numbered<'a> = Vec<(usize, &'a Choice)>;
 
-fn by_connection(wish: &Wish) -> Vec<(&str, Numbered<'_>)> {
+fn by_connection(asked: &AuthorizationDetails) -> Vec<(&str, Numbered<'_>)> {
     let mut groups: Vec<(&str, Numbered<'_>)> = Vec::new();
-    for (number, choice) in wish.choices.iter().enumerate() {
+    for (number, choice) in asked.choices.iter().enumerate() {
         match groups.iter_mut().find(|(connection, _)| *connection == choice.connection) {
             Some((_, group)) => group.push((number, choice)),
             None => groups.push((&choice.connection, vec![(number, choice)])),
@@ -416,8 +416,8 @@ fn limits(main: &mut Html, form: &Form<'_>) {
          <p><label for=\"expires\">The access ends after</label>\
          <select id=\"expires\" name=\"expires\" aria-describedby=\"expires-hint\">",
     );
-    let asked = form.pending.wish.expires_ms;
-    let at_first = match (asked, form.pending.wish.single_use) {
+    let asked = form.pending.asked.expires_ms;
+    let at_first = match (asked, form.pending.asked.single_use) {
         (Some(_), _) => ASKED_END,
         (None, true) => "1d",
         (None, false) => USUAL_END,
