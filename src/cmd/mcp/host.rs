@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
-use crate::host::credentials::Place;
+use crate::host::credentials::CredentialsSource;
 use crate::host::rate::Allowance;
 use crate::host::tls::Files;
 use crate::host::{self, Config};
@@ -142,8 +142,8 @@ fn config(args: &Args, global: &Global) -> Result<Config> {
         metrics_listen: args.metrics_listen,
         endpoint,
         introspection: match &args.introspection_file {
-            Some(path) => Place::File(path.clone()),
-            None => Place::Keyring(args.provider_url.clone()),
+            Some(path) => CredentialsSource::File(path.clone()),
+            None => CredentialsSource::Keyring(args.provider_url.clone()),
         },
         tls: match (&args.tls_cert, &args.tls_key) {
             (Some(certificate), Some(key)) => {

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use crate::cache::credential::{GrantId, GrantedConnection, GrantedSource};
 use crate::mcp::remote::Remote;
 use crate::mcp::source::{Source, only};
 use crate::provider::approve::proof::schema_sources;
 use crate::provider::approve::token::TokenResponse;
 use crate::provider::discovery::Discovery;
+use crate::provider::grant::{GrantId, GrantedConnection, GrantedSource};
 use crate::provider::http::Http;
 use crate::provider::rs::{Read, ResourceServer};
 

@@ -17,7 +17,7 @@ use super::grant::Grant;
 use super::manifest::{Connector, Field, Relation, Stream};
 use super::store::{Catalog, Connection};
 use super::wire::ApiError;
-use super::{time, tokens};
+use super::{time, words};
 
 /// What a request is about.
 #[derive(Debug, Clone, Copy, Default)]
@@ -132,7 +132,7 @@ pub struct Position {
 
 /// Where a page of changes ended.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub struct Place {
+pub struct ChangePosition {
     key: String,
     connection: String,
 }
@@ -494,9 +494,9 @@ impl Access {
         db: &Sqlite,
         since: i64,
         horizon: i64,
-        after: Option<&Place>,
+        after: Option<&ChangePosition>,
         limit: usize,
-    ) -> rusqlite::Result<Vec<(Place, Change)>> {
+    ) -> rusqlite::Result<Vec<(ChangePosition, Change)>> {
         let mut changes = Vec::new();
         // Of two connections with the same key, the one whose id comes first.
         let sign = if after.is_some_and(|after| self.connection.id > after.connection) { ">=" } else { ">" };
@@ -525,7 +525,7 @@ impl Access {
                 })
                 .optional()?
                 .and_then(|(consent, data)| shown(consent, data.as_deref()));
-            let place = Place { key: key.clone(), connection: self.connection.id.clone() };
+            let place = ChangePosition { key: key.clone(), connection: self.connection.id.clone() };
             match (then, now) {
                 (then, Some(now)) if then.as_ref() != Some(&now) => {
                     changes.push((place, Change::Present(Row::read(row)?)));
@@ -553,7 +553,7 @@ impl Access {
     pub fn search(
         &self,
         db: &Sqlite,
-        query: &tokens::Query,
+        query: &words::Query,
         filter: &Filter,
         most: usize,
     ) -> rusqlite::Result<Hits> {
@@ -594,7 +594,7 @@ impl Access {
     /// The text of a granted field of a row, as far as it is one.
     pub fn text(&self, row: &Row, field: &str) -> Option<String> {
         self.field(field)?;
-        super::store::Fields::parse(&row.data).text(field).map(std::borrow::Cow::into_owned)
+        super::fields::Fields::parse(&row.data).text(field).map(std::borrow::Cow::into_owned)
     }
 
     /// The blob `id`, if a record of this access names it in a granted field.
@@ -659,14 +659,14 @@ impl Filter {
 }
 
 /// See [`Access::search`]. Lower is better.
-fn score(query: &tokens::Query, row: &Row, lexical: &[(usize, &Field)]) -> f64 {
+fn score(query: &words::Query, row: &Row, lexical: &[(usize, &Field)]) -> f64 {
     const SATURATION: f64 = 1.2;
     const LENGTH_WEIGHT: f64 = 0.75;
     const USUAL_WORDS: f64 = 60.0;
     const BYTES_A_WORD: f64 = 6.0;
     // Beyond, one more changes a saturated score by nothing that matters, and a text may be long.
     const COUNTED: usize = 16;
-    let fields = super::store::Fields::parse(&row.data);
+    let fields = super::fields::Fields::parse(&row.data);
     let mut score = 0.0_f64;
     for (_, field) in lexical {
         let Some(text) = fields.text(&field.name) else { continue };

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::metrics::Metrics;
-use super::rate::Place;
+use super::rate::Permit;
 use crate::error::{Error, Result};
 use crate::mcp::http::{Asked, Outcome};
 use crate::text;
@@ -124,7 +124,7 @@ pub struct Record {
     bearer: OnceLock<String>,
     client: OnceLock<String>,
     asked: OnceLock<Asked>,
-    place: Mutex<Option<Place>>,
+    place: Mutex<Option<Permit>>,
 }
 
 impl Record {
@@ -149,7 +149,7 @@ impl Record {
     }
 
     /// It is at work, until it is answered.
-    pub fn hold(&self, place: Place) {
+    pub fn hold(&self, place: Permit) {
         *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
     }
 

@@ -15,7 +15,7 @@ use crate::sandbox::wire::ApiError;
 
 /// A request for access, checked.
 #[derive(Debug, Clone)]
-pub struct Wish {
+pub struct AuthorizationDetails {
     /// One source, or this provider with all of them.
     pub source: Source,
     /// A URI.
@@ -118,7 +118,7 @@ struct Range {
 }
 
 /// The request that asks for everything: the owner picks.
-pub fn everything(catalog: &Catalog, base: &str) -> Wish {
+pub fn everything(catalog: &Catalog, base: &str) -> AuthorizationDetails {
     let mut choices = Vec::new();
     for connection in &catalog.connections {
         let Some(connector) = catalog.connector(&connection.connector) else { continue };
@@ -135,7 +135,7 @@ pub fn everything(catalog: &Catalog, base: &str) -> Wish {
             });
         }
     }
-    Wish {
+    AuthorizationDetails {
         source: Source { kind: "provider_native".to_owned(), id: base.to_owned() },
         purpose_code: ASSISTANT.to_owned(),
         purpose_description: None,
@@ -150,7 +150,11 @@ pub fn everything(catalog: &Catalog, base: &str) -> Wish {
 ///
 /// # Errors
 /// `invalid_request`, saying what.
-pub fn read(catalog: &Catalog, base: &str, body: &Map<String, Value>) -> Result<Wish, ApiError> {
+pub fn read(
+    catalog: &Catalog,
+    base: &str,
+    body: &Map<String, Value>,
+) -> Result<AuthorizationDetails, ApiError> {
     let details = body
         .get("authorization_details")
         .ok_or_else(|| ApiError::invalid("Grant initiation requires authorization_details"))?;
@@ -215,7 +219,7 @@ pub fn read(catalog: &Catalog, base: &str, body: &Map<String, Value>) -> Result<
         [connector] if !is_whole => Source { kind: "connector".to_owned(), id: connector.id.clone() },
         _ => Source { kind: "provider_native".to_owned(), id: base.to_owned() },
     };
-    Ok(Wish {
+    Ok(AuthorizationDetails {
         source,
         purpose_code,
         purpose_description: details.purpose_description,
@@ -372,7 +376,7 @@ fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
         let fits = |key: &String| match stream.primary_key.len() {
             1 => !key.is_empty(),
             arity => serde_json::from_str::<Vec<String>>(key)
-                .is_ok_and(|parts| parts.len() == arity && crate::sandbox::seed::list(&parts) == *key),
+                .is_ok_and(|parts| parts.len() == arity && crate::sandbox::json::list(&parts) == *key),
         };
         if keys.is_empty() || keys.len() > MAX_RESOURCES || !keys.iter().all(fits) {
             return Err(

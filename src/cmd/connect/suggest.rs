@@ -94,9 +94,9 @@ fn of_before(part: Part, wanted: &Wanted, provider: &ProviderUrl, credentials: &
 mod tests {
     use super::*;
     use crate::cache::credential::tests::credential;
-    use crate::cache::credential::{GrantedConnection, GrantedSource};
     use crate::provider::approve::oauth_error::OAuthError;
     use crate::provider::approve::wanted::SourceRequest;
+    use crate::provider::grant::{GrantedConnection, GrantedSource};
 
     const MAIL: &str = "https://s.example/mail";
 

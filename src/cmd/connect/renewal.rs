@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::given::{Difference, names};
-use crate::cache::credential::{Credential, GrantedSource};
+use super::difference::{Difference, names};
+use crate::cache::credential::Credential;
 use crate::cache::select::GrantName;
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::token::GivenStream;
 use crate::provider::approve::wanted::{SourceRequest, StreamRequest, Wanted};
+use crate::provider::grant::GrantedSource;
 use crate::provider::url::ProviderUrl;
 use crate::until::day_and_time;
 use crate::{advice, text};
@@ -337,8 +338,8 @@ fn ends(old: &Credential, new: &Credential, found: &mut Difference) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::credential::GrantedConnection;
     use crate::cache::credential::tests::credential;
+    use crate::provider::grant::GrantedConnection;
 
     const MAIL: &str = "https://s.example/mail";
     const CHAT: &str = "https://s.example/chat";

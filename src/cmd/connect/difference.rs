@@ -176,8 +176,8 @@ fn range(wanted: &Wanted, streams: &[GivenStream], found: &mut Difference) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::credential::{GrantedConnection, GrantedSource};
     use crate::provider::approve::wanted::{SourceRequest, StreamRequest};
+    use crate::provider::grant::{GrantedConnection, GrantedSource};
     use serde_json::{Value, json};
 
     fn compared(wanted: &Wanted, grant: &Value) -> Difference {
