@@ -69,50 +69,30 @@ impl Arguments {
     }
 
     /// A text, not empty; one of those that the input schema lists, where it lists any.
-    ///
-    /// # Errors
-    /// `invalid_argument`.
-    pub fn text(&self, name: &str) -> Result<Option<&str>, ToolError> {
-        match self.given.get(name) {
-            None => Ok(None),
-            Some(Value::String(text)) if !text.is_empty() => Ok(Some(text)),
-            Some(_) => Err(self.invalid(name, "a text", None)),
-        }
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.given.get(name)?.as_str()
     }
 
     /// A text that has to be there; `form` is what it looks like.
     ///
     /// # Errors
-    /// `missing_argument`, `invalid_argument`.
+    /// `missing_argument`.
     pub fn required_text(&self, name: &str, form: &str) -> Result<&str, ToolError> {
-        self.text(name)?.ok_or_else(|| {
+        self.text(name).ok_or_else(|| {
             let next = format!("add `{name}`, written as {form}");
             ToolError::new("missing_argument", format!("{} needs `{name}`", self.tool), next)
                 .with("param", name)
         })
     }
 
-    /// A whole number within bounds, both inclusive.
-    ///
-    /// # Errors
-    /// `invalid_argument`: a number outside is refused, never clamped (R3.11).
-    pub fn integer(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, ToolError> {
-        let Some(value) = self.given.get(name) else { return Ok(None) };
-        match whole(value) {
-            Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
-            _ if most == u64::MAX => Err(self.invalid(name, &format!("a whole number from {least}"), None)),
-            _ => Err(self.invalid(name, &format!("a whole number from {least} to {most}"), None)),
-        }
+    /// A whole number, within the bounds of the input schema.
+    pub fn integer(&self, name: &str) -> Option<u64> {
+        self.given.get(name).and_then(whole)
     }
 
     /// A list of texts, none empty.
-    ///
-    /// # Errors
-    /// `invalid_argument`; for an empty list too, which a provider would take for everything.
-    pub fn texts(&self, name: &str) -> Result<Option<Vec<&str>>, ToolError> {
-        let Some(value) = self.given.get(name) else { return Ok(None) };
-        let texts = value.as_array().and_then(|items| items.iter().map(Value::as_str).collect());
-        texts.map_or_else(|| Err(self.invalid(name, "a list of texts", None)), |texts| Ok(Some(texts)))
+    pub fn texts(&self, name: &str) -> Option<Vec<&str>> {
+        self.given.get(name)?.as_array()?.iter().map(Value::as_str).collect()
     }
 
     /// The typed error for an argument that means something only beside another one; `corrected` is the
@@ -127,25 +107,17 @@ impl Arguments {
     }
 
     /// A typed filter, as `filter[f]=v` and `filter[f][op]=v` (R3.60).
-    ///
-    /// # Errors
-    /// `invalid_filter`.
-    pub fn filter(&self) -> Result<Pairs, ToolError> {
+    pub fn filter(&self) -> Pairs {
         let mut pairs = Pairs::new();
         for (field, value) in self.given.get("filter").and_then(Value::as_object).into_iter().flatten() {
-            let bounds = match value {
-                Value::Object(range) => {
-                    range.iter().map(|(name, bound)| (format!("][{name}"), bound)).collect()
-                }
-                value => vec![(String::new(), value)],
-            };
-            for (name, bound) in bounds {
-                let bound =
-                    scalar(bound).ok_or_else(|| self.invalid("filter", "an object of values", None))?;
-                pairs.push((format!("filter[{field}{name}]"), bound));
+            match value {
+                Value::Object(range) => pairs.extend(
+                    range.iter().map(|(name, bound)| (format!("filter[{field}][{name}]"), scalar(bound))),
+                ),
+                value => pairs.push((format!("filter[{field}]"), scalar(value))),
             }
         }
-        Ok(pairs)
+        pairs
     }
 
     /// `expand_limit`, as `expand_limit[rel]=n` (R3.61).
@@ -156,7 +128,7 @@ impl Arguments {
         let Some(relations) = self.given.get("expand_limit").and_then(Value::as_object) else {
             return Ok(Pairs::new());
         };
-        let Some(expanded) = self.texts("expand")? else {
+        let Some(expanded) = self.texts("expand") else {
             let all = relations.keys().cloned().collect::<Value>();
             let corrected = self.with([("expand", Some(all))]);
             return Err(self.lacks("expand_limit", "expand", "nothing is expanded without it", &corrected));
@@ -173,24 +145,15 @@ impl Arguments {
         Ok(relations.iter().map(|(name, limit)| (format!("expand_limit[{name}]"), number(limit))).collect())
     }
 
-    /// The typed error for an argument of the wrong type or outside its range; `meant` is the value that
-    /// means the same, where there is one.
-    pub fn invalid(&self, name: &str, expected: &str, meant: Option<Value>) -> ToolError {
-        let message = format!("`{name}` of {} must be {expected}", self.tool);
-        let next = meant.map(|meant| call(self.tool, &self.with([(name, Some(meant))])));
-        let error = match next {
-            Some(next) => ToolError::new("invalid_argument", message, next),
-            None => ToolError::new("invalid_argument", message, "correct the call as the message says"),
-        };
-        error.with("param", name)
-    }
-}
-
-impl Arguments {
     /// The typed error for a cursor that is none of this tool's, with the call that starts again.
     pub fn foreign_cursor(&self) -> ToolError {
-        let error = self.invalid("cursor", "one that this tool gave with this very call", None);
-        error.hint("start again without cursor").offer(Some(call(self.tool, &self.with([("cursor", None)]))))
+        ToolError::new(
+            "invalid_argument",
+            format!("`cursor` of {} must be one that this tool gave with this very call", self.tool),
+            "start again without cursor",
+        )
+        .with("param", "cursor")
+        .offer(Some(call(self.tool, &self.with([("cursor", None)]))))
     }
 }
 
@@ -199,13 +162,8 @@ pub fn call(tool: &'static str, arguments: &Map<String, Value>) -> Call {
     Call { tool, arguments: arguments.clone() }
 }
 
-fn scalar(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        _ => None,
-    }
+fn scalar(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -237,14 +195,14 @@ mod tests {
             assert!(error.to_text().contains("from 1 to 100"));
         }
         let arguments = arguments("query_records", json!({"stream": "s", "limit": 5.0})).unwrap();
-        assert_eq!(arguments.integer("limit", 1, 100), Ok(Some(5)));
+        assert_eq!(arguments.integer("limit"), Some(5));
     }
 
     #[test]
     fn r3_60_filters_become_bracket_parameters() {
         let given = json!({"stream": "s", "filter": {
             "user_id": "U1", "seen": true, "amount": {"gte": 1.10, "lt": 12_345_678_901_234_567_890_u64}}});
-        let pairs = arguments("query_records", given).unwrap().filter().unwrap();
+        let pairs = arguments("query_records", given).unwrap().filter();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(
             pairs,
@@ -260,7 +218,7 @@ mod tests {
     #[test]
     fn r3_60_digits_of_a_filter_value_are_kept() {
         let given: Value = serde_json::from_str(r#"{"stream":"s","filter":{"n":1.10,"m":-0.0}}"#).unwrap();
-        let pairs = arguments("query_records", given).unwrap().filter().unwrap();
+        let pairs = arguments("query_records", given).unwrap().filter();
         assert_eq!(pairs[0].1, "-0.0");
         assert_eq!(pairs[1].1, "1.10");
     }

@@ -221,12 +221,12 @@ impl Package {
     }
 
     async fn search(&self, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
-        let wanted = arguments.texts("streams")?;
+        let wanted = arguments.texts("streams");
         let (able, unable) = self.able(wanted.as_deref());
         if able.is_empty() && unable.is_empty() {
             return Err(not_granted(&wanted.unwrap_or_default().join("`, `"), self.children().len()));
         }
-        let is_walk = arguments.text("cursor")?.is_some_and(pages::is_over_grants);
+        let is_walk = arguments.text("cursor").is_some_and(pages::is_over_grants);
         // R6.3: each is asked for the streams that it may have.
         let streams_of = |child: &Child| {
             let wanted = wanted.iter().flatten().copied();

@@ -17,7 +17,7 @@ impl Package {
     pub(super) fn route(&self, arguments: &Arguments) -> Result<Arc<Child>, ToolError> {
         let children = self.children();
         let first = children.first().ok_or_else(nothing_served)?;
-        let id = match arguments.text("id")? {
+        let id = match arguments.text("id") {
             // What names no record is refused before anybody is asked, whoever that would be.
             Some(id) => match RecordId::parse(id) {
                 Ok(id) => Some(id),
@@ -27,10 +27,10 @@ impl Package {
             None => None,
         };
         let embedded = id.as_ref().and_then(|id| id.connection.as_deref());
-        let connection = embedded.or(arguments.text("connection_id")?);
+        let connection = embedded.or(arguments.text("connection_id"));
         let stream = match &id {
             Some(id) => Some(id.stream.as_str()),
-            None => arguments.text("stream")?,
+            None => arguments.text("stream"),
         };
         match (connection, stream) {
             (Some(connection), stream) => self.by_connection(connection, stream),

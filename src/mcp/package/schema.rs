@@ -16,9 +16,9 @@ use crate::mcp::tools::schema::{Parts, part, show_over_grants, streams_of};
 
 impl Package {
     pub(super) async fn schema(&self, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
-        let stream = arguments.text("stream")?;
+        let stream = arguments.text("stream");
         let children = self.children();
-        let is_full = arguments.text("detail")? == Some("full");
+        let is_full = arguments.text("detail") == Some("full");
         match (is_full, stream) {
             // Refused there, before anything is asked (R3.6).
             (true, None) => return self.ask(&children[0], "schema", arguments.given().clone(), true).await,
@@ -68,7 +68,7 @@ impl Package {
             (child.key(), body.map_or(0, |body| streams_of(body).len()))
         }));
         // Nothing is left to show of those that answered: what is left is of those that did not.
-        let is_over = stream.is_none() && parts.is_at_end(arguments.text("cursor")?);
+        let is_over = stream.is_none() && parts.is_at_end(arguments.text("cursor"));
         if bodies.is_empty() || (is_over && !missing.is_empty()) {
             return Err(all_failed(&missing));
         }

@@ -25,7 +25,7 @@ type Described = (String, Map<String, Value>, Option<Call>);
 
 /// How many fields were shown already.
 pub(super) fn shown_before(arguments: &Arguments) -> Result<usize, ToolError> {
-    let Some(cursor) = arguments.text("cursor")? else { return Ok(0) };
+    let Some(cursor) = arguments.text("cursor") else { return Ok(0) };
     let shown = cursor.strip_prefix(CURSOR).and_then(|shown| shown.parse().ok());
     shown.ok_or_else(|| arguments.foreign_cursor())
 }

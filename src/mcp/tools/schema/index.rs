@@ -73,7 +73,7 @@ pub(super) fn show_index(
 ) -> Result<ToolAnswer, ToolError> {
     bound_envelope(&mut body);
     let rows = Row::all(&body);
-    let shown = match (arguments.text("cursor")?, parts) {
+    let shown = match (arguments.text("cursor"), parts) {
         (None, _) => 0,
         (Some(given), Some(parts)) => parts.place(given).ok_or_else(|| no_such_place(arguments))?,
         (Some(_), None) => return Err(no_such_place(arguments)),

@@ -25,13 +25,13 @@ use row::Row;
 
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
-    let stream = arguments.text("stream")?.map(str::to_owned);
+    let stream = arguments.text("stream").map(str::to_owned);
     if let Some(stream) = &stream {
         check_segment("stream", stream).map_err(|error| bad_name("stream", &error))?;
     }
-    let connection = arguments.text("connection_id")?.map(str::to_owned);
-    let is_full = arguments.text("detail")? == Some("full");
-    let is_of_index = arguments.text("cursor")?.is_some_and(|cursor| cursor.starts_with(index::CURSOR));
+    let connection = arguments.text("connection_id").map(str::to_owned);
+    let is_full = arguments.text("detail") == Some("full");
+    let is_of_index = arguments.text("cursor").is_some_and(|cursor| cursor.starts_with(index::CURSOR));
     if arguments.has("cursor") && stream.is_none() && !is_of_index {
         return Err(arguments
             .foreign_cursor()
