@@ -21,8 +21,8 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let id = record_argument(&arguments, "fetch")?;
     check_expand(core, &arguments, &id.stream, id.connection.as_deref()).await?;
     let mut read = Read::of(["streams", &id.stream, "records", &id.record]);
-    list_parameter(&mut read, &arguments, "fields")?;
-    list_parameter(&mut read, &arguments, "expand")?;
+    list_parameter(&mut read, &arguments, "fields");
+    list_parameter(&mut read, &arguments, "expand");
     read.query.extend(arguments.expand_limit()?);
     read = read.with_some("connection_id", id.connection.as_deref());
 
@@ -57,7 +57,7 @@ pub fn record_argument(arguments: &Arguments, tool: &'static str) -> Result<Reco
         )
         .with("param", "id")
     })?;
-    match (arguments.text("connection_id")?, &id.connection) {
+    match (arguments.text("connection_id"), &id.connection) {
         (Some(given), Some(embedded)) if given != embedded => Err(ToolError::new(
             "conflicting_connection",
             format!("the id is of connection `{embedded}`, but connection_id says `{given}`"),
@@ -81,7 +81,7 @@ fn document(
 ) -> Result<Map<String, Value>, ToolError> {
     let bounds = core.bounds();
     let facts = facts_for(facts, text_of(&record, "connection_id").or(asked.connection.as_deref()));
-    let fields = arguments.texts("fields")?;
+    let fields = arguments.texts("fields");
     if let Some(fields) = &fields {
         // Only what was asked for appears anywhere; identity is in metadata (R3.42).
         envelope::project(&mut record, fields, &[]);
