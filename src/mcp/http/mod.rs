@@ -12,8 +12,6 @@
 mod endpoint;
 mod refusal;
 mod request;
-#[cfg(test)]
-mod tests;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -370,3 +368,6 @@ fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
         headers.insert(name, value);
     }
 }
+
+#[cfg(test)]
+mod tests;
