@@ -10,6 +10,11 @@ pub fn of(bytes: &[u8]) -> String {
     })
 }
 
+/// The SHA-256 of `bytes`.
+pub fn sha256(bytes: &[u8]) -> String {
+    of(ring::digest::digest(&ring::digest::SHA256, bytes).as_ref())
+}
+
 /// `N` random bytes.
 ///
 /// # Errors

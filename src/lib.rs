@@ -5,7 +5,7 @@
 //! - [`cmd`]: one file a command, its clap arguments and one `run`, and what several of them share; no JSON-RPC, and
 //!   files only through [`fs`].
 //! - [`provider`]: a PDPP provider as its client sees it: its URL, discovery (RFC 9728, RFC 8414), the ways
-//!   to a grant, the resource server.
+//!   to a grant ([`provider::approve`]), what a grant is ([`provider::grant`]), the resource server.
 //! - [`cache`]: a credential's life on this machine: an index without secrets, a secret store, the choice
 //!   of what to serve.
 //! - [`mcp`]: the tool core. [`mcp::surface`] is what a host is told, [`mcp::source`] what a tool reads from,
@@ -24,9 +24,9 @@
 //!   one error, the command to type next, safe text, the one writer, private files, a token, public addresses, names
 //!   in hexadecimal, a grant's end in words, the event loop, what the end of the process waits for.
 //!
-//! Arrows go one way: `cmd → {setup, checks, access_log, host, sandbox, mcp, cache, provider} → the line above`; but
-//! [`cache`] renews through [`provider`], which is told of a grant in the cache's terms. [`mcp`] gets a bearer through
-//! one function ([`mcp::source::BearerSource`]) and knows no cache.
+//! Arrows go one way: `cmd → checks → {access_log, host, sandbox, setup} → {cache, mcp} → provider` → the line above
+//! (`tests/docs/map.rs`). So [`mcp`] knows no cache: it gets a bearer through one function
+//! ([`mcp::source::BearerSource`]).
 //!
 //! # What always holds
 //!

@@ -2,10 +2,12 @@
 //!
 //! Completions and manual pages are the clap definitions' own (R8.5), help fits 80 columns, the documents
 //! name only commands that parse ([`commands`] runs those that are shown), their links lead somewhere
-//! ([`links`]), docs/errors.md has every error code and docs/operators.md every metric.
+//! ([`links`]), docs/errors.md has every error code and docs/operators.md every metric; src/lib.rs shows the
+//! house as it is ([`map`]).
 
 mod commands;
 mod links;
+mod map;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -238,7 +240,8 @@ fn readme_host_entries_start_serve() {
 /// The production part of every source file: what comes before its test module.
 fn sources() -> Vec<(PathBuf, String)> {
     let production = |text: String| text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
-    rust_files("src").into_iter().map(|(path, text)| (path, production(text))).collect()
+    let files = rust_files("src").into_iter().filter(|(path, _)| !path.ends_with("tests.rs"));
+    files.map(|(path, text)| (path, production(text))).collect()
 }
 
 /// The string literal that `text` starts with after white space, if it does.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The archive of a release for one target: archive.py BINARY TARGET OUT
 
-OUT/pdpp-VERSION-TARGET.tar.gz (.zip for Windows) holds the binary, the licences, the manual pages and the completions.
+OUT/pdpp-VERSION-TARGET.tar.gz (.zip for Windows) holds the binary, the licences, the documents, the manual pages and the
+completions.
 """
 
 import gzip
@@ -14,6 +15,7 @@ import tempfile
 import zipfile
 
 from about import COMPLETIONS, ROOT, VERSION, epoch, program
+from documents import documents
 
 HERE = pathlib.Path(__file__).parent
 
@@ -30,11 +32,12 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         name = f"pdpp-{VERSION}-{target}"
         folder = pathlib.Path(temporary) / name
-        (folder / "completions").mkdir(parents=True)
+        folder.mkdir()
         shutil.copy(binary, folder / program(target))
         (folder / program(target)).chmod(0o755)
-        for file in ("LICENSE", "README.md", "CHANGELOG.md"):
-            shutil.copy(ROOT / file, folder)
+        shutil.copy(ROOT / "LICENSE", folder)
+        documents(folder)
+        (folder / "completions").mkdir()
         for file in COMPLETIONS:
             shutil.copy(ROOT / "completions" / file, folder / "completions")
         shutil.copytree(ROOT / "man", folder / "man")

@@ -16,6 +16,7 @@ import tempfile
 
 from about import DESCRIPTION, ROOT, TARGETS, VERSION, epoch
 from archive import notices
+from documents import documents
 
 MAINTAINER = os.environ.get("MAINTAINER", "pdpp maintainers <maintainers@pdpp.invalid>")
 # The package's own revision, after the program's version.
@@ -50,7 +51,7 @@ def main():
         needed = depends(binary, pathlib.Path(temporary))
         root = pathlib.Path(temporary) / "root"
         docs = root / "usr/share/doc/pdpp"
-        for folder in (root / "usr/bin", root / "usr/share/man/man1", docs / "examples", root / "DEBIAN"):
+        for folder in (root / "usr/bin", root / "usr/share/man/man1", docs, root / "DEBIAN"):
             folder.mkdir(parents=True)
         shutil.copy(binary, root / "usr/bin/pdpp")
         for page in sorted((ROOT / "man").iterdir()):
@@ -58,7 +59,6 @@ def main():
         for source, place in SHELLS.items():
             (root / place).parent.mkdir(parents=True)
             shutil.copy(ROOT / "completions" / source, root / place)
-        shutil.copy(ROOT / "packaging/systemd/pdpp-host.service", docs / "examples")
         compressed(docs / "changelog.gz", (ROOT / "CHANGELOG.md").read_bytes())
         when = email.utils.formatdate(epoch())
         entry = f"pdpp ({REVISION}) stable; urgency=medium\n\n  * Release {VERSION}; see changelog.gz.\n\n -- {MAINTAINER}  {when}\n"
@@ -74,9 +74,13 @@ def main():
         )
         notices(target, pathlib.Path(temporary) / "notices")
         compressed(docs / "third-party-notices.gz", (pathlib.Path(temporary) / "notices").read_bytes())
+        documents(docs, {"CHANGELOG.md": "changelog.gz", "LICENSE": "copyright"})
+        # Where Debian's users look for them.
+        (docs / "examples").symlink_to("packaging")
         for path in root.rglob("*"):
-            path.chmod(0o755 if path.is_dir() or path.parent.name == "bin" else 0o644)
-        files = sorted(path for path in root.rglob("*") if path.is_file())
+            if not path.is_symlink():
+                path.chmod(0o755 if path.is_dir() or path.parent.name == "bin" else 0o644)
+        files = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
         size = sum(path.stat().st_size for path in files)
         (root / "DEBIAN/control").write_text(
             f"Package: pdpp\nVersion: {REVISION}\nArchitecture: {architecture}\nMaintainer: {MAINTAINER}\n"

@@ -24,7 +24,7 @@ class Pdpp < Formula
     bash_completion.install "completions/pdpp.bash" => "pdpp"
     zsh_completion.install "completions/_pdpp"
     fish_completion.install "completions/pdpp.fish"
-    doc.install "THIRD-PARTY-NOTICES.txt"
+    doc.install "README.md", "CHANGELOG.md", "LICENSE", "THIRD-PARTY-NOTICES.txt", "docs", "packaging"
   end
 
   test do

@@ -14,6 +14,7 @@ import tempfile
 
 from about import CARGO, DESCRIPTION, LICENCE, ROOT, TARGETS, VERSION, program
 from archive import notices
+from documents import documents
 
 
 def pack(folder, out, homepage, manifest):
@@ -53,10 +54,10 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         shutil.copy(pathlib.Path(__file__).parent / "pdpp.cjs", folder)
-        for file in ("README.md", "LICENSE"):
-            shutil.copy(ROOT / file, folder)
+        shutil.copy(ROOT / "LICENSE", folder)
+        documents(folder)
         pack(folder, out, homepage, {
-            "name": "pdpp", "keywords": CARGO["keywords"], "bin": {"pdpp": "pdpp.cjs"}, "files": ["pdpp.cjs"],
+            "name": "pdpp", "keywords": CARGO["keywords"], "bin": {"pdpp": "pdpp.cjs"}, "files": ["pdpp.cjs", "CHANGELOG.md", "docs", "packaging"],
             "engines": {"node": ">=18"}, "optionalDependencies": platforms,
         })
 

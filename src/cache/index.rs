@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Stored;
 use super::credential::{Credential, MAX_LABEL};
-use super::store::Place;
+use super::store::SecretPlace;
 use super::store::choice::StoreChoice;
 use crate::error::Error;
 use crate::text;
@@ -30,7 +30,7 @@ pub struct Index {
     pub clients: Vec<RegisteredClient>,
     /// Secrets that no credential names (any more), still to be deleted.
     #[serde(default)]
-    pub discarded: Vec<Place>,
+    pub discarded: Vec<SecretPlace>,
     /// Where new secrets go, if someone said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreChoice>,
@@ -148,12 +148,12 @@ impl Index {
     }
 
     /// Marks the secret at `place` as one to delete.
-    pub fn discard(&mut self, place: &Place) {
+    pub fn discard(&mut self, place: &SecretPlace) {
         self.discarded.push(place.clone());
     }
 
     /// Marks the secret at `place` as one that a credential names.
-    pub fn keep(&mut self, place: &Place) {
+    pub fn keep(&mut self, place: &SecretPlace) {
         self.discarded.retain(|discarded| discarded.id != place.id);
     }
 
@@ -218,8 +218,9 @@ impl IndexError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::credential::{GrantedConnection, GrantedSource, TokenKind, tests::credential};
+    use super::super::credential::tests::credential;
     use super::*;
+    use crate::provider::grant::{GrantedConnection, GrantedSource, TokenKind};
     use jiff::Timestamp;
     use proptest::prelude::*;
 

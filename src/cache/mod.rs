@@ -12,6 +12,7 @@
 //! longer) named by a credential stand in the index as discarded until their secret is deleted, so a
 //! process that dies in between leaves the old or the new credential, and no secret that nobody knows.
 
+mod change;
 pub mod credential;
 pub mod index;
 pub mod owner;
@@ -21,6 +22,7 @@ pub mod select;
 pub mod store;
 mod transfer;
 
+pub use change::Stored;
 pub use removal::Removed;
 pub use transfer::Moved;
 
@@ -29,21 +31,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jiff::Timestamp;
-use secrecy::ExposeSecret as _;
-
 use crate::error::{Error, Kind, Result};
-use crate::fs::{DirLock, PrivateDir};
+use crate::fs::PrivateDir;
 use crate::provider::http::Http;
 use crate::provider::url::ProviderUrl;
 use crate::{advice, text};
 
-use credential::{Credential, CredentialId, Renewal, Secrets};
-use index::{Index, RegisteredClient};
+use credential::{Credential, CredentialId, Secrets};
+use index::Index;
 use store::choice::{Chosen, StoreChoice};
 use store::file::FileStore;
 use store::keyring::KeyringStore;
-use store::{Place, SecretStore, StoreError, StoreKind};
+use store::{SecretStore, StoreError, StoreKind};
 
 /// Credentials are kept here. Cheap to open and to clone; nothing is touched until it is asked.
 #[derive(Debug, Clone)]
@@ -58,15 +57,6 @@ pub struct Cache {
     from_keyring: Arc<Mutex<HashMap<CredentialId, Secrets>>>,
     /// By the family of a credential ([`refresh`]).
     turns: Arc<Mutex<HashMap<CredentialId, Arc<tokio::sync::Mutex<refresh::Turn>>>>>,
-}
-
-/// What [`Cache::store`] did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stored {
-    /// The first credential for this grant.
-    Added,
-    /// The same grant was there already; its older token is gone from this machine.
-    Replaced,
 }
 
 impl Cache {
@@ -239,136 +229,6 @@ impl Cache {
         )))
     }
 
-    /// Keeps `credential` and its `secrets` in the store that it names, replacing the same grant of the
-    /// same provider and no other. `client` is remembered for its issuer. Blocks.
-    ///
-    /// # Errors
-    /// Whatever the disk or the keyring says; the cache is then as it was before.
-    pub fn store(
-        &self,
-        mut credential: Credential,
-        secrets: &Secrets,
-        client: Option<RegisteredClient>,
-    ) -> Result<Stored> {
-        self.store_in_place_of(&mut credential, secrets, client, None)
-    }
-
-    /// The same, where the caller removes `replaced`, another grant of the provider, once this one is there:
-    /// it may be called the same. The label that it got is in `credential`: with a number behind it where another
-    /// grant of its provider has that one.
-    ///
-    /// # Errors
-    /// As [`Cache::store`].
-    pub fn store_in_place_of(
-        &self,
-        credential: &mut Credential,
-        secrets: &Secrets,
-        client: Option<RegisteredClient>,
-        replaced: Option<&Credential>,
-    ) -> Result<Stored> {
-        let now = Timestamp::now();
-        credential.renewal.due = Renewal::due(now, credential.token_expires_at);
-        self.replace(credential.clone(), secrets, |index, mut stored| {
-            if let Some(client) = client {
-                index.remember_client(client);
-            }
-            stored.label = index.free_label(&stored, replaced);
-            credential.label.clone_from(&stored.label);
-            Some(index.put(stored))
-        })
-        .map(|stored| stored.unwrap_or(Stored::Added))
-    }
-
-    /// Puts the secret in its place, then, with an index that was read under the lock, lets `publish` name
-    /// it there. What `publish` leaves unnamed is deleted again.
-    fn replace<T>(
-        &self,
-        mut credential: Credential,
-        secrets: &Secrets,
-        publish: impl FnOnce(&mut Index, Credential) -> Option<T>,
-    ) -> Result<Option<T>> {
-        let store = self.secret_store(credential.store);
-        let text = secrets.to_text();
-        credential.parts = store.parts(&text);
-        let place = credential.place();
-
-        // Named as discarded first: should this process die now, the next writer deletes the secret.
-        let writer = self.writer()?;
-        let mut index = self.read_index()?;
-        let older = index.discarded.len();
-        index.discard(&place);
-        writer.write(&index)?;
-        let put = store.put(&place, &text).and_then(|()| match (place.store, store.get(&place)?) {
-            (StoreKind::File, _) => Ok(()),
-            // Some collections take everything and keep nothing.
-            (StoreKind::Keyring, Some(kept)) if kept.expose_secret() == text.expose_secret() => Ok(()),
-            (StoreKind::Keyring, _) => {
-                Err(StoreError::KeyringAbsent("it does not keep what it takes".to_owned()))
-            }
-        });
-        if let Err(error) = put {
-            if store.delete(&place).is_ok() {
-                index.keep(&place);
-                let _ = writer.write(&index);
-            }
-            return Err(self.store_failed(error, Some(&credential)));
-        }
-
-        let published = publish(&mut index, credential);
-        if published.is_some() {
-            index.keep(&place);
-        }
-        writer.write(&index)?;
-        let left = self.delete_discarded(&writer, &mut index, older, Retry::WhereItAnswers);
-        if let Some(error) = left {
-            tracing::warn!(%error, "the old token could not be deleted yet; that will be tried again quietly");
-        }
-        Ok(published)
-    }
-
-    /// Deletes the secrets that are discarded: the first `older` of them could not be deleted before, the others
-    /// are new. What cannot be deleted stays in the index, to be tried again. Gives why, where a new one is left:
-    /// that is told once.
-    ///
-    /// An older one in a keyring is tried where that keyring has answered anyway: one that is away or silent
-    /// costs seconds, and every change of the cache would wait for it.
-    fn delete_discarded(
-        &self,
-        writer: &IndexWriter,
-        index: &mut Index,
-        older: usize,
-        retry: Retry,
-    ) -> Option<StoreError> {
-        let is_tried = |place: &Place| {
-            place.store == StoreKind::File || retry == Retry::Everything || KeyringStore::has_answered()
-        };
-        let mut left: Option<StoreError> = None;
-        let mut keyring_is_away = false;
-        let before = std::mem::take(&mut index.discarded);
-        // The new ones first: whether the keyring answers is known from them.
-        let (old, new) = before.split_at(older.min(before.len()));
-        for (place, is_new) in new.iter().map(|new| (new, true)).chain(old.iter().map(|old| (old, false))) {
-            let is_keyring = place.store == StoreKind::Keyring;
-            let is_tried = (is_new || is_tried(place)) && !(is_keyring && keyring_is_away);
-            match is_tried.then(|| self.secret_store(place.store).delete(place)) {
-                Some(Ok(())) => continue,
-                Some(Err(error)) => {
-                    tracing::debug!(%error, "an old secret could not be deleted");
-                    // One question is enough: each could take seconds.
-                    keyring_is_away |= is_keyring;
-                    left = left.or(is_new.then_some(error));
-                }
-                None => {}
-            }
-            index.discard(place);
-        }
-        if index.discarded.len() != before.len() {
-            // A place that is named though its secret is gone is only tried once more.
-            let _ = writer.write(index);
-        }
-        left
-    }
-
     /// The secrets of `credential`, as its store has them. Blocks.
     fn read_secrets(&self, credential: &Credential) -> Result<Option<Secrets>> {
         let is_keyring = credential.store == StoreKind::Keyring;
@@ -447,36 +307,6 @@ impl Cache {
     fn current(&self, credential: &Credential) -> Result<Option<Credential>> {
         Ok(self.credentials()?.into_iter().find(|other| other.is_same_grant(credential)))
     }
-
-    fn writer(&self) -> Result<IndexWriter> {
-        let dir = PrivateDir::create(&self.dir).map_err(|error| unwritable(&self.dir, error))?;
-        let lock = dir.lock(Self::LOCK).map_err(|error| unwritable(&self.dir, error))?;
-        dir.remove_temporary();
-        FileStore::new(&self.dir).remove_temporary();
-        Ok(IndexWriter { dir, _lock: lock })
-    }
-}
-
-/// Which older deletions are tried again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Retry {
-    /// Those that cost no waiting.
-    WhereItAnswers,
-    /// All, since a person asked for deletions.
-    Everything,
-}
-
-/// The right to change the index: holds the lock between processes.
-struct IndexWriter {
-    dir: PrivateDir,
-    _lock: DirLock,
-}
-
-impl IndexWriter {
-    fn write(&self, index: &Index) -> Result<()> {
-        let bytes = index.to_bytes().map_err(|error| unwritable(self.dir.path(), error.into()))?;
-        self.dir.write(Cache::INDEX, &bytes).map_err(|error| unwritable(self.dir.path(), error))
-    }
 }
 
 /// A fresh id for a credential.
@@ -518,6 +348,7 @@ fn other_dir(dir: &Path, hint: &str) -> String {
 #[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
 mod tests {
     use super::credential::tests::credential;
+    use super::index::RegisteredClient;
     use super::*;
     use crate::secret::AccessToken;
 

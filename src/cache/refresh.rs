@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use super::credential::{Credential, CredentialId, Renewal, RenewalOver, Secrets, TokenKind};
+use super::credential::{Credential, CredentialId, Renewal, RenewalOver, Secrets};
 use super::select::renew_exactly;
 use super::{Cache, new_credential_id, unwritable};
 use crate::error::{Error, Kind, Result};
@@ -19,6 +19,7 @@ use crate::fs::{DirLock, PrivateDir};
 use crate::provider::approve::refresh::{RefreshError, RefreshRequest, refresh, token_endpoint};
 use crate::provider::approve::token::TokenResponse;
 use crate::provider::discovery::http_hint;
+use crate::provider::grant::TokenKind;
 use crate::provider::http::{Http, Limits};
 use crate::secret::AccessToken;
 use crate::until::day_and_time;

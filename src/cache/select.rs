@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 use jiff::Timestamp;
 
-use super::credential::{Credential, TokenKind};
+use super::credential::Credential;
 use crate::advice;
 use crate::error::{Error, Kind, Result};
+use crate::provider::grant::TokenKind;
 use crate::provider::url::ProviderUrl;
 use crate::text::shell_word;
 use crate::until::day_and_time;

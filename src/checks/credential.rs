@@ -8,12 +8,13 @@ use serde::Serialize;
 
 use crate::advice;
 use crate::cache::Cache;
-use crate::cache::credential::{Credential, TokenKind};
+use crate::cache::credential::Credential;
 use crate::cache::select::renew_command;
 use crate::error::{Error, Kind};
 use crate::mcp::remote::Remote;
 use crate::mcp::source::{self, Source};
 use crate::mcp::tool_error::ToolError;
+use crate::provider::grant::TokenKind;
 use crate::provider::http::{Http, HttpError, Limits};
 use crate::provider::rs::{Read, Refusal, RsError};
 use crate::text::{self, shell_word};

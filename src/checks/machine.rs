@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cache::store::StoreKind;
 use crate::cache::store::choice::StoreChoice;
-use crate::provider::http::Network;
+use crate::provider::network::Network;
 use crate::setup::launcher::is_npms;
 use crate::setup::paths::is_program;
 use crate::text::shell_word;

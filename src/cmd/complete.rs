@@ -206,7 +206,7 @@ pub fn options() -> Vec<String> {
 mod tests {
     use super::*;
     use crate::cache::credential::tests::credential;
-    use crate::cache::credential::{GrantedConnection, GrantedSource};
+    use crate::provider::grant::{GrantedConnection, GrantedSource};
 
     fn connected() -> Vec<Credential> {
         let mut work = credential("https://a.example", "grt_1111111111111111");

@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::Global;
 use crate::cache::Cache;
-use crate::cache::credential::{Credential, TokenKind};
+use crate::cache::credential::Credential;
 use crate::cache::select::GrantName;
 use crate::error::{Error, Kind, Result};
-use crate::provider::approve::revoke::{Revoked, revoke};
+use crate::provider::approve::revoke::{Revoked, Tokens, revoke};
+use crate::provider::grant::TokenKind;
 use crate::provider::http::{Http, Limits};
 use crate::provider::url::ProviderUrl;
 use crate::runtime::block_on_unless_stopped;
@@ -317,7 +318,13 @@ async fn try_end(cache: &Cache, http: &Http, credential: &Credential) -> Result<
     let (cache, current) = (cache.clone(), credential.clone());
     let refresh_token = tokio::task::spawn_blocking(move || cache.refresh_token(&current)).await;
     let refresh_token = refresh_token.ok().and_then(Result::ok).flatten();
-    let ended = revoke(http, credential, &bearer, refresh_token.as_ref()).await;
+    let tokens = Tokens {
+        client_id: credential.client_id.clone(),
+        grant_id: Some(credential.grant_id.clone()),
+        access_token: bearer,
+        refresh_token,
+    };
+    let ended = revoke(http, &credential.provider, &credential.issuer, &tokens).await;
     ended.map_err(|error| (error.code().to_owned(), error.to_string()))
 }
 

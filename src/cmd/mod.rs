@@ -2,21 +2,15 @@
 //! text) and one `run`. No HTTP, JSON-RPC or file access of its own.
 #![allow(missing_docs, clippy::doc_markdown, reason = "doc comments here are help texts")]
 
-pub mod browser;
 pub mod complete;
 pub mod completions;
 pub mod connect;
 pub mod demo;
 pub mod disconnect;
 pub mod doctor;
-pub mod given;
-pub mod known;
 pub mod log;
 pub mod man;
 pub mod mcp;
-pub mod narrow;
-pub mod package;
-pub mod renewal;
 pub mod sandbox;
 pub mod start;
 pub mod status;
@@ -27,7 +21,8 @@ use clap::{Parser, Subcommand};
 
 use crate::cache::{Cache, refresh};
 use crate::error::{Error, Kind, Result};
-use crate::provider::http::{Http, Limits, Network};
+use crate::provider::http::{Http, Limits};
+use crate::provider::network::Network;
 use crate::provider::url::ProviderUrl;
 use crate::text::shell_word;
 use crate::ui::Ui;

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use super::Global;
 use crate::advice;
-use crate::cache::credential::{Credential, TokenKind};
+use crate::cache::credential::Credential;
 use crate::cache::select::{GrantName, Selection, renew_command, short_id};
 use crate::cache::store::StoreKind;
 use crate::cache::{Cache, Moved};
 use crate::checks::credential::{self as check, State, Verdict};
 use crate::error::{Error, Kind, Result};
+use crate::provider::grant::TokenKind;
 use crate::provider::url::ProviderUrl;
 use crate::runtime::block_on_unless_stopped;
 use crate::text;
@@ -279,8 +280,8 @@ impl Shown<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::credential::GrantedSource;
     use crate::cache::credential::tests::credential;
+    use crate::provider::grant::GrantedSource;
 
     fn at(text: &str) -> Timestamp {
         text.parse().unwrap()

@@ -28,14 +28,14 @@ pub struct IntrospectionClient {
 
 /// Where its credentials are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum CredentialsSource {
     /// A file: `{"client_id": "…", "client_secret": "…"}`.
     File(PathBuf),
     /// The keyring's entry for this provider, which holds the same.
     Keyring(ProviderUrl),
 }
 
-impl Place {
+impl CredentialsSource {
     /// Reads the credentials, now.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Place {
             Self::Keyring(provider) => {
                 let name = entry_name(provider);
                 let id = CredentialId::try_from(name).map_err(|error| self.failed(&NotRead::other(error)))?;
-                let place = store::Place { id, store: StoreKind::Keyring, parts: 1 };
+                let place = store::SecretPlace { id, store: StoreKind::Keyring, parts: 1 };
                 let found = KeyringStore.get(&place).map_err(|error| {
                     let failed = self.failed(&NotRead::other(&error));
                     match error {
@@ -204,7 +204,7 @@ mod tests {
         let write = |text: &str, mode| {
             std::fs::write(&path, text).unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-            Place::File(path.clone()).read()
+            CredentialsSource::File(path.clone()).read()
         };
         let good = r#"{"client_id": "rs", "client_secret": "canary", "more": 1}"#;
         assert_eq!(write(good, 0o600).unwrap().client_id, "rs");
@@ -225,7 +225,13 @@ mod tests {
             assert!(!format!("{error:?} {}", error.in_full()).contains("canary"), "{text}");
         }
         std::fs::remove_file(&path).unwrap();
-        assert!(Place::File(path).read().unwrap_err().in_full().contains("No such file"));
-        assert!(Place::File(dir.path().to_owned()).read().unwrap_err().in_full().contains("not a file"));
+        assert!(CredentialsSource::File(path).read().unwrap_err().in_full().contains("No such file"));
+        assert!(
+            CredentialsSource::File(dir.path().to_owned())
+                .read()
+                .unwrap_err()
+                .in_full()
+                .contains("not a file")
+        );
     }
 }

@@ -6,9 +6,9 @@ use axum::http::StatusCode;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use super::access::{Log, Record};
 use super::admission::{Admission, BearerHash, NotAdmitted};
 use super::introspection::{Unknown, Unusable};
+use super::log::{Log, Record};
 use super::rate::{Rate, Wait};
 use crate::mcp::ReadSurface;
 use crate::mcp::http::{self, Refusal};

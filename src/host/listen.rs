@@ -3,10 +3,14 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use hyper::Request;
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -25,6 +29,8 @@ const HEAD_TIME: Duration = Duration::from_secs(30);
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// Without a byte of an answer taken by the client.
 const STALL_TIME: Duration = Duration::from_secs(30);
+/// For a client to stop sending a body that was refused, and to close.
+const LINGER_TIME: Duration = Duration::from_secs(2);
 /// A request's head at most, in bytes: a bearer has 16 KiB.
 const MOST_HEAD: usize = 64 << 10;
 /// After an `accept` that failed: file descriptors do not come back at once.
@@ -113,8 +119,13 @@ async fn requests(
 ) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MOST_HEAD);
-    let io = TokioIo::new(Impatient { stream, stalled: None });
-    let mut serving = std::pin::pin!(builder.serve_connection(io, TowerToHyperService::new(routes)));
+    let unread = Arc::new(AtomicBool::new(false));
+    let io = TokioIo::new(Impatient { stream, stalled: None, unread: Arc::clone(&unread), lingering: None });
+    let routes = TowerToHyperService::new(routes);
+    let routes = service_fn(move |request: Request<Incoming>| {
+        routes.call(request.map(|body| Watched { body, unread: Arc::clone(&unread) }))
+    });
+    let mut serving = std::pin::pin!(builder.serve_connection(io, routes));
     tokio::select! {
         _ = serving.as_mut() => return,
         () = stop.cancelled() => {}
@@ -139,10 +150,49 @@ impl Drop for Counted {
     }
 }
 
+/// A request's body; tells `unread` when it is let go before its end, as that of a request that was refused.
+struct Watched {
+    body: Incoming,
+    unread: Arc<AtomicBool>,
+}
+
+impl Body for Watched {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if !self.body.is_end_stream() {
+            self.unread.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 /// A stream whose other end has to take something within [`STALL_TIME`] while something is to be written.
+///
+/// Where a body was left `unread`, its end is heard out before the stream is closed (RFC 9112 §9.6): else the
+/// system resets the connection, and a proxy that is still sending makes a 502 of the refusal.
 struct Impatient<S> {
     stream: S,
     stalled: Option<Pin<Box<Sleep>>>,
+    unread: Arc<AtomicBool>,
+    lingering: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Impatient<S> {
@@ -169,7 +219,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.watch(cx, polled)
@@ -194,8 +244,25 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let polled = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.watch(cx, polled)
+        if self.lingering.is_none() {
+            let polled = Pin::new(&mut self.stream).poll_shutdown(cx);
+            ready!(self.watch(cx, polled))?;
+            if !self.unread.load(Ordering::Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        let over = self.lingering.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER_TIME)));
+        if over.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut heard = [0; 8192];
+        loop {
+            let mut heard = ReadBuf::new(&mut heard);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut heard))?;
+            if heard.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
     }
 }
 
@@ -230,6 +297,44 @@ mod tests {
         assert!(said.ends_with("answered") && after <= HEAD_TIME.as_secs() + 1, "{after} s: {said}");
     }
 
+    /// Answered without a look at the body, as a refusal is.
+    const POST: &[u8] = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n";
+
+    #[tokio::test]
+    async fn whoever_is_still_sending_gets_the_refusal_and_no_reset() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (server, _) = listener.accept().await.unwrap();
+        let serving =
+            tokio::spawn(async move { requests(server, routes(), &CancellationToken::new()).await });
+        client.write_all(POST).await.unwrap();
+        client.write_all(&[7; 300_000]).await.unwrap();
+        let mut said = vec![0; 8];
+        client.read_exact(&mut said).await.unwrap();
+        client.write_all(&[7; 700_000]).await.unwrap();
+        client.read_to_end(&mut said).await.unwrap();
+        assert!(String::from_utf8(said).unwrap().ends_with("answered"));
+        drop(client);
+        serving.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_goes_on_sending_what_was_refused_is_not_heard_for_long() {
+        let (said, after) = hung_up_after(POST).await;
+        assert!(said.ends_with("answered") && after == LINGER_TIME.as_secs(), "{after} s: {said}");
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let began = Instant::now();
+        let serving =
+            tokio::spawn(async move { requests(server, routes(), &CancellationToken::new()).await });
+        client.write_all(POST).await.unwrap();
+        while client.write_all(&[7; 8]).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        serving.await.unwrap();
+        let after = began.elapsed();
+        assert!((LINGER_TIME..LINGER_TIME * 2).contains(&after), "{after:?}");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_stop_closes_what_is_idle_at_once() {
         let (mut client, server) = tokio::io::duplex(1 << 16);
@@ -248,7 +353,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_takes_nothing_is_cut_off_and_whoever_is_slow_is_not() {
         let (near, mut far) = tokio::io::duplex(8);
-        let mut near = Impatient { stream: near, stalled: None };
+        let mut near = Impatient { stream: near, stalled: None, unread: Arc::default(), lingering: None };
         let writing = tokio::spawn(async move {
             let sent = near.write_all(&[7; 64]).await;
             (sent, near.write_all(&[7; 64]).await)

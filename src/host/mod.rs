@@ -4,17 +4,17 @@
 //! - [`credentials`], [`introspection`]: asking the authorization server about a bearer;
 //!   [`admission`]: what it said, for at most a minute; [`rate`]: how often; [`gate`]: all three, for
 //!   [`crate::mcp::http`].
-//! - [`listen`], [`tls`]: connections. [`access`], [`metrics`]: what an operator sees.
+//! - [`listen`], [`tls`]: connections. [`mod@log`], [`metrics`]: what an operator sees.
 //!
 //! Nothing is kept between two requests but [`admission`]'s minute: any number of these can stand behind
 //! any balancer.
 
-pub mod access;
 pub mod admission;
 pub mod credentials;
 pub mod gate;
 pub mod introspection;
 pub mod listen;
+pub mod log;
 pub mod metrics;
 pub mod rate;
 pub mod signals;
@@ -31,12 +31,12 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use url::{Position, Url};
 
-use self::access::Log;
 use self::admission::Admission;
-use self::credentials::Place;
+use self::credentials::CredentialsSource;
 use self::gate::Gate;
 use self::introspection::{Expected, Introspection, Unknown};
 use self::listen::Listener;
+use self::log::Log;
 use self::metrics::Metrics;
 use self::rate::{Allowance, Rate};
 use self::signals::{Signal, Signals};
@@ -46,7 +46,8 @@ use crate::error::{Error, Kind, Result};
 use crate::mcp::evidence::Bounds;
 use crate::mcp::http::{self, About, Endpoint, Refusal};
 use crate::provider::discovery::{Discovery, DiscoveryError, discover};
-use crate::provider::http::{Http, Limits as HttpLimits, Network};
+use crate::provider::http::{Http, Limits as HttpLimits};
+use crate::provider::network::Network;
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
@@ -78,7 +79,7 @@ pub struct Config {
     /// The endpoint as clients see it.
     pub endpoint: Endpoint,
     /// The credentials for introspection.
-    pub introspection: Place,
+    pub introspection: CredentialsSource,
     /// TLS, where it is done here.
     pub tls: Option<Files>,
     /// How often callers may ask.
@@ -267,7 +268,7 @@ fn say_stopped(cut_off: Option<usize>, log: &Log) {
 
 /// Reads secrets and certificates again. What cannot be read leaves the old in use.
 async fn reload(
-    place: &Place,
+    place: &CredentialsSource,
     admission: &Arc<Admission>,
     tls: Option<&Tls>,
     log: &Arc<Log>,
@@ -387,7 +388,7 @@ fn routes(
         routes.layer(axum::middleware::from_fn(
             move |request: axum::extract::Request, next: axum::middleware::Next| {
                 let (log, endpoint) = (Arc::clone(&log), Arc::clone(&endpoint));
-                access::recorded(Arc::clone(&log), route, async move {
+                log::recorded(Arc::clone(&log), route, async move {
                     let answered = tokio::time::timeout(REQUEST_TIME, next.run(request)).await;
                     let response = answered.unwrap_or_else(|_| too_slow(&endpoint));
                     if response.status() == StatusCode::MISDIRECTED_REQUEST {

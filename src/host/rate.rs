@@ -45,7 +45,7 @@ struct Bearer {
 
 /// A request's place among those at work; given back when dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct Permit {
     _of_all: OwnedSemaphorePermit,
     _of_bearer: OwnedSemaphorePermit,
 }
@@ -97,11 +97,11 @@ impl Rate {
     ///
     /// # Errors
     /// [`Wait`].
-    pub fn enter(&self, bearer: BearerHash) -> Result<Place, Wait> {
+    pub fn enter(&self, bearer: BearerHash) -> Result<Permit, Wait> {
         let of_bearer = self.count(bearer, Instant::now())?;
         let of_bearer = of_bearer.try_acquire_owned().map_err(|_| Wait::TooManyAtOnce)?;
         let of_all = Arc::clone(&self.at_once).try_acquire_owned().map_err(|_| Wait::Busy)?;
-        Ok(Place { _of_all: of_all, _of_bearer: of_bearer })
+        Ok(Permit { _of_all: of_all, _of_bearer: of_bearer })
     }
 
     fn count(&self, hash: BearerHash, now: Instant) -> Result<Arc<Semaphore>, Wait> {

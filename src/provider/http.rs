@@ -1,19 +1,18 @@
 //! One bounded HTTP exchange: no redirect followed, size and time limited, failures told apart.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use rustls::CertificateError;
 use serde_json::{Map, Value};
 use url::Url;
 
+use super::network::{Network, NotAProxyUrl};
 use super::url::is_loopback;
 
 const JSON: &str = "application/json";
@@ -33,162 +32,6 @@ impl Default for Limits {
     fn default() -> Self {
         Self { connect: Duration::from_secs(5), total: Duration::from_secs(30), body: 16 << 20 }
     }
-}
-
-/// The way out of this machine's network, where a person had to name one.
-#[derive(Debug, Clone, Default)]
-pub struct Network {
-    /// What every request but those to this machine goes through. Without it the usual variables count
-    /// (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`), on macOS and Windows the system's settings too.
-    pub proxy: Option<ProxyUrl>,
-    /// PEM certificates of authorities to trust beside this machine's own. Read at the first request.
-    pub ca_file: Option<PathBuf>,
-}
-
-/// An HTTP proxy's address. What may be a password in it is neither in its `Display` nor its `Debug`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ProxyUrl(Url);
-
-/// Why a text is no [`ProxyUrl`]; never repeats the text, which may hold a password.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotAProxyUrl {
-    /// No URL.
-    #[error("it is not a URL such as http://proxy.example:3128")]
-    NotAUrl,
-    /// SOCKS and others.
-    #[error("only http:// and https:// proxies can be used")]
-    Scheme,
-    /// A path or query, which no proxy has.
-    #[error("it has a path, a query or a fragment; leave that out")]
-    Extra,
-}
-
-impl std::str::FromStr for ProxyUrl {
-    type Err = NotAProxyUrl;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let url = Url::parse(text.trim()).map_err(|_| NotAProxyUrl::NotAUrl)?;
-        if !text.contains("://") || url.host_str().is_none_or(str::is_empty) {
-            return Err(NotAProxyUrl::NotAUrl);
-        }
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(NotAProxyUrl::Scheme);
-        }
-        if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
-            return Err(NotAProxyUrl::Extra);
-        }
-        Ok(Self(url))
-    }
-}
-
-impl ProxyUrl {
-    /// Whether it holds a user name or a password: then it belongs in no file and no message.
-    pub fn has_credentials(&self) -> bool {
-        !self.0.username().is_empty() || self.0.password().is_some()
-    }
-}
-
-impl fmt::Display for ProxyUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.origin().ascii_serialization())
-    }
-}
-
-impl fmt::Debug for ProxyUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ProxyUrl({self})")
-    }
-}
-
-impl Network {
-    /// The proxy that a request to `url` goes through, without credentials.
-    pub fn proxy_for(&self, url: &Url) -> Option<String> {
-        if is_loopback(url) {
-            return None;
-        }
-        if let Some(proxy) = &self.proxy {
-            return Some(proxy.to_string());
-        }
-        let intercept = Matcher::from_system().intercept(&url.as_str().parse().ok()?)?;
-        let (uri, port) = (intercept.uri(), intercept.uri().port_u16());
-        let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-        Some(format!("{}://{}{port}", uri.scheme_str().unwrap_or("http"), uri.host()?))
-    }
-
-    /// Whether the variables that count on the way to `url` name a proxy that can be used. Everybody else passes one
-    /// over that cannot, and sends what was to go through it past it.
-    ///
-    /// # Errors
-    /// [`HttpError::ProxyVariable`].
-    pub fn check_way_to(&self, url: &Url) -> Result<(), HttpError> {
-        if self.proxy.is_some() || is_loopback(url) {
-            return Ok(());
-        }
-        check_variables(url, |name| std::env::var_os(name))
-    }
-
-    fn certificates(&self) -> Result<Vec<reqwest::Certificate>, HttpError> {
-        let Some(path) = &self.ca_file else { return Ok(Vec::new()) };
-        read_certificates(path).map_err(|why| HttpError::CaFile { path: path.clone(), why })
-    }
-
-    /// Whether the file of authorities, if one is named, can be used.
-    ///
-    /// # Errors
-    /// [`HttpError::CaFile`].
-    pub fn check_ca_file(&self) -> Result<(), HttpError> {
-        self.certificates().map(drop)
-    }
-}
-
-/// Variables that name a proxy, in the order in which they count for https; of two spellings the first that is set
-/// does. `HTTP_PROXY` counts for http, which nothing is sent by but to this machine.
-const VARIABLES: [[&str; 2]; 2] = [["HTTPS_PROXY", "https_proxy"], ["ALL_PROXY", "all_proxy"]];
-
-fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Result<(), HttpError> {
-    let no_proxy = ["NO_PROXY", "no_proxy"].into_iter().find_map(&value).unwrap_or_default();
-    let any =
-        Matcher::builder().all("http://proxy.invalid").no(no_proxy.to_string_lossy().into_owned()).build();
-    if url.as_str().parse().is_ok_and(|uri| any.intercept(&uri).is_none()) {
-        return Ok(());
-    }
-    let mut is_found = false;
-    for names in VARIABLES {
-        let set = names.into_iter().find_map(|name| Some((name, value(name)?)));
-        let Some((name, text)) = set.filter(|(_, text)| !text.is_empty()) else { continue };
-        // The second is not looked at where the first is there.
-        if is_found && names[0] == "ALL_PROXY" {
-            continue;
-        }
-        is_found = true;
-        let Some(text) = text.to_str() else {
-            return Err(HttpError::ProxyVariable { name, why: NotAProxyUrl::NotAUrl });
-        };
-        // Variables may leave the scheme out; it is http then.
-        let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-        if let Err(why) = text.parse::<ProxyUrl>() {
-            return Err(HttpError::ProxyVariable { name, why });
-        }
-    }
-    Ok(())
-}
-
-/// Longest file of authorities; a whole system's bundle is a tenth of it.
-const MAX_CA_FILE: u64 = 8 << 20;
-
-fn read_certificates(path: &Path) -> Result<Vec<reqwest::Certificate>, String> {
-    // Before it is opened: a pipe would be waited for.
-    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !found.is_file() || found.len() > MAX_CA_FILE {
-        return Err(format!("it is not a file of at most {} MiB", MAX_CA_FILE >> 20));
-    }
-    let pem = std::fs::read(path).map_err(|error| error.to_string())?;
-    let certificates = reqwest::Certificate::from_pem_bundle(&pem)
-        .map_err(|_| "what it holds are not PEM certificates".to_owned())?;
-    if certificates.is_empty() {
-        return Err("it holds no PEM certificate (-----BEGIN CERTIFICATE-----)".to_owned());
-    }
-    Ok(certificates)
 }
 
 /// An HTTP client, built at its first use: reading the machine's CA bundle costs 3 ms and more,
@@ -614,95 +457,6 @@ fn proxy_words(error: &reqwest::Error, limit: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_proxys_credentials_never_show() {
-        let proxy: ProxyUrl = "http://user:canary@proxy.example:3128".parse().unwrap();
-        let network = Network { proxy: Some(proxy.clone()), ca_file: None };
-        assert!(proxy.has_credentials());
-        let said =
-            format!("{proxy} {proxy:?} {network:?} {:?}", Http::new(Limits::default()).over(network.clone()));
-        assert!(!said.contains("canary") && !said.contains("user"), "{said}");
-        let url = "https://provider.example".parse().unwrap();
-        assert_eq!(network.proxy_for(&url).as_deref(), Some("http://proxy.example:3128"));
-    }
-
-    #[test]
-    fn what_is_no_proxy_is_refused_without_being_repeated() {
-        for (text, why) in [
-            ("canary", NotAProxyUrl::NotAUrl),
-            ("proxy.example:3128", NotAProxyUrl::NotAUrl),
-            ("http://", NotAProxyUrl::NotAUrl),
-            ("socks5://canary@proxy.example", NotAProxyUrl::Scheme),
-            ("http://proxy.example/canary", NotAProxyUrl::Extra),
-        ] {
-            let error = text.parse::<ProxyUrl>().unwrap_err();
-            assert_eq!(error, why, "{text}");
-            assert!(!format!("{error} {error:?}").contains("canary"));
-        }
-    }
-
-    #[test]
-    fn a_variable_that_names_no_proxy_is_told_where_it_counts() {
-        let told = |url: &str, set: &[(&str, &str)]| {
-            let value =
-                |name: &str| set.iter().find(|(set, _)| *set == name).map(|(_, value)| OsString::from(value));
-            let error = check_variables(&url.parse().unwrap(), value).err();
-            error.map(|error| {
-                let said = format!("{error} {error:?}");
-                assert!(!said.contains("canary") && error.code() == "proxy_invalid", "{said}");
-                said.split(' ').next().unwrap_or_default().to_owned()
-            })
-        };
-        let to = "https://provider.example/me";
-        for (name, value) in [
-            ("HTTPS_PROXY", "junk:::x"),
-            ("https_proxy", "socks5://user:canary@proxy.example"),
-            ("ALL_PROXY", "socks5h://127.0.0.1:1080"),
-            ("all_proxy", "http://"),
-        ] {
-            assert_eq!(told(to, &[(name, value)]).as_deref(), Some(name), "{value}");
-        }
-        for set in [
-            &[][..],
-            &[("HTTPS_PROXY", "")],
-            &[("HTTP_PROXY", "socks5://proxy.example:1080")],
-            &[("HTTPS_PROXY", "proxy.example:3128")],
-            &[("https_proxy", "http://user:canary@proxy.example:3128/")],
-            // Not asked, since the other one counts.
-            &[("HTTPS_PROXY", "http://proxy.example"), ("ALL_PROXY", "socks5://proxy.example")],
-            &[("HTTPS_PROXY", "junk:::x"), ("NO_PROXY", "other.example, .example")],
-        ] {
-            assert_eq!(told(to, set), None, "{set:?}");
-        }
-        assert!(Network::default().check_way_to(&"http://127.0.0.1:1".parse().unwrap()).is_ok());
-    }
-
-    #[test]
-    fn this_machine_is_never_reached_through_a_proxy() {
-        let network = Network { proxy: "http://proxy.example".parse().ok(), ca_file: None };
-        for url in ["http://127.0.0.1:7377", "http://localhost:1/x", "http://[::1]/"] {
-            assert_eq!(network.proxy_for(&url.parse().unwrap()), None);
-        }
-    }
-
-    #[test]
-    #[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
-    fn a_ca_file_is_checked() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("ca.pem");
-        let check = |path: &Path| {
-            let error = Network { proxy: None, ca_file: Some(path.to_owned()) }.check_ca_file().unwrap_err();
-            assert_eq!(error.code(), "ca_file_invalid");
-            error.to_string()
-        };
-        assert!(check(&path).contains("No such file"));
-        assert!(check(dir.path()).contains("not a file"));
-        for bad in ["", "hello", "-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n"] {
-            std::fs::write(&path, bad).unwrap();
-            assert!(check(&path).contains("PEM"), "{bad}");
-        }
-    }
 
     #[tokio::test]
     async fn a_name_of_this_machine_is_asked_of_nobody() {

@@ -2,8 +2,10 @@
 
 pub mod approve;
 pub mod discovery;
+pub mod grant;
 pub mod http;
 pub mod json;
+pub mod network;
 pub mod register;
 pub mod rs;
 pub mod url;

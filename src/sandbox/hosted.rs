@@ -15,8 +15,9 @@ use futures_util::future::BoxFuture;
 
 use super::App;
 use super::grant::Grant;
+use super::id::random_id;
 use super::oauth::tokens::{self, Standing};
-use super::store::{Catalog, random_id};
+use super::store::Catalog;
 use crate::error::{Error, Result};
 use crate::mcp::ReadSurface;
 use crate::mcp::core::Core;

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::manifest::{Aggregation, Connector, Field, Kind, Stream};
 use super::store::{Catalog, Connection, Ingest, Store};
-use super::{DATABASE, open_data_dir, seed, store_failed, time};
+use super::{DATABASE, id, json, open_data_dir, store_failed, time};
 use crate::error::{Error, Kind as ErrorKind, Result};
 
 /// Bad lines that are named before the rest is only counted.
@@ -268,7 +268,7 @@ fn key(raw: &str) -> std::result::Result<(String, Vec<String>), &'static str> {
             let parts: Vec<String> = parts.iter().map(text).collect::<Option<_>>().ok_or(bad)?;
             match parts.as_slice() {
                 [one] => Ok((one.clone(), parts)),
-                several => Ok((seed::list(several), parts)),
+                several => Ok((json::list(several), parts)),
             }
         }
         value => text(&value).map(|key| (key.clone(), vec![key])).ok_or(bad),
@@ -501,7 +501,7 @@ impl Seen {
 fn declare(key: &str, declared: Option<Connector>, inferred: BTreeMap<String, Inferred>) -> Connector {
     let mut connector = declared.unwrap_or_else(|| Connector {
         key: key.to_owned(),
-        id: seed::source_uri(key),
+        id: id::source_uri(key),
         name: key.to_owned(),
         streams: Vec::new(),
     });

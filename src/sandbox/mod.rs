@@ -1,15 +1,18 @@
 //! An embedded PDPP provider: an authorization server and a resource server on loopback, over SQLite,
 //! with the data of a fictional life.
 //!
-//! It is a provider, not a mock: grants are enforced ([`access`]), consent is a page ([`oauth::consent`]).
+//! It is a provider, not a mock: grants are enforced ([`enforce`]), consent is a page ([`oauth::consent`]).
 //! It shares nothing with [`crate::provider`], so that a test of the client against it proves something; but
 //! for its own `/mcp` ([`hosted`]), which is that client.
 
-pub mod access;
+pub mod enforce;
+pub mod fields;
 pub mod grant;
 pub mod hosted;
 pub mod html;
+pub mod id;
 pub mod import;
+pub mod json;
 pub mod manifest;
 pub mod oauth;
 pub mod rs;
@@ -18,8 +21,8 @@ pub mod seed;
 pub mod store;
 pub mod text;
 pub mod time;
-pub mod tokens;
 pub mod wire;
+pub mod words;
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -396,7 +399,7 @@ async fn handle(
         query: head.uri.query().unwrap_or_default().to_owned(),
         headers: head.headers,
         body: Vec::new(),
-        request_id: store::random_id("req_").map(|id| id.chars().take(20).collect()).unwrap_or_default(),
+        request_id: id::random_id("req_").map(|id| id.chars().take(20).collect()).unwrap_or_default(),
     };
     let refused = |request: &Request, status, code, message: &str| {
         ApiError::new(status, code, message).reply(request).with("request-id", request.request_id.clone())
@@ -484,7 +487,7 @@ fn seal_key(store: &Store) -> Result<[u8; seal::KEY_LEN]> {
 }
 
 fn random(prefix: &str) -> Result<String> {
-    let half = || store::random_id("").map_err(|_| no_randomness());
+    let half = || id::random_id("").map_err(|_| no_randomness());
     Ok(format!("{prefix}{}{}", half()?, half()?))
 }
 

@@ -78,7 +78,7 @@ pub fn find(text: &str, needle: &str) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::tokens::Query;
+    use crate::sandbox::words::Query;
     use proptest::prelude::*;
 
     #[test]

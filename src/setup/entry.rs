@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::error::{Error, Kind, Result};
-use crate::provider::http::ProxyUrl;
+use crate::provider::network::ProxyUrl;
 use crate::text;
 
 /// What an entry starts.

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::clients::{HOSTS, Host};
-use super::edit::{self, EditError, Place};
+use super::document::{document, is_switched_off, owner_credential};
+use super::edit::{self, EditError, EntryPath};
 use super::entry::Entry;
+use super::job::{Scope, file_of};
 use super::paths::{Machine, is_program};
-use super::{Scope, document, file_of, owner_credential};
 use crate::advice;
 use crate::fs::foreign::{ForeignError, ForeignFile};
 use crate::text::{self, shell_word};
@@ -137,11 +138,11 @@ fn look_into(
             "Take it out",
         ));
     }
-    let place = Place { container: host.container, name };
+    let place = EntryPath { container: host.container, name };
     let Some(entry) = edit::check(host.format, text, place).map_err(Unread::Damaged)? else {
         return Ok(Configured::No);
     };
-    let is_off = super::is_switched_off(&entry);
+    let is_off = is_switched_off(&entry);
     let Some(entry) = host.ours(&entry) else { return Ok(Configured::Other) };
     if is_off {
         let next = format!("Switch it on in {}", host.title);
@@ -205,7 +206,7 @@ pub fn elsewhere(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Ve
         files.push(user);
     }
     let own = file_of(host, machine, scope);
-    let place = Place { container: host.container, name };
+    let place = EntryPath { container: host.container, name };
     files.retain(|file| Some(file) != own.as_ref() && edit::entry(&read(host, file), place).is_some());
     files
 }
@@ -213,7 +214,7 @@ pub fn elsewhere(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Ve
 /// Entries of the same name in other scopes of the host, which go before the one in `scope`.
 pub fn shadows(machine: &Machine, host: &Host, name: &str, scope: Scope) -> Vec<Problem> {
     let mut found = Vec::new();
-    let place = Place { container: host.container, name };
+    let place = EntryPath { container: host.container, name };
     if scope == Scope::User {
         let others = elsewhere(machine, host, name, scope).into_iter();
         found.extend(others.map(|file| {

@@ -1,7 +1,15 @@
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::document::BOM;
+use super::edit::Format;
+use super::entry::Entry;
+use super::job::{Narrowed, file_of};
+use super::paths::Platform;
+use super::paths::tests::machine;
 use super::*;
-use edit::Format;
-use paths::Platform;
-use paths::tests::machine;
+use crate::fs::foreign::ForeignError;
 
 fn entry() -> Entry {
     Entry { program: "/usr/local/bin/pdpp".to_owned(), arguments: vec!["mcp".to_owned(), "serve".to_owned()] }

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use pdpp::cache::credential::TokenKind;
+use pdpp::provider::grant::TokenKind;
 use serde_json::{Value, json};
 
 use super::provider::{

@@ -1,6 +1,6 @@
 //! `connect --renew`: no wider than before, for as long, and what differs is said.
 
-use pdpp::cache::credential::TokenKind;
+use pdpp::provider::grant::TokenKind;
 use serde_json::{Value, json};
 
 use super::flows::{approving, by_code_at};

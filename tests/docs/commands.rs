@@ -93,7 +93,7 @@ const SHOWN: &[(&str, Before, i32, &str)] = &[
 const NOT_HERE: &[(&str, &str)] = &[
     ("cargo run --release -- demo", "builds for minutes: `.ci/run release` runs it as README has it"),
     ("cargo test", "this is it: `.ci/run test`"),
-    ("cargo install --path .", "builds for minutes: tried by hand"),
+    ("cargo install --locked --path .", "builds for minutes: tried by hand"),
     ("cargo doc", "`.ci/run doc`"),
     ("cargo build --locked --release", "builds for minutes: `.ci/run release`"),
     ("python3 packaging/release/", "makes packages of an optimised binary: `.ci/run packages`"),

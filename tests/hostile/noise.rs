@@ -65,7 +65,7 @@ fn r3_60_filter_parameters_are_well_formed() {
     cases(256)
         .run(&any_json(), |filter| {
             let given = Map::from_iter([("q".into(), json!("x")), ("filter".into(), filter)]);
-            let Ok(Ok(pairs)) = Arguments::new("search", given).map(|arguments| arguments.filter()) else {
+            let Ok(pairs) = Arguments::new("search", given).map(|arguments| arguments.filter()) else {
                 return Ok(());
             };
             for (name, _) in pairs {

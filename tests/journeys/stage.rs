@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use pdpp::cache::Cache;
-use pdpp::cache::credential::{Credential, GrantedConnection, GrantedSource, Secrets};
+use pdpp::cache::credential::{Credential, Secrets};
 use pdpp::mcp::client::{Client, ServerCommand};
 use pdpp::mcp::core::Core;
 use pdpp::mcp::evidence::Bounds;
 use pdpp::mcp::package::{Child, KnownSource, Package, Roster};
 use pdpp::mcp::source::{BearerSource, Source};
 use pdpp::mcp::{ReadSurface, ResourceContents};
+use pdpp::provider::grant::{GrantedConnection, GrantedSource};
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
 use pdpp::sandbox::grant::{
@@ -277,7 +278,7 @@ fn grant(connectors: Option<&[String]>) -> Grant {
     }
     Grant {
         version: "0.1.0".into(),
-        grant_id: pdpp::sandbox::store::random_id("grt_").unwrap(),
+        grant_id: pdpp::sandbox::id::random_id("grt_").unwrap(),
         issued_at: "2026-11-01T00:00:00Z".into(),
         expires_at: None,
         subject: Subject { id: pdpp::sandbox::grant::SUBJECT.into() },

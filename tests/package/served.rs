@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pdpp::cache::Cache;
-use pdpp::cache::credential::{Credential, GrantedConnection, GrantedSource, Secrets};
+use pdpp::cache::credential::{Credential, Secrets};
 use pdpp::mcp::client::{Client, ServerCommand};
+use pdpp::provider::grant::{GrantedConnection, GrantedSource};
 use pdpp::sandbox::{Config, Handle};
 use pdpp::secret::AccessToken;
 use serde_json::{Value, json};

@@ -2,8 +2,9 @@
 """Every package, made of the binary and used as a person would: suite.py PDPP TOOLS
 
 TOOLS is where package.json's tools are installed. The .deb is installed on this machine and removed again: needs root
-on a Debian with dpkg-dev and lintian. Packages for other systems are made of this system's binary, to see that they
-can be made. Not run: Homebrew, Windows, macOS, the release workflow on its own machines.
+on a Debian with dpkg-dev, lintian and Ruby. Packages for other systems are made of this system's binary, to see that
+they can be made. The formula is run by a stand-in for Homebrew (homebrew.rb). Not run: Homebrew itself, Windows, macOS,
+the release workflow on its own machines.
 """
 
 import hashlib
@@ -16,9 +17,9 @@ import signal
 import statistics
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
+import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASE = ROOT / "packaging/release"
@@ -26,6 +27,7 @@ sys.path.insert(0, str(RELEASE))
 sys.dont_write_bytecode = True
 
 from about import TARGETS, VERSION  # noqa: E402
+from documents import EXAMPLES, linked  # noqa: E402
 from notes import section  # noqa: E402
 from notices import crates  # noqa: E402
 
@@ -34,12 +36,7 @@ INITIALIZE = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "suite", "version": "1"}},
 }
-INDEX = {
-    "version": 2, "written_by": VERSION, "credentials": [{
-        "id": "0" * 32, "store": "file", "provider": "https://a.example", "grant_id": "grt_1", "query_base": "https://a.example/v1",
-        "issuer": "https://a.example", "token_kind": "client", "label": "Diary",
-    }],
-}
+SEARCH = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "search", "arguments": {"q": "invoice", "limit": 1}}}
 
 
 def run(*command, **options):
@@ -54,29 +51,71 @@ def good(*command, **options):
 
 
 def new_home(folder):
-    """A HOME with nothing in it but a grant in the index, and nothing of the caller's environment."""
-    cache = folder / "home/.local/share/pdpp"
-    cache.mkdir(parents=True, mode=0o700)
-    (cache / "index.json").write_text(json.dumps(INDEX))
-    (cache / "index.json").chmod(0o600)
-    (folder / "home/.codex").mkdir()
+    """A HOME with nothing in it but a host's folder, and nothing of the caller's environment."""
+    (folder / "home/.codex").mkdir(parents=True)
     return {"HOME": str(folder / "home"), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "NO_COLOR": "1",
             "DBUS_SESSION_BUS_ADDRESS": f"unix:path={folder}/no-bus"}
 
 
+def as_in_readme(words):
+    """README's way to install, the one code span of it that begins so, for this version and system."""
+    install = (ROOT / "README.md").read_text().split("\n## Install\n")[1].split("\n## ")[0]
+    (line,) = [span for span in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", install) if span.startswith(words)]
+    return line.replace("VERSION", VERSION).replace("TARGET", HERE)
+
+
 def to_a_host(pdpp, environment, folder):
-    """From an installed program to a host that can use it; `pdpp` is how it is started."""
+    """From an installed program to what a host does with it, as README says; `pdpp` is how it is started."""
     assert good(*pdpp, "--version", env=environment, cwd=folder) == f"pdpp {VERSION}\n"
-    planned = good(*pdpp, "mcp", "setup", "codex", "--dry-run", env=environment, cwd=folder)
-    assert '+[mcp_servers.pdpp]' in planned and '"serve"' in planned, planned
-    assert not (folder / "home/.codex/config.toml").exists()
     shown = good(*pdpp, "demo", env=environment, cwd=folder)
     assert "query_records" in shown, shown
-    # MCP from the first message to the end of input.
-    answers = good(*pdpp, "mcp", "serve", env=environment, cwd=folder, input=json.dumps(INITIALIZE) + "\n")
-    answer = json.loads(answers)
-    assert answer["result"]["serverInfo"]["name"] == "pdpp", answer
-    return re.search(r'command = "([^"]+)"', planned)[1]
+    sandbox = subprocess.Popen(
+        [*pdpp, "sandbox", "--listen", "127.0.0.1:0", "--auto-approve", "--json"], env=environment, cwd=folder,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+    )
+    try:
+        url = json.loads(sandbox.stdout.readline())["url"]
+        good(*pdpp, "connect", url, "--no-browser", env=environment, cwd=folder)
+        good(*pdpp, "mcp", "setup", "codex", env=environment, cwd=folder)
+        entry = tomllib.loads((folder / "home/.codex/config.toml").read_text())["mcp_servers"]["pdpp"]
+        # MCP from the first message to the end of input, with what the host has of its own.
+        said = "".join(json.dumps(message) + "\n" for message in (INITIALIZE, SEARCH))
+        answers = good(entry["command"], *entry["args"], env=environment, cwd="/", input=said).splitlines()
+        answers = {answer["id"]: answer["result"] for answer in map(json.loads, answers)}
+        assert answers[1]["serverInfo"]["name"] == "pdpp", answers
+        assert "invoice" in json.dumps(answers[2]).lower() and not answers[2].get("isError"), answers
+    finally:
+        # npx does not pass a signal on.
+        os.killpg(sandbox.pid, signal.SIGTERM)
+        sandbox.wait(timeout=60)
+    return entry["command"]
+
+
+def documented(folder, program, environment):
+    """Every link of a package's documents leads to a file of it; what help, manual and guides name is in it."""
+    documents = [*folder.glob("*.md"), *folder.glob("docs/*.md")]
+    assert {"README.md", "host.md", "operators.md", "errors.md"} <= {path.name for path in documents}, documents
+    # Making a release and what holds a requirement is for whoever has the source.
+    texts = {path: path.read_text() for path in documents if path.name not in ("release.md", "requirements.md")}
+    links = 0
+    for path, text in texts.items():
+        for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", text):
+            assert "://" in target or (path.parent / target).exists(), f"{path} links to {target}"
+            links += 1
+    assert links > 20, links
+    commands = [[], ["mcp"], *([*path.stem.split("-")[1:]] for path in (ROOT / "man").glob("*-*.1"))]
+    for command in commands:
+        texts[" ".join(command)] = good(program, *command, "--help", env=environment) + good(program, "man", *command, env=environment)
+    named = {(where, name) for where, text in texts.items() for name in re.findall(r"(?<![\w/])((?:docs|packaging)/[\w./-]*\w)", text)}
+    missing = {(where, name) for where, name in named if not (folder / name).exists()}
+    assert ("mcp host", "docs/host.md") in named and not missing, missing
+
+
+def documents():
+    """What every package has of them."""
+    names = {f"docs/{path.name}" for path in (ROOT / "docs").iterdir() if path.suffix in (".md", ".svg")}
+    examples = {path for name in EXAMPLES for path in (ROOT / "packaging" / name).iterdir()}
+    return {"README.md", "CHANGELOG.md"} | names | {str(path.relative_to(ROOT)) for path in examples}
 
 
 def archives(binary, out):
@@ -86,19 +125,21 @@ def archives(binary, out):
     assert len(found) == len(TARGETS), found
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        with tarfile.open(out / f"pdpp-{VERSION}-{HERE}.tar.gz") as archive:
-            archive.extractall(folder)
+        good("sh", "-c", f"cd {folder} && ln -s {out}/*.gz . && {as_in_readme('tar ')} && rm *.gz")
         (inside,) = folder.iterdir()
         there = {str(path.relative_to(inside)) for path in inside.rglob("*") if path.is_file()}
         wanted = {"pdpp", "LICENSE", "README.md", "CHANGELOG.md", "THIRD-PARTY-NOTICES.txt"}
         wanted |= {f"man/{path.name}" for path in (ROOT / "man").iterdir()}
         wanted |= {f"completions/{path.name}" for path in (ROOT / "completions").iterdir()}
+        wanted |= documents()
         assert there == wanted, there ^ wanted
         notices = (inside / "THIRD-PARTY-NOTICES.txt").read_text()
         for crate in crates(HERE):
             assert f"\n  {crate['name']} {crate['version']}: " in notices, crate["name"]
         (folder / "new").mkdir()
-        to_a_host([inside / "pdpp"], new_home(folder / "new"), folder / "new")
+        environment = new_home(folder / "new")
+        to_a_host([inside / "pdpp"], environment, folder / "new")
+        documented(inside, inside / "pdpp", environment)
     print(f"archives: {', '.join(found)}")
 
 
@@ -113,11 +154,17 @@ def deb(binary, out):
     assert run("dpkg", "-s", "pdpp")[0] != 0, "a package pdpp is installed on this machine"
     files = {line.split()[-1].lstrip(".") for line in good("dpkg-deb", "-c", path).splitlines() if line.startswith("-")}
     try:
-        good("dpkg", "-i", path)
+        good("sh", "-c", f"cd {out} && {as_in_readme('sudo apt install').removeprefix('sudo ')}")
         assert good("dpkg-query", "-W", "-f", "${Version}", "pdpp") == f"{VERSION}-1"
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
-            assert to_a_host(["pdpp"], new_home(folder), folder) == "/usr/bin/pdpp"
+            environment = new_home(folder)
+            assert to_a_host(["pdpp"], environment, folder) == "/usr/bin/pdpp"
+            docs = pathlib.Path("/usr/share/doc/pdpp")
+            documented(docs, "pdpp", environment)
+            there = {str(path.relative_to(docs)) for path in docs.rglob("*") if path.is_file()}
+            assert documents() - there == {"CHANGELOG.md"} and "changelog.gz" in there, documents() - there
+            assert (docs / "examples/systemd/pdpp-host.service").is_file()
         good("dpkg", "-V", "pdpp")
         place = "/usr/share/bash-completion/completions/pdpp"
         assert pathlib.Path(place).read_bytes() == (ROOT / "completions/pdpp.bash").read_bytes()
@@ -138,8 +185,12 @@ def npm(out):
         environment["PATH"] = f"{pathlib.Path(good('node', '-p', 'process.execPath').strip()).parent}:{environment['PATH']}"
         (folder / "package.json").write_text('{"private": true}')
         # Offline: what is not in these two files is not to be had. The packages of other systems are left out.
-        install = ["npm", "install", "--offline", "--no-audit", "--no-fund", "--no-update-notifier"]
-        good(*install, out / f"pdpp-linux-x64-{VERSION}.tgz", out / f"pdpp-{VERSION}.tgz", env=environment, cwd=folder)
+        environment |= {"npm_config_offline": "true", "npm_config_audit": "false", "npm_config_update_notifier": "false"}
+        install = as_in_readme("npm install --global")
+        good("sh", "-c", f"cd {out} && {install} --prefix {folder}/global", env=environment)
+        assert to_a_host([folder / "global/bin/pdpp"], environment, folder).endswith("/pdpp-linux-x64/pdpp")
+        good("sh", "-c", f"{install.replace('--global ', '').replace('./', f'{out}/')}", env=environment, cwd=folder)
+        documented(folder / "node_modules/pdpp", folder / "node_modules/.bin/pdpp", environment)
         recorded = to_a_host(["npx", "--offline", "pdpp"], environment, folder)
         assert os.access(recorded, os.X_OK) and pathlib.Path(recorded).name == "pdpp", recorded
 
@@ -211,7 +262,21 @@ def assembled(out):
         if "windows" not in target:
             name = f"pdpp-{VERSION}-{target}.tar.gz"
             assert re.search(rf'/{re.escape(name)}"\n +sha256 "{sums[name]}"', formula), formula
-    print(f"formula, {len(TARGETS)} bills of materials, {len(sums)} checksums (Homebrew itself was not run)")
+    formula_by_hand(out)
+    print(f"formula (by a stand-in for Homebrew), {len(TARGETS)} bills of materials, {len(sums)} checksums")
+
+
+def formula_by_hand(out):
+    """Installed and tested by a stand-in for Homebrew."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        environment = new_home(folder)
+        good("ruby", "-wc", out / "pdpp.rb")
+        good("ruby", ROOT / "tests/packages/homebrew.rb", out / "pdpp.rb", out, folder / "prefix", env=environment)
+        documented(folder / "prefix/share/doc/pdpp", folder / "prefix/bin/pdpp", environment)
+        placed = {str(path.relative_to(folder / "prefix")) for path in (folder / "prefix").rglob("*")}
+        assert {"share/man/man1/pdpp-mcp.1", "etc/bash_completion.d/pdpp", "share/zsh/site-functions/_pdpp"} <= placed, placed
+        assert to_a_host([folder / "prefix/bin/pdpp"], environment, folder)
 
 
 def versions():
@@ -225,9 +290,18 @@ def versions():
     assert set(re.findall(r"^### (.*)$", changelog, re.M)) <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
+def links():
+    text = "[a](b.md) [`c`](../src/c.rs#x) [d e](f/) [g](https://g.example) [h](#i) ![j](k.svg)\n```sh\n[l](m)\n```\n[n](../N)\n"
+    there = {"docs/b.md", "docs/k.svg"}
+    wanted = "[a](b.md) `c` (`src/c.rs`) d e (`docs/f`) [g](https://g.example) [h](#i) ![j](k.svg)\n```sh\n[l](m)\n```\n[n](../o)\n"
+    assert linked(text, "docs/p.md", there.__contains__, {"N": "o"}) == wanted, linked(text, "docs/p.md", there.__contains__, {"N": "o"})
+    assert linked("[`a/b.rs`](../a/b.rs)", "docs/p.md", there.__contains__) == "`a/b.rs`"
+
+
 def main():
     binary, tools = (pathlib.Path(word).resolve() for word in sys.argv[1:])
     versions()
+    links()
     print(good("node", ROOT / "tests/packages/workflows.mjs", tools), end="")
     with tempfile.TemporaryDirectory() as temporary:
         out = pathlib.Path(temporary)

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pdpp::cache::Cache;
-use pdpp::cache::credential::{Credential, GrantedConnection, GrantedSource, Secrets};
+use pdpp::cache::credential::{Credential, Secrets};
 use pdpp::mcp::http::{self, Gate, Refusal};
 use pdpp::mcp::{ReadSurface, ResourceContents, ResourceError, ToolAnswer};
+use pdpp::provider::grant::{GrantedConnection, GrantedSource};
 use pdpp::sandbox::grant::Grant;
 use pdpp::sandbox::oauth::tokens;
 use pdpp::sandbox::{App, Config, Handle, time};

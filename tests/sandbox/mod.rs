@@ -10,8 +10,9 @@ mod reads;
 mod remote;
 
 use pdpp::sandbox::grant::{Client, Declaration, Grant, GrantStream, Source, Subject};
+use pdpp::sandbox::id::random_id;
 use pdpp::sandbox::wire::{Reply, Request};
-use pdpp::sandbox::{App, Config, store, time};
+use pdpp::sandbox::{App, Config, time};
 use serde_json::Value;
 
 /// Where the in-process requests believe the provider to be.
@@ -95,7 +96,7 @@ pub fn shared() -> &'static App {
 pub fn grant(streams: Vec<GrantStream>) -> Grant {
     Grant {
         version: "0.1.0".to_owned(),
-        grant_id: store::random_id("grt_").unwrap(),
+        grant_id: random_id("grt_").unwrap(),
         issued_at: time::format_ms(time::now_ms()),
         expires_at: None,
         subject: Subject { id: "owner_sandbox".to_owned() },

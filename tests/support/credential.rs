@@ -1,7 +1,8 @@
 //! A credential as `pdpp connect` would keep it.
 
-use pdpp::cache::credential::{Credential, CredentialId, GrantId, Renewal, TokenKind};
+use pdpp::cache::credential::{Credential, CredentialId, Renewal};
 use pdpp::cache::store::StoreKind;
+use pdpp::provider::grant::{GrantId, TokenKind};
 
 /// One of the provider at `url`, in a file: of no source, without an end, and not to be refreshed.
 pub fn credential(url: &str, grant_id: &str, label: &str) -> Credential {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroize};
 
-use super::{Place, SecretStore, StoreError};
+use super::{SecretPlace, SecretStore, StoreError};
 use crate::fs::PrivateDir;
 
 /// The file store of a cache directory.
@@ -32,7 +32,7 @@ impl FileStore {
     }
 
     /// Whether there is certainly no file at `place`.
-    pub fn is_absent(&self, place: &Place) -> bool {
+    pub fn is_absent(&self, place: &SecretPlace) -> bool {
         let found = PrivateDir::open(&self.dir).and_then(|dir| dir.size(place.id.as_str()));
         found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
@@ -62,7 +62,7 @@ impl SecretStore for FileStore {
         1
     }
 
-    fn get(&self, place: &Place) -> Result<Option<SecretString>, StoreError> {
+    fn get(&self, place: &SecretPlace) -> Result<Option<SecretString>, StoreError> {
         match PrivateDir::open(&self.dir).and_then(|dir| dir.read(place.id.as_str(), Self::MAX)) {
             Ok(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => Ok(Some(SecretString::from(text))),
@@ -76,12 +76,12 @@ impl SecretStore for FileStore {
         }
     }
 
-    fn put(&self, place: &Place, secret: &SecretString) -> Result<(), StoreError> {
+    fn put(&self, place: &SecretPlace, secret: &SecretString) -> Result<(), StoreError> {
         let dir = PrivateDir::create(&self.dir)?;
         Ok(dir.write(place.id.as_str(), secret.expose_secret().as_bytes())?)
     }
 
-    fn delete(&self, place: &Place) -> Result<(), StoreError> {
+    fn delete(&self, place: &SecretPlace) -> Result<(), StoreError> {
         match PrivateDir::open(&self.dir) {
             Ok(dir) => Ok(dir.remove(place.id.as_str())?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -97,8 +97,8 @@ mod tests {
     use crate::cache::credential::CredentialId;
     use crate::cache::store::StoreKind;
 
-    fn id() -> Place {
-        Place { id: CredentialId::random().unwrap(), store: StoreKind::File, parts: 1 }
+    fn id() -> SecretPlace {
+        SecretPlace { id: CredentialId::random().unwrap(), store: StoreKind::File, parts: 1 }
     }
 
     #[test]

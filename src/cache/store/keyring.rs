@@ -11,7 +11,7 @@ use std::time::Duration;
 use keyring_core::{CredentialStore, Entry, Error as KeyringError};
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroize};
 
-use super::{Place, SecretStore, StoreError};
+use super::{SecretPlace, SecretStore, StoreError};
 
 /// The longest that a caller waits for the keyring.
 pub const BOUND: Duration = Duration::from_secs(3);
@@ -52,7 +52,7 @@ impl SecretStore for KeyringStore {
         u16::try_from(split(secret.expose_secret()).len()).unwrap_or(u16::MAX)
     }
 
-    fn get(&self, place: &Place) -> Result<Option<SecretString>, StoreError> {
+    fn get(&self, place: &SecretPlace) -> Result<Option<SecretString>, StoreError> {
         let names = names(place);
         ask(move |store| {
             let mut text = String::new();
@@ -76,7 +76,7 @@ impl SecretStore for KeyringStore {
         })
     }
 
-    fn put(&self, place: &Place, secret: &SecretString) -> Result<(), StoreError> {
+    fn put(&self, place: &SecretPlace, secret: &SecretString) -> Result<(), StoreError> {
         let names = names(place);
         let secret = secret.clone();
         ask(move |store| {
@@ -87,7 +87,7 @@ impl SecretStore for KeyringStore {
         })
     }
 
-    fn delete(&self, place: &Place) -> Result<(), StoreError> {
+    fn delete(&self, place: &SecretPlace) -> Result<(), StoreError> {
         let names = names(place);
         ask(move |store| {
             names.iter().try_for_each(|name| absent_is_fine(entry(store, name)?.delete_credential()))
@@ -96,7 +96,7 @@ impl SecretStore for KeyringStore {
 }
 
 /// The names of a secret's entries, in order.
-fn names(place: &Place) -> Vec<String> {
+fn names(place: &SecretPlace) -> Vec<String> {
     let id = place.id.as_str();
     (0..place.parts.max(1)).map(|n| if n == 0 { id.to_owned() } else { format!("{id}-{n}") }).collect()
 }
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn each_part_has_a_name_of_its_own() {
         let id = CredentialId::random().unwrap();
-        let place = Place { id: id.clone(), store: StoreKind::Keyring, parts: 3 };
+        let place = SecretPlace { id: id.clone(), store: StoreKind::Keyring, parts: 3 };
         let id = id.as_str();
         assert_eq!(names(&place), [id.to_owned(), format!("{id}-1"), format!("{id}-2")]);
     }

@@ -22,20 +22,20 @@ pub trait SecretStore: Send + Sync {
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn get(&self, place: &Place) -> Result<Option<SecretString>, StoreError>;
+    fn get(&self, place: &SecretPlace) -> Result<Option<SecretString>, StoreError>;
 
     /// Keeps the secret at `place`, which has as many parts as [`SecretStore::parts`] says. Only what the
     /// index then names is ever read, so one of which half was kept is one that was not kept.
     ///
     /// # Errors
     /// If the store cannot be written.
-    fn put(&self, place: &Place, secret: &SecretString) -> Result<(), StoreError>;
+    fn put(&self, place: &SecretPlace, secret: &SecretString) -> Result<(), StoreError>;
 
     /// Deletes the secret; it is no error if there was none.
     ///
     /// # Errors
     /// If the store cannot be written.
-    fn delete(&self, place: &Place) -> Result<(), StoreError>;
+    fn delete(&self, place: &SecretPlace) -> Result<(), StoreError>;
 }
 
 /// Which store a secret is in, as the index writes it.
@@ -66,7 +66,7 @@ impl fmt::Display for StoreKind {
 
 /// Where one secret is: enough to read or delete it, nothing of what it says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct SecretPlace {
     /// Its name in the store.
     pub id: CredentialId,
     /// Which store.

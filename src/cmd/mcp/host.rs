@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
-use crate::host::credentials::Place;
+use crate::host::credentials::CredentialsSource;
 use crate::host::rate::Allowance;
 use crate::host::tls::Files;
 use crate::host::{self, Config};
@@ -20,7 +20,8 @@ use crate::ui::Ui;
 ///
 /// For a provider's operator: an MCP endpoint (Streamable HTTP, stateless) in front of the provider's
 /// resource server. Every request is read with its own bearer, which the provider's authorization server
-/// is asked about. docs/host.md is the guide, packaging/ has examples.
+/// is asked about. The guide is docs/host.md, with examples in packaging/: in the source and in every
+/// package (of a .deb in /usr/share/doc/pdpp).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("introspection").required(true))]
 pub struct Args {
@@ -141,8 +142,8 @@ fn config(args: &Args, global: &Global) -> Result<Config> {
         metrics_listen: args.metrics_listen,
         endpoint,
         introspection: match &args.introspection_file {
-            Some(path) => Place::File(path.clone()),
-            None => Place::Keyring(args.provider_url.clone()),
+            Some(path) => CredentialsSource::File(path.clone()),
+            None => CredentialsSource::Keyring(args.provider_url.clone()),
         },
         tls: match (&args.tls_cert, &args.tls_key) {
             (Some(certificate), Some(key)) => {

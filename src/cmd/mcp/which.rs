@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 
 use crate::cache::Cache;
-use crate::cache::credential::{Credential, GrantedSource, TokenKind};
+use crate::cache::credential::Credential;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cache::select::{GrantName, Selection, renew_command};
 use crate::cmd::Global;
@@ -15,6 +15,7 @@ use crate::mcp::evidence::Bounds;
 use crate::mcp::package::{Child, KnownSource, Package, Roster};
 use crate::mcp::remote::Remote;
 use crate::mcp::source::{BearerSource, DeadBearer, Source};
+use crate::provider::grant::{GrantedSource, TokenKind};
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;

@@ -56,7 +56,7 @@ pub async fn explain(
     match error.code() {
         "context.stream_not_allowed" | "grant_stream_not_allowed" | "stream_not_found" => {
             let all = every_stream(core).await;
-            let named = arguments.texts("streams").ok().flatten().unwrap_or_default();
+            let named = arguments.texts("streams").unwrap_or_default();
             let is_granted = |name: &str| all.iter().any(|(known, _)| known == name);
             let wrong = named.into_iter().find(|name| !is_granted(name)).unwrap_or(stream);
             unknown_stream(error, wrong, &all)

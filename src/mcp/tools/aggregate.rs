@@ -25,18 +25,18 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let stream = stream_argument(&arguments)?;
     arguments.required_text("metric", "count")?;
     let mut read = Read::of(["streams", &stream, "aggregate"])
-        .with_some("metric", arguments.text("metric")?)
-        .with_some("field", arguments.text("field")?)
-        .with_some("group_by", arguments.text("group_by")?)
-        .with_some("group_by_time", arguments.text("group_by_time")?)
-        .with_some("granularity", arguments.text("granularity")?)
-        .with_some("time_zone", arguments.text("time_zone")?)
-        .with_some("limit", arguments.integer("limit", 1, u64::MAX)?.map(|limit| limit.to_string()));
-    read.query.extend(arguments.filter()?);
-    read = read.with_some("connection_id", arguments.text("connection_id")?);
+        .with_some("metric", arguments.text("metric"))
+        .with_some("field", arguments.text("field"))
+        .with_some("group_by", arguments.text("group_by"))
+        .with_some("group_by_time", arguments.text("group_by_time"))
+        .with_some("granularity", arguments.text("granularity"))
+        .with_some("time_zone", arguments.text("time_zone"))
+        .with_some("limit", arguments.integer("limit").map(|limit| limit.to_string()));
+    read.query.extend(arguments.filter());
+    read = read.with_some("connection_id", arguments.text("connection_id"));
     check_groups(&arguments)?;
     let shown = cursor(&arguments)?;
-    let connection = arguments.text("connection_id")?;
+    let connection = arguments.text("connection_id");
     advice::check_filter(core, &arguments, &stream, connection).await?;
 
     let mut body = match core.source().get(&read).await {
@@ -120,7 +120,7 @@ fn check_groups(arguments: &Arguments) -> Result<(), ToolError> {
 
 /// How many groups were shown already.
 fn cursor(arguments: &Arguments) -> Result<usize, ToolError> {
-    let Some(cursor) = arguments.text("cursor")? else { return Ok(0) };
+    let Some(cursor) = arguments.text("cursor") else { return Ok(0) };
     let shown = cursor.strip_prefix(CURSOR).and_then(|shown| shown.parse().ok());
     shown.ok_or_else(|| arguments.foreign_cursor())
 }

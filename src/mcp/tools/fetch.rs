@@ -21,8 +21,8 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let id = record_argument(&arguments, "fetch")?;
     check_expand(core, &arguments, &id.stream, id.connection.as_deref()).await?;
     let mut read = Read::of(["streams", &id.stream, "records", &id.record]);
-    list_parameter(&mut read, &arguments, "fields")?;
-    list_parameter(&mut read, &arguments, "expand")?;
+    list_parameter(&mut read, &arguments, "fields");
+    list_parameter(&mut read, &arguments, "expand");
     read.query.extend(arguments.expand_limit()?);
     read = read.with_some("connection_id", id.connection.as_deref());
 
@@ -37,7 +37,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     };
     expected::record(&record)?;
     envelope::prepare(&mut record);
-    let document = document(core, &arguments, &id, record, &facts)?;
+    let document = document(core, &arguments, &id, record, &facts);
     // The same object in both views, escaped where a reader could not see it (R4.9).
     let text = ui::json_ascii_controls(&Value::Object(document.clone()).to_string()).into_owned();
     Ok(ToolAnswer { text, structured: Some(document), is_error: false })
@@ -57,7 +57,7 @@ pub fn record_argument(arguments: &Arguments, tool: &'static str) -> Result<Reco
         )
         .with("param", "id")
     })?;
-    match (arguments.text("connection_id")?, &id.connection) {
+    match (arguments.text("connection_id"), &id.connection) {
         (Some(given), Some(embedded)) if given != embedded => Err(ToolError::new(
             "conflicting_connection",
             format!("the id is of connection `{embedded}`, but connection_id says `{given}`"),
@@ -78,10 +78,10 @@ fn document(
     asked: &RecordId,
     mut record: Map<String, Value>,
     facts: &[StreamFacts],
-) -> Result<Map<String, Value>, ToolError> {
+) -> Map<String, Value> {
     let bounds = core.bounds();
     let facts = facts_for(facts, text_of(&record, "connection_id").or(asked.connection.as_deref()));
-    let fields = arguments.texts("fields")?;
+    let fields = arguments.texts("fields");
     if let Some(fields) = &fields {
         // Only what was asked for appears anywhere; identity is in metadata (R3.42).
         envelope::project(&mut record, fields, &[]);
@@ -141,7 +141,7 @@ fn document(
     let text = body_text(&body);
     if fixed + escaped_len(&text) <= bound {
         document.insert("text".into(), json!(text));
-        return Ok(document);
+        return document;
     }
 
     let known = id.handle();
@@ -160,7 +160,7 @@ fn document(
         metadata.insert("truncated".into(), json!(true));
         metadata.insert("read_more".into(), reads);
     }
-    Ok(document)
+    document
 }
 
 /// What a hostile provider says beside the data may not crowd the data out; nor may the id twice.

@@ -35,11 +35,10 @@ fn bad_name(argument: &str, error: &IdError) -> ToolError {
 }
 
 /// A comma-separated list, as the wire takes it.
-fn list_parameter(read: &mut Read, arguments: &Arguments, name: &str) -> Result<(), ToolError> {
-    if let Some(texts) = arguments.texts(name)? {
+fn list_parameter(read: &mut Read, arguments: &Arguments, name: &str) {
+    if let Some(texts) = arguments.texts(name) {
         read.push(name, texts.join(","));
     }
-    Ok(())
 }
 
 /// Refuses `expand` where the live schema offers none (R3.62); defers to the resource server where the

@@ -43,7 +43,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     } else {
         source.known_facts(&stream, connection.as_deref())
     };
-    let fields = arguments.texts("fields")?.unwrap_or_default();
+    let fields = arguments.texts("fields").unwrap_or_default();
     let shape = RecordShape {
         stream: &stream,
         fields: &fields,
@@ -94,20 +94,20 @@ fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
         .with("param", name));
     }
     let mut read = Read::of(["streams", &stream, "records"])
-        .with_some("order", arguments.text("order")?)
-        .with_some("sort", arguments.text("sort")?)
-        .with_some("count", arguments.text("count")?);
-    read.query.extend(arguments.filter()?);
-    list_parameter(&mut read, arguments, "fields")?;
-    read = read.with_some("view", arguments.text("view")?);
-    list_parameter(&mut read, arguments, "expand")?;
+        .with_some("order", arguments.text("order"))
+        .with_some("sort", arguments.text("sort"))
+        .with_some("count", arguments.text("count"));
+    read.query.extend(arguments.filter());
+    list_parameter(&mut read, arguments, "fields");
+    read = read.with_some("view", arguments.text("view"));
+    list_parameter(&mut read, arguments, "expand");
     read.query.extend(arguments.expand_limit()?);
-    read = read.with_some("changes_since", arguments.text("changes_since")?);
+    read = read.with_some("changes_since", arguments.text("changes_since"));
     Ok(Listing {
         read,
-        limit: arguments.integer("limit", 1, 100)?,
-        cursor: arguments.text("cursor")?.map(str::to_owned),
-        connection: arguments.text("connection_id")?.map(str::to_owned),
+        limit: arguments.integer("limit"),
+        cursor: arguments.text("cursor").map(str::to_owned),
+        connection: arguments.text("connection_id").map(str::to_owned),
         has_cursors: true,
     })
 }

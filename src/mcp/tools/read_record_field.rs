@@ -36,7 +36,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let read = window_read(&arguments, &id)?;
     let source = core.source();
     let json = json_cursor(&arguments)?;
-    let further = arguments.text("q")?.zip(offset(&arguments)?);
+    let further = arguments.text("q").zip(offset(&arguments)?);
     let mut body = if json.is_some() || source.is_known_core() {
         own_window(core, &arguments, &id, json).await?
     } else {
@@ -95,10 +95,10 @@ async fn further_match(
         looked_to += text.chars().count() as u64;
         if let Some(found) = window::find(&carried, q, 0) {
             let start = begin + found as u64;
-            let around = |name| Ok(arguments.integer(name, 0, 8_192)?.unwrap_or(AROUND_CHARS));
-            let offset = start.saturating_sub(around("before_chars")?);
-            let most = arguments.integer("limit_chars", 1, MAX_CHARS)?.unwrap_or(MAX_CHARS);
-            let limit = (start + length + around("after_chars")? - offset).min(most);
+            let around = |name| arguments.integer(name).unwrap_or(AROUND_CHARS);
+            let offset = start.saturating_sub(around("before_chars"));
+            let most = arguments.integer("limit_chars").unwrap_or(MAX_CHARS);
+            let limit = (start + length + around("after_chars") - offset).min(most);
             let mut body = at(offset, limit).await?.body;
             expected::window(&body)?;
             if let Some(Value::Object(window)) = body.get_mut("window") {
@@ -163,7 +163,7 @@ fn json_cursor(arguments: &Arguments) -> Result<Option<JsonCursor>, ToolError> {
         let path = arguments.given().get("field_path").and_then(Value::as_str);
         path.is_some_and(|path| path.starts_with(EXPANDED)) && !arguments.has("offset_chars")
     };
-    match arguments.text("cursor")?.filter(|cursor| JsonCursor::is_meant(cursor)) {
+    match arguments.text("cursor").filter(|cursor| JsonCursor::is_meant(cursor)) {
         Some(cursor) => {
             let cursor = JsonCursor::parse(cursor);
             let wrong = || arguments.foreign_cursor();
@@ -245,14 +245,13 @@ async fn own_window(
             .with("param", "field_path"));
         }
     };
-    let limit = usize::try_from(arguments.integer("limit_chars", 1, 16_384)?.unwrap_or(DEFAULT_CHARS))
-        .unwrap_or(4_096);
     let chars = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let around = |name| Ok(chars(arguments.integer(name, 0, 8_192)?.unwrap_or(AROUND_CHARS)));
+    let limit = chars(arguments.integer("limit_chars").unwrap_or(DEFAULT_CHARS));
+    let around = |name| chars(arguments.integer(name).unwrap_or(AROUND_CHARS));
     let from = chars(offset(arguments)?.unwrap_or(0));
-    let start = match (arguments.text("q")?, json) {
+    let start = match (arguments.text("q"), json) {
         (Some(q), _) => {
-            Start::Match { q, from, before: around("before_chars")?, after: around("after_chars")? }
+            Start::Match { q, from, before: around("before_chars"), after: around("after_chars") }
         }
         (None, Some(json)) => Start::Offset(json.offset),
         (None, None) => Start::Offset(from),
@@ -346,23 +345,23 @@ fn window_read(arguments: &Arguments, id: &RecordId) -> Result<Read, ToolError> 
         Read::of(["streams", &id.stream, "records", &id.record, "field-window"]).with("field", field);
     read = read
         .with_some("offset_chars", number(offset))
-        .with_some("limit_chars", number(arguments.integer("limit_chars", 1, 16_384)?))
-        .with_some("q", arguments.text("q")?)
-        .with_some("before_chars", number(arguments.integer("before_chars", 0, 8_192)?))
-        .with_some("after_chars", number(arguments.integer("after_chars", 0, 8_192)?))
+        .with_some("limit_chars", number(arguments.integer("limit_chars")))
+        .with_some("q", arguments.text("q"))
+        .with_some("before_chars", number(arguments.integer("before_chars")))
+        .with_some("after_chars", number(arguments.integer("after_chars")))
         .with_some("connection_id", id.connection.as_deref());
     Ok(read)
 }
 
 /// Where the window begins, in characters; a cursor of this tool is a number of them.
 fn offset(arguments: &Arguments) -> Result<Option<u64>, ToolError> {
-    match arguments.text("cursor")? {
+    match arguments.text("cursor") {
         Some(cursor) if JsonCursor::is_meant(cursor) => Ok(None),
         Some(cursor) => {
             let offset = cursor.parse().map_err(|_| arguments.foreign_cursor());
             offset.map(Some)
         }
-        None => arguments.integer("offset_chars", 0, u64::MAX),
+        None => Ok(arguments.integer("offset_chars")),
     }
 }
 
@@ -563,6 +562,12 @@ fn render_window(
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_longest_window_is_that_of_the_input_schema() {
+        let schema = crate::mcp::surface::input_schema("read_record_field");
+        assert_eq!(schema["properties"]["limit_chars"]["maximum"], MAX_CHARS);
+    }
 
     proptest! {
         #[test]

@@ -42,7 +42,7 @@ const EXCERPT_BYTES: usize = 240;
 /// Answers a call.
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
     let listing = listing(&arguments)?;
-    let streams = arguments.texts("streams")?.unwrap_or_default();
+    let streams = arguments.texts("streams").unwrap_or_default();
     // The resource server takes a filter in one stream alone.
     let stream = if let [only] = streams.as_slice() { *only } else { "" };
     let connection = listing.connection.as_deref();
@@ -110,7 +110,7 @@ struct OfGrants<'a> {
 impl OfGrants<'_> {
     /// The one stream that is asked for, which a filter needs.
     fn stream(&self) -> &str {
-        let streams = self.arguments.texts("streams").ok().flatten().unwrap_or_default();
+        let streams = self.arguments.texts("streams").unwrap_or_default();
         if let [only] = streams.as_slice() { only } else { "" }
     }
 }
@@ -150,22 +150,22 @@ async fn explain(
 
 fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
     let q = arguments.required_text("q", "WORDS")?;
-    let mode = arguments.text("mode")?;
+    let mode = arguments.text("mode");
     let mut read = match mode {
         None | Some("lexical") => Read::of(["search"]),
         Some(mode) => Read::of(["search", mode]),
     };
     read.push("q", q);
-    for stream in arguments.texts("streams")?.unwrap_or_default() {
+    for stream in arguments.texts("streams").unwrap_or_default() {
         check_segment("stream", stream).map_err(|error| bad_name("streams", &error))?;
         read.push(STREAMS, stream);
     }
-    read.query.extend(arguments.filter()?);
+    read.query.extend(arguments.filter());
     Ok(Listing {
         read,
-        limit: arguments.integer("limit", 1, 100)?,
-        cursor: arguments.text("cursor")?.map(str::to_owned),
-        connection: arguments.text("connection_id")?.map(str::to_owned),
+        limit: arguments.integer("limit"),
+        cursor: arguments.text("cursor").map(str::to_owned),
+        connection: arguments.text("connection_id").map(str::to_owned),
         has_cursors: mode != Some("hybrid"),
     })
 }

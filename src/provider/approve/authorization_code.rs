@@ -11,7 +11,7 @@ use super::oauth_error::OAuthError;
 use super::token::TokenResponse;
 use super::wait::Patience;
 use super::wanted::Wanted;
-use super::{ApproveError, Client, form, mcp_resource};
+use super::{ApproveError, Client, mcp_resource};
 use crate::provider::discovery::Discovery;
 use crate::provider::http::Http;
 
@@ -103,7 +103,7 @@ async fn known(http: &Http, token_endpoint: Url, client_id: &str) -> Result<(), 
         ("redirect_uri", "http://127.0.0.1/callback"),
         ("code_verifier", nothing.expose_secret()),
     ];
-    let answer = form::post(http, token_endpoint, &fields).await?;
+    let answer = http.post_form(token_endpoint, &fields).await?;
     let error = OAuthError::of(&answer);
     if !answer.is_success() && error.is_unknown_client() {
         return Err(ApproveError::UnknownClient(error));
@@ -133,7 +133,7 @@ impl Attempt {
             ("resource", self.resource.as_str()),
         ];
         // Once: a code that was sent may be used up, whatever became of the answer.
-        let answer = form::post(http, self.token_endpoint.clone(), &fields).await?;
+        let answer = http.post_form(self.token_endpoint.clone(), &fields).await?;
         if !answer.is_success() {
             let error = OAuthError::of(&answer);
             return Err(match error.code.as_deref() {

@@ -8,7 +8,7 @@ use super::agent_connect::{polled, seconds, unanswered};
 use super::token::TokenResponse;
 use super::wait::{Pace, wait};
 use super::wanted::Wanted;
-use super::{ApproveError, Client, form, mcp_resource};
+use super::{ApproveError, Client, mcp_resource};
 use crate::provider::discovery::{Discovery, on_issuers_origin};
 use crate::provider::http::Http;
 use crate::text;
@@ -57,7 +57,7 @@ pub async fn begin(
         ("resource", resource.as_str()),
         ("authorization_details", details.as_str()),
     ];
-    let answer = form::post(http, endpoint, &fields).await?;
+    let answer = http.post_form(endpoint, &fields).await?;
     if !answer.is_success() {
         return Err(ApproveError::of_details(&answer, wanted));
     }
@@ -96,7 +96,7 @@ impl Attempt {
             ("device_code", self.device_code.expose_secret()),
             ("client_id", self.client_id.as_str()),
         ];
-        wait(self.pace, async || match form::post(http, self.token_endpoint.clone(), &fields).await {
+        wait(self.pace, async || match http.post_form(self.token_endpoint.clone(), &fields).await {
             Ok(answer) => polled(&answer),
             Err(error) => unanswered(error),
         })

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use super::token::TokenResponse;
 use crate::advice;
-use crate::cache::credential::{GrantId, GrantedConnection, GrantedSource, TokenKind};
 use crate::error::{Error, Kind};
 use crate::provider::discovery::http_hint;
+use crate::provider::grant::{GrantId, GrantedConnection, GrantedSource, TokenKind};
 use crate::provider::rs::{Read, ResourceServer, RsError};
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;

@@ -7,10 +7,11 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::oauth_error::OAuthError;
-use crate::cache::credential::{Credential, GrantId};
 use crate::provider::discovery::{Discovery, DiscoveryError, discover};
+use crate::provider::grant::GrantId;
 use crate::provider::http::{Answer, Http, HttpError};
 use crate::provider::rs;
+use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
 
 /// What the provider has done.
@@ -75,28 +76,22 @@ pub struct Tokens {
     pub refresh_token: Option<SecretString>,
 }
 
-/// Ends the grant of `credential` at its provider. The tokens go to the authorization server that issued
-/// them, and to nobody else.
+/// Ends the grant of `tokens` at `provider`. They go to `issuer`, the authorization server that issued them, and to
+/// nobody else.
 ///
 /// # Errors
 /// [`RevokeError`]; the grant may then still be there.
 pub async fn revoke(
     http: &Http,
-    credential: &Credential,
-    access_token: &AccessToken,
-    refresh_token: Option<&SecretString>,
+    provider: &ProviderUrl,
+    issuer: &str,
+    tokens: &Tokens,
 ) -> Result<Revoked, RevokeError> {
-    let discovery = discover(http, &credential.provider).await?;
-    if !discovery.authorization_server.issuer.is_same_as(&credential.issuer) {
+    let discovery = discover(http, provider).await?;
+    if !discovery.authorization_server.issuer.is_same_as(issuer) {
         return Err(RevokeError::OtherIssuer);
     }
-    let tokens = Tokens {
-        client_id: credential.client_id.clone(),
-        grant_id: Some(credential.grant_id.clone()),
-        access_token: access_token.clone(),
-        refresh_token: refresh_token.cloned(),
-    };
-    end(http, &discovery, &tokens).await
+    end(http, &discovery, tokens).await
 }
 
 /// Ends the grant of `tokens` at the authorization server that has just issued them.

@@ -5,8 +5,8 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::cache::credential::{GrantId, GrantedSource, TokenKind};
 use crate::error::Kind;
+use crate::provider::grant::{GrantId, GrantedSource, TokenKind};
 use crate::secret::{AccessToken, NotABearer};
 use crate::text;
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::clients::{self, Client};
 use super::flows::{Decision, Outcome, Pending, Redirect, Way};
-use super::{connect, consent, token_endpoint, wish};
+use super::{authorization_details, connect, consent, token_endpoint};
 use crate::sandbox::App;
 use crate::sandbox::wire::{ApiError, Reply, Request};
 
@@ -108,14 +108,17 @@ fn pending(
     let pending = match details {
         // Without them the owner picks out of everything (the reference's own way).
         None => {
-            let offer =
-                app.store.read(|_, catalog| Ok::<_, ApiError>(wish::everything(catalog, &request.base)))?;
+            let offer = app.store.read(|_, catalog| {
+                Ok::<_, ApiError>(authorization_details::everything(catalog, &request.base))
+            })?;
             Pending::of_picked(client.clone(), offer, way)
         }
         Some(details) => {
             let body = connect::with_details(details)?;
-            let wish =
-                app.store.read(|_, catalog| wish::read(catalog, &request.base, &body)).map_err(|error| {
+            let asked = app
+                .store
+                .read(|_, catalog| authorization_details::read(catalog, &request.base, &body))
+                .map_err(|error| {
                     // RFC 9396 §5.
                     if error.status == StatusCode::BAD_REQUEST {
                         let (status, what) = (error.status, error.message().to_owned());
@@ -123,7 +126,7 @@ fn pending(
                     }
                     error
                 })?;
-            Pending::new(client.clone(), wish, way)
+            Pending::new(client.clone(), asked, way)
         }
     };
     app.flows.add(pending)

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::client_document;
 use crate::sandbox::App;
-use crate::sandbox::store::random_id;
+use crate::sandbox::id::random_id;
 use crate::sandbox::time;
 use crate::sandbox::wire::{ApiError, Reply, Request};
 

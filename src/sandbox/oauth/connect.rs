@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::flows::{EXPIRES_IN, INTERVAL, Pending, Poll, URI_PREFIX, Way};
-use super::{clients, consent, wish};
+use super::{authorization_details, clients, consent};
 use crate::sandbox::App;
 use crate::sandbox::wire::{ApiError, Reply, Request};
 
@@ -19,8 +19,8 @@ pub fn pushed_request(app: &App, request: &Request) -> Result<Reply, ApiError> {
         .and_then(Value::as_str)
         .ok_or_else(|| ApiError::invalid("client_id is required").param("client_id"))?;
     let client = clients::find(app, client_id)?;
-    let wish = app.store.read(|_, catalog| wish::read(catalog, &request.base, &body))?;
-    let id = app.flows.add(Pending::new(client, wish, Way::AgentConnect))?;
+    let asked = app.store.read(|_, catalog| authorization_details::read(catalog, &request.base, &body))?;
+    let id = app.flows.add(Pending::new(client, asked, Way::AgentConnect))?;
     Ok(Reply::json(
         StatusCode::CREATED,
         &json!({
@@ -98,8 +98,10 @@ fn whole_provider(app: &App, request: &Request, body: &Map<String, Value>) -> Re
         clients::add(app, &metadata)?
     };
     let client = clients::find(app, &client_id)?;
-    let wish = app.store.read(|_, catalog| Ok::<_, ApiError>(wish::everything(catalog, &request.base)))?;
-    app.flows.add(Pending::new(client, wish, Way::AgentConnect))
+    let asked = app
+        .store
+        .read(|_, catalog| Ok::<_, ApiError>(authorization_details::everything(catalog, &request.base)))?;
+    app.flows.add(Pending::new(client, asked, Way::AgentConnect))
 }
 
 /// `POST /agent-connect/{attempt}/token`

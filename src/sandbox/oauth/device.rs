@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::flows::{self, EXPIRES_IN, INTERVAL, Pending, Way};
-use super::{clients, connect, consent, token_endpoint, wish};
+use super::{authorization_details, clients, connect, consent, token_endpoint};
 use crate::sandbox::App;
 use crate::sandbox::wire::{ApiError, Reply, Request};
 
@@ -31,10 +31,10 @@ fn begin(app: &App, request: &Request) -> Result<Value, ApiError> {
     let client = clients::find(app, required("client_id")?)?;
     token_endpoint::check_resource(request, required("resource")?)?;
     let details = connect::with_details(required("authorization_details")?)?;
-    let wish = app.store.read(|_, catalog| wish::read(catalog, &request.base, &details))?;
+    let asked = app.store.read(|_, catalog| authorization_details::read(catalog, &request.base, &details))?;
     let user_code = flows::user_code()?;
     let client_id = client.id.clone();
-    let pending = Pending::new(client, wish, Way::Device { user_code: user_code.clone() });
+    let pending = Pending::new(client, asked, Way::Device { user_code: user_code.clone() });
     let id = app.flows.add(pending)?;
     let device_code = app.flows.device(&client_id, &user_code, &id)?;
     if app.config.auto_approve {

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::authorization_details::AuthorizationDetails;
 use super::clients::Client;
 use super::tokens::{Granted, hash};
-use super::wish::Wish;
 use crate::sandbox::grant::Grant;
-use crate::sandbox::store::random_id;
+use crate::sandbox::id::random_id;
 use crate::sandbox::time;
 use crate::sandbox::wire::ApiError;
 
@@ -37,10 +37,10 @@ pub struct Pending {
     /// Who asks.
     pub client: Client,
     /// What for and what.
-    pub wish: Wish,
-    /// All that there is to pick from, where the owner picks the sources first; `wish` has no choices
+    pub asked: AuthorizationDetails,
+    /// All that there is to pick from, where the owner picks the sources first; `asked` has no choices
     /// until then.
-    pub offer: Option<Wish>,
+    pub offer: Option<AuthorizationDetails>,
     /// How its program learns of the decision.
     pub way: Way,
     /// How it stands.
@@ -202,15 +202,15 @@ pub enum DevicePoll {
 }
 
 impl Pending {
-    /// A request of `client` for `wish`.
-    pub fn new(client: Client, wish: Wish, way: Way) -> Self {
-        Self { client, wish, offer: None, way, decision: Decision::Open, created_ms: time::now_ms() }
+    /// A request of `client` for `asked`.
+    pub fn new(client: Client, asked: AuthorizationDetails, way: Way) -> Self {
+        Self { client, asked, offer: None, way, decision: Decision::Open, created_ms: time::now_ms() }
     }
 
     /// A request of `client`, whose sources the owner picks out of `offer` first.
-    pub fn of_picked(client: Client, offer: Wish, way: Way) -> Self {
-        let wish = Wish { choices: Vec::new(), ..offer.clone() };
-        Self { offer: Some(offer), ..Self::new(client, wish, way) }
+    pub fn of_picked(client: Client, offer: AuthorizationDetails, way: Way) -> Self {
+        let asked = AuthorizationDetails { choices: Vec::new(), ..offer.clone() };
+        Self { offer: Some(offer), ..Self::new(client, asked, way) }
     }
 
     /// Whether the owner can still decide.
@@ -220,7 +220,7 @@ impl Pending {
 
     /// Whether the owner has to pick sources before anything else.
     pub fn is_unpicked(&self) -> bool {
-        self.offer.is_some() && self.wish.choices.is_empty()
+        self.offer.is_some() && self.asked.choices.is_empty()
     }
 }
 
@@ -259,11 +259,11 @@ impl Flows {
     }
 
     /// Leaves of an offer what `keep` keeps; nothing at all starts the picking again.
-    pub fn pick(&self, id: &str, keep: impl Fn(&super::wish::Choice) -> bool) {
+    pub fn pick(&self, id: &str, keep: impl Fn(&super::authorization_details::Choice) -> bool) {
         let mut state = self.state();
         let Some(pending) = state.pending.get_mut(id) else { return };
         if let (Decision::Open, Some(offer)) = (&pending.decision, &pending.offer) {
-            pending.wish.choices = offer.choices.iter().filter(|choice| keep(choice)).cloned().collect();
+            pending.asked.choices = offer.choices.iter().filter(|choice| keep(choice)).cloned().collect();
         }
     }
 

@@ -1,5 +1,6 @@
 //! The authorization server: metadata, registration, requests, the owner's decision, tokens.
 
+pub mod authorization_details;
 pub mod authorize;
 pub mod client_document;
 pub mod clients;
@@ -7,10 +8,11 @@ pub mod connect;
 pub mod consent;
 pub mod device;
 pub mod flows;
+pub mod introspection;
 pub mod metadata;
+pub mod selection;
 pub mod token_endpoint;
 pub mod tokens;
-pub mod wish;
 
 use axum::http::{Method, StatusCode};
 
@@ -102,7 +104,7 @@ pub fn answer(app: &App, request: &Request, path: &[&str]) -> Result<Option<Repl
         }
         ["introspect"] => {
             post()?;
-            tokens::introspect(app, request)?
+            introspection::introspect(app, request)?
         }
         ["grants", grant_id, "revoke"] => {
             post()?;

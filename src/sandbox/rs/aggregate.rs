@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::decimal::Decimal;
 use super::params::{self, Params};
 use super::{Context, one_stream, plain_meta};
-use crate::sandbox::access::{Access, Filter};
+use crate::sandbox::enforce::{Access, Filter};
 use crate::sandbox::manifest::{Aggregation, Field};
 use crate::sandbox::time;
 use crate::sandbox::wire::ApiError;

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 
 use super::Context;
 use super::params::Params;
-use crate::sandbox::access::{self, Selector};
+use crate::sandbox::enforce::{self, Selector};
 use crate::sandbox::wire::{ApiError, Reply};
 
 /// `GET /v1/blobs/{id}`
@@ -14,7 +14,7 @@ use crate::sandbox::wire::{ApiError, Reply};
 pub fn get(context: &Context<'_>, id: &str) -> Result<Reply, ApiError> {
     Params::read(context.request, &[])?;
     context.app.store.read(|db, catalog| {
-        for access in access::reach(context.grant, catalog, Selector::default())? {
+        for access in enforce::reach(context.grant, catalog, Selector::default())? {
             if let Some((media_type, bytes)) = access.blob(db, id)? {
                 return Ok(Reply { status: StatusCode::OK, headers: Vec::new(), body: bytes }
                     .with("content-type", media_type)

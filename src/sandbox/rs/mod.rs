@@ -1,5 +1,5 @@
 //! The resource server: `/v1`. Each read takes a grant, never a token, and reads through
-//! [`super::access`].
+//! [`super::enforce`].
 
 pub mod aggregate;
 pub mod blobs;
@@ -14,7 +14,7 @@ pub mod streams;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::access::{self, Access, Selector};
+use super::enforce::{self, Access, Selector};
 use super::grant::Grant;
 use super::wire::{ApiError, Reply, Request, VERSION};
 use super::{App, oauth, time};
@@ -138,7 +138,7 @@ fn one_stream(
         connection: params.one("connection_id")?,
         connector: params.one("connector_id")?,
     };
-    let reached = access::reach(context.grant, catalog, selector)?;
+    let reached = enforce::reach(context.grant, catalog, selector)?;
     let several = reached.windows(2).any(|pair| pair[0].connector().key != pair[1].connector().key);
     if several {
         return Err(ambiguous(
@@ -168,7 +168,7 @@ fn ambiguous(message: String, candidates: &[Access]) -> ApiError {
 /// A record's envelope.
 fn envelope(
     access: &Access,
-    row: &access::Row,
+    row: &enforce::Row,
     wanted: Option<&std::collections::BTreeSet<String>>,
 ) -> Map<String, Value> {
     let mut record = named(access, &row.key, row.emitted_ms);

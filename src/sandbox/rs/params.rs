@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::sandbox::access::{Access, Compare, Filter};
+use crate::sandbox::enforce::{Access, Compare, Filter};
 use crate::sandbox::wire::{ApiError, Request};
 
 /// The parameters of one request.

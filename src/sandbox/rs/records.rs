@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::params::{self, Params};
 use super::{Context, ambiguous, envelope, named, one_stream, plain_meta};
-use crate::sandbox::access::{self, Access, Change, Filter, Order, Place, Position, Row, Selector};
+use crate::sandbox::enforce::{self, Access, Change, ChangePosition, Filter, Order, Position, Row, Selector};
 use crate::sandbox::manifest::Relation;
 use crate::sandbox::store::{self, Catalog};
 use crate::sandbox::time;
@@ -39,7 +39,7 @@ const SINGLE_PARAMS: &[&str] =
 #[derive(Debug, Serialize, Deserialize)]
 enum Cursor {
     Page(Position),
-    Changes { since: i64, horizon: i64, after: Option<Place> },
+    Changes { since: i64, horizon: i64, after: Option<ChangePosition> },
 }
 
 /// `GET /v1/streams/{stream}/records`
@@ -168,7 +168,7 @@ pub fn single(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, Ap
 /// The one record that `stream` and `id` name, in whatever connection it is.
 ///
 /// # Errors
-/// `not_found`, `ambiguous_connection`, and what [`access::reach`] says.
+/// `not_found`, `ambiguous_connection`, and what [`enforce::reach`] says.
 pub fn find(
     context: &Context<'_>,
     db: &Sqlite,
@@ -183,7 +183,7 @@ pub fn find(
         connector: params.one("connector_id")?,
     };
     let mut found = Vec::new();
-    for access in access::reach(context.grant, catalog, selector)? {
+    for access in enforce::reach(context.grant, catalog, selector)? {
         if let Some(row) = access.get(db, id)? {
             found.push((access, row));
         }
@@ -291,7 +291,7 @@ fn changes(
     db: &Sqlite,
     accesses: &[Access],
     wanted: Option<&BTreeSet<String>>,
-    (since, horizon, after): (i64, i64, Option<Place>),
+    (since, horizon, after): (i64, i64, Option<ChangePosition>),
     limit: usize,
 ) -> rusqlite::Result<(Vec<Value>, Option<Cursor>)> {
     let mut found = Vec::new();
@@ -342,7 +342,7 @@ pub fn relations(context: &Context<'_>, catalog: &Catalog, access: &Access) -> V
             connection: Some(&access.connection().id),
             connector: None,
         };
-        let target = access::reach(context.grant, catalog, selector).ok()?.pop()?;
+        let target = enforce::reach(context.grant, catalog, selector).ok()?.pop()?;
         target.field(&relation.foreign_key)?;
         Some((relation.clone(), target))
     };

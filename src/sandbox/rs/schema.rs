@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::params::Params;
 use super::{Context, plain_meta, records, streams};
-use crate::sandbox::access::{self, Access, Selector};
+use crate::sandbox::enforce::{self, Access, Selector};
 use crate::sandbox::manifest::{Aggregation, Field, Relation};
 use crate::sandbox::store::Catalog;
 use crate::sandbox::wire::ApiError;
@@ -51,7 +51,7 @@ pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
     let detail = if compact && !exhaustive { Detail::Compact } else { Detail::Full };
     context.app.store.read(|db, catalog| {
         // Looking something up that is not there is no error: the answer is that there is nothing.
-        let reached = access::reach(context.grant, catalog, Selector::default())?;
+        let reached = enforce::reach(context.grant, catalog, Selector::default())?;
         let (connection, connector) = (params.one("connection_id")?, params.one("connector_id")?);
         let reached: Vec<Access> = reached
             .into_iter()
@@ -134,7 +134,7 @@ fn connectors(
         }
         let all = connections(&of);
         let mut rows = Vec::new();
-        for group in access::by_stream(of) {
+        for group in enforce::by_stream(of) {
             for mut row in stream_rows(context, db, catalog, &group, detail)? {
                 // A list of its own only where it is not the connector's.
                 if detail == Detail::Compact && row.get("granted_connections") == Some(&all) {

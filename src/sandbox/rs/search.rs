@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::params::{self, Params};
 use super::{Context, segment};
-use crate::sandbox::access::{self, Access, Filter, Row, Selector};
-use crate::sandbox::tokens::Query;
+use crate::sandbox::enforce::{self, Access, Filter, Row, Selector};
 use crate::sandbox::wire::ApiError;
+use crate::sandbox::words::Query;
 use crate::sandbox::{text, time};
 
 const PARAMS: &[&str] =
@@ -23,7 +23,7 @@ const RANKED_EACH: usize = 16;
 /// Where a page ended: the last hit's place in the ranking. The score is kept as its bits, so that it
 /// compares as it did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Place {
+struct HitPosition {
     score: u64,
     connection: String,
     stream: String,
@@ -40,8 +40,8 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> HitPosition {
+        HitPosition {
             score: self.score.to_bits(),
             connection: self.access.connection().id.clone(),
             stream: self.access.stream().name.clone(),
@@ -54,7 +54,7 @@ impl Found<'_> {
         self.score.total_cmp(&other.score).then_with(|| self.names().cmp(&other.names()))
     }
 
-    fn is_after(&self, place: &Place) -> bool {
+    fn is_after(&self, place: &HitPosition) -> bool {
         let names = (place.connection.as_str(), place.stream.as_str(), place.key.as_str());
         let order = self.score.total_cmp(&f64::from_bits(place.score)).then_with(|| self.names().cmp(&names));
         order == std::cmp::Ordering::Greater
@@ -89,7 +89,7 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
             connection: params.one("connection_id")?,
             connector: params.one("connector_id")?,
         };
-        let mut accesses = access::reach(context.grant, catalog, selector)?;
+        let mut accesses = enforce::reach(context.grant, catalog, selector)?;
         for stream in &streams {
             if !accesses.iter().any(|access| access.stream().name == *stream) {
                 return Err(ApiError::new(
@@ -114,7 +114,7 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
         let filters: Vec<String> =
             conditions.iter().map(|(name, compare, value)| format!("{name} {compare:?} {value}")).collect();
         let bound = context.cursor_context(&["search", q, &ids.join(","), &filters.join("\u{1e}")]);
-        let after: Option<Place> =
+        let after: Option<HitPosition> =
             params.one("cursor")?.map(|cursor| context.open(&bound, cursor)).transpose()?;
 
         let ranking = rank(db, &sources, &query)?;

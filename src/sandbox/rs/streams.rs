@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::params::Params;
 use super::schema::{self, Detail};
 use super::{Context, one_stream, plain_meta};
-use crate::sandbox::access::{self, Access, Filter, Selector};
+use crate::sandbox::enforce::{self, Access, Filter, Selector};
 use crate::sandbox::time;
 use crate::sandbox::wire::ApiError;
 
@@ -26,7 +26,7 @@ pub fn list(context: &Context<'_>) -> Result<Value, ApiError> {
             connector: params.one("connector_id")?,
         };
         let mut data = Vec::new();
-        for access in access::reach(context.grant, catalog, selector)? {
+        for access in enforce::reach(context.grant, catalog, selector)? {
             let mut row = summary(db, std::slice::from_ref(&access))?;
             let connection = access.connection();
             row.insert("connection_id".to_owned(), connection.id.clone().into());
@@ -78,7 +78,7 @@ pub fn connectors(context: &Context<'_>) -> Result<Value, ApiError> {
     Params::read(context.request, &[])?;
     context.app.store.read(|db, catalog| {
         let mut data: Vec<Value> = Vec::new();
-        for group in access::by_stream(access::reach(context.grant, catalog, Selector::default())?) {
+        for group in enforce::by_stream(enforce::reach(context.grant, catalog, Selector::default())?) {
             let Some(first) = group.first() else { continue };
             let (connector, stream) = (first.connector(), first.stream());
             let mut row = summary(db, &group)?;

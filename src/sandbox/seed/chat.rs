@@ -1,6 +1,7 @@
 //! A work chat. Message ids hold a colon, as those of a well-known chat do.
 
-use super::{BEGIN, Object, PEOPLE, Records, Rng, TOPICS, instant, list, long_text, moment, prose};
+use super::{BEGIN, Object, PEOPLE, Records, Rng, TOPICS, instant, long_text, moment, prose};
+use crate::sandbox::json::list;
 use crate::sandbox::manifest::StreamSpec;
 
 /// What the chat declares.

@@ -2,10 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{
-    Blob, END, Object, PEOPLE, Person, Records, Rng, TOPICS, instant, list, long_text, moment, prose,
-    sha256_hex,
-};
+use super::{Blob, END, Object, PEOPLE, Person, Records, Rng, TOPICS, instant, long_text, moment, prose};
+use crate::sandbox::json::list;
 use crate::sandbox::manifest::StreamSpec;
 
 /// The id of the message that both mailboxes have.
@@ -261,7 +259,7 @@ impl Mailbox {
             let _ = writeln!(csv, "{},{}.{:02}", rng.pick(&TOPICS), rng.below(900), (row * 10) % 100);
         }
         let bytes = csv.into_bytes();
-        let hash = sha256_hex(&bytes);
+        let hash = crate::hex::sha256(&bytes);
         let blob_id = format!("blob_sha256_{hash}");
         let reference = Object::new()
             .text("blob_id", &blob_id)

@@ -12,6 +12,8 @@ pub mod music;
 
 use std::fmt::Write as _;
 
+use super::id::source_uri;
+use super::json::{list, quote_into};
 use super::manifest::{BadField, Connector, StreamSpec};
 
 /// When this life begins: 2024-01-01T00:00:00Z, in seconds since 1970.
@@ -99,11 +101,6 @@ pub fn connectors() -> Result<Vec<Connector>, BadField> {
         })
     })
     .collect()
-}
-
-/// The URI that names the connector `key` in a grant.
-pub fn source_uri(key: &str) -> String {
-    format!("https://sandbox.pdpp.example/connectors/{key}")
 }
 
 /// One thing that happens to a record.
@@ -273,38 +270,9 @@ pub fn date(seconds: i64) -> String {
     instant(seconds).chars().take(10).collect()
 }
 
-/// `values` as a JSON list of strings.
-pub fn list<S: AsRef<str>>(values: &[S]) -> String {
-    let mut out = String::from("[");
-    for (at, value) in values.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        quote_into(&mut out, value.as_ref());
-    }
-    out.push(']');
-    out
-}
-
 /// A compound key: a JSON list, as one string.
 pub fn compound(parts: &[&str]) -> String {
     list(parts)
-}
-
-fn quote_into(out: &mut String, value: &str) {
-    out.push('"');
-    for c in value.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if u32::from(c) < 0x20 => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
 }
 
 /// A person of this life.
@@ -550,11 +518,6 @@ pub fn moment(rng: &mut Rng, index: usize, count: usize) -> i64 {
     let step = span / i64::try_from(count.max(1)).unwrap_or(1);
     let jitter = i64::try_from(rng.below(u64::try_from(step).unwrap_or(1).max(1))).unwrap_or(0);
     BEGIN + step * i64::try_from(index).unwrap_or(0) + jitter
-}
-
-/// The SHA-256 of `bytes` in hexadecimal.
-pub fn sha256_hex(bytes: &[u8]) -> String {
-    crate::hex::of(ring::digest::digest(&ring::digest::SHA256, bytes).as_ref())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What was listened to: compound keys, and many small records.
 
-use super::{Object, Records, Rng, TOPICS, compound, instant, list, moment};
+use super::{Object, Records, Rng, TOPICS, compound, instant, moment};
+use crate::sandbox::json::list;
 use crate::sandbox::manifest::StreamSpec;
 
 /// What the music service declares.

@@ -8,7 +8,7 @@ use jsonc_parser::tokens::{Token, TokenAndRange};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
-use super::{EditError, Field, Fields, Place, newline_of, position, quoted, splice, written};
+use super::{EditError, EntryPath, Field, Fields, newline_of, position, quoted, splice, written};
 
 struct Parsed<'a> {
     text: &'a str,
@@ -123,7 +123,7 @@ fn object_of<'a, 'b>(text: &str, node: &'b Node<'a>, what: &str) -> Result<&'b O
 pub(super) fn put(
     text: Option<&str>,
     strict: bool,
-    place: Place<'_>,
+    place: EntryPath<'_>,
     fields: &Fields,
 ) -> Result<String, EditError> {
     let file = text.unwrap_or_default();
@@ -175,7 +175,7 @@ pub(super) fn put(
 pub(super) fn set(
     text: &str,
     strict: bool,
-    place: Place<'_>,
+    place: EntryPath<'_>,
     key: &str,
     field: &Field,
 ) -> Result<String, EditError> {
@@ -195,7 +195,7 @@ pub(super) fn set(
     })
 }
 
-pub(super) fn take(text: &str, strict: bool, place: Place<'_>) -> Result<Option<String>, EditError> {
+pub(super) fn take(text: &str, strict: bool, place: EntryPath<'_>) -> Result<Option<String>, EditError> {
     let parsed = parse(text, strict)?;
     let nothing = || EditError::Unsafe("the entry is gone".to_owned());
     let root_node = parsed.root.as_ref().ok_or_else(nothing)?;

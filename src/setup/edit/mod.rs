@@ -80,7 +80,7 @@ impl Fields {
 
 /// Where in a file the entry is: a member `name` of the member `container` of the root.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct EntryPath<'a> {
     /// `mcpServers`, `servers`, ...
     pub container: &'a str,
     /// The entry's own name.
@@ -179,7 +179,7 @@ pub fn read(format: Format, text: &str) -> Result<Map<String, Value>, EditError>
 }
 
 /// The entry in a file that [`read`] read.
-pub fn entry<'a>(root: &'a Map<String, Value>, place: Place<'_>) -> Option<&'a Value> {
+pub fn entry<'a>(root: &'a Map<String, Value>, place: EntryPath<'_>) -> Option<&'a Value> {
     root.get(place.container)?.get(place.name)
 }
 
@@ -187,7 +187,7 @@ pub fn entry<'a>(root: &'a Map<String, Value>, place: Place<'_>) -> Option<&'a V
 ///
 /// # Errors
 /// What [`put`] or [`take`] would say.
-pub fn check(format: Format, text: &str, place: Place<'_>) -> Result<Option<Value>, EditError> {
+pub fn check(format: Format, text: &str, place: EntryPath<'_>) -> Result<Option<Value>, EditError> {
     let root = read(format, text)?;
     let there = entry(&root, place).cloned();
     match there {
@@ -201,7 +201,12 @@ pub fn check(format: Format, text: &str, place: Place<'_>) -> Result<Option<Valu
 ///
 /// # Errors
 /// If that cannot be done without touching anything else.
-pub fn update(format: Format, text: &str, place: Place<'_>, fields: &Fields) -> Result<Edited, EditError> {
+pub fn update(
+    format: Format,
+    text: &str,
+    place: EntryPath<'_>,
+    fields: &Fields,
+) -> Result<Edited, EditError> {
     let mut meant = read(format, text)?;
     let mut edited = None;
     for (key, field, whose) in &fields.0 {
@@ -242,7 +247,7 @@ pub fn update(format: Format, text: &str, place: Place<'_>, fields: &Fields) -> 
 pub fn put(
     format: Format,
     text: Option<&str>,
-    place: Place<'_>,
+    place: EntryPath<'_>,
     fields: &Fields,
 ) -> Result<Edited, EditError> {
     let before = read(format, text.unwrap_or_default())?;
@@ -289,7 +294,7 @@ fn torn(format: Format, text: &str) -> EditError {
 ///
 /// # Errors
 /// If that cannot be done without touching anything else.
-pub fn take(format: Format, text: &str, place: Place<'_>) -> Result<Edited, EditError> {
+pub fn take(format: Format, text: &str, place: EntryPath<'_>) -> Result<Edited, EditError> {
     let before = read(format, text)?;
     if entry(&before, place).is_none() {
         return Ok(Edited::Unchanged);

@@ -3,9 +3,9 @@ use serde_json::json;
 
 use super::*;
 
-const PLACE: Place<'_> = Place { container: "mcpServers", name: "pdpp" };
-const TOML: Place<'_> = Place { container: "mcp_servers", name: "pdpp" };
-const YAML: Place<'_> = Place { container: "extensions", name: "pdpp" };
+const PLACE: EntryPath<'_> = EntryPath { container: "mcpServers", name: "pdpp" };
+const TOML: EntryPath<'_> = EntryPath { container: "mcp_servers", name: "pdpp" };
+const YAML: EntryPath<'_> = EntryPath { container: "extensions", name: "pdpp" };
 
 fn fields() -> Fields {
     Fields(vec![
@@ -16,7 +16,7 @@ fn fields() -> Fields {
     ])
 }
 
-fn place(format: Format) -> Place<'static> {
+fn place(format: Format) -> EntryPath<'static> {
     match format {
         Format::Json | Format::Jsonc => PLACE,
         Format::Toml => TOML,

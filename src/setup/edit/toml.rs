@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 use toml_edit::{Document, InlineTable, Item, Table, TableLike, Value as Node};
 
-use super::{EditError, Field, Fields, Place, newline_of, position, splice, written};
+use super::{EditError, EntryPath, Field, Fields, newline_of, position, splice, written};
 
 fn parse(text: &str) -> Result<Document<&str>, EditError> {
     Document::parse(text).map_err(|error| {
@@ -45,7 +45,7 @@ fn value(node: &Node) -> Value {
     }
 }
 
-pub(super) fn put(text: Option<&str>, place: Place<'_>, fields: &Fields) -> Result<String, EditError> {
+pub(super) fn put(text: Option<&str>, place: EntryPath<'_>, fields: &Fields) -> Result<String, EditError> {
     let file = text.unwrap_or_default();
     let document = parse(file)?;
     let newline = newline_of(file);
@@ -72,7 +72,7 @@ pub(super) fn put(text: Option<&str>, place: Place<'_>, fields: &Fields) -> Resu
 }
 
 /// Sets one field of the entry that is there, however it is written.
-pub(super) fn set(text: &str, place: Place<'_>, key: &str, field: &Field) -> Result<String, EditError> {
+pub(super) fn set(text: &str, place: EntryPath<'_>, key: &str, field: &Field) -> Result<String, EditError> {
     let document = parse(text)?;
     let container = document.get(place.container).and_then(Item::as_table_like).ok_or_else(gone)?;
     let item = container.get(place.name).ok_or_else(gone)?;
@@ -129,7 +129,7 @@ fn wrong(text: &str, item: &Item, what: &str) -> EditError {
 
 /// A table of its own at the end. A file that ended with a line break still does, and one that did not
 /// still does not: this is how `take` knows what was there.
-fn append(text: Option<&str>, newline: &str, place: Place<'_>, fields: &Fields) -> String {
+fn append(text: Option<&str>, newline: &str, place: EntryPath<'_>, fields: &Fields) -> String {
     let block = block(newline, place, fields);
     match text {
         None => block,
@@ -139,7 +139,7 @@ fn append(text: Option<&str>, newline: &str, place: Place<'_>, fields: &Fields) 
     }
 }
 
-fn block(newline: &str, place: Place<'_>, fields: &Fields) -> String {
+fn block(newline: &str, place: EntryPath<'_>, fields: &Fields) -> String {
     // Names are letters, digits, `-` and `_`: bare keys.
     let mut out = format!("[{}.{}]{newline}", place.container, place.name);
     for (key, field, _) in &fields.0 {
@@ -264,7 +264,7 @@ fn replace_tables(
     text: &str,
     newline: &str,
     entry: &Table,
-    place: Place<'_>,
+    place: EntryPath<'_>,
     fields: &Fields,
 ) -> Result<String, EditError> {
     let blocks = blocks(text, entry)?;
@@ -276,7 +276,7 @@ fn replace_tables(
     Ok(splice(text, &pieces))
 }
 
-pub(super) fn take(text: &str, place: Place<'_>) -> Result<Option<String>, EditError> {
+pub(super) fn take(text: &str, place: EntryPath<'_>) -> Result<Option<String>, EditError> {
     let document = parse(text)?;
     match document.get(place.container).ok_or_else(gone)? {
         Item::Table(container) => match container.get(place.name).ok_or_else(gone)? {
@@ -321,7 +321,7 @@ fn with_blank_line(text: &str, block: &Range<usize>) -> Range<usize> {
     start..block.end
 }
 
-fn take_inline(text: &str, container: &InlineTable, place: Place<'_>) -> Result<String, EditError> {
+fn take_inline(text: &str, container: &InlineTable, place: EntryPath<'_>) -> Result<String, EditError> {
     let (mut key, item) = container.get_key_value(place.name).ok_or_else(gone)?;
     let mut node = item.as_value().ok_or_else(no_span)?;
     // `{ name.command = …, name.args = … }`: one value after the other.

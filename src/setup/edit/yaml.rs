@@ -7,7 +7,7 @@ use std::ops::Range;
 use saphyr::{LoadableYamlNode as _, MarkedYaml, Marker, Scalar, YamlData};
 use serde_json::{Map, Value};
 
-use super::{EditError, Field, Fields, Place, newline_of, quoted, splice, written};
+use super::{EditError, EntryPath, Field, Fields, newline_of, quoted, splice, written};
 
 type Node<'a> = MarkedYaml<'a>;
 
@@ -95,7 +95,7 @@ fn starts_flow(text: &str, node: &Node<'_>) -> Option<usize> {
     text[start..].starts_with('{').then_some(start)
 }
 
-pub(super) fn put(text: Option<&str>, place: Place<'_>, fields: &Fields) -> Result<String, EditError> {
+pub(super) fn put(text: Option<&str>, place: EntryPath<'_>, fields: &Fields) -> Result<String, EditError> {
     let file = text.unwrap_or_default();
     let newline = newline_of(file);
     let Some(root) = parse(file)? else {
@@ -148,13 +148,18 @@ pub(super) fn put(text: Option<&str>, place: Place<'_>, fields: &Fields) -> Resu
     }
 }
 
-fn not_a_mapping(text: &str, container: &Member<'_, '_>, place: Place<'_>) -> EditError {
+fn not_a_mapping(text: &str, container: &Member<'_, '_>, place: EntryPath<'_>) -> EditError {
     let at = byte_at(text, container.key.span.start);
     EditError::wrong_type(text, at, format!("`{}` is no mapping", place.container))
 }
 
 /// A container of its own at the end; whether the file ends with a line break stays as it was.
-fn append(text: Option<&str>, newline: &str, place: Place<'_>, fields: &Fields) -> Result<String, EditError> {
+fn append(
+    text: Option<&str>,
+    newline: &str,
+    place: EntryPath<'_>,
+    fields: &Fields,
+) -> Result<String, EditError> {
     let file = text.unwrap_or_default();
     let mut lines = file.split_inclusive('\n').scan(0, |at, line| {
         let start = *at;
@@ -211,7 +216,7 @@ fn replace(
     newline: &str,
     container: &Member<'_, '_>,
     entry: &Member<'_, '_>,
-    place: Place<'_>,
+    place: EntryPath<'_>,
     fields: &Fields,
 ) -> Result<String, EditError> {
     if starts_flow(text, container.value).is_some() || starts_flow(text, entry.value).is_some() {
@@ -226,7 +231,7 @@ fn replace(
 }
 
 /// Sets one field of the entry that is there.
-pub(super) fn set(text: &str, place: Place<'_>, key: &str, field: &Field) -> Result<String, EditError> {
+pub(super) fn set(text: &str, place: EntryPath<'_>, key: &str, field: &Field) -> Result<String, EditError> {
     let gone = || EditError::Unsafe("the entry is gone".to_owned());
     let root = parse(text)?.ok_or_else(gone)?;
     let container = member(&root, place.container).ok_or_else(gone)?;
@@ -365,7 +370,7 @@ fn flow_cut(text: &str, entry: &Member<'_, '_>) -> Result<String, EditError> {
     Ok(splice(text, &[(start..end, "")]))
 }
 
-pub(super) fn take(text: &str, place: Place<'_>) -> Result<Option<String>, EditError> {
+pub(super) fn take(text: &str, place: EntryPath<'_>) -> Result<Option<String>, EditError> {
     let gone = || EditError::Unsafe("the entry is gone".to_owned());
     let root = parse(text)?.ok_or_else(gone)?;
     let container = member(&root, place.container).ok_or_else(gone)?;

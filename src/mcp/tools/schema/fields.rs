@@ -1,0 +1,206 @@
+//! A stream's fields and what each can do, from every source that has it, within the bounds.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::index::strip_to_names;
+use super::row::{NO_FIELDS, Row, bound_envelope, field_line, short, short_flags};
+use crate::mcp::ToolAnswer;
+use crate::mcp::arguments::{Arguments, call};
+use crate::mcp::evidence::Bounds;
+use crate::mcp::evidence::ladder::{Call, next_line};
+use crate::mcp::tool_error::{Candidate, ToolError};
+use crate::mcp::tools::{counted, json_len, meta_lines};
+
+/// What the flags of a compact field mean.
+const LEGEND: &str = "flags: t=type, role=declared meaning, eq=filter {\"field\":value}, r=ops: filter {\"field\":{op:value}}, \
+lex/sem=searched by search, a=aggregate uses, g=false: not granted, declared=readable only\n";
+
+/// What a cursor of one stream begins with; the number of fields before it follows.
+const CURSOR: &str = "fields:";
+
+/// The text, the body and the call that goes on.
+type Described = (String, Map<String, Value>, Option<Call>);
+
+/// How many fields were shown already.
+pub(super) fn shown_before(arguments: &Arguments) -> Result<usize, ToolError> {
+    let Some(cursor) = arguments.text("cursor") else { return Ok(0) };
+    let shown = cursor.strip_prefix(CURSOR).and_then(|shown| shown.parse().ok());
+    shown.ok_or_else(|| arguments.foreign_cursor())
+}
+
+/// Every row of a stream with its fields, within the bounds: where several sources do not fit, one call
+/// for each; where one is too wide, the fields that fit, and the call that goes on behind them.
+pub(super) fn describe(
+    arguments: &Arguments,
+    mut body: Map<String, Value>,
+    shown: usize,
+    bounds: Bounds,
+) -> Result<Described, ToolError> {
+    let bounds = Bounds { structured: bounds.structured.saturating_sub(json_len(&LEGEND) + 14), ..bounds };
+    let rows = Row::all(&body);
+    bound_envelope(&mut body);
+    let mut meta = String::new();
+    meta_lines(&mut meta, &body);
+    if shown == 0 {
+        let mut text = rows.iter().map(Row::describe).collect::<String>();
+        text.push_str(LEGEND);
+        text.push_str(&meta);
+        text.truncate(text.trim_end().len());
+        if text.len() <= bounds.text && json_len(&body) + 12 <= bounds.structured {
+            return Ok((text, body, None));
+        }
+        let candidates = rows.iter().flat_map(Row::candidates).collect::<Vec<_>>();
+        if !arguments.has("connection_id") && candidates.len() > 1 && rows.len() > 1 {
+            return Ok(by_connection(arguments, &rows, &candidates, body, &meta, bounds));
+        }
+    }
+    let (text, body, next) = page_of_fields(arguments, &rows, body, &meta, shown, bounds);
+    if text.is_empty() {
+        let again = call("schema", &arguments.with([("cursor", None)]));
+        return Err(ToolError::new("invalid_cursor", "there are no fields behind this cursor", again)
+            .with("param", "cursor"));
+    }
+    Ok((text, body, next))
+}
+
+/// The sources of a stream, with the call that describes it in each.
+fn by_connection(
+    arguments: &Arguments,
+    rows: &[Row],
+    candidates: &[Candidate],
+    mut body: Map<String, Value>,
+    meta: &str,
+    bounds: Bounds,
+) -> Described {
+    let of = |id: &str| arguments.with([("connection_id", Some(json!(id)))]);
+    let next = Call { tool: "schema", arguments: of(&candidates[0].connection_id) };
+    let next = Some(next).filter(|next| next.to_text().len() <= bounds.text / 4);
+    let mut text = String::new();
+    let calls = candidates
+        .iter()
+        .map(|candidate| format!("fields: {}\n", call("schema", &of(&candidate.connection_id))));
+    let lines = rows.iter().map(Row::summary).chain(calls);
+    push_while_fits(&mut text, lines, bounds.text.saturating_sub(meta.len() + 200));
+    text.push_str(meta);
+    text.truncate(text.trim_end().len());
+    let _ = strip_to_names(&mut body, bounds.structured.saturating_sub(bounds.structured / 4 + 100));
+    (text, body, next)
+}
+
+/// The fields from the one after `shown`, as many as fit both views; at least one, or nothing where there
+/// are none.
+fn page_of_fields(
+    arguments: &Arguments,
+    rows: &[Row],
+    mut body: Map<String, Value>,
+    meta: &str,
+    shown: usize,
+    bounds: Bounds,
+) -> Described {
+    let total = rows.iter().map(Row::units).sum::<usize>();
+    let next = |at: usize| Call {
+        tool: "schema",
+        arguments: arguments.with([("cursor", Some(json!(format!("{CURSOR}{at}"))))]),
+    };
+    let likely = json_len(&next(total).to_json());
+    body.remove("connectors");
+    let mut text_left = bounds.text.saturating_sub(LEGEND.len() + meta.len() + likely + 100);
+    let mut left = bounds.structured.saturating_sub(json_len(&body) + likely + 120);
+    // What stands above the fields of a row may take a third of either.
+    let (heading, declared) = (text_left / 3, left / 3);
+    let (mut text, mut connectors) = (String::new(), Vec::new());
+    let (mut at, mut skipped) = (0, 0);
+    'rows: for row in rows {
+        if shown >= skipped + row.units() {
+            skipped += row.units();
+            continue;
+        }
+        let first = shown.saturating_sub(skipped);
+        skipped += row.units();
+        at = at.max(skipped - row.units() + first);
+        let mut about = String::new();
+        let lines = if first == 0 { row.about() } else { row.summary() };
+        push_while_fits(&mut about, lines.split_inclusive('\n').map(str::to_owned), heading);
+        let (mut connector, mut stream) = row.bounded(declared);
+        let above = (about.len(), json_len(&connector) + json_len(&stream) + 80);
+        let mut fields = Map::new();
+        let mut is_new = true;
+        for (name, flags) in row.fields().skip(first) {
+            let (name, flags) = (short(name), short_flags(flags));
+            let line = field_line(&name, &flags);
+            let size = json_len(&name) + json_len(&flags) + 2;
+            let (line_len, size) =
+                if is_new { (line.len() + above.0, size + above.1) } else { (line.len(), size) };
+            let fits = line_len <= text_left && size <= left;
+            // The first one always comes: it is bounded by itself, and a walk has to get on.
+            if !(fits || is_new && connectors.is_empty()) {
+                if !is_new {
+                    stream.insert("field_capabilities".into(), Value::Object(fields));
+                    connector.insert("streams".into(), json!([stream]));
+                    connectors.push(connector);
+                }
+                break 'rows;
+            }
+            text_left = text_left.saturating_sub(line_len);
+            left = left.saturating_sub(size);
+            if std::mem::take(&mut is_new) {
+                text.push_str(&about);
+            }
+            text.push_str(&line);
+            fields.insert(name, flags);
+            at += 1;
+        }
+        if row.fields().next().is_none() {
+            let fits = above.0 + 80 <= text_left && above.1 <= left;
+            if !fits && !connectors.is_empty() {
+                break;
+            }
+            text_left = text_left.saturating_sub(above.0 + 80);
+            left = left.saturating_sub(above.1);
+            text.push_str(&about);
+            text.push_str(NO_FIELDS);
+            at += 1;
+        }
+        stream.insert("field_capabilities".into(), Value::Object(fields));
+        connector.insert("streams".into(), json!([stream]));
+        connectors.push(connector);
+    }
+    if connectors.is_empty() {
+        return (String::new(), body, None);
+    }
+    body.insert("connectors".into(), connectors.into_iter().map(Value::Object).collect());
+    let next = Some(next(at)).filter(|_| at < total);
+    text.push_str(LEGEND);
+    text.push_str(meta);
+    if let Some(next) = &next {
+        body.insert("fields_not_shown".into(), json!(total - at));
+        let _ = writeln!(text, "{} not shown here\n{}", counted(total - at, "field"), next_line(next));
+    }
+    text.truncate(text.trim_end().len());
+    (text, body, next)
+}
+
+/// Appends lines while they fit; says how many were left out.
+fn push_while_fits(out: &mut String, lines: impl Iterator<Item = String>, room: usize) {
+    let mut left_out = 0usize;
+    for line in lines {
+        if left_out == 0 && out.len() + line.len() <= room {
+            out.push_str(&line);
+        } else {
+            left_out += 1;
+        }
+    }
+    if left_out > 0 {
+        let _ = writeln!(out, "{left_out} more lines do not fit: narrow with connection_id (schema {{}})");
+    }
+}
+
+/// Flags say little to a reader of the structured view without what they mean.
+pub(super) fn with_legend(mut answer: ToolAnswer) -> ToolAnswer {
+    if let Some(structured) = answer.structured.as_mut().filter(|_| answer.text.contains(LEGEND.trim_end())) {
+        structured.insert("legend".into(), json!(LEGEND.trim_end()));
+    }
+    answer
+}

@@ -1,0 +1,116 @@
+//! `detail: full`: the raw schema of one stream of one source, as far as it fits.
+
+use serde_json::{Map, Value, json};
+
+use super::fields::{describe, shown_before, with_legend};
+use super::row::Row;
+use super::{answer, compact_body, not_granted, warn_of_end};
+use crate::mcp::ToolAnswer;
+use crate::mcp::arguments::Arguments;
+use crate::mcp::core::Core;
+use crate::mcp::evidence::{Bounds, envelope};
+use crate::mcp::expected;
+use crate::mcp::schema::projection;
+use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::json_len;
+use crate::provider::rs::Read;
+
+pub(super) async fn full(
+    core: &Core,
+    arguments: &Arguments,
+    stream: &str,
+    connection: Option<&str>,
+) -> Result<ToolAnswer, ToolError> {
+    if connection.is_none() {
+        let candidates = Row::all(&compact_body(core, Some(stream), None).await.unwrap_or_default())
+            .iter()
+            .flat_map(Row::candidates)
+            .collect::<Vec<_>>();
+        if candidates.len() > 1 {
+            return Err(ToolError::new(
+                "ambiguous_connection",
+                format!(
+                    "{} sources have a stream `{stream}`: detail full is for one of them",
+                    candidates.len()
+                ),
+                "repeat the call with one of these connection_id values",
+            )
+            .with("param", "connection_id")
+            .choose_from(candidates)
+            .complete_candidates(|candidate| {
+                candidate.grant_id = core.source().grant_id().map(str::to_owned);
+            }));
+        }
+    }
+    let shown = shown_before(arguments)?;
+    let read = Read::of(["schema"])
+        .with("detail", "full")
+        .with("stream", stream)
+        .with_some("connection_id", connection);
+    let mut body = core.source().get(&read).await?.body;
+    // The full one may list streams without connectors.
+    match (body.get("connectors"), body.get("streams")) {
+        (None, Some(streams)) => drop(expected::objects(Some(streams), "streams")?),
+        (connectors, _) => {
+            for connector in expected::objects(connectors, "connectors")? {
+                expected::objects(connector.get("streams"), "connectors[].streams")?;
+            }
+        }
+    }
+    envelope::prepare(&mut body);
+    warn_of_end(core, &mut body);
+    // The same rows twice would be twice the context (R3.8).
+    if body.contains_key("connectors") {
+        body.remove("streams");
+    }
+    let bounds = core.bounds();
+    let whole = json_len(&body);
+    let fits = |body: &Map<String, Value>| {
+        let json = crate::ui::json_ascii_controls(&Value::Object(body.clone()).to_string()).into_owned();
+        (json.len() + 12 <= bounds.structured && json.len() <= bounds.text).then_some(json)
+    };
+    if shown == 0
+        && let Some(json) = fits(&body)
+    {
+        return Ok(answer(json, body, None));
+    }
+    // Most of a raw schema says what a field cannot do; without that it is as exhaustive.
+    let mut without_noes = Value::Object(body.clone());
+    drop_noes(&mut without_noes);
+    if shown == 0
+        && let Value::Object(body) = without_noes
+        && let Some(json) = fits(&body)
+    {
+        let text =
+            format!("{json}\ncapabilities that a field does not have are left out ({whole} bytes with them)");
+        if text.len() <= bounds.text {
+            return Ok(answer(text, body, None));
+        }
+    }
+    let compacted = projection::compact(body, Some(stream), connection);
+    let note = format!("the raw schema takes {whole} bytes and does not fit: this is the compact one");
+    let room =
+        Bounds { text: bounds.text.saturating_sub(note.len() + 20), structured: bounds.structured - 20 };
+    if Row::all(&compacted).is_empty() {
+        return Err(not_granted(core, arguments, stream, connection).await);
+    }
+    let (text, body, next) = describe(arguments, compacted, shown, room)?;
+    Ok(with_legend(answer(format!("{note}\n{text}"), body, next)))
+}
+
+/// Takes out capabilities that are declared and usable by nobody, and what is empty then.
+fn drop_noes(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.values_mut().for_each(drop_noes);
+            map.retain(|key, value| {
+                let is_no = value.get("usable") == Some(&Value::Bool(false))
+                    && value.get("declared") == Some(&Value::Bool(false));
+                let is_empty = matches!(key.as_str(), "aggregation" | "schema") && *value == json!({});
+                !is_no && !is_empty
+            });
+        }
+        Value::Array(list) => list.iter_mut().for_each(drop_noes),
+        _ => {}
+    }
+}

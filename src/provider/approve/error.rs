@@ -1,0 +1,379 @@
+//! Why there is no grant: what each failure is called, and what a person can do about it.
+
+use std::time::Duration;
+
+use super::oauth_error::{OAuthError, Part};
+use super::token::TokenError;
+use super::wanted::Wanted;
+use super::way::{self, Way};
+use super::{Choice, minutes};
+use crate::error::{Error, Kind};
+use crate::provider::discovery::{DiscoveryError, http_hint};
+use crate::provider::http::{Answer, HttpError};
+use crate::provider::register::RegisterError;
+use crate::provider::url::ProviderUrl;
+use crate::{advice, text};
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+pub enum ApproveError {
+    /// No answer.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// No client id.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    /// The authorization server offers no way that this version knows.
+    #[error(
+        "the authorization server has no agent_connect_endpoint, no authorization_endpoint with PKCE S256 and no \
+         device_authorization_endpoint: no way to a grant that this version knows"
+    )]
+    NoWay,
+    /// The way that was asked for is not offered.
+    #[error("the authorization server does not offer {asked}; it offers {}", way::list(offered))]
+    WayNotOffered {
+        /// What was asked for.
+        asked: Way,
+        /// What there is.
+        offered: Vec<Way>,
+    },
+    /// The way that was asked for cannot carry what is wanted.
+    #[error("{0} cannot say which streams, fields, times or purpose are asked for")]
+    NarrowingUnsupported(Way),
+    /// The provider fronts several sources and was not told which.
+    #[error("the provider has several sources, and has to be told which one to ask for")]
+    SourceRequired {
+        /// Those that it named.
+        choices: Vec<Choice>,
+    },
+    /// The source is configured more than once, and it was not said which one is meant.
+    #[error("the source is configured more than once, and the provider has to be told which one to ask for")]
+    InstanceRequired {
+        /// Those that it named.
+        choices: Vec<Choice>,
+    },
+    /// A source was named, and the authorization server takes no such request.
+    #[error(
+        "the authorization server takes no request for one source: it has no pushed_authorization_request_endpoint"
+    )]
+    SourceUnsupported,
+    /// PAR needs a client id.
+    #[error("the authorization server registers no clients and keeps none for this program")]
+    ClientRequired,
+    /// The authorization server does not know the client id.
+    #[error("the authorization server does not know this client: {0}")]
+    UnknownClient(OAuthError),
+    /// The request itself was refused.
+    #[error("the authorization server refused the request: {0}")]
+    RequestRefused(OAuthError),
+    /// The request names something that the provider does not know.
+    #[error("the authorization server refused the request: {error}")]
+    Unknown {
+        /// What.
+        part: Part,
+        /// In the provider's words.
+        error: OAuthError,
+        /// What it knows instead, where that is known.
+        choices: Vec<Choice>,
+    },
+    /// An answer without what it must have.
+    #[error("the authorization server's answer cannot be used: {0}")]
+    Malformed(String),
+    /// A URL in an answer that leads elsewhere.
+    #[error(transparent)]
+    Foreign(#[from] DiscoveryError),
+    /// The owner said no.
+    #[error("the owner denied the request")]
+    Denied,
+    /// Nobody approved in time.
+    #[error("nobody approved the request in time{}", unheard(last.as_ref()))]
+    Expired {
+        /// The last exchange that failed, if the provider was not heard from afterwards.
+        last: Option<HttpError>,
+    },
+    /// This program stopped waiting, before the provider did or said when it would.
+    #[error("nobody approved the request within {} s{}", waited.as_secs(), unheard(last.as_ref()))]
+    WaitOver {
+        /// How long it waited.
+        waited: Duration,
+        /// How long the provider's page can be approved from then on, where the provider says.
+        left: Option<Duration>,
+        /// As in [`ApproveError::Expired`].
+        last: Option<HttpError>,
+    },
+    /// The authorization server forgot the attempt: it was answered or denied before.
+    #[error("the authorization server no longer knows this request: {0}")]
+    InvalidGrant(OAuthError),
+    /// Waiting was refused for another reason.
+    #[error("the authorization server stopped the request: {0}")]
+    PollRefused(OAuthError),
+    /// No port of this machine to come back to.
+    #[error("no port on 127.0.0.1 could be opened for the browser to come back to: {0}")]
+    Loopback(std::io::Error),
+    /// An answer with another state than the one that was sent.
+    #[error("the answer that came back belongs to another request: its `state` is not the one that was sent")]
+    StateMismatch,
+    /// RFC 9207: an answer of somebody else.
+    #[error("the answer that came back is of {found}, and {asked} was asked")]
+    OtherIssuer {
+        /// Who was asked.
+        asked: String,
+        /// `iss`.
+        found: String,
+    },
+    /// This machine gave no random bytes.
+    #[error("this machine gave no random bytes")]
+    NoRandomness,
+    /// An approval without a usable token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+}
+
+fn unheard(last: Option<&HttpError>) -> String {
+    last.map(|error| format!(", as far as this machine could hear ({error})")).unwrap_or_default()
+}
+
+impl ApproveError {
+    /// A request that was refused, for the client's sake or its own; with what the refusal offers instead.
+    pub(super) fn refused(error: OAuthError, choices: Vec<Choice>) -> Self {
+        match error.unknown() {
+            _ if error.is_unknown_client() => Self::UnknownClient(error),
+            _ if error.is("ambiguous_connection") => Self::InstanceRequired { choices },
+            Some(part) => Self::Unknown { part, error, choices },
+            None => Self::RequestRefused(error),
+        }
+    }
+
+    /// A refusal of a request that carried the details of `wanted`.
+    pub(super) fn of_details(answer: &Answer, wanted: &Wanted) -> Self {
+        let error = OAuthError::of(answer);
+        let choices = Choice::of(answer);
+        if error.is_unknown_client() || !(400..500).contains(&error.status) {
+            return Self::refused(error, choices);
+        }
+        // A provider of several sources does not know itself as one.
+        let of_source = error.says("source") && !error.says("stream");
+        if wanted.source.is_none() && (of_source || error.says("authorization_details is required")) {
+            return Self::SourceRequired { choices };
+        }
+        let without_instance = wanted.source.as_ref().is_some_and(|source| source.instance_ids.is_empty());
+        if without_instance && error.says("instance_ids") && error.unknown().is_none() {
+            return Self::InstanceRequired { choices };
+        }
+        Self::refused(error, choices)
+    }
+
+    /// The stable code; OAuth's own (RFC 6749, RFC 8628) where there is one.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Http(error) | Self::Register(RegisterError::Http(error)) => error.code(),
+            Self::Register(_) => "registration_failed",
+            Self::NoWay => "no_way_to_a_grant",
+            Self::WayNotOffered { .. } => "flow_not_offered",
+            Self::NarrowingUnsupported(_) => "narrowing_unsupported",
+            Self::SourceRequired { .. } => "source_required",
+            Self::InstanceRequired { .. } => "instance_required",
+            Self::SourceUnsupported => "source_unsupported",
+            Self::ClientRequired => "registration_unsupported",
+            Self::UnknownClient(_) => "invalid_client",
+            Self::RequestRefused(_) => "request_refused",
+            Self::Unknown { part, .. } => match part {
+                Part::Source => "source_unknown",
+                Part::Instance => "instance_unknown",
+                Part::Stream => "stream_unknown",
+                Part::Field => "field_unknown",
+            },
+            Self::Malformed(_) => "authorization_answer_malformed",
+            Self::Foreign(error) => error.code(),
+            Self::Denied => "access_denied",
+            Self::Expired { .. } => "expired_token",
+            Self::WaitOver { .. } => "wait_over",
+            Self::InvalidGrant(_) => "invalid_grant",
+            Self::PollRefused(_) => "approval_failed",
+            Self::Loopback(_) => "loopback_failed",
+            Self::StateMismatch => "state_mismatch",
+            Self::OtherIssuer { .. } => "answer_issuer_mismatch",
+            Self::NoRandomness => "no_randomness",
+            Self::Token(error) => error.code(),
+        }
+    }
+
+    const fn kind(&self) -> Kind {
+        match self {
+            Self::SourceRequired { .. }
+            | Self::InstanceRequired { .. }
+            | Self::Unknown { .. }
+            | Self::SourceUnsupported
+            | Self::WayNotOffered { .. }
+            | Self::NarrowingUnsupported(_) => Kind::Usage,
+            Self::Loopback(_) | Self::NoRandomness => Kind::Failed,
+            Self::UnknownClient(_)
+            | Self::RequestRefused(_)
+            | Self::Denied
+            | Self::Expired { .. }
+            | Self::WaitOver { .. }
+            | Self::InvalidGrant(_)
+            | Self::PollRefused(_)
+            | Self::StateMismatch
+            | Self::OtherIssuer { .. }
+            | Self::Register(RegisterError::Refused(_)) => Kind::Refused,
+            Self::Token(error) => error.kind(),
+            _ => Kind::Unavailable,
+        }
+    }
+
+    /// Whether it is about what was asked for, and another request may fare better.
+    pub const fn is_of_the_request(&self) -> bool {
+        matches!(
+            self,
+            Self::RequestRefused(_)
+                | Self::Unknown { .. }
+                | Self::SourceRequired { .. }
+                | Self::InstanceRequired { .. }
+                | Self::SourceUnsupported
+                | Self::NarrowingUnsupported(_)
+                | Self::ClientRequired
+        )
+    }
+
+    /// For a person who wants a grant from `provider`. `again` gives the command that was typed, without the options
+    /// that are named to it.
+    pub fn told(self, provider: &ProviderUrl, again: &dyn Fn(&[&str]) -> String) -> Error {
+        let message = match &self {
+            Self::Denied => format!("{provider}: the request was denied"),
+            Self::Expired { .. } => format!("{provider}: the request expired before it was approved"),
+            Self::WaitOver { waited, .. } => {
+                format!("{provider}: nobody approved within {}, and the waiting ended", minutes(*waited))
+            }
+            Self::SourceRequired { choices } if choices.is_empty() => format!(
+                "{provider} has several sources, and one must be named. The provider's own pages show each \
+                 source's URI, such as https://registry.pdpp.dev/connectors/slack; for one that is configured \
+                 more than once, name the instances too (--instance <ID>)"
+            ),
+            Self::SourceRequired { choices } => {
+                format!("{provider} has several sources, and one must be named:{}", listed(choices))
+            }
+            Self::InstanceRequired { choices } => format!(
+                "{provider}: the source is configured more than once, and it must be said which one is meant{}",
+                if choices.is_empty() {
+                    ". The provider's own pages show each one's id".to_owned()
+                } else {
+                    format!(":{}", listed(choices))
+                }
+            ),
+            Self::Unknown { part, choices, .. } if !choices.is_empty() => {
+                format!("{provider} does not know that {}; known are:{}", part.noun(), listed(choices))
+            }
+            Self::Unknown { part, .. } => format!("{provider} does not know that {}", part.noun()),
+            _ => format!("{provider} gave no grant"),
+        };
+        let hint = match &self {
+            Self::Http(error) | Self::Register(RegisterError::Http(error)) => http_hint(error),
+            Self::SourceRequired { .. } => format!(
+                "{} --source <URI>, or pick on the provider's page, where it has one: {} --flow authorization-code",
+                again(&["--source", "--instance"]),
+                again(&["--flow", "--source", "--instance"]),
+            ),
+            Self::InstanceRequired { .. } => format!("{} --instance <ID>", again(&["--instance"])),
+            Self::Unknown { part, choices, .. } => unknown_hint(*part, choices, again),
+            Self::SourceUnsupported => {
+                format!("Leave --source out: {}", again(&["--source", "--instance"]))
+            }
+            Self::WayNotOffered { offered, .. } if !offered.is_empty() => {
+                format!("Leave --flow out, or name one of: {}", way::list(offered))
+            }
+            Self::WayNotOffered { .. } => "Ask the provider whether it serves agents".to_owned(),
+            Self::NarrowingUnsupported(_) => {
+                "Narrow it on the provider's page instead, or leave --flow out".to_owned()
+            }
+            Self::StateMismatch | Self::OtherIssuer { .. } => format!(
+                "Nothing is stored. If you do not know how that came about, tell the provider; to ask again: {}",
+                again(&[])
+            ),
+            Self::Loopback(_) | Self::NoRandomness => {
+                format!("Try another way: {} --flow device-code", again(&["--flow"]))
+            }
+            Self::RequestRefused(_) => format!(
+                "Leave out what narrows the request, and narrow it on the provider's page: {}",
+                advice::connect(provider.as_str())
+            ),
+            Self::Denied | Self::Expired { .. } | Self::InvalidGrant(_) | Self::PollRefused(_) => {
+                format!("Nothing is stored. To ask again: {}", again(&[]))
+            }
+            Self::WaitOver { left, .. } => {
+                let left = match left {
+                    Some(left) if *left > Duration::from_hours(24) => "for days to come".to_owned(),
+                    Some(left) => format!("for {} more", minutes(*left)),
+                    None => "for a while, perhaps".to_owned(),
+                };
+                format!(
+                    "Nothing is stored. The page can still be approved {left}, but nothing here waits for it any \
+                     more: leave it. To ask again: {}",
+                    again(&[])
+                )
+            }
+            Self::UnknownClient(_) | Self::Register(_) => {
+                "Try again later; if it stays so, tell the provider".to_owned()
+            }
+            Self::NoWay | Self::ClientRequired => {
+                "Ask the provider whether it serves agents, or whether a newer pdpp is needed".to_owned()
+            }
+            Self::Malformed(_) | Self::Foreign(_) | Self::Token(_) => {
+                "This is the provider's to put right; nothing is stored".to_owned()
+            }
+        };
+        let told = Error::new(self.kind(), self.code(), message).hint(hint);
+        match self {
+            // The message says it all.
+            Self::SourceRequired { .. }
+            | Self::InstanceRequired { .. }
+            | Self::Denied
+            | Self::Expired { last: None }
+            | Self::WaitOver { last: None, .. } => told,
+            cause => told.because(cause),
+        }
+    }
+}
+
+/// What to type after a name that a provider does not know. A field's choices are written as the option takes them:
+/// `messages.subject`.
+fn unknown_hint(part: Part, choices: &[Choice], again: &dyn Fn(&[&str]) -> String) -> String {
+    let (option, without): (_, &[&str]) = match part {
+        Part::Source => ("--source", &["--source", "--instance"]),
+        Part::Instance => ("--instance", &["--instance"]),
+        Part::Stream => ("--stream", &["--stream", "--field"]),
+        Part::Field => ("--field", &["--field"]),
+    };
+    if let Some(first) = choices.first() {
+        return format!("Name one as listed: {} {option} {}", again(without), text::shell_word(&first.id));
+    }
+    match part {
+        Part::Source => {
+            "The provider's own pages show each source's URI, such as https://registry.pdpp.dev/connectors/slack"
+                .to_owned()
+        }
+        Part::Instance => {
+            format!("Leave --instance out, and pick on the provider's page, which shows each one: {}", again(without))
+        }
+        Part::Stream => format!(
+            "A stream belongs to a source, which --source names. Leave --stream out to pick on the provider's page: {}",
+            again(without)
+        ),
+        Part::Field => format!(
+            "Streams of several sources can have the same name: --source names the one that is meant. Leave --field out \
+             to pick on the provider's page: {}",
+            again(without)
+        ),
+    }
+}
+
+/// Choices shown at most.
+const SHOWN: usize = 20;
+
+fn listed(choices: &[Choice]) -> String {
+    let list = choices.iter().take(SHOWN).fold(String::new(), |list, choice| list + "\n  " + &choice.told());
+    match choices.len().saturating_sub(SHOWN) {
+        0 => list,
+        more => format!("{list}\n  and {more} more"),
+    }
+}

@@ -1,0 +1,161 @@
+//! A grant in its provider's words: its id, what a token of it may do, and what it is about.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::text;
+
+/// A grant's id, as its provider names it: any visible text of 1 to 512 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct GrantId(String);
+
+/// The text is not a [`GrantId`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a grant id: it must be 1 to 512 bytes without hidden characters")]
+pub struct NotAGrantId;
+
+impl GrantId {
+    /// The id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for GrantId {
+    type Error = NotAGrantId;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let fine = (1..=512).contains(&text.len()) && !text.chars().any(text::is_hidden);
+        if fine { Ok(Self(text)) } else { Err(NotAGrantId) }
+    }
+}
+
+impl From<GrantId> for String {
+    fn from(id: GrantId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for GrantId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a token may do, as its provider says; never guessed from the token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TokenKind {
+    /// One grant; the only kind that this program reads with.
+    Client,
+    /// Several grants; good for the provider's own `/mcp` only.
+    McpPackage,
+    /// Everything of the owner's: refused wherever it turns up (R1.3).
+    Owner,
+}
+
+impl TokenKind {
+    /// The kind that a provider's `name` stands for.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "client" => Some(Self::Client),
+            "mcp_package" => Some(Self::McpPackage),
+            "owner" => Some(Self::Owner),
+            _ => None,
+        }
+    }
+}
+
+/// One source in a grant, in a few words: enough to name it to a person, not to build a query.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GrantedSource {
+    /// `source.id`: a URI.
+    pub id: Option<String>,
+    /// `source.kind`.
+    pub kind: Option<String>,
+    /// The connector's short key.
+    pub connector_key: Option<String>,
+    /// The configured connections that the grant covers.
+    pub connections: Vec<GrantedConnection>,
+    /// Names of granted streams: the first [`GrantedSource::MAX_STREAMS`].
+    pub streams: Vec<String>,
+    /// How many streams are granted.
+    pub stream_count: usize,
+}
+
+/// One configured connection of a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantedConnection {
+    /// `connection_id`.
+    pub id: String,
+    /// What the owner calls it.
+    pub display_name: Option<String>,
+}
+
+impl GrantedSource {
+    /// Stream names kept, so that the index stays small.
+    pub const MAX_STREAMS: usize = 200;
+    /// Connections kept at most.
+    pub const MAX_CONNECTIONS: usize = 100;
+
+    /// What to call it: the owner's names for its connections, else its short key, else how its URI ends.
+    pub fn label(&self) -> String {
+        self.names().join(", ")
+    }
+
+    /// Whether it has the connection `id`.
+    pub fn has_connection(&self, id: &str) -> bool {
+        self.connections.iter().any(|connection| connection.id == id)
+    }
+
+    /// Learns that these connections are its own, and what they are called where that is not known yet.
+    pub fn learn_connections(&mut self, connections: impl IntoIterator<Item = GrantedConnection>) {
+        for learned in connections {
+            if let Some(known) = self.connections.iter_mut().find(|known| known.id == learned.id) {
+                known.display_name = known.display_name.take().or(learned.display_name);
+            } else if self.connections.len() < Self::MAX_CONNECTIONS {
+                self.connections.push(learned);
+            }
+        }
+    }
+
+    /// The same name by name: at least one.
+    pub fn names(&self) -> Vec<String> {
+        let names: Vec<String> = self.connections.iter().filter_map(|c| c.display_name.clone()).collect();
+        if !names.is_empty() {
+            return names;
+        }
+        let of_uri = || {
+            let id = self.id.as_deref()?;
+            // The path of a provider says nothing of what it is.
+            let is_provider = self.kind.as_deref() == Some("provider_native");
+            let url = Url::parse(id).ok().filter(|_| !is_provider);
+            let last =
+                url.and_then(|url| Some(url.path_segments()?.rfind(|part| !part.is_empty())?.to_owned()));
+            Some(last.unwrap_or_else(|| id.to_owned()))
+        };
+        vec![self.connector_key.clone().or_else(of_uri).unwrap_or_else(|| "unnamed source".to_owned())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_grant_id_is_bounded_and_visible(text in any::<String>()) {
+            match GrantId::try_from(text.clone()) {
+                Ok(id) => prop_assert_eq!(String::from(id), text),
+                Err(NotAGrantId) => prop_assert!(
+                    text.is_empty() || text.len() > 512 || text.chars().any(text::is_hidden)
+                ),
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A record's top-level fields, read without reading what is below them.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+/// The top-level fields of a record, as they are written.
+#[derive(Debug, Default)]
+pub struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+/// A JSON string, borrowed unless it has escapes.
+///
+/// Not a plain `&str`: for one with escapes that fails, with an error that quotes all of it.
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de> serde::Deserialize<'de> for Text<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> serde::de::Visitor<'de> for Read {
+            type Value = Text<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(text.into()))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(text.to_owned().into()))
+            }
+        }
+        from.deserialize_str(Read)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> serde::de::Visitor<'de> for Read {
+            type Value = Fields<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::with_capacity(24);
+                while let Some((Text(name), value)) = map.next_entry()? {
+                    fields.push((name, value));
+                }
+                Ok(Fields(fields))
+            }
+        }
+        from.deserialize_map(Read)
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Reads an object; anything else has no fields.
+    pub fn parse(json: &'a str) -> Self {
+        serde_json::from_str(json).unwrap_or_default()
+    }
+
+    /// The last of this name, as other readers of JSON take it.
+    fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value)
+    }
+
+    /// The field's value, if it is a string.
+    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        let raw = self.get(name)?.get();
+        if !raw.starts_with('"') {
+            return None;
+        }
+        serde_json::from_str::<Text<'a>>(raw).ok().map(|text| text.0)
+    }
+
+    /// The id of the blob that the field refers to.
+    pub fn blob_id(&self, name: &str) -> Option<String> {
+        #[derive(serde::Deserialize)]
+        struct Reference {
+            blob_id: String,
+        }
+        serde_json::from_str::<Reference>(self.get(name)?.get()).ok().map(|reference| reference.blob_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_keep_their_digits_and_escapes() {
+        let fields = Fields::parse(r#"{"a":"x\u00e9\n","b":1.10,"c":{"blob_id":"z"},"a\u0062":"k"}"#);
+        assert_eq!(fields.text("a").as_deref(), Some("xé\n"));
+        assert_eq!(fields.text("b"), None);
+        assert_eq!(fields.blob_id("c").as_deref(), Some("z"));
+        assert_eq!(fields.text("ab").as_deref(), Some("k"));
+        assert!(Fields::parse("[1]").0.is_empty());
+    }
+}

@@ -1,0 +1,559 @@
+//! One host's config and one entry in it: what is to be done, worked out and then done.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::clients::Host;
+use super::document::{BOM, document, is_switched_off, owner_credential};
+use super::edit::{self, EditError, Edited, EntryPath, Fields};
+use super::entry::Entry;
+use super::paths::Machine;
+use super::{NAME, masked, proof};
+use crate::error::{Error, Kind, Result};
+use crate::fs::foreign::{ForeignError, ForeignFile, ForeignLock, LockDir, Wrote};
+use crate::text::{self, shell_word};
+/// How often a file that changes under our hands is tried again.
+const TRIES: usize = 8;
+/// Backups that are kept beside a file, and the first one.
+const NEWEST_BACKUPS: usize = 3;
+const CLI_WITHIN: Duration = Duration::from_secs(30);
+
+/// Whose config.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The user's own: every project.
+    User,
+    /// The current directory's.
+    Project,
+}
+
+/// What is to be done to one host's config.
+#[derive(Debug, Clone)]
+pub struct Job<'a> {
+    /// The host.
+    pub host: &'static Host,
+    /// Whose config.
+    pub scope: Scope,
+    /// The entry's name.
+    pub name: &'a str,
+    /// What it starts; `None` takes the entry out.
+    pub entry: Option<Entry>,
+    /// Whether an entry of that name that starts something else may be replaced or taken out.
+    pub any_entry: bool,
+}
+
+/// What a job comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// There was no entry of that name.
+    Added,
+    /// There was one with other content.
+    Updated,
+    /// The file was as wanted.
+    Unchanged,
+    /// The entry is gone.
+    Removed,
+    /// There was none to remove.
+    Absent,
+}
+
+impl Action {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Updated => "updated",
+            Self::Unchanged => "unchanged",
+            Self::Removed => "removed",
+            Self::Absent => "absent",
+        }
+    }
+}
+
+/// A job, worked out but not done.
+#[derive(Debug)]
+pub struct Plan {
+    /// What would happen.
+    pub action: Action,
+    /// The file as the host names it.
+    pub file: PathBuf,
+    /// The change as a unified diff, values that are not of the entry as `…`; empty if there is none.
+    pub diff: String,
+    /// What the entry starts; `None` for a removal.
+    pub entry: Option<Entry>,
+    /// What the person should know about it.
+    pub notes: Vec<String>,
+    /// The owner's credential that the file has in it, by its name.
+    owner: Option<String>,
+    pub(super) old: Option<Vec<u8>>,
+    /// `None`: the file goes.
+    pub(super) new: Option<Vec<u8>>,
+}
+
+/// A job that was done.
+#[derive(Debug)]
+pub struct Done {
+    /// What happened, and to which bytes.
+    pub plan: Plan,
+    /// Where the file of before is now, if there was one and it changed.
+    pub backup: Option<PathBuf>,
+    /// The host's own command that did it, if one did.
+    pub by: Option<String>,
+    /// What went on beside.
+    pub notes: Vec<String>,
+}
+
+/// The file that `job` is about.
+pub fn file_of(host: &Host, machine: &Machine, scope: Scope) -> Option<PathBuf> {
+    match scope {
+        Scope::User => Some((host.user_file)(machine)),
+        Scope::Project => host
+            .project_file
+            .map(|path| path.split('/').fold(machine.cwd.clone(), |dir, part| dir.join(part))),
+    }
+}
+
+impl Job<'_> {
+    fn place(&self) -> EntryPath<'_> {
+        EntryPath { container: self.host.container, name: self.name }
+    }
+
+    fn fields(&self) -> Option<Fields> {
+        self.entry.as_ref().map(|entry| self.fields_of(entry))
+    }
+
+    fn fields_of(&self, entry: &Entry) -> Fields {
+        (self.host.fields)(entry, self.name)
+    }
+
+    /// The entry alone, as the host's file would have it: to paste.
+    pub fn snippet(&self) -> String {
+        let Some(fields) = self.fields() else { return String::new() };
+        match edit::put(self.host.format, None, self.place(), &fields) {
+            Ok(Edited::Added(text)) => text,
+            _ => fields.to_json().to_string(),
+        }
+    }
+
+    /// A link that puts the entry in, where the host has such links.
+    pub fn link(&self) -> Option<String> {
+        Some((self.host.link?)(&self.fields()?, self.name))
+    }
+
+    /// The file that it is about.
+    ///
+    /// # Errors
+    /// `no_such_scope`.
+    pub fn file(&self, machine: &Machine) -> Result<PathBuf> {
+        file_of(self.host, machine, self.scope).ok_or_else(|| {
+            Error::new(
+                Kind::Usage,
+                "no_such_scope",
+                format!("{} has no config of a project's that it reads servers from", self.host.title),
+            )
+            .hint(format!("pdpp mcp setup {}", self.host.id))
+        })
+    }
+
+    fn locate(&self, machine: &Machine) -> Result<ForeignFile> {
+        ForeignFile::locate(&self.file(machine)?).map_err(|error| self.left_alone(error))
+    }
+
+    /// Works out what would happen. Touches nothing.
+    ///
+    /// # Errors
+    /// `config_unreadable`, `config_unwritable`, `config_damaged`, `entry_not_ours`, `entry_narrowed`,
+    /// `owner_credential_in_config`, `no_such_scope`.
+    pub fn plan(&self, machine: &Machine) -> Result<Plan> {
+        self.plan_for(&self.locate(machine)?)
+    }
+
+    fn plan_for(&self, file: &ForeignFile) -> Result<Plan> {
+        let old = file.read().map_err(|error| self.left_alone(error))?;
+        let plan = self.edit(file.named(), old)?;
+        if plan.old != plan.new {
+            file.check_writable().map_err(|error| self.left_alone(error))?;
+        }
+        Ok(plan)
+    }
+
+    /// The edit itself: bytes in, bytes out.
+    pub(super) fn edit(&self, file: &Path, old: Option<Vec<u8>>) -> Result<Plan> {
+        let before = old.as_deref().map(document).transpose().map_err(|why| self.damaged(file, &why))?;
+        let damaged = |error: EditError| self.damaged(file, &error.to_string());
+        let text = before.map(|(_, text)| text);
+        let root = edit::read(self.host.format, text.unwrap_or_default()).map_err(damaged)?;
+        let owner = owner_credential(&root, self.host.container);
+        // Taking an entry out makes nothing worse.
+        if self.entry.is_some()
+            && let Some(name) = owner
+        {
+            return Err(Error::new(
+                Kind::Refused,
+                "owner_credential_in_config",
+                format!(
+                    "{} has {name} in it: an agent must never have an owner's credential within reach",
+                    file.display()
+                ),
+            )
+            .hint(format!("Take {name} out of it, then run this again")));
+        }
+        let there = edit::entry(&root, self.place());
+        let ours = there.and_then(|there| self.host.ours(there));
+        if there.is_some() && ours.is_none() && !self.any_entry {
+            return Err(Error::failed(
+                "entry_not_ours",
+                format!(
+                    "{} has an entry `{}` already, and it starts or names something else",
+                    file.display(),
+                    self.name
+                ),
+            )
+            .hint(format!("{}; or --yes, if that entry may go", self.under_another_name())));
+        }
+        let narrowed = there.filter(|_| self.entry.is_some() && ours.is_some()).and_then(Narrowed::of);
+        if let Some(narrowed) = narrowed.filter(|_| !self.any_entry) {
+            return Err(narrowed.refused(self, file));
+        }
+        let mut notes = Vec::new();
+        if there.is_some_and(is_switched_off) && self.entry.is_some() && ours.is_some() {
+            notes.push(format!(
+                "the entry is switched off, and stays so: switch it on in {}",
+                self.host.title
+            ));
+        }
+        let entry = match (&self.entry, &ours) {
+            (Some(entry), Some(old)) => Some(entry.clone().with_choices_of(old)),
+            (entry, _) => entry.clone(),
+        };
+        let edited = match (entry.as_ref().map(|entry| self.fields_of(entry)), &ours) {
+            (Some(fields), Some(_)) => {
+                edit::update(self.host.format, text.unwrap_or_default(), self.place(), &fields)
+            }
+            (Some(fields), None) => edit::put(self.host.format, text, self.place(), &fields),
+            (None, _) => edit::take(self.host.format, text.unwrap_or_default(), self.place()),
+        };
+        let edited = edited.map_err(damaged)?;
+        let has_bom = before.is_some_and(|(bom, _)| bom);
+        let drops_bom = has_bom && self.host.chokes_on_bom;
+        let whole = |text: String| {
+            Some(if has_bom && !drops_bom { format!("{BOM}{text}") } else { text }.into_bytes())
+        };
+        let (action, new) = match edited {
+            Edited::Added(text) => (Action::Added, whole(text)),
+            Edited::Updated(text) => (Action::Updated, whole(text)),
+            Edited::Removed(text) => (Action::Removed, whole(text)),
+            Edited::RemovedWithFile => (Action::Removed, None),
+            // The host would not read the entry that is there.
+            Edited::Unchanged if entry.is_some() && drops_bom => {
+                (Action::Updated, whole(text.unwrap_or_default().to_owned()))
+            }
+            Edited::Unchanged if entry.is_some() => (Action::Unchanged, old.clone()),
+            Edited::Unchanged => (Action::Absent, old.clone()),
+        };
+        if drops_bom && new != old {
+            notes.push(format!(
+                "the file began with a byte order mark, with which {} does not read it: left out",
+                self.host.title
+            ));
+        }
+        let entries = [entry.as_ref(), ours.as_ref()];
+        let diff = self.diff(file, old.as_deref(), new.as_deref(), &entries);
+        Ok(Plan { action, file: file.to_owned(), diff, entry, notes, owner, old, new })
+    }
+
+    /// Does it: reads, edits and writes under the locks there are, until what was read is what is replaced.
+    ///
+    /// # Errors
+    /// As [`Job::plan`], and `config_busy`.
+    pub async fn apply(&self, machine: &Machine) -> Result<Done> {
+        let mut notes = Vec::new();
+        if let Some(done) = self.through_claude(machine, &mut notes).await? {
+            return Ok(done);
+        }
+        let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        for _ in 0..TRIES {
+            let file = self.locate(machine)?;
+            // Nothing is made, not even a directory, for what turns out to be no change.
+            let plan = self.plan_for(&file)?;
+            if plan.old == plan.new {
+                return Ok(Done { plan, backup: None, by: None, notes });
+            }
+            let lock = file.lock().map_err(|error| self.left_alone(error))?;
+            let _host_lock = self.host_lock(&file)?;
+            let plan = self.plan_for(&file)?;
+            if let Some(backup) = self.write(&file, &lock, &plan, &stamp)? {
+                file.prune_backups(&lock, NEWEST_BACKUPS);
+                if let (Some(name), Some(backup)) = (&plan.owner, &backup) {
+                    notes.push(format!(
+                        "the backup has {name} in it, an owner's credential: rm {}",
+                        shell_word(&backup.to_string_lossy())
+                    ));
+                }
+                return Ok(Done { plan, backup, by: None, notes });
+            }
+        }
+        let file = self.locate(machine)?;
+        Err(Error::failed(
+            "config_busy",
+            format!("{} changes faster than it can be edited", file.named().display()),
+        )
+        .hint(format!("Close {}, then run this again", self.host.title)))
+    }
+
+    /// Writes what was planned: the backup's path, or `None` if the file is no longer what was read.
+    #[allow(clippy::option_option, reason = "written or not, with a backup or without")]
+    fn write(
+        &self,
+        file: &ForeignFile,
+        lock: &ForeignLock,
+        plan: &Plan,
+        stamp: &str,
+    ) -> Result<Option<Option<PathBuf>>> {
+        if plan.old == plan.new {
+            return Ok(Some(None));
+        }
+        let left_alone = |error| self.left_alone(error);
+        let backup =
+            plan.old.as_deref().map(|old| file.back_up(old, stamp)).transpose().map_err(left_alone)?;
+        let wrote = match (&plan.new, &plan.old) {
+            (Some(new), old) => file.replace(lock, old.as_deref(), new),
+            (None, Some(old)) => file.remove(lock, old),
+            (None, None) => Ok(Wrote::Yes),
+        };
+        Ok((wrote.map_err(left_alone)? == Wrote::Yes).then_some(backup))
+    }
+
+    /// Whether the file has what was written, whoever else may have written it since.
+    pub(super) fn is_in_place(&self, machine: &Machine) -> bool {
+        let job = Job { any_entry: true, ..self.clone() };
+        job.plan(machine).is_ok_and(|plan| plan.action == Action::Unchanged)
+    }
+
+    fn host_lock(&self, file: &ForeignFile) -> Result<Option<LockDir>> {
+        if self.host.id != "claude" || self.scope != Scope::User {
+            return Ok(None);
+        }
+        let mut path = file.named().as_os_str().to_owned();
+        path.push(".lock");
+        LockDir::take(Path::new(&path)).map(Some).map_err(|error| self.left_alone(error))
+    }
+
+    /// Claude Code adds an entry itself, where it is there. It cannot replace one in a single step, so that,
+    /// and taking one out, is done in the file.
+    async fn through_claude(&self, machine: &Machine, notes: &mut Vec<String>) -> Result<Option<Done>> {
+        if self.host.id != "claude" || self.scope != Scope::User {
+            return Ok(None);
+        }
+        let (Some(program), Some(fields)) = (machine.program("claude"), self.fields()) else {
+            return Ok(None);
+        };
+        let file = self.locate(machine)?;
+        let plan = self.plan_for(&file)?;
+        if plan.action != Action::Added {
+            return Ok(None);
+        }
+        let lock = file.lock().map_err(|error| self.left_alone(error))?;
+        let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        let backup = plan.old.as_deref().map(|old| file.back_up(old, &stamp)).transpose();
+        let backup = backup.map_err(|error| self.left_alone(error))?;
+        let words = ["mcp", "add-json", "-s", "user", self.name, "-"].map(ToOwned::to_owned);
+        let by = format!("claude {}", words.join(" "));
+        let ran = proof::run(&program, &words, Some(&fields.to_json().to_string()), CLI_WITHIN).await;
+        file.prune_backups(&lock, NEWEST_BACKUPS);
+        drop(lock);
+        // Its word is not enough: the entry has to be there.
+        let now = self.plan_for(&self.locate(machine)?)?;
+        if now.action == Action::Unchanged {
+            let diff =
+                self.diff(&plan.file, plan.old.as_deref(), now.old.as_deref(), &[plan.entry.as_ref(), None]);
+            let plan = Plan { diff, new: now.old, ..plan };
+            return Ok(Some(Done { plan, backup, by: Some(by), notes: std::mem::take(notes) }));
+        }
+        let why = match ran {
+            Ok((_, said)) => text::one_line(text::prefix(said.trim(), 300)).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        notes.push(format!("`{by}` did not add it ({why}); the file was edited instead"));
+        Ok(None)
+    }
+
+    /// Puts back what was there before `done`, if nobody has changed it since; otherwise takes the entry out.
+    ///
+    /// # Errors
+    /// As [`Job::apply`].
+    pub async fn roll_back(&self, machine: &Machine, done: &Done) -> Result<()> {
+        let file = self.locate(machine)?;
+        let lock = file.lock().map_err(|error| self.left_alone(error))?;
+        let host_lock = self.host_lock(&file)?;
+        let back = match (&done.plan.new, &done.plan.old) {
+            (new, Some(old)) => file.replace(&lock, new.as_deref(), old),
+            (Some(new), None) => file.remove(&lock, new),
+            (None, None) => return Ok(()),
+        };
+        if back.map_err(|error| self.left_alone(error))? == Wrote::Yes {
+            return Ok(());
+        }
+        drop((host_lock, lock));
+        let undo = Job { entry: None, any_entry: true, ..self.clone() };
+        Box::pin(undo.apply(machine)).await.map(|_| ())
+    }
+
+    pub(super) fn left_alone(&self, error: ForeignError) -> Error {
+        let (code, hint) = match &error {
+            ForeignError::Dangling(_) => {
+                ("config_unreadable", "Make what it points to, or remove the link".to_owned())
+            }
+            ForeignError::Loop(path) => {
+                ("config_unreadable", format!("Remove the link: rm {}", shell_word(&path.to_string_lossy())))
+            }
+            ForeignError::NotAFile(_) | ForeignError::TooLarge(_) => {
+                ("config_unreadable", format!("{} could not read that either", self.host.title))
+            }
+            ForeignError::ReadOnly(path) => (
+                "config_unwritable",
+                format!(
+                    "chmod u+w {}, or change it where it comes from: {}",
+                    shell_word(&path.to_string_lossy()),
+                    self.by_hand()
+                ),
+            ),
+            ForeignError::OtherOwner(_) => ("config_unwritable", "Run this as that user".to_owned()),
+            ForeignError::Locked(path) => (
+                "config_busy",
+                format!("Run this again; if nothing runs, rmdir {}", shell_word(&path.to_string_lossy())),
+            ),
+            ForeignError::Io(path, why) => {
+                let dir = path.parent().unwrap_or(path).to_string_lossy().into_owned();
+                let hint = match why.kind() {
+                    std::io::ErrorKind::PermissionDenied => format!("chmod u+rwx {}", shell_word(&dir)),
+                    std::io::ErrorKind::StorageFull => "Make room on that disk".to_owned(),
+                    _ => format!("See what is wrong with {}", shell_word(&dir)),
+                };
+                ("config_unwritable", format!("{hint}, or paste the entry: {}", self.by_hand()))
+            }
+        };
+        Error::failed(code, format!("{}'s config is left as it is", self.host.title))
+            .because(error)
+            .hint(hint)
+    }
+
+    fn damaged(&self, file: &Path, why: &str) -> Error {
+        let hint = if self.entry.is_some() {
+            format!("Correct that, or put this in yourself:\n{}", self.snippet().trim_end())
+        } else {
+            format!("Correct that, or take `{}` out yourself", self.name)
+        };
+        Error::failed("config_damaged", format!("{} cannot be edited, and is left as it is", file.display()))
+            .because(std::io::Error::other(why.to_owned()))
+            .hint(hint)
+    }
+
+    /// This command, with the entry called `name`.
+    fn command(&self, name: &str) -> String {
+        let mut command = format!("pdpp mcp setup {}", self.host.id);
+        if name != NAME {
+            let _ = write!(command, " --name {name}");
+        }
+        if self.scope == Scope::Project {
+            command.push_str(" --scope project");
+        }
+        command
+    }
+
+    fn by_hand(&self) -> String {
+        self.command(self.name) + " --print"
+    }
+
+    fn under_another_name(&self) -> String {
+        if self.entry.is_none() {
+            return "Name the entry that is meant: pdpp mcp setup".to_owned();
+        }
+        format!("Under another name: {}", self.command(&format!("{}-2", self.name)))
+    }
+
+    /// The change as a unified diff, of which only `entries` are shown with their values.
+    fn diff(
+        &self,
+        file: &Path,
+        old: Option<&[u8]>,
+        new: Option<&[u8]>,
+        entries: &[Option<&Entry>; 2],
+    ) -> String {
+        if old == new {
+            return String::new();
+        }
+        let mut known = BTreeSet::new();
+        for entry in entries.iter().flatten() {
+            let entry = self.fields_of(entry).to_json();
+            let values = entry.as_object().into_iter().flat_map(Map::values);
+            let scalars =
+                values.flat_map(|one| one.as_array().map_or(std::slice::from_ref(one), Vec::as_slice));
+            known.extend(scalars.map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned)));
+        }
+        // An address may hold a password.
+        known.retain(|value| !value.contains('@'));
+        let text = |bytes: Option<&[u8]>| {
+            masked::masked(self.host.format, &String::from_utf8_lossy(bytes.unwrap_or_default()), &known)
+        };
+        let name = file.display().to_string();
+        let header = |there: bool| if there { name.clone() } else { "/dev/null".to_owned() };
+        diffy::DiffOptions::new()
+            .set_original_filename(header(old.is_some()))
+            .set_modified_filename(header(new.is_some()))
+            .create_patch(&text(old), &text(new))
+            .to_string()
+    }
+}
+
+/// How a person has kept an entry from showing an agent everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Narrowed {
+    /// It serves certain grants only.
+    Grants,
+    /// It is switched off.
+    Off,
+}
+
+impl Narrowed {
+    pub(super) fn of(entry: &Value) -> Option<Self> {
+        let narrows = |word: &String| {
+            ["--grant", "--provider"].iter().any(|option| {
+                word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+            })
+        };
+        if Entry::from_config(entry).is_some_and(|entry| entry.arguments.iter().any(narrows)) {
+            return Some(Self::Grants);
+        }
+        is_switched_off(entry).then_some(Self::Off)
+    }
+
+    fn refused(self, job: &Job<'_>, file: &Path) -> Error {
+        let (how, hint) = match self {
+            Self::Grants => (
+                "serves certain grants only",
+                format!(
+                    "If it may serve every grant on this machine from now on: {} --yes",
+                    job.command(job.name)
+                ),
+            ),
+            Self::Off => (
+                "is switched off",
+                format!(
+                    "Switch it on in {}; or bring it up to date and leave it off: {} --yes",
+                    job.host.title,
+                    job.command(job.name)
+                ),
+            ),
+        };
+        Error::failed(
+            "entry_narrowed",
+            format!("The entry `{}` of {} {how}; it is left as it is", job.name, file.display()),
+        )
+        .hint(hint)
+    }
+}

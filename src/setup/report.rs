@@ -1,0 +1,149 @@
+//! What is told of one host that was set up.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::clients::Host;
+use super::entry::Entry;
+use super::job::{Action, Done, Scope};
+use super::proof::{Checked, Proof};
+use crate::{advice, text};
+/// Everything about one host that was set up, for a person and for `--json`.
+#[derive(Debug)]
+pub struct Report {
+    /// The host.
+    pub host: &'static Host,
+    /// The entry's name.
+    pub name: String,
+    /// Whose config.
+    pub scope: Scope,
+    /// What was done, or would be.
+    pub done: Done,
+    /// Whether it only would be.
+    pub dry_run: bool,
+    /// Whether the recorded command starts.
+    pub proof: Option<Proof>,
+    /// What the host's own program says.
+    pub check: Option<Checked>,
+    /// Whether the change was taken back, since it could not be proven.
+    pub rolled_back: bool,
+    /// What may go wrong later.
+    pub warnings: Vec<String>,
+}
+
+impl Report {
+    /// Whether what was written cannot be started.
+    pub const fn is_unproven(&self) -> bool {
+        matches!(self.proof, Some(Proof::Failed(_)))
+    }
+
+    /// For `--json`.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "host": self.host.id,
+            "title": self.host.title,
+            "name": self.name,
+            "scope": match self.scope { Scope::User => "user", Scope::Project => "project" },
+            "file": self.done.plan.file,
+            "action": self.done.plan.action.word(),
+            "dry_run": self.dry_run,
+            "diff": self.done.plan.diff,
+            "backup": self.done.backup,
+            "by": self.done.by,
+            "command": self.done.plan.entry.as_ref().map(Entry::shown),
+            "proof": self.proof.as_ref().map(Proof::to_json),
+            "check": self.check.as_ref().map(|check| json!({
+                "command": check.command, "is_well": check.is_well, "said": check.said,
+            })),
+            "rolled_back": self.rolled_back,
+            "warnings": self.warnings,
+            "notes": self.done.plan.notes.iter().chain(&self.done.notes).collect::<Vec<_>>(),
+            "afterwards": self.afterwards(),
+        })
+    }
+
+    /// What there is to do now; `None` if nothing is.
+    fn afterwards(&self) -> Option<Cow<'static, str>> {
+        if self.dry_run || self.rolled_back {
+            return None;
+        }
+        match self.done.plan.action {
+            Action::Added | Action::Updated => Some(self.host.afterwards.into()),
+            Action::Removed => Some(
+                format!("{} may keep what it has started until it is started again", self.host.title).into(),
+            ),
+            Action::Unchanged | Action::Absent => None,
+        }
+    }
+
+    /// For a person.
+    pub fn to_text(&self) -> String {
+        let plan = &self.done.plan;
+        let (name, file) = (&self.name, plan.file.display());
+        let mut said = match (plan.action, self.dry_run) {
+            (Action::Added, false) => format!("{}: added `{name}` to {file}", self.host.title),
+            (Action::Updated, false) => format!("{}: updated `{name}` in {file}", self.host.title),
+            (Action::Removed, false) => format!("{}: removed `{name}` from {file}", self.host.title),
+            (Action::Unchanged, _) => {
+                format!("{}: unchanged, `{name}` is in {file} already", self.host.title)
+            }
+            (Action::Absent, _) => format!("{}: absent, there is no `{name}` in {file}", self.host.title),
+            (action, true) => format!("{}: `{name}` would be {} ({file})", self.host.title, action.word()),
+        };
+        let mut line = |label: &str, text: &str| {
+            let _ = write!(said, "\n  {label}: {text}");
+        };
+        if let Some(entry) = &plan.entry {
+            line("starts", &entry.display());
+        }
+        if let Some(by) = &self.done.by {
+            line("by", by);
+        }
+        if let Some(backup) = &self.done.backup {
+            line("backup", &backup.display().to_string());
+        }
+        match &self.proof {
+            Some(Proof::Serves { tools, took }) => line(
+                "proof",
+                &format!(
+                    "it starts with few variables and in /, and lists {tools} tools in {:.2} s",
+                    took.as_secs_f64()
+                ),
+            ),
+            Some(Proof::NotConnected { code, said, next }) => {
+                let why = if code == "not_connected" { "nothing is connected yet" } else { said };
+                line("proof", &format!("it starts, and says that it cannot serve: {}", text::one_line(why)));
+                line("next", &advice::complete(next.as_deref().unwrap_or("pdpp connect <provider-url>")));
+            }
+            Some(Proof::Failed(error)) => line("proof", &format!("FAILED: {error}")),
+            None => {}
+        }
+        if let Some(check) = &self.check {
+            let said = if check.is_well {
+                format!("{} says that it works", check.command)
+            } else {
+                format!("{} does not say that it works: {}", check.command, check.said)
+            };
+            line("asked", &said);
+        }
+        for note in plan.notes.iter().chain(&self.done.notes).chain(&self.warnings) {
+            line("note", note);
+        }
+        if self.rolled_back {
+            line("rolled back", "the file is as it was before");
+        }
+        if let Some(afterwards) = self.afterwards() {
+            line("then", &afterwards);
+        }
+        if self.dry_run && !plan.diff.is_empty() {
+            if plan.diff.contains('…') {
+                said.push_str("\n  note: values that are not of this entry are shown as …");
+            }
+            said.push('\n');
+            said.push_str(plan.diff.trim_end());
+        }
+        said
+    }
+}
