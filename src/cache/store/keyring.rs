@@ -196,7 +196,7 @@ fn connected(store: &mut Option<Arc<CredentialStore>>) -> keyring_core::Result<A
 #[cfg(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android"))))]
 fn open() -> keyring_core::Result<Arc<CredentialStore>> {
     // Without D-Bus variables, as some hosts start a server, the library looks at /run/user/<uid>/bus.
-    zbus_secret_service_keyring_store::Store::new().map(|store| store as _)
+    super::secret_service::Store::new().map(|store| store as _)
 }
 
 #[cfg(target_os = "macos")]

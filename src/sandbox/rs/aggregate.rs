@@ -103,6 +103,9 @@ impl<'a> Ask<'a> {
         let name = zone.unwrap_or(UTC);
         match jiff::tz::TimeZone::get(name) {
             Ok(zone) => Ok(Self::Periods { field, granularity, zone, limit }),
+            Err(_) if jiff::tz::db().is_definitively_empty() => {
+                invalid("time_zone", &format!("Unknown time_zone: '{name}': this provider's system has no time zone database"))
+            }
             Err(_) => invalid("time_zone", &format!("Unknown time_zone: '{name}'")),
         }
     }
