@@ -322,10 +322,10 @@ mod tests {
         let serving =
             tokio::spawn(async move { requests(server, routes(), &CancellationToken::new()).await });
         client.write_all(POST).await.unwrap();
-        client.write_all(&[7; 300_000]).await.unwrap();
+        client.write_all(&vec![7; 300_000]).await.unwrap();
         let mut said = vec![0; 8];
         client.read_exact(&mut said).await.unwrap();
-        client.write_all(&[7; 700_000]).await.unwrap();
+        client.write_all(&vec![7; 700_000]).await.unwrap();
         client.read_to_end(&mut said).await.unwrap();
         assert!(String::from_utf8(said).unwrap().ends_with("answered"));
         drop(client);
