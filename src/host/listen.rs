@@ -31,6 +31,8 @@ const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 const STALL_TIME: Duration = Duration::from_secs(30);
 /// For a client to stop sending a body that was refused, and to close.
 const LINGER_TIME: Duration = Duration::from_secs(2);
+/// Of a refused body, in bytes, while that is waited for: a proxy's own bound is below it.
+const MOST_HEARD: usize = 16 << 20;
 /// A request's head at most, in bytes: a bearer has 16 KiB.
 const MOST_HEAD: usize = 64 << 10;
 /// After an `accept` that failed: file descriptors do not come back at once.
@@ -120,9 +122,17 @@ async fn requests(
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MOST_HEAD);
     let unread = Arc::new(AtomicBool::new(false));
-    let io = TokioIo::new(Impatient { stream, stalled: None, unread: Arc::clone(&unread), lingering: None });
+    let io = TokioIo::new(Impatient {
+        stream,
+        stalled: None,
+        unread: Arc::clone(&unread),
+        lingering: None,
+        heard: 0,
+    });
     let routes = TowerToHyperService::new(routes);
     let routes = service_fn(move |request: Request<Incoming>| {
+        // A next request is only read once the body of the one before it was.
+        unread.store(false, Ordering::Relaxed);
         routes.call(request.map(|body| Watched { body, unread: Arc::clone(&unread) }))
     });
     let mut serving = std::pin::pin!(builder.serve_connection(io, routes));
@@ -187,12 +197,14 @@ impl Drop for Watched {
 /// A stream whose other end has to take something within [`STALL_TIME`] while something is to be written.
 ///
 /// Where a body was left `unread`, its end is heard out before the stream is closed (RFC 9112 §9.6): else the
-/// system resets the connection, and a proxy that is still sending makes a 502 of the refusal.
+/// system resets the connection, and a proxy that is still sending makes a 502 of the refusal. For [`LINGER_TIME`]
+/// and [`MOST_HEARD`] at most: nobody has to be let in to get here.
 struct Impatient<S> {
     stream: S,
     stalled: Option<Pin<Box<Sleep>>>,
     unread: Arc<AtomicBool>,
     lingering: Option<Pin<Box<Sleep>>>,
+    heard: usize,
 }
 
 impl<S> Impatient<S> {
@@ -255,14 +267,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
         if over.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Ok(()));
         }
-        let mut heard = [0; 8192];
-        loop {
-            let mut heard = ReadBuf::new(&mut heard);
-            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut heard))?;
-            if heard.filled().is_empty() {
-                return Poll::Ready(Ok(()));
+        let mut room = [0; 8192];
+        while self.heard < MOST_HEARD {
+            let mut part = ReadBuf::new(&mut room);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut part))?;
+            if part.filled().is_empty() {
+                break;
             }
+            self.heard += part.filled().len();
         }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -308,10 +322,10 @@ mod tests {
         let serving =
             tokio::spawn(async move { requests(server, routes(), &CancellationToken::new()).await });
         client.write_all(POST).await.unwrap();
-        client.write_all(&[7; 300_000]).await.unwrap();
+        client.write_all(&vec![7; 300_000]).await.unwrap();
         let mut said = vec![0; 8];
         client.read_exact(&mut said).await.unwrap();
-        client.write_all(&[7; 700_000]).await.unwrap();
+        client.write_all(&vec![7; 700_000]).await.unwrap();
         client.read_to_end(&mut said).await.unwrap();
         assert!(String::from_utf8(said).unwrap().ends_with("answered"));
         drop(client);
@@ -335,6 +349,44 @@ mod tests {
         assert!((LINGER_TIME..LINGER_TIME * 2).contains(&after), "{after:?}");
     }
 
+    /// As much as it can, which takes no time on this clock.
+    #[tokio::test(start_paused = true)]
+    async fn whoever_sends_very_much_of_what_was_refused_is_hung_up_on_before_the_time() {
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let serving =
+            tokio::spawn(async move { requests(server, routes(), &CancellationToken::new()).await });
+        client.write_all(POST).await.unwrap();
+        let (began, mut sent) = (Instant::now(), 0);
+        while client.write_all(&[7; 8192]).await.is_ok() {
+            sent += 8192;
+            assert!(sent < 2 * MOST_HEARD);
+        }
+        serving.await.unwrap();
+        assert!(sent >= MOST_HEARD && began.elapsed() < LINGER_TIME, "{sent} bytes");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_was_refused_but_came_whole_does_not_hold_up_a_later_stop() {
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let stop = CancellationToken::new();
+        let stopping = stop.clone();
+        let serving = tokio::spawn(async move { requests(server, routes(), &stopping).await });
+        for request in [
+            &b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n\r\n7"[..],
+            b"GET / HTTP/1.1\r\nhost: x\r\n\r\n",
+        ] {
+            client.write_all(request).await.unwrap();
+            let mut said = Vec::new();
+            while !said.ends_with(b"answered") {
+                assert_ne!(client.read_buf(&mut said).await.unwrap(), 0);
+            }
+        }
+        let began = Instant::now();
+        stop.cancel();
+        serving.await.unwrap();
+        assert!(began.elapsed() < Duration::from_secs(1));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_stop_closes_what_is_idle_at_once() {
         let (mut client, server) = tokio::io::duplex(1 << 16);
@@ -353,7 +405,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_takes_nothing_is_cut_off_and_whoever_is_slow_is_not() {
         let (near, mut far) = tokio::io::duplex(8);
-        let mut near = Impatient { stream: near, stalled: None, unread: Arc::default(), lingering: None };
+        let mut near =
+            Impatient { stream: near, stalled: None, unread: Arc::default(), lingering: None, heard: 0 };
         let writing = tokio::spawn(async move {
             let sent = near.write_all(&[7; 64]).await;
             (sent, near.write_all(&[7; 64]).await)
