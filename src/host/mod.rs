@@ -131,12 +131,12 @@ impl Ready {
     }
 }
 
-/// Serves until a signal says stop. `ready` is called once it listens.
+/// Serves until a signal says stop. `ready` is called once it listens; where that fails, nobody is served.
 ///
 /// # Errors
-/// Before it is ready: `introspection_credentials`, `introspection_not_offered`, `host_tls`, `host_listen`,
+/// Those of `ready`; before it is ready: `introspection_credentials`, `introspection_not_offered`, `host_tls`, `host_listen`,
 /// those of [`discover`], `runtime_failed`, `no_thread`.
-pub fn run(config: Config, ready: impl FnOnce(&Ready)) -> Result<()> {
+pub fn run(config: Config, ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().thread_name("host").enable_all().build().map_err(
             |error| Error::failed("runtime_failed", "Could not start the event loop").because(error),
@@ -157,7 +157,7 @@ async fn serve(
     log: Arc<Log>,
     metrics: Arc<Metrics>,
     cut: CancellationToken,
-    ready: impl FnOnce(&Ready),
+    ready: impl FnOnce(&Ready) -> Result<()>,
 ) -> Result<()> {
     let mut signals = Signals::new()?;
     let client = config.introspection.read()?;
@@ -207,6 +207,7 @@ async fn serve(
         },
     };
 
+    ready(&told)?;
     let gate = Gate::new(Arc::clone(&admission), Rate::new(config.allowance), Arc::clone(&log));
     let routes = routes(&config.endpoint, &discovery.provider, &about(&discovery), gate, &log);
     let stop = CancellationToken::new();
@@ -227,7 +228,6 @@ async fn serve(
     for (level, event, message) in told.in_words(&config.endpoint.public_url) {
         log.event(level, event, &message);
     }
-    ready(&told);
     tokio::spawn(check(Arc::clone(&admission), Arc::clone(&log)));
 
     let mut sweep = tokio::time::interval(SWEEP);
