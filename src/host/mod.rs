@@ -51,6 +51,7 @@ use crate::provider::network::Network;
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
+use crate::ui::Ui;
 
 /// Longest that a request may be at work: a tool's reads have 30 s each.
 const REQUEST_TIME: Duration = Duration::from_mins(2);
@@ -143,7 +144,7 @@ pub fn run(config: Config, ready: impl FnOnce(&Ready) -> Result<()>) -> Result<(
         )?;
     let metrics = Arc::new(Metrics::default());
     let cut = CancellationToken::new();
-    let (log, writing) = Log::start(Arc::clone(&metrics), cut.clone())?;
+    let (log, writing) = Log::start(Ui::from_process(), Arc::clone(&metrics), cut.clone())?;
     let served = runtime.block_on(serve(config, Arc::new(log), metrics, cut, ready));
     // A dropped runtime would wait for blocking work, a name look-up for example. The log ends with the tasks
     // that hold it.
