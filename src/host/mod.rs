@@ -6,8 +6,8 @@
 //!   [`crate::mcp::http`].
 //! - [`listen`], [`tls`]: connections. [`mod@log`], [`metrics`]: what an operator sees.
 //!
-//! Nothing is kept between two requests but [`admission`]'s minute: any number of these can stand behind
-//! any balancer.
+//! Nothing is kept between two requests but [`admission`]'s minute, and whose turn comes first: any number of these
+//! can stand behind any balancer.
 
 pub mod admission;
 pub mod credentials;
@@ -34,7 +34,7 @@ use url::{Position, Url};
 use self::admission::Admission;
 use self::credentials::CredentialsSource;
 use self::gate::Gate;
-use self::introspection::{Expected, Introspection, Unknown};
+use self::introspection::{Expected, Introspection, Standing, Unknown};
 use self::listen::Listener;
 use self::log::Log;
 use self::metrics::Metrics;
@@ -303,7 +303,8 @@ async fn reload(
 /// served. Refused credentials stop nothing: a signal takes others.
 async fn check(admission: Arc<Admission>, log: Arc<Log>) {
     let Ok(made_up) = AccessToken::new(MADE_UP.to_owned()) else { return };
-    match tokio::time::timeout(CHECK_TIME, admission.introspection().ask(&made_up)).await {
+    match tokio::time::timeout(CHECK_TIME, admission.introspection().ask(&made_up, Standing::Stranger)).await
+    {
         Ok(Ok(_)) => {}
         Ok(Err(unknown @ Unknown::Credentials(_))) => {
             log.trouble("error", unknown.code(), || gate::in_words(&unknown));
