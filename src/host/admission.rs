@@ -30,7 +30,7 @@ const REFUSED_FOR: Duration = Duration::from_secs(5);
 const UNKNOWN_FOR: Duration = Duration::from_secs(1);
 
 /// How long a bearer that was active comes before strangers, by its hash alone.
-const KNOWN_FOR: Duration = Duration::from_mins(60);
+const KNOWN_FOR: Duration = Duration::from_hours(1);
 
 /// Most bearers that are remembered at once.
 const MOST: usize = 4_096;
