@@ -21,6 +21,26 @@ impl PrivateDir {
     /// If it is a symlink, not a directory, or (unix) owned by someone else. A mode that lets others
     /// in is repaired to 0700.
     pub fn create(path: &Path) -> io::Result<Self> {
+        Self::make(path)?;
+        Self::open(path)
+    }
+
+    /// As [`PrivateDir::create`], for a directory that a person names: it may be one of theirs, with other things in
+    /// it, so its mode is theirs to change.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::create`]; [`io::ErrorKind::PermissionDenied`] where its mode lets others in.
+    pub fn create_named(path: &Path) -> io::Result<Self> {
+        Self::make(path)?;
+        let mode = own_dir(path)?;
+        if mode & 0o077 != 0 {
+            return Err(refused(path, &format!("lets other users in (mode {mode:03o}; it has to be 700)")));
+        }
+        Ok(Self(path.to_owned()))
+    }
+
+    /// Makes `path` and its missing parents with mode 0700, if nothing is there.
+    fn make(path: &Path) -> io::Result<()> {
         if let Err(error) = fs::symlink_metadata(path) {
             if error.kind() != io::ErrorKind::NotFound {
                 return Err(error);
@@ -43,7 +63,7 @@ impl PrivateDir {
                 }
             }
         }
-        Self::open(path)
+        Ok(())
     }
 
     /// Opens `path` if it is there; never creates it.
@@ -51,19 +71,9 @@ impl PrivateDir {
     /// # Errors
     /// As [`PrivateDir::create`], and [`io::ErrorKind::NotFound`].
     pub fn open(path: &Path) -> io::Result<Self> {
-        let found = fs::symlink_metadata(path)?;
-        if !found.is_dir() {
-            return Err(not_plain(path, &found, "a directory"));
-        }
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::{MetadataExt, PermissionsExt};
-            if found.uid() != rustix::process::geteuid().as_raw() {
-                return Err(refused(path, "belongs to another user"));
-            }
-            if found.mode() & 0o777 != 0o700 {
-                fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
-            }
+        if own_dir(path)? != 0o700 {
+            #[cfg(unix)]
+            fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
         }
         Ok(Self(path.to_owned()))
     }
@@ -290,6 +300,24 @@ pub struct DirLock {
     _file: File,
 }
 
+/// The mode of `path`, which has to be a directory of our own, and no link to one.
+fn own_dir(path: &Path) -> io::Result<u32> {
+    let found = fs::symlink_metadata(path)?;
+    if !found.is_dir() {
+        return Err(not_plain(path, &found, "a directory"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        if found.uid() != rustix::process::geteuid().as_raw() {
+            return Err(refused(path, "belongs to another user"));
+        }
+        Ok(found.mode() & 0o777)
+    }
+    #[cfg(not(unix))]
+    Ok(0o700)
+}
+
 /// 0600 on a file of our own, whatever the umask made of it.
 #[cfg(unix)]
 fn own_mode(file: &File) -> io::Result<()> {
@@ -366,6 +394,26 @@ mod tests {
         dir.read("x", 10).unwrap();
         assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o700);
         assert_eq!(fs::metadata(dir.path().join("x")).unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_directory_that_a_person_names_keeps_its_mode() {
+        let (root, dir) = dir();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        for open in [0o755, 0o750, 0o701] {
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(open)).unwrap();
+            let refused = PrivateDir::create_named(dir.path()).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+            assert!(refused.to_string().contains(&format!("mode {open:03o}; it has to be 700")), "{refused}");
+            assert_eq!(mode(dir.path()), open);
+        }
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
+        PrivateDir::create_named(dir.path()).unwrap();
+        let new = root.path().join("x/y");
+        PrivateDir::create_named(&new).unwrap();
+        assert_eq!(mode(&new), 0o700);
+        symlink(dir.path(), root.path().join("link")).unwrap();
+        assert!(PrivateDir::create_named(&root.path().join("link")).is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! # The house
 //!
-//! - [`cmd`]: one file a command, its clap arguments and one `run`, and what several of them share; no JSON-RPC, and
+//! - [`cmd`]: a file or a folder a command, its clap arguments and one `run`, and what several of them share; no JSON-RPC, and
 //!   files only through [`fs`].
 //! - [`provider`]: a PDPP provider as its client sees it: its URL, discovery (RFC 9728, RFC 8414), the ways
 //!   to a grant ([`provider::approve`]), what a grant is ([`provider::grant`]), the resource server.

@@ -210,7 +210,15 @@ impl Ui {
 
     /// Something on the way, to stderr; a command in it gets the options of this process's own.
     pub fn note(&self, message: &str) {
-        let _ = write_line(&self.err, &text::lines(&advice::complete(message)));
+        let _ = self.try_note(message);
+    }
+
+    /// As [`Ui::note`], for whoever counts what is lost.
+    ///
+    /// # Errors
+    /// It could not be written: a full disk, a reader that went away.
+    pub fn try_note(&self, message: &str) -> std::io::Result<()> {
+        write_line(&self.err, &text::lines(&advice::complete(message)))
     }
 
     /// A line on stderr that changes while something is waited for; nothing at all unless a person

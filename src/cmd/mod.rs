@@ -1,4 +1,4 @@
-//! The command line: one file a command, each its clap arguments (whose doc comments are the help
+//! The command line: a file or a folder a command, each its clap arguments (whose doc comments are the help
 //! text) and one `run`. No HTTP, JSON-RPC or file access of its own.
 #![allow(missing_docs, clippy::doc_markdown, reason = "doc comments here are help texts")]
 

@@ -94,7 +94,7 @@ pub struct ImportArgs {
 /// Serves until it is told to stop, or imports.
 ///
 /// # Errors
-/// Those of [`sandbox::start`] and [`import::run`].
+/// Those of [`sandbox::start`] and [`import::run`]; `output_failed`.
 pub fn run(args: Args, ui: &Ui) -> Result<u8> {
     match args.action {
         Some(Action::Import(args)) => run_import(&args, ui),
@@ -130,6 +130,10 @@ fn serve(args: Serve, ui: &Ui) -> Result<u8> {
     if json {
         let told = serde_json::json!({ "url": url, "mcp_url": handle.mcp_url(), "pid": std::process::id() });
         ui.json(&told);
+    }
+    if let Some(lost) = ui.lost_output() {
+        handle.stop();
+        return Err(lost);
     }
     runtime.block_on(told.wait());
     handle.stop();

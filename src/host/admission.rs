@@ -1,14 +1,15 @@
-//! Who a bearer is, remembered for at most a minute: what is served with it, or why it is not.
+//! Who a bearer is, remembered for at most a minute: what is served with it, or why it is not. Longer only the hash of
+//! one that was served: when everything is asked about again, made-up ones do not come before it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::introspection::{Active, Introspection, Unknown, Unusable};
+use super::introspection::{Active, Introspection, Standing, Unknown, Unusable};
 use super::metrics::Metrics;
 use crate::mcp::core::Core;
 use crate::mcp::evidence::Bounds;
@@ -27,6 +28,9 @@ const REFUSED_FOR: Duration = Duration::from_secs(5);
 /// How long it holds that nobody could say: those who waited for the same answer do not wait again, one after
 /// the other.
 const UNKNOWN_FOR: Duration = Duration::from_secs(1);
+
+/// How long a bearer that was active comes before strangers, by its hash alone.
+const KNOWN_FOR: Duration = Duration::from_hours(1);
 
 /// Most bearers that are remembered at once.
 const MOST: usize = 4_096;
@@ -77,13 +81,54 @@ struct Known {
     until: Instant,
 }
 
+/// One bearer.
+#[derive(Default)]
+struct Entry {
+    slot: Slot,
+    /// Until when it comes before strangers; `None` for a stranger.
+    known_until: Option<Instant>,
+}
+
+/// What would be lost with an entry, the least first.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Worth {
+    /// Nobody could say who it is, or not lately.
+    Nothing,
+    /// A client in a loop would ask again.
+    Refusal,
+    /// Whoever waits for the same answer would ask too.
+    Question,
+    /// What is served.
+    Admission,
+}
+
+impl Entry {
+    fn standing(&self) -> Standing {
+        self.known_until.map_or(Standing::Stranger, |_| Standing::Known)
+    }
+
+    /// Strangers before all others.
+    fn worth(&self) -> (bool, Worth, Option<Instant>) {
+        let worth = match self.slot.try_lock().as_deref() {
+            Ok(None) => Worth::Nothing,
+            Ok(Some(known)) => match &known.verdict {
+                Ok(_) => Worth::Admission,
+                Err(NotAdmitted::Unusable(_)) => Worth::Refusal,
+                Err(NotAdmitted::Unknown(_)) => Worth::Nothing,
+            },
+            Err(_) => Worth::Question,
+        };
+        (self.known_until.is_some(), worth, self.known_until)
+    }
+}
+
 /// Admits bearers to a provider's resource server.
 pub struct Admission {
     introspection: Introspection,
     provider: ProviderUrl,
     rs: ResourceServer,
     bounds: Bounds,
-    known: Mutex<HashMap<BearerHash, Slot>>,
+    known: Mutex<HashMap<BearerHash, Entry>>,
     metrics: Arc<Metrics>,
 }
 
@@ -109,7 +154,8 @@ impl Admission {
     /// # Errors
     /// [`NotAdmitted`].
     pub async fn admit(&self, bearer: AccessToken) -> Result<Arc<Admitted>, NotAdmitted> {
-        let slot = self.slot(BearerHash::of(&bearer));
+        let hash = BearerHash::of(&bearer);
+        let (slot, standing) = entry(&mut self.known(), hash);
         let mut slot = slot.lock().await;
         if let Some(known) = slot.as_ref().filter(|known| Instant::now() < known.until) {
             self.metrics.introspected("cached");
@@ -117,7 +163,7 @@ impl Admission {
         }
         // Not kept while it is asked about: a cancelled question leaves nothing behind.
         *slot = None;
-        let asked = self.introspection.ask(&bearer).await;
+        let asked = self.introspection.ask(&bearer, standing).await;
         self.metrics.introspected(match &asked {
             Ok(Ok(_)) => "active",
             Ok(Err(unusable)) => unusable.code(),
@@ -131,7 +177,15 @@ impl Admission {
             Ok(Err(unusable)) => (Err(NotAdmitted::Unusable(unusable)), REFUSED_FOR),
             Err(unknown) => (Err(NotAdmitted::Unknown(unknown)), UNKNOWN_FOR),
         };
-        slot.insert(Known { verdict, until: Instant::now() + lasts }).verdict.clone()
+        let now = Instant::now();
+        if let Some(entry) = self.known().get_mut(&hash) {
+            match &verdict {
+                Ok(_) => entry.known_until = Some(now + KNOWN_FOR),
+                Err(NotAdmitted::Unusable(_)) => entry.known_until = None,
+                Err(NotAdmitted::Unknown(_)) => {}
+            }
+        }
+        slot.insert(Known { verdict, until: now + lasts }).verdict.clone()
     }
 
     fn admitted(&self, active: Active, bearer: AccessToken) -> Admitted {
@@ -140,40 +194,43 @@ impl Admission {
         Admitted { active, core: Arc::new(Core::new(source, self.bounds)) }
     }
 
-    fn slot(&self, hash: BearerHash) -> Slot {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slot) = known.get(&hash) {
-            return Arc::clone(slot);
-        }
-        if known.len() >= MOST {
-            forget_old(&mut known);
-            // Whatever goes is asked about again; nobody is refused for want of room, and who made tokens up
-            // pushes nobody out who is served.
-            if known.len() >= MOST {
-                let is_refused = |slot: &Slot| {
-                    slot.try_lock().is_ok_and(|slot| slot.as_ref().is_none_or(|known| known.verdict.is_err()))
-                };
-                let refused = known.iter().find(|(_, slot)| is_refused(slot)).map(|(hash, _)| *hash);
-                if let Some(goes) = refused.or_else(|| known.keys().next().copied()) {
-                    known.remove(&goes);
-                }
-            }
-        }
-        Arc::clone(known.entry(hash).or_default())
+    fn known(&self) -> MutexGuard<'_, HashMap<BearerHash, Entry>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets what has run out, tokens with it. To be called now and then.
     pub fn forget_old(&self) {
-        forget_old(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner));
+        forget_old(&mut self.known());
     }
 }
 
-fn forget_old(known: &mut HashMap<BearerHash, Slot>) {
+/// The entry of `hash`, made where there is none. Whatever goes for want of room is asked about again; nobody is refused
+/// for it, and who made tokens up pushes nobody out who is served.
+fn entry(known: &mut HashMap<BearerHash, Entry>, hash: BearerHash) -> (Slot, Standing) {
+    if !known.contains_key(&hash) && known.len() >= MOST {
+        forget_old(known);
+        if known.len() >= MOST
+            && let Some(goes) = known.iter().min_by_key(|(_, entry)| entry.worth()).map(|(hash, _)| *hash)
+        {
+            known.remove(&goes);
+        }
+    }
+    let entry = known.entry(hash).or_default();
+    (Arc::clone(&entry.slot), entry.standing())
+}
+
+fn forget_old(known: &mut HashMap<BearerHash, Entry>) {
     let now = Instant::now();
-    known.retain(|_, slot| match slot.try_lock() {
-        Ok(slot) => slot.as_ref().is_some_and(|known| now < known.until),
-        // It is being asked about.
-        Err(_) => true,
+    known.retain(|_, entry| {
+        entry.known_until = entry.known_until.filter(|until| now < *until);
+        match entry.slot.try_lock() {
+            Ok(mut slot) => {
+                slot.take_if(|known| known.until <= now);
+                slot.is_some() || entry.known_until.is_some()
+            }
+            // It is being asked about.
+            Err(_) => true,
+        }
     });
 }
 
@@ -205,6 +262,48 @@ mod tests {
         assert_eq!(hash.prefix().len(), 12);
         assert!(!format!("{hash:?} {}", hash.prefix()).contains("canary"));
         assert_ne!(hash, BearerHash::of(&AccessToken::new("canarz".to_owned()).unwrap()));
+    }
+
+    /// A bearer's hash of a test's own.
+    fn made_up(number: usize) -> BearerHash {
+        BearerHash::of(&AccessToken::new(format!("made-up-{number}")).unwrap())
+    }
+
+    fn verdict(not_admitted: NotAdmitted) -> Slot {
+        let known = Known { verdict: Err(not_admitted), until: Instant::now() + SERVED_FOR };
+        Arc::new(AsyncMutex::new(Some(known)))
+    }
+
+    #[test]
+    fn who_was_served_is_known_without_its_token_and_made_up_bearers_push_it_out_last() {
+        let mut known = HashMap::new();
+        let soon = Instant::now() + KNOWN_FOR;
+        let (served, idle) = (made_up(MOST), made_up(MOST + 1));
+        let unknown = || verdict(NotAdmitted::Unknown(Unknown::Busy));
+        known.insert(served, Entry { slot: unknown(), known_until: Some(soon) });
+        known.insert(idle, Entry { slot: Slot::default(), known_until: Some(Instant::now()) });
+        forget_old(&mut known);
+        assert!(!known.contains_key(&idle), "not for ever");
+        known.insert(idle, Entry { slot: Slot::default(), known_until: Some(soon) });
+        let refused = made_up(MOST + 2);
+        known.insert(
+            refused,
+            Entry { slot: verdict(NotAdmitted::Unusable(Unusable::Inactive)), known_until: None },
+        );
+        let asked = (0..3).map(|number| made_up(MOST + 3 + number)).collect::<Vec<_>>();
+        let held =
+            asked.iter().map(|hash| entry(&mut known, *hash).0.try_lock_owned().unwrap()).collect::<Vec<_>>();
+        for number in 0..MOST + 9 {
+            let hash = made_up(2 * MOST + number);
+            assert_eq!(entry(&mut known, hash).1, Standing::Stranger);
+            known.get_mut(&hash).unwrap().slot = unknown();
+            assert!(known.len() <= MOST);
+        }
+        assert!(known.len() == MOST && known.contains_key(&refused), "an unknown one goes first");
+        assert!(asked.iter().all(|hash| known.contains_key(hash)) && held.len() == 3);
+        for hash in [served, idle] {
+            assert_eq!(entry(&mut known, hash).1, Standing::Known);
+        }
     }
 
     proptest! {

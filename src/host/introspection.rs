@@ -8,7 +8,7 @@ use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
+use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
@@ -21,15 +21,53 @@ use crate::secret::AccessToken;
 pub const LIMITS: Limits =
     Limits { connect: Duration::from_secs(3), total: Duration::from_secs(5), body: 256 << 10 };
 
-/// Introspections on their way at once: made-up tokens cost the authorization server no more than that.
+/// Introspections on their way at once.
 const MOST_AT_ONCE: usize = 32;
+
+/// How many of those may be about strangers: made-up tokens cost the authorization server no more than that, and
+/// never all the turns of those who are served.
+const MOST_OF_STRANGERS: usize = 24;
+
+/// Whose bearer is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It was active lately.
+    Known,
+    /// Anybody could have made it up.
+    Stranger,
+}
+
+/// Turns at the authorization server.
+struct Turns {
+    all: Semaphore,
+    strangers: Semaphore,
+}
+
+/// A turn, until it is dropped.
+type Turn<'a> = (Option<SemaphorePermit<'a>>, SemaphorePermit<'a>);
+
+impl Turns {
+    const fn new() -> Self {
+        Self { all: Semaphore::const_new(MOST_AT_ONCE), strangers: Semaphore::const_new(MOST_OF_STRANGERS) }
+    }
+
+    /// Waits for a turn.
+    async fn take(&self, standing: Standing) -> Result<Turn<'_>, AcquireError> {
+        // First, so that strangers do not wait before those who are known.
+        let stranger = match standing {
+            Standing::Known => None,
+            Standing::Stranger => Some(self.strangers.acquire().await?),
+        };
+        Ok((stranger, self.all.acquire().await?))
+    }
+}
 
 /// Asks one authorization server about bearers.
 pub struct Introspection {
     http: Http,
     endpoint: Url,
     client: RwLock<Arc<IntrospectionClient>>,
-    at_once: Semaphore,
+    turns: Turns,
     expected: Expected,
 }
 
@@ -119,7 +157,7 @@ impl Introspection {
     /// Asks `endpoint` as `client`.
     pub fn new(http: Http, endpoint: Url, client: IntrospectionClient, expected: Expected) -> Self {
         let client = RwLock::new(Arc::new(client));
-        Self { http, endpoint, client, at_once: Semaphore::new(MOST_AT_ONCE), expected }
+        Self { http, endpoint, client, turns: Turns::new(), expected }
     }
 
     /// Takes other credentials from now on.
@@ -127,13 +165,17 @@ impl Introspection {
         *self.client.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(client);
     }
 
-    /// Asks about `bearer`.
+    /// Asks about `bearer`, in its turn.
     ///
     /// # Errors
     /// [`Unknown`]: then it is not served, and not remembered either.
-    pub async fn ask(&self, bearer: &AccessToken) -> Result<Result<Active, Unusable>, Unknown> {
+    pub async fn ask(
+        &self,
+        bearer: &AccessToken,
+        standing: Standing,
+    ) -> Result<Result<Active, Unusable>, Unknown> {
         // Whoever would wait for a turn longer than for an answer is told so instead.
-        let turn = tokio::time::timeout(LIMITS.total, self.at_once.acquire()).await;
+        let turn = tokio::time::timeout(LIMITS.total, self.turns.take(standing)).await;
         let _turn = turn.ok().and_then(Result::ok).ok_or(Unknown::Busy)?;
         let client = Arc::clone(&self.client.read().unwrap_or_else(PoisonError::into_inner));
         let form = Serializer::new(String::new())
@@ -329,6 +371,22 @@ mod tests {
         let about_client = |error: &Value| is_about_client(json!({ "error": error }).as_object().unwrap());
         assert!(about_client(&json!("invalid_client")) && about_client(&json!("unauthorized_client")));
         assert!(!about_client(&json!("invalid_request")) && !about_client(&json!(null)));
+    }
+
+    #[test]
+    fn strangers_leave_turns_to_those_who_are_known() {
+        use futures_util::FutureExt as _;
+        let turns = Turns::new();
+        let take = |standing| turns.take(standing).now_or_never().and_then(Result::ok);
+        let mut strangers: Vec<_> = std::iter::from_fn(|| take(Standing::Stranger)).collect();
+        assert_eq!(strangers.len(), MOST_OF_STRANGERS);
+        // One more waits, in nobody's way.
+        let mut waits = Box::pin(turns.take(Standing::Stranger));
+        assert!(waits.as_mut().now_or_never().is_none());
+        let known: Vec<_> = std::iter::from_fn(|| take(Standing::Known)).collect();
+        assert_eq!(known.len(), MOST_AT_ONCE - MOST_OF_STRANGERS);
+        strangers.pop();
+        assert!(waits.now_or_never().is_some(), "the turn was given back");
     }
 
     proptest! {

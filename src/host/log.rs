@@ -24,7 +24,8 @@ use crate::mcp::http::{Asked, Outcome};
 use crate::text;
 use crate::ui::{Ui, json_ascii_controls};
 
-/// Lines that may wait for a slow stderr. Beyond that they are counted instead: a full pipe holds nobody up.
+/// Lines that may wait for a slow stderr. Beyond that they are counted instead, like those that a full disk refuses:
+/// neither holds anybody up.
 const MOST_WAITING: usize = 4_096;
 
 /// How often the same trouble is told to the operator.
@@ -47,19 +48,21 @@ pub struct Writing {
 }
 
 impl Log {
-    /// Starts the one thread that writes. From `cut` on, a request without an answer is this end's doing.
+    /// Starts the one thread that writes, through `ui`. From `cut` on, a request without an answer is this end's doing.
     ///
     /// # Errors
     /// `no_thread`.
-    pub fn start(metrics: Arc<Metrics>, cut: CancellationToken) -> Result<(Self, Writing)> {
+    pub fn start(ui: Ui, metrics: Arc<Metrics>, cut: CancellationToken) -> Result<(Self, Writing)> {
         let (lines, waiting) = sync_channel::<String>(MOST_WAITING);
         let (end, done) = sync_channel(1);
+        let lost = Arc::clone(&metrics);
         std::thread::Builder::new()
             .name("log".to_owned())
             .spawn(move || {
-                let ui = Ui::from_process();
                 while let Ok(line) = waiting.recv() {
-                    ui.note(&line);
+                    if ui.try_note(&line).is_err() {
+                        lost.log_line_lost();
+                    }
                 }
                 let _ = end.send(());
             })
@@ -270,5 +273,34 @@ impl HttpBody for Counted {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Full;
+
+    impl std::io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_that_stderr_refuses_is_counted_as_lost() {
+        let metrics = Arc::new(Metrics::default());
+        let ui = Ui::to_writers(Box::new(std::io::sink()), Box::new(Full), 80);
+        let (log, writing) = Log::start(ui, Arc::clone(&metrics), CancellationToken::new()).unwrap();
+        log.event("info", "ready", "1");
+        log.event("info", "stopped", "2");
+        drop(log);
+        assert!(writing.done.recv_timeout(Duration::from_secs(30)).is_ok(), "the thread has not ended");
+        assert_eq!(metrics.log_lines_lost(), 2);
     }
 }

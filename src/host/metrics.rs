@@ -135,12 +135,12 @@ impl Metrics {
         add(&self.reloads, outcome);
     }
 
-    /// A line of the access log found no room.
+    /// A line of the access log found no room, or stderr refused it.
     pub fn log_line_lost(&self) {
         self.log_lines_lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many lines of the access log found no room.
+    /// How many lines of the access log were lost.
     pub fn log_lines_lost(&self) -> u64 {
         self.log_lines_lost.load(Ordering::Relaxed)
     }
@@ -190,7 +190,7 @@ impl Metrics {
             (
                 "pdpp_host_log_lines_lost_total",
                 "counter",
-                "Log lines without room",
+                "Log lines that were lost",
                 signed(&self.log_lines_lost),
             ),
             ("pdpp_host_connections", "gauge", "Open connections", self.connections.get()),

@@ -6,8 +6,8 @@
 //!   [`crate::mcp::http`].
 //! - [`listen`], [`tls`]: connections. [`mod@log`], [`metrics`]: what an operator sees.
 //!
-//! Nothing is kept between two requests but [`admission`]'s minute: any number of these can stand behind
-//! any balancer.
+//! Nothing is kept between two requests but [`admission`]'s minute, and whose turn comes first: any number of these
+//! can stand behind any balancer.
 
 pub mod admission;
 pub mod credentials;
@@ -34,7 +34,7 @@ use url::{Position, Url};
 use self::admission::Admission;
 use self::credentials::CredentialsSource;
 use self::gate::Gate;
-use self::introspection::{Expected, Introspection, Unknown};
+use self::introspection::{Expected, Introspection, Standing, Unknown};
 use self::listen::Listener;
 use self::log::Log;
 use self::metrics::Metrics;
@@ -51,6 +51,7 @@ use crate::provider::network::Network;
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
+use crate::ui::Ui;
 
 /// Longest that a request may be at work: a tool's reads have 30 s each.
 const REQUEST_TIME: Duration = Duration::from_mins(2);
@@ -131,19 +132,19 @@ impl Ready {
     }
 }
 
-/// Serves until a signal says stop. `ready` is called once it listens.
+/// Serves until a signal says stop. `ready` is called once it listens; where that fails, nobody is served.
 ///
 /// # Errors
-/// Before it is ready: `introspection_credentials`, `introspection_not_offered`, `host_tls`, `host_listen`,
+/// Those of `ready`; before it is ready: `introspection_credentials`, `introspection_not_offered`, `host_tls`, `host_listen`,
 /// those of [`discover`], `runtime_failed`, `no_thread`.
-pub fn run(config: Config, ready: impl FnOnce(&Ready)) -> Result<()> {
+pub fn run(config: Config, ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().thread_name("host").enable_all().build().map_err(
             |error| Error::failed("runtime_failed", "Could not start the event loop").because(error),
         )?;
     let metrics = Arc::new(Metrics::default());
     let cut = CancellationToken::new();
-    let (log, writing) = Log::start(Arc::clone(&metrics), cut.clone())?;
+    let (log, writing) = Log::start(Ui::from_process(), Arc::clone(&metrics), cut.clone())?;
     let served = runtime.block_on(serve(config, Arc::new(log), metrics, cut, ready));
     // A dropped runtime would wait for blocking work, a name look-up for example. The log ends with the tasks
     // that hold it.
@@ -157,7 +158,7 @@ async fn serve(
     log: Arc<Log>,
     metrics: Arc<Metrics>,
     cut: CancellationToken,
-    ready: impl FnOnce(&Ready),
+    ready: impl FnOnce(&Ready) -> Result<()>,
 ) -> Result<()> {
     let mut signals = Signals::new()?;
     let client = config.introspection.read()?;
@@ -207,6 +208,7 @@ async fn serve(
         },
     };
 
+    ready(&told)?;
     let gate = Gate::new(Arc::clone(&admission), Rate::new(config.allowance), Arc::clone(&log));
     let routes = routes(&config.endpoint, &discovery.provider, &about(&discovery), gate, &log);
     let stop = CancellationToken::new();
@@ -227,7 +229,6 @@ async fn serve(
     for (level, event, message) in told.in_words(&config.endpoint.public_url) {
         log.event(level, event, &message);
     }
-    ready(&told);
     tokio::spawn(check(Arc::clone(&admission), Arc::clone(&log)));
 
     let mut sweep = tokio::time::interval(SWEEP);
@@ -302,7 +303,8 @@ async fn reload(
 /// served. Refused credentials stop nothing: a signal takes others.
 async fn check(admission: Arc<Admission>, log: Arc<Log>) {
     let Ok(made_up) = AccessToken::new(MADE_UP.to_owned()) else { return };
-    match tokio::time::timeout(CHECK_TIME, admission.introspection().ask(&made_up)).await {
+    match tokio::time::timeout(CHECK_TIME, admission.introspection().ask(&made_up, Standing::Stranger)).await
+    {
         Ok(Ok(_)) => {}
         Ok(Err(unknown @ Unknown::Credentials(_))) => {
             log.trouble("error", unknown.code(), || gate::in_words(&unknown));

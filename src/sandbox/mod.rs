@@ -443,7 +443,7 @@ fn response(reply: Reply) -> axum::response::Response {
 
 /// Opens, or makes, a data directory.
 fn open_data_dir(path: &std::path::Path) -> Result<PrivateDir> {
-    PrivateDir::create(path).map_err(|error| {
+    PrivateDir::create_named(path).map_err(|error| {
         Error::failed("sandbox_data_dir", format!("Could not use the directory {}", path.display()))
             .because(error)
             .hint(OTHER_DIR)
@@ -508,4 +508,5 @@ fn data_dir_failed(what: &str, error: impl Into<Box<dyn std::error::Error + Send
 }
 
 /// What to do about a directory that cannot be used.
-const OTHER_DIR: &str = "Make it your own user's, or name another: pdpp sandbox --data-dir DIR";
+const OTHER_DIR: &str =
+    "Make it your own user's, mode 700, or name one that is not there yet: pdpp sandbox --data-dir DIR";

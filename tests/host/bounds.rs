@@ -128,3 +128,25 @@ async fn a_client_that_goes_away_takes_its_read_with_it() {
     assert_eq!((&line["method"], &line["tool"]), (&json!("tools/call"), &json!("search")));
     assert!(running.metrics().await.contains("\npdpp_host_requests_in_flight 0\n"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn made_up_bearers_take_no_turn_of_one_that_was_served_before() {
+    let (_env, fake, running) = with(&[]).await;
+    let now = || jiff::Timestamp::now().as_second();
+    let ends = now() + 3;
+    fake.say("tok", &json!({"exp": ends}));
+    assert_eq!(running.tools_list("tok").await.status, 200);
+    fake.allow("tok");
+    eventually(async || (now() > ends).then_some(())).await;
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+    for number in 0..40 {
+        tokio::spawn(running.post(&format!("made-up-{number}")).body(list.clone()).send());
+    }
+    // More of them wait for a turn than there are.
+    eventually(async || (fake.asked().len() >= 25).then_some(())).await;
+    assert_eq!(running.tools_list("tok").await.status, 200);
+    let asked = fake.asked();
+    let before = asked.iter().rposition(|token| token == "tok").unwrap();
+    assert_eq!(before, 25, "itself, and 24 made-up ones: {asked:?}");
+    fake.let_go.send(true).unwrap();
+}

@@ -30,7 +30,8 @@ pub struct Switches {
 pub struct Fake {
     pub url: String,
     pub switches: Arc<Mutex<Switches>>,
-    /// Reads of whoever has a token with `held` in it are answered once this is let go.
+    /// Reads of whoever has a token with `held` in it, and questions about one with `made-up` in it, are answered once
+    /// this is let go.
     pub let_go: watch::Sender<bool>,
 }
 
@@ -97,7 +98,7 @@ async fn answer(State(mut inside): State<Inside>, request: Request) -> Response 
         "/.well-known/oauth-authorization-server" => {
             json_answer(&json!({"issuer": url, "introspection_endpoint": format!("{url}/introspect")}))
         }
-        "/introspect" => introspect(&inside, request).await,
+        "/introspect" => introspect(&mut inside, request).await,
         _ if path.starts_with("/v1/") => {
             let bearer = request.headers()[header::AUTHORIZATION].to_str().unwrap().to_owned();
             let is_held = bearer.contains("held");
@@ -113,13 +114,13 @@ async fn answer(State(mut inside): State<Inside>, request: Request) -> Response 
     }
 }
 
-async fn introspect(inside: &Inside, request: Request) -> Response {
+async fn introspect(inside: &mut Inside, request: Request) -> Response {
     let given = request.headers()[header::AUTHORIZATION].to_str().unwrap().to_owned();
     let body = axum::body::to_bytes(request.into_body(), 1 << 16).await.unwrap();
     // Long enough that those who ask at the same time do so.
     tokio::time::sleep(Duration::from_millis(30)).await;
-    let mut switches = inside.switches.lock().unwrap();
-    let wanted = base64::engine::general_purpose::STANDARD.encode(format!("rs:{}", switches.secret));
+    let secret = inside.switches.lock().unwrap().secret.clone();
+    let wanted = base64::engine::general_purpose::STANDARD.encode(format!("rs:{secret}"));
     if given != format!("Basic {wanted}") {
         return StatusCode::UNAUTHORIZED.into_response();
     }
@@ -127,8 +128,12 @@ async fn introspect(inside: &Inside, request: Request) -> Response {
     let token = form["token"].clone();
     // The one that the endpoint makes up, to try its credentials.
     if !token.starts_with("pdpp-mcp-host-checks-") {
-        switches.asked.push(token.clone());
+        inside.switches.lock().unwrap().asked.push(token.clone());
     }
+    if token.contains("made-up") {
+        inside.held.wait_for(|let_go| *let_go).await.unwrap();
+    }
+    let switches = inside.switches.lock().unwrap();
     if let Some(status) = switches.broken {
         return status.into_response();
     }

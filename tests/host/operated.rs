@@ -281,3 +281,24 @@ async fn r1_3_it_does_not_start_with_an_owner_credential_an_open_file_or_no_prov
     refused(host(&env, &fake.url, &[]), 77, "owner_credential_in_environment");
     assert_eq!(fake.asked(), [""; 0]);
 }
+
+/// A script that waits for the line of `--json` would wait for ever; so would one of the sandbox.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_that_cannot_be_told_is_a_failure_at_once() {
+    let (env, fake) = (TestEnv::new(), Fake::start().await);
+    let path = credentials(&env, "rs", SECRET);
+    let host = ["mcp", "host", "--provider-url", &fake.url, "--introspection-file", path.to_str().unwrap()];
+    for start in [&host[..], &["sandbox"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let command = env.pdpp(&[start, &["--listen", "127.0.0.1:0", "--json"]].concat());
+        let mut command = tokio::process::Command::from(command);
+        command.stdout(full).stderr(std::process::Stdio::piped()).kill_on_drop(true);
+        let ran = command.spawn().unwrap().wait_with_output();
+        let ran =
+            tokio::time::timeout(super::PATIENCE, ran).await.expect("nobody knows where it is").unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(1), "{start:?}: {said}");
+        assert_eq!(said.matches("code: output_failed").count(), 1, "{start:?}: {said}");
+    }
+}

@@ -462,9 +462,9 @@ fn a_name_that_is_not_known_is_answered_with_those_that_are() {
 #[test]
 fn an_older_store_is_read_on() {
     let dir = tempfile::tempdir().unwrap();
-    let open = || App::open(Config { data_dir: Some(dir.path().to_owned()), ..Config::default() }).unwrap();
+    let open = || App::open(Config { data_dir: Some(dir.path().join("kept")), ..Config::default() }).unwrap();
     let token = super::everything(&open());
-    let db = rusqlite::Connection::open(dir.path().join("sandbox.db")).unwrap();
+    let db = rusqlite::Connection::open(dir.path().join("kept/sandbox.db")).unwrap();
     db.execute_batch(
         "DROP TABLE package; DROP TABLE family; DROP TABLE refresh; ALTER TABLE token DROP COLUMN package_id;
          ALTER TABLE token DROP COLUMN family_id; ALTER TABLE token DROP COLUMN expires_ms; PRAGMA user_version = 1;",

@@ -104,6 +104,28 @@ fn it_says_where_it_is_and_stops_on_a_signal() {
     assert!(!said.contains("pdpp_ot_"), "no owner's token is printed");
 }
 
+/// It may be one of theirs, with other things in it.
+#[cfg(unix)]
+#[test]
+fn a_directory_that_others_may_enter_is_refused_and_left_as_it_is() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = tempfile::tempdir().unwrap();
+    let (dir, file) = (home.path().join("shared"), home.path().join("in.jsonl"));
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(&file, lines(1, 0)).unwrap();
+    let import = ["import", file.to_str().unwrap(), "--connector", "weather", "--connection", "cin_w"];
+    for action in [&["--listen", "127.0.0.1:0"][..], &import] {
+        let out = pdpp(home.path()).arg("sandbox").args(action).arg("--data-dir").arg(&dir).output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(1), "{said}");
+        assert!(said.contains("lets other users in (mode 755; it has to be 700)"), "{said}");
+        assert!(said.contains("code: sandbox_data_dir"), "{said}");
+        assert_eq!(std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o755);
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+    }
+}
+
 #[test]
 fn only_loopback() {
     let home = tempfile::tempdir().unwrap();

@@ -109,7 +109,7 @@ SIGHUP reads credentials and certificates again; SIGTERM stops. stderr has a lin
 /// Serves until it is told to stop.
 ///
 /// # Errors
-/// Those of [`host::run`]; `public_url_invalid`, `owner_credential_in_environment`.
+/// Those of [`host::run`]; `public_url_invalid`, `owner_credential_in_environment`, `output_failed`.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     refuse_owner_credentials_in_environment()?;
     let config = config(args, global)?;
@@ -123,6 +123,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
                 "pid": std::process::id(),
             }));
         }
+        // Whoever waits for that line would wait for ever.
+        ui.lost_output().map_or(Ok(()), Err)
     })?;
     Ok(0)
 }
