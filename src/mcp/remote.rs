@@ -19,7 +19,7 @@ use super::evidence::{Bounds, envelope, json_len};
 use super::id::RecordId;
 use super::source::{Audience, Source};
 use super::tool_error::ToolError;
-use super::{ToolAnswer, access, rs_error, surface};
+use super::{ToolAnswer, access, expected, rs_error, surface};
 use crate::provider::http::{Answer, Http};
 use crate::provider::rs::{self, Blob, Envelope, Read, RsError};
 use crate::provider::url::ProviderUrl;
@@ -499,21 +499,25 @@ fn passed_on(
     {
         envelope::prepare(structured);
     }
-    let fits = structured.as_ref().is_some_and(|structured| fits_schema(tool, structured));
     if is_error {
-        let structured = structured.filter(|body| fits && json_len(body) <= bounds.structured);
+        let shown = |body: &Map<String, Value>| {
+            check_types(tool, body).is_ok() && json_len(body) <= bounds.structured
+        };
+        let structured = structured.filter(shown);
         let text = text::prefix(&said, bounds.text).to_owned();
         return Ok(ToolAnswer { text, structured, is_error });
     }
-    if !fits {
+    let Some(structured) = structured else {
         return Err(ToolError::new(
             "unsupported_by_provider",
-            format!("the provider's {tool} does not answer in the form that is promised here"),
+            format!("the provider's {tool} gives no structured output"),
             "tell the user; use the other tools",
         ));
-    }
+    };
+    check_types(tool, &structured)?;
+    check_parts(tool, &structured)?;
     let is_index = tool == "schema" && !given.contains_key("stream");
-    let structured_len = structured.as_ref().map_or(0, json_len);
+    let structured_len = json_len(&structured);
     if !is_index && (said.len() > bounds.text || structured_len > bounds.structured) {
         return Err(ToolError::new(
             "answer_too_large",
@@ -524,27 +528,43 @@ fn passed_on(
             "ask for less in one call: limit, fields, connection_id, limit_chars",
         ));
     }
-    Ok(ToolAnswer { text: said, structured, is_error })
+    Ok(ToolAnswer { text: said, structured: Some(structured), is_error })
 }
 
 /// Whether every key that the tool's output schema types is of that type (R2.8).
-fn fits_schema(tool: &str, structured: &Map<String, Value>) -> bool {
+fn check_types(tool: &str, structured: &Map<String, Value>) -> Result<(), ToolError> {
     let tools = surface::tools();
-    let Some(schema) = tools.iter().find(|one| one.name == tool).and_then(|one| one.output_schema.as_ref())
-    else {
-        return false;
-    };
-    let properties = schema.get("properties").and_then(Value::as_object);
-    properties.into_iter().flatten().all(|(name, property)| {
-        let Some(value) = structured.get(name) else { return true };
-        match property.get("type").and_then(Value::as_str) {
-            Some("object") => value.is_object(),
-            Some("array") => value.is_array(),
-            Some("string") => value.is_string(),
-            Some("integer") => value.is_i64() || value.is_u64(),
-            _ => true,
+    let schema = tools.iter().find(|one| one.name == tool).and_then(|one| one.output_schema.as_ref());
+    let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
+    for (name, property) in properties.into_iter().flatten() {
+        let Some(value) = structured.get(name) else { continue };
+        let (fits, expected) = match property.get("type").and_then(Value::as_str) {
+            Some("object") => (value.is_object(), "an object"),
+            Some("array") => (value.is_array(), "a list"),
+            Some("string") => (value.is_string(), "a text"),
+            Some("integer") => (value.is_i64() || value.is_u64(), "a whole number"),
+            _ => continue,
+        };
+        if !fits {
+            return Err(expected::broken(name, Some(value), expected));
         }
-    })
+    }
+    Ok(())
+}
+
+/// Whether what the tool answers with is there (R5.5). `data` beside a search's results is optional.
+fn check_parts(tool: &str, structured: &Map<String, Value>) -> Result<(), ToolError> {
+    let data = || expected::object(structured, "data");
+    match tool {
+        "search" => expected::objects(structured.get("results"), "results").map(drop),
+        "fetch" => match ["id", "text"].into_iter().find(|key| !structured.contains_key(*key)) {
+            Some(missing) => Err(expected::broken(missing, None, "a text")),
+            None => Ok(()),
+        },
+        "query_records" => expected::objects(data()?.get("data"), "data.data").map(drop),
+        "read_record_field" => expected::window(data()?).map(drop),
+        _ => data().map(drop),
+    }
 }
 
 #[cfg(test)]
@@ -613,20 +633,58 @@ mod tests {
         let pass = |tool: &str, result: &Map<String, Value>| passed_on(tool, &given, result, bounds);
         let hostile = pass("search", &result("a\u{1b}[2J\u{202e}b", json!({"results": []}))).unwrap();
         assert!(!hostile.text.contains('\u{1b}') && !hostile.text.contains('\u{202e}'), "{}", hostile.text);
-        let alias = json!({"data": {"connector_instance_id": "x", "connector_key": "https://x.example/k"}});
+        let alias = json!({"data": {"connector_instance_id": "x", "connector_key": "https://x.example/k", "data": []}});
         let cleaned = pass("query_records", &result("t", alias)).unwrap();
-        assert_eq!(cleaned.structured.unwrap()["data"], json!({}));
+        assert_eq!(cleaned.structured.unwrap()["data"], json!({"data": []}));
         let code = |tool: &str, text: &str, structured: Value| {
             pass(tool, &result(text, structured)).unwrap_err().code().to_owned()
         };
         assert_eq!(code("search", &"x".repeat(bounds.text + 1), json!({"results": []})), "answer_too_large");
-        assert_eq!(code("search", "t", json!({"note": "x".repeat(bounds.structured)})), "answer_too_large");
-        assert_eq!(code("search", "t", json!({"results": {}})), "unsupported_by_provider");
+        let long = json!({"results": [], "note": "x".repeat(bounds.structured)});
+        assert_eq!(code("search", "t", long), "answer_too_large");
         assert_eq!(code("search", "t", json!([])), "unsupported_by_provider");
         let mut refused = result(&"é".repeat(bounds.text), json!({"results": 1}));
         refused.insert("isError".to_owned(), json!(true));
         let refused = pass("search", &refused).unwrap();
         assert!(refused.is_error && refused.structured.is_none() && refused.text.len() <= bounds.text);
+    }
+
+    #[test]
+    fn r5_5_what_is_missing_is_not_empty() {
+        let pass = |tool: &str, structured: &Value| {
+            let result = json!({"content": [], "structuredContent": structured});
+            passed_on(tool, &Map::new(), result.as_object().unwrap(), Bounds::default())
+        };
+        for (tool, whole, wrong) in [
+            ("schema", json!({"data": {}}), vec![json!({}), json!({"data": []})]),
+            (
+                "query_records",
+                json!({"data": {"data": [{}]}}),
+                vec![json!({"ids": []}), json!({"data": {}}), json!({"data": {"data": [1]}})],
+            ),
+            ("aggregate", json!({"data": {}}), vec![json!({}), json!({"data": {}, "groups_not_shown": 0.5})]),
+            (
+                "search",
+                json!({"results": []}),
+                vec![json!({"data": {}}), json!({"results": {}}), json!({"results": [], "data": null})],
+            ),
+            (
+                "fetch",
+                json!({"id": "s:1", "text": ""}),
+                vec![json!({"id": "s:1"}), json!({"data": {}}), json!({"id": 1, "text": ""})],
+            ),
+            (
+                "read_record_field",
+                json!({"data": {"window": {"text": ""}}}),
+                vec![json!({}), json!({"data": {}}), json!({"data": {"window": {}}})],
+            ),
+        ] {
+            assert_eq!(pass(tool, &whole).unwrap().structured.map(Value::Object), Some(whole), "{tool}");
+            for wrong in wrong {
+                let error = pass(tool, &wrong).unwrap_err();
+                assert_eq!(error.code(), "provider_answer_broken", "{tool} {wrong}");
+            }
+        }
     }
 
     #[test]
