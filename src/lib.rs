@@ -9,9 +9,9 @@
 //! - [`cache`]: a credential's life on this machine: an index without secrets, a secret store, the choice
 //!   of what to serve.
 //! - [`mcp`]: the tool core. [`mcp::surface`] is what a host is told, [`mcp::source`] what a tool reads from,
-//!   [`mcp::package`] several of them as one, [`mcp::remote`] the
-//!   tools of a provider in its place, [`mcp::pages`] the one cursor over it all, [`mcp::tools`] a file
-//!   a tool, [`mcp::evidence`] how an answer is shown; [`mcp::stdio`], [`mcp::http`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
+//!   [`mcp::package`] several of them as one, [`mcp::remote`] a provider's own tools in the place of its resource
+//!   server, [`mcp::pages`] the one cursor over it all, [`mcp::tools`] a file a tool, [`mcp::evidence`] how an answer
+//!   is shown; [`mcp::stdio`], [`mcp::http`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
 //! - [`setup`]: one right entry in a host's own config: [`setup::edit`] keeps every other byte,
 //!   [`setup::clients`] is a file a host, [`setup::proof`] starts what was recorded. [`fs::foreign`] writes.
 //! - [`host`]: the same tools over HTTP, in front of a provider: whose bearer it is, how often, how many at once.

@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pdpp::setup::edit::{self, Edited, Field, Fields, Format, Place, Whose};
+use pdpp::setup::edit::{self, Edited, EntryPath, Field, Fields, Format, Whose};
 use serde_json::{Map, Value};
 
 const FORMATS: [(Format, &str); 4] = [
@@ -29,7 +29,7 @@ fn strict(text: &str) -> Option<Map<String, Value>> {
 }
 
 /// The file without the entry, and without a container that has nothing else.
-fn others(format: Format, text: &str, place: Place<'_>, is_strict: bool) -> Map<String, Value> {
+fn others(format: Format, text: &str, place: EntryPath<'_>, is_strict: bool) -> Map<String, Value> {
     let mut root = edit::read(format, text).expect("it parses");
     if is_strict {
         assert_eq!(strict(text).as_ref(), Some(&root), "{text}");
@@ -47,7 +47,7 @@ fuzz_target!(|data: &[u8]| {
     let [format, what, text @ ..] = data else { return };
     let Ok(text) = std::str::from_utf8(text) else { return };
     let (format, container) = FORMATS[usize::from(*format) % FORMATS.len()];
-    let place = Place { container, name: ["pdpp", "other"][usize::from(*what) % 2] };
+    let place = EntryPath { container, name: ["pdpp", "other"][usize::from(*what) % 2] };
     let Ok(root) = edit::read(format, text) else {
         assert!(edit::put(format, Some(text), place, &fields("/bin/pdpp", 30)).is_err());
         assert!(edit::take(format, text, place).is_err());

@@ -1,5 +1,5 @@
-//! The seam: what a tool reads from, one grant of one provider. Everything goes through [`Source::get`];
-//! several grants stand side by side in a [`Package`](super::package::Package), each with its source.
+//! What a tool reads from: one token of one provider, through [`Source::get`]. What is behind it is the resource
+//! server, or a [`Remote`]; several sources side by side are a [`Package`](super::package::Package).
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};

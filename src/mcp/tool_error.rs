@@ -324,6 +324,20 @@ fn one_line(text: &str, max_bytes: usize) -> String {
 }
 
 impl Candidate {
+    /// The connections of one source: id and label.
+    pub fn of_source<'a>(
+        grant_id: Option<&'a str>,
+        connector_key: Option<&'a str>,
+        connections: &'a [(String, Option<String>)],
+    ) -> impl Iterator<Item = Self> + 'a {
+        connections.iter().map(move |(id, label)| Self {
+            grant_id: grant_id.map(str::to_owned),
+            connector_key: connector_key.map(str::to_owned),
+            connection_id: id.clone(),
+            label: label.clone(),
+        })
+    }
+
     fn to_json(&self) -> Value {
         let mut json = Map::new();
         let parts = [

@@ -91,6 +91,7 @@ fn r8_1_native_agent_connect_ends_with_a_proven_token_in_the_cache() {
         &format!("Connected to {}.", provider.url()),
         "until 2099-01-02 03:04 UTC",
         "Paper diary (diary): 2 streams: entries, moods",
+        "pdpp mcp setup",
         "pdpp mcp inspect",
         "pdpp mcp serve",
     ] {

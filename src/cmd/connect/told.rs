@@ -13,9 +13,10 @@ use crate::provider::approve::way::Way;
 use crate::provider::approve::{self, Attempt};
 use crate::provider::discovery::Discovery;
 use crate::provider::grant::{GrantedSource, TokenKind};
-use crate::text;
 use crate::ui::{self, Ui};
 use crate::until::day_and_time;
+use crate::{advice, text};
+
 pub(super) fn invitation(discovery: &Discovery, attempt: &Attempt, wanted: &Wanted, way: Way) -> String {
     let name = discovery.name.as_deref().map(|name| format!("{}, ", text::one_line(text::prefix(name, 100))));
     let mut said = format!(
@@ -50,6 +51,15 @@ pub(super) fn say(difference: &Difference, than: &str, ui: &Ui) {
 }
 
 impl Connected {
+    /// Commands to type next, a host's config first: without a host nothing reads.
+    fn next(&self) -> [(String, &'static str); 3] {
+        [
+            (advice::complete("pdpp mcp setup"), "tell the agents on this machine"),
+            ("pdpp mcp inspect".to_owned(), "what the tools cost a model's context"),
+            (self.serve(), "offer it to an MCP host on stdio"),
+        ]
+    }
+
     fn serve(&self) -> String {
         let mut command = "pdpp mcp serve".to_owned();
         // Said even if it came from the environment: hosts start servers without the shell's.
@@ -86,7 +96,7 @@ impl Connected {
             "replaced": self.stored == Stored::Replaced,
             "store": one.store,
             "cache_dir": self.cache.dir().display().to_string(),
-            "next": if self.is_package() { vec![] } else { vec!["pdpp mcp inspect".to_owned(), self.serve()] },
+            "next": self.next().map(|(command, _)| command),
         })
     }
 
@@ -137,10 +147,8 @@ impl Connected {
                 one.provider
             );
         }
-        let steps = ui::steps(&[
-            ("pdpp mcp inspect", "what the tools cost a model's context"),
-            (&self.serve(), "offer it to an MCP host on stdio"),
-        ]);
+        let next = self.next();
+        let steps = ui::steps(&next.each_ref().map(|(command, what)| (command.as_str(), *what)));
         let _ = write!(said, "\nNext:\n{steps}");
         if self.has_others {
             said.push_str("\nIt serves every grant on this machine together; --provider and --grant narrow.");
@@ -240,6 +248,7 @@ Granted until 2026-11-28 22:29 UTC, to read:
 The token is kept in a file that only you can read, below DIR/secrets
 
 Next:
+  pdpp mcp setup     tell the agents on this machine
   pdpp mcp inspect   what the tools cost a model's context
   pdpp mcp serve     offer it to an MCP host on stdio";
         let dir = Cache::default_dir().unwrap().display().to_string();
@@ -275,6 +284,6 @@ Next:
         assert_eq!(json["expires_at"], "2026-11-28T22:29:23Z");
         assert_eq!(json["stream_count"].to_string(), "14");
         assert_eq!(json["sources"][0]["connections"][0]["id"], "c1");
-        assert_eq!(json["next"][1], "pdpp mcp serve");
+        assert_eq!(json["next"], json!(["pdpp mcp setup", "pdpp mcp inspect", "pdpp mcp serve"]));
     }
 }

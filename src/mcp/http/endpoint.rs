@@ -280,7 +280,7 @@ impl Endpoint {
 }
 
 /// `routes` behind the checks of [`Endpoint::check`], with CORS (the Fetch standard) for the allowed origins:
-/// for what is served beside [`router`], which is guarded by itself.
+/// for what is served beside [`router`](super::router), which is guarded by itself.
 pub fn guard(endpoint: &Arc<Endpoint>, routes: axum::Router) -> axum::Router {
     let endpoint = Arc::clone(endpoint);
     routes.layer(axum::middleware::from_fn(

@@ -151,14 +151,10 @@ impl Child {
         }
         let mut candidates: Vec<Candidate> = Vec::new();
         for source in sources {
-            for (id, label) in &source.connections {
-                if !candidates.iter().any(|known| known.connection_id == *id) {
-                    candidates.push(Candidate {
-                        grant_id: self.source().grant_id().map(str::to_owned),
-                        connector_key: source.connector_key.clone(),
-                        connection_id: id.clone(),
-                        label: label.clone(),
-                    });
+            let key = source.connector_key.as_deref();
+            for one in Candidate::of_source(self.source().grant_id(), key, &source.connections) {
+                if !candidates.iter().any(|known| known.connection_id == one.connection_id) {
+                    candidates.push(one);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Several grants as one (R6): who serves chooses none of them.
+//! Several sources served as one (R6), of whatever providers: who serves chooses none of them.
 //!
 //! What names its source goes to exactly one grant and no other is asked (R6.4): by `connection_id`, said or
 //! within an id. What names none goes to the one grant that has the stream, where what is known here says so;

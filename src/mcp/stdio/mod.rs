@@ -91,7 +91,7 @@ impl Stop {
 /// Serves `surface` on this process's stdin and stdout until there is nobody to serve.
 ///
 /// Takes the process over: its signals, its panic messages, its standard streams, and its end, which
-/// has to follow at once: half a second later it is enforced, unless a token is on its way ([`ending`]).
+/// has to follow at once: half a second later it is enforced, unless a token is on its way ([`crate::ending`]).
 ///
 /// # Errors
 /// `no_thread`: the system gave no threads.

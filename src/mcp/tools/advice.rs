@@ -200,6 +200,10 @@ fn is_source(facts: &StreamFacts, name: &str) -> bool {
         || facts.connections.iter().any(|(id, label)| is(id) || label.as_deref().is_some_and(is))
 }
 
+fn candidates(facts: &StreamFacts) -> impl Iterator<Item = Candidate> + '_ {
+    Candidate::of_source(None, facts.connector_key.as_deref(), &facts.connections)
+}
+
 /// A connection that has no such stream, a name taken for an id, or one that is not in the grant at all.
 pub fn unknown_connection(
     error: ToolError,
@@ -209,23 +213,10 @@ pub fn unknown_connection(
     all: &[(String, StreamFacts)],
 ) -> ToolError {
     let error = error.without("status").about("connection_id");
-    let of = |facts: &StreamFacts| {
-        let key = facts.connector_key.clone();
-        facts
-            .connections
-            .iter()
-            .map(move |(id, label)| Candidate {
-                grant_id: None,
-                connector_key: key.clone(),
-                connection_id: id.clone(),
-                label: label.clone(),
-            })
-            .collect::<Vec<_>>()
-    };
     let mut having = all
         .iter()
         .filter(|(name, _)| stream.is_empty() || name == stream)
-        .flat_map(|(_, facts)| of(facts))
+        .flat_map(|(_, facts)| candidates(facts))
         .collect::<Vec<_>>();
     let mut known = std::collections::HashSet::new();
     having.retain(|candidate| known.insert(candidate.connection_id.clone()));
@@ -285,17 +276,9 @@ async fn unknown_field(
     // Some sources have it: which one is meant has to be said.
     let having = facts.iter().filter(|facts| declares(facts, &wrong)).collect::<Vec<_>>();
     if !having.is_empty() {
-        let candidates = having.iter().flat_map(|facts| {
-            facts.connections.iter().map(|(id, label)| Candidate {
-                grant_id: None,
-                connector_key: facts.connector_key.clone(),
-                connection_id: id.clone(),
-                label: label.clone(),
-            })
-        });
         return error
             .hint(format!("several sources have a stream `{stream}`; `{shown}` is in these: repeat the call with one connection_id"))
-            .choose_from(candidates.collect())
+            .choose_from(having.into_iter().flat_map(|facts| candidates(facts)).collect())
             .offer(None);
     }
     let names = facts.iter().flat_map(|facts| facts.fields.keys().cloned()).collect::<Vec<_>>();

@@ -260,9 +260,7 @@ fn prune(stream: &str, body: &mut Map<String, Value>, rest: Option<&Rest>, bound
     let parts = body.len();
     body.retain(|key, value| documented.contains(&key.as_str()) && json_len(value) <= 100);
     let parts = parts - body.len();
-    let warning =
-        json!({"code": "envelope_cut", "message": format!("{parts} other parts are too long to show")});
-    body.insert("meta".into(), json!({"warnings": [warning]}));
+    envelope::warn(body, "envelope_cut", format!("{parts} other parts are too long to show"));
 }
 
 fn cut_group(group: &mut Value) {

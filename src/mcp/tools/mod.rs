@@ -1,4 +1,4 @@
-//! One file a tool: arguments → request → bounded result.
+//! A file or folder a tool: arguments → request → bounded result.
 
 pub mod advice;
 pub mod aggregate;

@@ -127,15 +127,7 @@ impl Row {
     }
 
     pub(super) fn candidates(&self) -> Vec<Candidate> {
-        self.connections
-            .iter()
-            .map(|(id, label)| Candidate {
-                grant_id: None,
-                connector_key: self.connector_key.clone(),
-                connection_id: id.clone(),
-                label: label.clone(),
-            })
-            .collect()
+        Candidate::of_source(None, self.connector_key.as_deref(), &self.connections).collect()
     }
 
     pub(super) fn summary(&self) -> String {

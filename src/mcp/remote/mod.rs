@@ -1,9 +1,12 @@
-//! A package's token is good for nothing but its provider's own `/mcp`: its grants are read through the tools
-//! that are there, by Streamable HTTP.
+//! A provider's own hosted tools, by Streamable HTTP: what is behind a [`Source`] whose token is for several grants
+//! that were approved together, and so good for nothing but that provider's `/mcp`.
 //!
 //! A tool is one of ours by its exact name, or it is not used. What is answered is passed on: within our
 //! bounds, as text that cannot break out (R4.9), and only in the shape that our output schemas promise. The
 //! bearer goes to that one URL; a redirect is not followed.
+
+mod answer;
+mod read;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,17 +17,18 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 use url::Url;
 
+use self::answer::{error_of, for_audience, passed_on};
+use self::read::{as_call, as_hit};
 use super::arguments::Arguments;
-use super::evidence::{Bounds, envelope, json_len};
-use super::id::RecordId;
-use super::source::{Audience, Source};
+use super::evidence::Bounds;
+use super::source::Source;
 use super::tool_error::ToolError;
 use super::{ToolAnswer, access, rs_error, surface};
 use crate::provider::http::{Answer, Http};
 use crate::provider::rs::{self, Blob, Envelope, Read, RsError};
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
-use crate::{advice, text};
+use crate::text;
 
 const VERSION: &str = "2025-11-25";
 const SESSION: &str = "mcp-session-id";
@@ -355,104 +359,6 @@ fn takes(schema: Option<&Value>) -> Takes {
     }
 }
 
-/// The call that gives what `read` reads, where there is one. A filter's values have lost their types in a
-/// query, so that one with a filter is none.
-fn as_call(read: &Read) -> Option<(&'static str, Map<String, Value>)> {
-    let mut arguments = Map::new();
-    let tool = match read.segments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["schema"] => "schema",
-        ["search"] => "search",
-        ["search", mode] => {
-            arguments.insert("mode".to_owned(), json!(mode));
-            "search"
-        }
-        _ => return None,
-    };
-    let mut streams = Vec::new();
-    for (name, value) in &read.query {
-        match name.as_str() {
-            "view" if tool == "schema" => {}
-            "stream" | "connection_id" | "q" | "cursor" => {
-                arguments.insert(name.clone(), json!(value));
-            }
-            "limit" => {
-                arguments.insert(name.clone(), json!(value.parse::<u64>().ok()?));
-            }
-            "streams[]" => streams.push(json!(value)),
-            _ => return None,
-        }
-    }
-    if !streams.is_empty() {
-        arguments.insert("streams".to_owned(), streams.into());
-    }
-    Some((tool, arguments))
-}
-
-/// A result of `search`, as the hit of a resource server that it was made of; its proven windows come from the
-/// ladder beside it.
-fn as_hit(hit: Value, ladder: Option<&Value>) -> Value {
-    let Value::Object(mut hit) = hit else { return hit };
-    let id = hit.remove("id");
-    if let Some(record) = hit.remove("record_id") {
-        hit.insert("record_key".to_owned(), record);
-    } else if let Some(parsed) = id.as_ref().and_then(Value::as_str).and_then(|id| RecordId::parse(id).ok()) {
-        hit.insert("record_key".to_owned(), json!(parsed.record));
-        hit.entry("stream").or_insert_with(|| json!(parsed.stream));
-        if let Some(connection) = parsed.connection {
-            hit.entry("connection_id").or_insert_with(|| json!(connection));
-        }
-    } else if let Some(id) = id.clone() {
-        hit.insert("id".to_owned(), id);
-    }
-    let records = ladder.and_then(|ladder| ladder.get("records")?.as_array()).into_iter().flatten();
-    let fields = records
-        .filter(|record| record.get("id") == id.as_ref())
-        .filter_map(|record| record.get("fields")?.as_array());
-    let excerpts = fields.flatten().filter_map(|field| {
-        let is_complete = field.get("complete") == Some(&json!(true));
-        Some(json!({"field_path": field.get("field_path")?, "preview_text": field.get("preview")?, "truncated": !is_complete}))
-    });
-    let excerpts = excerpts.collect::<Vec<_>>();
-    if !excerpts.is_empty() {
-        hit.insert("evidence_excerpts".to_owned(), excerpts.into());
-    }
-    Value::Object(hit)
-}
-
-/// A tool's own error.
-fn error_of(structured: &Map<String, Value>, audience: &Audience) -> ToolError {
-    let text =
-        |key: &str| structured.get("error").and_then(|error| error.get(key)?.as_str()).map(str::to_owned);
-    let code = text("code").unwrap_or_else(|| "provider_refused_call".to_owned());
-    let next = if is_over(&code) {
-        audience.next()
-    } else {
-        "name a connection_id: one package is then asked alone".to_owned()
-    };
-    let message = text("message").unwrap_or_else(|| "the provider's own tools refused the call".to_owned());
-    ToolError::new(code, message, next)
-}
-
-/// Whether a tool's error says that a grant is over.
-fn is_over(code: &str) -> bool {
-    matches!(code, "grant_revoked" | "grant_expired" | "grant_refused" | "context.active_false")
-}
-
-/// What the provider's tools say is said to a caller of theirs: whoever reads it here has another way to a new grant.
-fn for_audience(mut answer: ToolAnswer, audience: &Audience, bounds: Bounds) -> ToolAnswer {
-    let error = answer.structured.as_mut().filter(|_| answer.is_error).and_then(|body| body.get_mut("error"));
-    let Some(Value::Object(error)) = error else { return answer };
-    let is_over = error.get("code").and_then(Value::as_str).is_some_and(is_over);
-    if let (Audience::Owner(_), true) = (audience, is_over) {
-        let here = advice::complete(&format!("here: {}", audience.next()));
-        error.insert("hint".to_owned(), json!(here));
-        if answer.text.len() + here.len() < bounds.text {
-            answer.text = format!("{}\n{here}", answer.text);
-        }
-    }
-    answer
-}
-
 /// The JSON-RPC answer in a body of JSON, or in the events of a stream that has ended.
 fn message_in(answer: &Answer) -> Option<Map<String, Value>> {
     let media_type =
@@ -471,78 +377,6 @@ fn message_in(answer: &Answer) -> Option<Map<String, Value>> {
         match serde_json::from_str(&data) {
             Ok(Value::Object(message)) => Some(message).filter(is_answer),
             _ => None,
-        }
-    })
-}
-
-/// A tool's result, as one of ours.
-fn passed_on(
-    tool: &str,
-    given: &Map<String, Value>,
-    result: &Map<String, Value>,
-    bounds: Bounds,
-) -> Result<ToolAnswer, ToolError> {
-    let is_error = result.get("isError") == Some(&json!(true));
-    let items = result.get("content").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let said = items.iter().filter_map(|item| item.get("text").and_then(Value::as_str)).collect::<Vec<_>>();
-    let said = said.join("\n");
-    // A document's text is JSON (R3.40), and stays it.
-    let said = if !said.contains('\n') && serde_json::from_str::<Value>(&said).is_ok() {
-        crate::ui::json_ascii_controls(&said).into_owned()
-    } else {
-        text::lines(&said).into_owned()
-    };
-    let mut structured = result.get("structuredContent").and_then(Value::as_object).cloned();
-    if let Some(structured) = &mut structured
-        // Its text is the same object: the two stay the same.
-        && tool != "fetch"
-    {
-        envelope::prepare(structured);
-    }
-    let fits = structured.as_ref().is_some_and(|structured| fits_schema(tool, structured));
-    if is_error {
-        let structured = structured.filter(|body| fits && json_len(body) <= bounds.structured);
-        let text = text::prefix(&said, bounds.text).to_owned();
-        return Ok(ToolAnswer { text, structured, is_error });
-    }
-    if !fits {
-        return Err(ToolError::new(
-            "unsupported_by_provider",
-            format!("the provider's {tool} does not answer in the form that is promised here"),
-            "tell the user; use the other tools",
-        ));
-    }
-    let is_index = tool == "schema" && !given.contains_key("stream");
-    let structured_len = structured.as_ref().map_or(0, json_len);
-    if !is_index && (said.len() > bounds.text || structured_len > bounds.structured) {
-        return Err(ToolError::new(
-            "answer_too_large",
-            format!(
-                "the provider's answer has {} bytes of text and {structured_len} of structured output",
-                said.len()
-            ),
-            "ask for less in one call: limit, fields, connection_id, limit_chars",
-        ));
-    }
-    Ok(ToolAnswer { text: said, structured, is_error })
-}
-
-/// Whether every key that the tool's output schema types is of that type (R2.8).
-fn fits_schema(tool: &str, structured: &Map<String, Value>) -> bool {
-    let tools = surface::tools();
-    let Some(schema) = tools.iter().find(|one| one.name == tool).and_then(|one| one.output_schema.as_ref())
-    else {
-        return false;
-    };
-    let properties = schema.get("properties").and_then(Value::as_object);
-    properties.into_iter().flatten().all(|(name, property)| {
-        let Some(value) = structured.get(name) else { return true };
-        match property.get("type").and_then(Value::as_str) {
-            Some("object") => value.is_object(),
-            Some("array") => value.is_array(),
-            Some("string") => value.is_string(),
-            Some("integer") => value.is_i64() || value.is_u64(),
-            _ => true,
         }
     })
 }
@@ -574,76 +408,6 @@ mod tests {
         for other in [r#"{"id":2,"result":{}}"#, r#"{"id":1}"#, "[]", "", "<html>"] {
             assert_eq!(found("application/json", other), None, "{other}");
         }
-    }
-
-    #[test]
-    fn r6_2_a_result_is_a_hit_again() {
-        let ladder = json!({"records": [
-            {"id": "other", "fields": [{"field_path": "x", "preview": "no", "complete": true, "read": {}}]},
-            {"id": "c/s:1", "fields": [{"field_path": "body", "preview": "a <mark>b</mark>", "complete": false, "read": {}}]},
-        ]});
-        let excerpt = json!([{"field_path": "body", "preview_text": "a <mark>b</mark>", "truncated": true}]);
-        let whole =
-            json!({"id": "c/s:1", "connection_id": "c", "stream": "s", "record_id": "1", "title": "t"});
-        let hit = as_hit(whole, Some(&ladder));
-        assert_eq!(
-            (&hit["record_key"], &hit["title"], &hit["evidence_excerpts"]),
-            (&json!("1"), &json!("t"), &excerpt)
-        );
-        let bare = as_hit(json!({"id": "c/s:2024%2F1"}), None);
-        assert_eq!(bare, json!({"record_key": "2024/1", "stream": "s", "connection_id": "c"}));
-        assert_eq!(as_hit(json!({"id": "https://x.example"}), None)["id"], "https://x.example");
-        let read = Read::of(["search", "hybrid"]).with("q", "a b").with("limit", "7").with("streams[]", "s");
-        let arguments = json!({"mode": "hybrid", "q": "a b", "limit": 7, "streams": ["s"]});
-        assert_eq!(as_call(&read), Some(("search", arguments.as_object().cloned().unwrap())));
-        assert_eq!(as_call(&read.with("filter[a]", "1")), None);
-        assert_eq!(as_call(&Read::of(["streams"])), None);
-    }
-
-    #[test]
-    fn r4_8_r4_9_what_is_passed_on_is_bounded_and_cannot_break_out() {
-        let bounds = Bounds::default();
-        let result = |text: &str, structured: Value| {
-            json!({"content": [{"type": "text", "text": text}], "structuredContent": structured})
-                .as_object()
-                .cloned()
-                .unwrap()
-        };
-        let given = Map::new();
-        let pass = |tool: &str, result: &Map<String, Value>| passed_on(tool, &given, result, bounds);
-        let hostile = pass("search", &result("a\u{1b}[2J\u{202e}b", json!({"results": []}))).unwrap();
-        assert!(!hostile.text.contains('\u{1b}') && !hostile.text.contains('\u{202e}'), "{}", hostile.text);
-        let alias = json!({"data": {"connector_instance_id": "x", "connector_key": "https://x.example/k"}});
-        let cleaned = pass("query_records", &result("t", alias)).unwrap();
-        assert_eq!(cleaned.structured.unwrap()["data"], json!({}));
-        let code = |tool: &str, text: &str, structured: Value| {
-            pass(tool, &result(text, structured)).unwrap_err().code().to_owned()
-        };
-        assert_eq!(code("search", &"x".repeat(bounds.text + 1), json!({"results": []})), "answer_too_large");
-        assert_eq!(code("search", "t", json!({"note": "x".repeat(bounds.structured)})), "answer_too_large");
-        assert_eq!(code("search", "t", json!({"results": {}})), "unsupported_by_provider");
-        assert_eq!(code("search", "t", json!([])), "unsupported_by_provider");
-        let mut refused = result(&"é".repeat(bounds.text), json!({"results": 1}));
-        refused.insert("isError".to_owned(), json!(true));
-        let refused = pass("search", &refused).unwrap();
-        assert!(refused.is_error && refused.structured.is_none() && refused.text.len() <= bounds.text);
-    }
-
-    #[test]
-    fn a_grant_that_is_over_is_renewed_here_and_not_in_a_host() {
-        let body = json!({"error": {"code": "grant_revoked", "message": "over", "hint": "in your host"}});
-        let answer = || ToolAnswer {
-            text: "error grant_revoked: over\nnext: in your host".to_owned(),
-            structured: body.as_object().cloned(),
-            is_error: true,
-        };
-        let owner = Audience::Owner("pdpp connect https://p.example --renew".to_owned());
-        let told = for_audience(answer(), &owner, Bounds::default());
-        let here = "here: ask the user to run: pdpp connect https://p.example --renew";
-        assert!(told.text.ends_with(here), "{}", told.text);
-        assert_eq!(told.structured.unwrap()["error"]["hint"], here);
-        assert_eq!(for_audience(answer(), &Audience::Caller, Bounds::default()), answer());
-        assert!(error_of(body.as_object().unwrap(), &owner).next().ends_with("--renew"));
     }
 
     proptest! {
