@@ -191,7 +191,7 @@ impl AccessLog {
             }
         }
         // Two servers' lines are in the order of their writes.
-        found.entries.sort_by_key(|entry| entry.time);
+        crate::order::sort_by_key(&mut found.entries, |entry| entry.time);
         Ok(found)
     }
 

@@ -197,7 +197,7 @@ pub fn options() -> Vec<String> {
     }
     let mut found = Vec::new();
     collect(&super::Cli::command(), &mut found);
-    found.sort();
+    crate::order::sort(&mut found);
     found.dedup();
     found
 }

@@ -127,7 +127,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 fn not_ended(ended: &[Ended<'_>]) -> Option<Error> {
     let left: Vec<_> = ended.iter().filter(|one| one.at_provider.is_err()).collect();
     let mut providers: Vec<_> = left.iter().map(|one| one.credential.provider.as_str()).collect();
-    providers.sort_unstable();
+    crate::order::sort(&mut providers);
     providers.dedup();
     let said = match left.len() {
         0 => return None,

@@ -166,7 +166,7 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
         }
     }
     for stream in &mut streams {
-        stream.instance_ids.sort();
+        crate::order::sort(&mut stream.instance_ids);
     }
     if streams.is_empty() {
         streams.clone_from(&asked.streams);

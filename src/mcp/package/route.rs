@@ -78,8 +78,9 @@ impl Package {
             };
         }
         // Grants of one provider that share a connection: one that has the stream, and can be read.
-        found
-            .sort_by_key(|child| (stream.map(|stream| child.has_stream(stream)), child.unusable().is_some()));
+        crate::order::sort_by_key(&mut found, |child| {
+            (stream.map(|stream| child.has_stream(stream)), child.unusable().is_some())
+        });
         let child = found.swap_remove(0);
         match child.unusable() {
             // One that was refused is asked again: it may have been approved again.
@@ -93,7 +94,7 @@ impl Package {
 fn by_stream(children: &[Arc<Child>], arguments: &Arguments, stream: &str) -> Result<Arc<Child>, ToolError> {
     let mut able =
         children.iter().filter(|child| child.has_stream(stream) != Has::No).cloned().collect::<Vec<_>>();
-    able.sort_by_key(|child| child.has_stream(stream));
+    crate::order::sort_by_key(&mut able, |child| child.has_stream(stream));
     if able.is_empty() {
         return Err(not_granted(stream, children.len()));
     }

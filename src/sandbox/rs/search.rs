@@ -164,7 +164,7 @@ fn rank<'a>(
             score: hit.score,
         }));
     }
-    ranking.found.sort_by(Found::compare);
+    crate::order::sort_by(&mut ranking.found, Found::compare);
     Ok(ranking)
 }
 
