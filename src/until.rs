@@ -1,5 +1,7 @@
-//! When something ends, in words.
+//! When something is or ends, in words.
 
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 /// How long before its end a grant is worth a warning.
@@ -26,7 +28,13 @@ pub fn left(end: Timestamp, now: Timestamp) -> Option<String> {
 
 /// `2026-11-28 10:00 UTC`: the minute that has begun, since nothing is good for longer than is said.
 pub fn day_and_time(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%d %H:%M UTC").to_string()
+    let time = utc(time);
+    format!("{} {:02}:{:02} UTC", time.date(), time.hour(), time.minute())
+}
+
+/// `time` by the clock of no place.
+pub fn utc(time: Timestamp) -> DateTime {
+    TimeZone::UTC.to_datetime(time)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::access_log::{AccessLog, Entries, Entry};
 use crate::error::{Error, Kind, Result};
 use crate::text;
 use crate::ui::{Column, Ui, table};
+use crate::until;
 
 /// Show what agents read through this machine
 ///
@@ -157,7 +158,16 @@ fn to_text(found: &Entries, limit: usize, width: u16) -> String {
                 }
             }
             [
-                entry.time.strftime("%m-%d %H:%M:%S").to_string(),
+                {
+                    let time = until::utc(entry.time);
+                    let (month, day) = (time.month(), time.day());
+                    format!(
+                        "{month:02}-{day:02} {:02}:{:02}:{:02}",
+                        time.hour(),
+                        time.minute(),
+                        time.second()
+                    )
+                },
                 entry.host.as_ref().map_or_else(|| "?".to_owned(), |host| program(&host.name)),
                 entry.tool.clone(),
                 from.trim().to_owned(),

@@ -140,7 +140,7 @@ struct Shown<'a> {
 fn streams(one: &Credential) -> Vec<&str> {
     let mut names: Vec<&str> =
         one.sources.iter().flat_map(|source| &source.streams).map(String::as_str).collect();
-    names.sort_unstable();
+    crate::order::sort(&mut names);
     names.dedup();
     names
 }
@@ -185,7 +185,7 @@ impl Shown<'_> {
                 }
                 let until = one
                     .expires_at()
-                    .map_or_else(|| "no end".to_owned(), |end| end.strftime("%Y-%m-%d").to_string());
+                    .map_or_else(|| "no end".to_owned(), |end| until::utc(end).date().to_string());
                 let grant = short_id(one, self.all).to_owned();
                 [
                     name,

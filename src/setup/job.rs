@@ -275,7 +275,7 @@ impl Job<'_> {
         if let Some(done) = self.through_claude(machine, &mut notes).await? {
             return Ok(done);
         }
-        let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        let stamp = stamp();
         for _ in 0..TRIES {
             let file = self.locate(machine)?;
             // Nothing is made, not even a directory, for what turns out to be no change.
@@ -358,7 +358,7 @@ impl Job<'_> {
             return Ok(None);
         }
         let lock = file.lock().map_err(|error| self.left_alone(error))?;
-        let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        let stamp = stamp();
         let backup = plan.old.as_deref().map(|old| file.back_up(old, &stamp)).transpose();
         let backup = backup.map_err(|error| self.left_alone(error))?;
         let words = ["mcp", "add-json", "-s", "user", self.name, "-"].map(ToOwned::to_owned);
@@ -556,4 +556,10 @@ impl Narrowed {
         )
         .hint(hint)
     }
+}
+
+/// Now, as a part of a file's name: `20261128T100000Z`.
+fn stamp() -> String {
+    let now = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second()).unwrap_or_default();
+    now.to_string().replace(['-', ':'], "")
 }
