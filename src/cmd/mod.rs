@@ -81,7 +81,7 @@ impl std::fmt::Debug for ProxyArgument {
     }
 }
 
-/// How much is logged.
+/// How much is logged. An optimised build has nothing below `info` in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogLevel {
     Off,

@@ -210,7 +210,7 @@ impl Source {
         }
         // The route alone: parameters and bodies are the person's.
         let outcome = answer.as_ref().map_or_else(RsError::outcome, |_| "ok");
-        tracing::debug!(route = read.segments.first(), outcome, ms = started.elapsed().as_millis(), "read");
+        tracing::info!(route = read.segments.first(), outcome, ms = started.elapsed().as_millis(), "read");
         if answer.is_ok() {
             self.set_answered();
         }

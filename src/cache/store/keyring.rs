@@ -225,7 +225,7 @@ fn entry(store: &Arc<CredentialStore>, name: &str) -> keyring_core::Result<Entry
 
 /// What a person is told of an absent keyring; what the library says of the bus is for the log.
 fn plain(why: &str) -> String {
-    tracing::debug!(why, "the keyring cannot be used");
+    tracing::info!(why, "the keyring cannot be used");
     let said = |words: &[&str]| words.iter().any(|word| why.contains(word));
     if cfg!(any(target_os = "macos", windows)) {
         why.to_owned()

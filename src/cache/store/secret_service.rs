@@ -115,7 +115,8 @@ impl CredentialApi for Place {
                 collection.unlock().await.map_err(explained)?;
             }
             let replace = true;
-            let made = collection.create_item(&self.label, self.attributes(), secret, replace, CONTENT_TYPE).await;
+            let made =
+                collection.create_item(&self.label, self.attributes(), secret, replace, CONTENT_TYPE).await;
             made.map(drop).map_err(explained)
         });
         runtime.block_on(set)
@@ -157,7 +158,9 @@ impl CredentialApi for Place {
 /// A keyring that is there and does not open is told apart from one that fails.
 fn explained(error: ServiceError) -> Error {
     match error {
-        ServiceError::Locked | ServiceError::NoResult | ServiceError::Prompt => Error::NoStorageAccess(error.into()),
+        ServiceError::Locked | ServiceError::NoResult | ServiceError::Prompt => {
+            Error::NoStorageAccess(error.into())
+        }
         other => platform(other),
     }
 }
