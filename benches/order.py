@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes link/start.ld anew: the functions that a start of `pdpp mcp serve` runs, for the linker to put together.
 
+    python3 benches/order.py --forget      # an empty list: valgrind knows no function outside `.text`
     cargo rustc --locked --release --bin pdpp -- -C strip=none
     python3 benches/order.py
 
@@ -63,7 +64,14 @@ def pattern(name):
     return re.sub(r"Cs[0-9A-Za-z]{6,}_", "Cs*_", name)
 
 
+def write(patterns):
+    SCRIPT.write_text(HEAD + "".join(f"    *(.text.{name})\n" for name in patterns) + TAIL)
+    print(f"{len(patterns)} functions in {SCRIPT.name}")
+
+
 def main():
+    if "--forget" in sys.argv:
+        return write([])
     program = str(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "target/release/pdpp").resolve())
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
@@ -84,10 +92,9 @@ def main():
         start, end, name = known[bisect.bisect(starts, address) - 1]
         if start <= address < end:
             patterns[pattern(name)] = None
-    if len(patterns) < 100:
-        sys.exit("order: hardly a name was found; is the binary stripped?")
-    SCRIPT.write_text(HEAD + "".join(f"    *(.text.{name})\n" for name in patterns) + TAIL)
-    print(f"{len(patterns)} functions in {SCRIPT.name}")
+    if len(patterns) < 1_000:
+        sys.exit(f"order: only {len(patterns)} functions were found; is the binary stripped, or was it built with a list?")
+    write(patterns)
 
 
 main()
