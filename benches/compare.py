@@ -26,7 +26,6 @@ import time
 MB = 1_000_000
 STARTS, CALLS, IN_FLIGHT = 31, 300, 16
 BUDGETS = {
-    # 10 is wanted and not reached (docs/performance.md says of what it is made); this is what it may not grow to.
     "binary, MB": 10.0,
     "peak after tools/list, kB": 8000,
     "tools, bytes": 6656,
