@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use hyper::Request;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -133,7 +134,16 @@ async fn requests(
     let routes = service_fn(move |request: Request<Incoming>| {
         // A next request is only read once the body of the one before it was.
         unread.store(false, Ordering::Relaxed);
-        routes.call(request.map(|body| Watched { body, unread: Arc::clone(&unread) }))
+        let answer = routes.call(request.map(|body| Watched { body, unread: Arc::clone(&unread) }));
+        let unread = Arc::clone(&unread);
+        async move {
+            let mut answer = answer.await;
+            // The connection cannot be used again, and the client has to know: its next request would be lost.
+            if let (Ok(answer), true) = (&mut answer, unread.load(Ordering::Relaxed)) {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            answer
+        }
     });
     let mut serving = std::pin::pin!(builder.serve_connection(io, routes));
     tokio::select! {

@@ -22,21 +22,18 @@ use crate::text;
 /// The `_meta` key by which a request of 2026-07-28 names its era.
 pub const META_PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// A request's id as compact JSON: a string, or an integer of any size. Echoed as it came.
+/// The longest id, in bytes of JSON: it is kept while its call is in flight, and echoed.
+const MAX_ID: usize = 1_024;
+
+/// A request's id as compact JSON: a string, or an integer, of [`MAX_ID`] bytes at most. Echoed as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Id(String);
 
 impl Id {
-    /// The id that `value` is, if JSON-RPC and MCP both allow it.
+    /// The id that `value` is, if JSON-RPC and MCP both allow it, and it is not too long.
     pub fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::String(_) => Some(Self(value.to_string())),
-            Value::Number(number) => {
-                let digits = number.to_string();
-                is_integer(&digits).then_some(Self(digits))
-            }
-            _ => None,
-        }
+        let json = echoed(value)?;
+        (value.is_string() || is_integer(&json)).then_some(Self(json))
     }
 
     /// The id as JSON.
@@ -148,7 +145,10 @@ pub fn envelope(line: &[u8]) -> Result<Envelope, Rejected> {
         (Some(Value::String(method)), None) => Ok(Envelope::Notification { method, params }),
         (Some(Value::String(method)), Some(id)) => match Id::from_value(id) {
             Some(id) => Ok(Envelope::Request { id, method, params }),
-            None => Err(invalid(Some(id), "Invalid Request: id must be a string or an integer")),
+            None => Err(invalid(
+                Some(id),
+                "Invalid Request: id must be a string or an integer, of at most 1,024 bytes",
+            )),
         },
         (None, _) if message.contains_key("result") || message.contains_key("error") => Ok(Envelope::Nothing),
         (_, id) => Err(invalid(id, "Invalid Request: method must be a string")),
@@ -156,8 +156,13 @@ pub fn envelope(line: &[u8]) -> Result<Envelope, Rejected> {
 }
 
 fn invalid(id: Option<&Value>, message: &'static str) -> Rejected {
-    let id = id.filter(|id| id.is_string() || id.is_number()).map(ToString::to_string);
-    Rejected { id, code: -32600, message }
+    Rejected { id: id.and_then(echoed), code: -32600, message }
+}
+
+/// What is echoed of `id` whatever becomes of its request.
+fn echoed(id: &Value) -> Option<String> {
+    let json = (id.is_string() || id.is_number()).then(|| id.to_string())?;
+    (json.len() <= MAX_ID).then_some(json)
 }
 
 /// The id of a line that is not JSON as a whole, so that whoever waits for it is told. `serde_json`
@@ -171,7 +176,7 @@ fn recover_id(line: &[u8]) -> Option<String> {
     let id = serde_json::from_slice::<Probe<'_>>(line).ok()?.id.get();
     // Read again: what was skipped may itself be what is broken.
     serde_json::from_str::<Value>(id).ok().filter(|id| id.is_string() || id.is_number())?;
-    Some(id.to_owned())
+    (id.len() <= MAX_ID).then(|| id.to_owned())
 }
 
 /// Whether a request names its protocol era itself, as 2026-07-28 asks.
@@ -340,6 +345,17 @@ mod tests {
     fn ids_keep_every_digit() {
         for id in ["0", "-7", "9223372036854775808", "12345678901234567890123", r#""a\nb""#, r#""""#] {
             assert_eq!(id_of(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)), id);
+        }
+    }
+
+    #[test]
+    fn an_id_of_more_than_a_thousand_bytes_is_refused_and_not_echoed() {
+        let (fits, long) = ("7".repeat(MAX_ID), "7".repeat(MAX_ID + 1));
+        assert_eq!(id_of(&format!(r#"{{"jsonrpc":"2.0","id":{fits},"method":"ping"}}"#)), fits);
+        for id in [long.clone(), format!("{long:?}")] {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            assert_eq!(rejected(line.as_bytes()), (-32600, None));
+            assert_eq!(rejected(&line.as_bytes()[..line.len() - 1]), (-32700, None));
         }
     }
 

@@ -290,6 +290,21 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
     let index: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(index["discarded"], json!([]));
 
+    // Several at once do not take each other's entries for a keyring that fails.
+    for round in 0..3 {
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let dir = env.home().join(format!("at-once-{round}-{number}"));
+                let (env, provider) = (&env, &provider);
+                scope.spawn(move || {
+                    let ran =
+                        connect(env, provider, &["--store", "keyring", "--cache-dir", dir.to_str().unwrap()]);
+                    assert_eq!(ran.code, Some(0), "{ran:?}");
+                });
+            }
+        });
+    }
+
     // Gone with its last part.
     let gone = cache.credentials().unwrap().remove(0);
     // This provider ends no grant from here, and that is said; the token goes all the same.
@@ -308,8 +323,20 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
 #[test]
 #[ignore = "needs gnome-keyring and dbus-daemon: bash .ci/run keyring"]
 fn a_locked_or_stopped_keyring_is_told_in_time_and_works_again() {
-    let mut env = TestEnv::new();
     let provider = Provider::start(Switches::default());
+    {
+        // An account that never had a keyring: there is nothing to unlock.
+        let mut env = TestEnv::new();
+        let mut desktop = Desktop::start(&mut env, "new");
+        let daemon = desktop.daemon(&env, &["--foreground", "--components=secrets", "--start"]).spawn();
+        desktop.keyring = Some(daemon.expect("gnome-keyring is installed: bash .ci/run keyring"));
+        wait_until(|| {
+            connect(&env, &provider, &["--store", "keyring"]).stderr.contains("no default keyring")
+        });
+        let ran = connect(&env, &provider, &[]);
+        assert!(ran.code == Some(0) && ran.stderr.contains("so the token goes into a file"), "{ran:?}");
+    }
+    let mut env = TestEnv::new();
     {
         let mut desktop = Desktop::start(&mut env, "before");
         desktop.keyring(&env, true);

@@ -151,7 +151,7 @@ fn a_data_directory_keeps_grants_and_secrets_to_its_owner() {
     let app = App::open(config()).unwrap();
     let next = get(&app, &token, &format!("/v1/streams/transactions/records?limit=1&cursor={cursor}"));
     assert_eq!(next.status, 200, "a cursor outlives the process");
-    for name in ["owner-token", "introspection.json"] {
+    for name in ["owner-token", "introspection.json", "sandbox.db", "sandbox.db-wal"] {
         let mode = std::fs::metadata(dir.join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }

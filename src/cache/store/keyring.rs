@@ -12,6 +12,7 @@ use keyring_core::{CredentialStore, Entry, Error as KeyringError};
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroize};
 
 use super::{SecretPlace, SecretStore, StoreError};
+use crate::hex;
 
 /// The longest that a caller waits for the keyring.
 pub const BOUND: Duration = Duration::from_secs(3);
@@ -32,8 +33,13 @@ impl KeyringStore {
     /// # Errors
     /// Why not.
     pub fn probe() -> Result<(), StoreError> {
-        ask(|store| {
-            let entry = entry(store, "probe")?;
+        // A name of its own: another process may probe at the same time, and what it deletes would fail this.
+        let name = format!(
+            "probe-{}",
+            hex::random::<8>().map_err(|error| std::io::Error::other(error.to_string()))?
+        );
+        ask(move |store| {
+            let entry = entry(store, &name)?;
             entry.set_password("probe")?;
             absent_is_fine(entry.delete_credential())
         })

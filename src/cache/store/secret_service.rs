@@ -158,9 +158,9 @@ impl CredentialApi for Place {
 /// A keyring that is there and does not open is told apart from one that fails.
 fn explained(error: ServiceError) -> Error {
     match error {
-        ServiceError::Locked | ServiceError::NoResult | ServiceError::Prompt => {
-            Error::NoStorageAccess(error.into())
-        }
+        ServiceError::Locked | ServiceError::Prompt => Error::NoStorageAccess(error.into()),
+        // Only the default collection is asked for by a name: an account that never had a keyring has none to unlock.
+        ServiceError::NoResult => Error::PlatformFailure("it has no default keyring yet".into()),
         other => platform(other),
     }
 }

@@ -24,6 +24,8 @@ const CURSOR: &str = "groups:";
 pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
     let stream = stream_argument(&arguments)?;
     arguments.required_text("metric", "count")?;
+    check_groups(&arguments)?;
+    let shown = cursor(&arguments)?;
     let mut read = Read::of(["streams", &stream, "aggregate"])
         .with_some("metric", arguments.text("metric"))
         .with_some("field", arguments.text("field"))
@@ -31,11 +33,13 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         .with_some("group_by_time", arguments.text("group_by_time"))
         .with_some("granularity", arguments.text("granularity"))
         .with_some("time_zone", arguments.text("time_zone"))
-        .with_some("limit", arguments.integer("limit").map(|limit| limit.to_string()));
+        // Those that were shown come again.
+        .with_some(
+            "limit",
+            arguments.integer("limit").map(|limit| (limit + shown as u64).min(limit.max(MANY)).to_string()),
+        );
     read.query.extend(arguments.filter());
     read = read.with_some("connection_id", arguments.text("connection_id"));
-    check_groups(&arguments)?;
-    let shown = cursor(&arguments)?;
     let connection = arguments.text("connection_id");
     advice::check_filter(core, &arguments, &stream, connection).await?;
 

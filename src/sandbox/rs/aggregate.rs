@@ -101,7 +101,9 @@ impl<'a> Ask<'a> {
         let (Some(field), Some(granularity)) = (group_by_time, granularity) else { return Ok(Self::Count) };
         let granularity = Granularity::parse(granularity)?;
         let name = zone.unwrap_or(UTC);
-        match jiff::tz::TimeZone::get(name) {
+        // Not every system has the others.
+        let zone = if name == UTC { Ok(jiff::tz::TimeZone::UTC) } else { jiff::tz::TimeZone::get(name) };
+        match zone {
             Ok(zone) => Ok(Self::Periods { field, granularity, zone, limit }),
             Err(_) if jiff::tz::db().is_definitively_empty() => invalid(
                 "time_zone",
