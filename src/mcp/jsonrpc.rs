@@ -25,7 +25,7 @@ pub const META_PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion
 /// The longest id, in bytes of JSON: it is kept while its call is in flight, and echoed.
 const MAX_ID: usize = 1_024;
 
-/// A request's id as compact JSON: a string, or an integer, of [`MAX_ID`] bytes at most. Echoed as it came.
+/// A request's id as compact JSON: a string, or an integer, of 1,024 bytes at most. Echoed as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Id(String);
 
