@@ -344,6 +344,9 @@ def main():
             sandbox.connect("A grant")
             serve = sandbox.serve()
         print(f"{'':<36}{'pdpp':>11}{'floor':>11}{'other':>11}{'budget':>9}")
+        if check:
+            # Where the building machine keeps its crates is in the binary 600 times: 20 letters more are 12 kB.
+            BUDGETS["binary, MB"] += 0.05
         row("binary, MB", os.path.getsize(pdpp) / MB)
         mine, theirs = surface(serve, environment), surface(other, os.environ) if other else (None, None)
         row("tools, bytes", mine[0], other=theirs[0], digits=0)
