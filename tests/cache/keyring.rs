@@ -290,15 +290,20 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
     let index: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(index["discarded"], json!([]));
 
-    // Several at once do not take each other's entries for a keyring that fails.
+    // Several at once do not take each other's entries for a keyring that fails. Each has a provider: a test's knows one
+    // client.
     for round in 0..3 {
         std::thread::scope(|scope| {
             for number in 0..4 {
                 let dir = env.home().join(format!("at-once-{round}-{number}"));
-                let (env, provider) = (&env, &provider);
+                let env = &env;
                 scope.spawn(move || {
-                    let ran =
-                        connect(env, provider, &["--store", "keyring", "--cache-dir", dir.to_str().unwrap()]);
+                    let provider = Provider::start(Switches::default());
+                    let ran = connect(
+                        env,
+                        &provider,
+                        &["--store", "keyring", "--cache-dir", dir.to_str().unwrap()],
+                    );
                     assert_eq!(ran.code, Some(0), "{ran:?}");
                 });
             }
