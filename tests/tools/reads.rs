@@ -220,6 +220,19 @@ async fn r4_8_groups_are_walked_to_what_the_provider_gives() {
 }
 
 #[tokio::test]
+async fn a_groups_cursor_goes_with_the_limit_of_its_own_call_whatever_its_number() {
+    let fake = Fake::start(many_groups).await;
+    let call = |cursor: &str| json!({"stream": "notes", "metric": "count", "group_by": "kind", "limit": 3, "cursor": cursor});
+    let answer = fake.call("aggregate", call("groups:3")).await;
+    let groups = structured(&answer)["data"]["groups"].clone();
+    let keys: Vec<_> =
+        groups.as_array().unwrap().iter().map(|group| group["key"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["k3", "k4", "k5"]);
+    let answer = fake.call("aggregate", call("groups:18446744073709551615")).await;
+    assert_eq!(structured(&answer)["error"]["code"], "invalid_cursor");
+}
+
+#[tokio::test]
 async fn r3_60_groups_of_two_kinds_or_half_a_period_are_refused_before_the_provider() {
     let fake = Fake::start(|_| (200, json!({}))).await;
     for (given, code, param, next) in [

@@ -36,7 +36,9 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         // Those that were shown come again.
         .with_some(
             "limit",
-            arguments.integer("limit").map(|limit| (limit + shown as u64).min(limit.max(MANY)).to_string()),
+            arguments
+                .integer("limit")
+                .map(|limit| limit.saturating_add(shown as u64).min(limit.max(MANY)).to_string()),
         );
     read.query.extend(arguments.filter());
     read = read.with_some("connection_id", arguments.text("connection_id"));
