@@ -434,10 +434,11 @@ fn console_width() -> Option<u16> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    struct Full;
+    /// A disk without room.
+    pub(crate) struct Full;
 
     impl Write for Full {
         fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {

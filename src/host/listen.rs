@@ -123,13 +123,7 @@ async fn requests(
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MOST_HEAD);
     let unread = Arc::new(AtomicBool::new(false));
-    let io = TokioIo::new(Impatient {
-        stream,
-        stalled: None,
-        unread: Arc::clone(&unread),
-        lingering: None,
-        heard: 0,
-    });
+    let io = TokioIo::new(Impatient::new(stream, Arc::clone(&unread)));
     let routes = TowerToHyperService::new(routes);
     let routes = service_fn(move |request: Request<Incoming>| {
         let answer = routes.call(request.map(|body| Watched { body, unread: Arc::clone(&unread) }));
@@ -216,6 +210,10 @@ struct Impatient<S> {
 }
 
 impl<S> Impatient<S> {
+    const fn new(stream: S, unread: Arc<AtomicBool>) -> Self {
+        Self { stream, stalled: None, unread, lingering: None, heard: 0 }
+    }
+
     fn watch<T>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
             self.stalled = None;
@@ -403,8 +401,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_takes_nothing_is_cut_off_and_whoever_is_slow_is_not() {
         let (near, mut far) = tokio::io::duplex(8);
-        let mut near =
-            Impatient { stream: near, stalled: None, unread: Arc::default(), lingering: None, heard: 0 };
+        let mut near = Impatient::new(near, Arc::default());
         let writing = tokio::spawn(async move {
             let sent = near.write_all(&[7; 64]).await;
             (sent, near.write_all(&[7; 64]).await)

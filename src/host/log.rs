@@ -279,18 +279,7 @@ impl HttpBody for Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    struct Full;
-
-    impl std::io::Write for Full {
-        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
-            Err(std::io::ErrorKind::StorageFull.into())
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::ui::tests::Full;
 
     #[test]
     fn a_line_that_stderr_refuses_is_counted_as_lost() {

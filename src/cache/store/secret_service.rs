@@ -33,10 +33,8 @@ impl Store {
     /// # Errors
     /// [`Error::PlatformFailure`] where there is no bus or no Secret Service.
     pub(super) fn new() -> Result<Arc<Self>> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Error::PlatformFailure(error.into()))?;
+        let runtime =
+            crate::runtime::of_this_thread().map_err(|error| Error::PlatformFailure(error.into()))?;
         let service = runtime.block_on(SecretService::connect(EncryptionType::Dh)).map_err(platform)?;
         Ok(Arc::new(Self(Arc::new(Mutex::new(Connection { runtime, service })))))
     }

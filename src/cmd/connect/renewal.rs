@@ -390,16 +390,20 @@ mod tests {
         assert_eq!(again(at(40), at(100), at(1_000).unwrap()), None);
     }
 
-    #[test]
-    fn what_was_given_is_asked_for_and_no_more() {
-        // Asked for everything; the owner left two streams of one account, one of them with fewer fields.
-        let old = grant(
+    fn mail_of_one_account() -> Credential {
+        grant(
             vec![
                 stream("messages", MAIL, &["c1"], &["id", "subject"]),
                 stream("labels", MAIL, &["c1"], &["id"]),
             ],
             vec![source(MAIL, &["c1"], &["messages", "labels"])],
-        );
+        )
+    }
+
+    #[test]
+    fn what_was_given_is_asked_for_and_no_more() {
+        // Asked for everything; the owner left two streams of one account, one of them with fewer fields.
+        let old = mail_of_one_account();
         let asked = requests(&old, at(100_000));
         let exact = &asked[0];
         let of = exact.source.as_ref().unwrap();
@@ -489,13 +493,7 @@ mod tests {
 
     #[test]
     fn wider_and_narrower_are_told_apart() {
-        let old = grant(
-            vec![
-                stream("messages", MAIL, &["c1"], &["id", "subject"]),
-                stream("labels", MAIL, &["c1"], &["id"]),
-            ],
-            vec![source(MAIL, &["c1"], &["messages", "labels"])],
-        );
+        let old = mail_of_one_account();
         assert_eq!(compare(&old, &old), Difference::default());
         let mut new = grant(
             vec![stream("messages", MAIL, &["c1", "c2"], &["id", "body"])],
