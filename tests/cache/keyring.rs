@@ -292,18 +292,15 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
 
     // Several at once do not take each other's entries for a keyring that fails. Each has a provider: a test's knows one
     // client.
-    for round in 0..3 {
+    let providers: Vec<_> = (0..8).map(|_| Provider::start(Switches::default())).collect();
+    for round in 0..4 {
         std::thread::scope(|scope| {
-            for number in 0..4 {
+            for (number, provider) in providers.iter().enumerate() {
                 let dir = env.home().join(format!("at-once-{round}-{number}"));
                 let env = &env;
                 scope.spawn(move || {
-                    let provider = Provider::start(Switches::default());
-                    let ran = connect(
-                        env,
-                        &provider,
-                        &["--store", "keyring", "--cache-dir", dir.to_str().unwrap()],
-                    );
+                    let ran =
+                        connect(env, provider, &["--store", "keyring", "--cache-dir", dir.to_str().unwrap()]);
                     assert_eq!(ran.code, Some(0), "{ran:?}");
                 });
             }
