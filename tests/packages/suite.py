@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Every package, made of the binary and used as a person would: suite.py PDPP TOOLS
 
-TOOLS is where package.json's tools are installed. The .deb is installed on this machine and removed again: needs root
-on a Debian with dpkg-dev, lintian and Ruby. Packages for other systems are made of this system's binary, to see that
+TOOLS is where package.json's tools are installed. The .deb is installed and removed again in a view of this machine that
+is the suite's own; on the machine itself where it may not mount one. Needs root on a Debian with dpkg-dev, lintian and
+Ruby. Packages for other systems are made of this system's binary, to see that
 they can be made. The formula is run by a stand-in for Homebrew (homebrew.rb). Not run: Homebrew itself, Windows, macOS,
 the release workflow on its own machines.
 """
 
+import ctypes
 import hashlib
 import json
 import os
@@ -143,6 +145,22 @@ def archives(binary, out):
     print(f"archives: {', '.join(found)}")
 
 
+def own_view():
+    """Whether from here on nothing this process installs reaches the machine, or outlives the process however it ends."""
+    clone_newns = 0x20000
+    if ctypes.CDLL(None).unshare(clone_newns) != 0 or run("mount", "--make-rprivate", "/")[0] != 0:
+        return False
+    folder = pathlib.Path("/mnt")
+    good("mount", "-t", "tmpfs", "tmpfs", folder)
+    for place in ("/etc", "/usr", "/var"):
+        upper, work = folder / f"upper{place}", folder / f"work{place}"
+        upper.mkdir(parents=True)
+        work.mkdir(parents=True)
+        if run("mount", "-t", "overlay", "overlay", "-o", f"lowerdir={place},upperdir={upper},workdir={work}", place)[0] != 0:
+            return False
+    return True
+
+
 def deb(binary, out):
     path = pathlib.Path(good("python3", RELEASE / "deb.py", binary, HERE, out).strip())
     again = path.read_bytes()
@@ -151,6 +169,14 @@ def deb(binary, out):
     # No library is in it: saphyr's messages are those of libyaml. Nobody asked Debian for the package.
     ignored = "embedded-library,initial-upload-closes-no-bugs"
     good("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", ignored, path)
+    if own_view():
+        run("dpkg", "-P", "pdpp")
+    else:
+        print("deb: no view of the suite's own, installed on this machine itself")
+    installed(path, out)
+
+
+def installed(path, out):
     assert run("dpkg", "-s", "pdpp")[0] != 0, "a package pdpp is installed on this machine"
     files = {line.split()[-1].lstrip(".") for line in good("dpkg-deb", "-c", path).splitlines() if line.startswith("-")}
     try:
