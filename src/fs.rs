@@ -109,7 +109,8 @@ impl PrivateDir {
                 file.set_permissions(fs::Permissions::from_mode(0o600))?;
             }
         }
-        let mut bytes = Vec::new();
+        // One call reads it, and one more sees its end: both are made for every call of a tool.
+        let mut bytes = Vec::with_capacity(usize::try_from(found.len().min(max_bytes) + 1).unwrap_or(0));
         file.take(max_bytes + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > max_bytes {
             return Err(io::Error::new(

@@ -26,6 +26,13 @@ pub const fn is_hidden(c: char) -> bool {
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Whether any character of `text` [`is_hidden`].
+pub fn has_hidden(text: &str) -> bool {
+    // Byte by byte as far as it can be told so: long answers go through here.
+    let first = text.bytes().position(|byte| !matches!(byte, b' '..=b'~'));
+    first.is_some_and(|at| text[at..].chars().any(is_hidden))
+}
+
 /// `text` on one line, every hidden character as a visible escape (`\n`, `\u{202e}`).
 pub fn one_line(text: &str) -> Cow<'_, str> {
     neutralise(text, |_| false)
@@ -37,7 +44,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
 }
 
 fn neutralise(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.chars().any(|c| is_hidden(c) && !keep(c)) {
+    if !has_hidden(text) || !text.chars().any(|c| is_hidden(c) && !keep(c)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -139,6 +146,14 @@ mod tests {
         fn nothing_hidden_is_left(text in any::<String>()) {
             prop_assert!(!one_line(&text).chars().any(is_hidden));
             prop_assert!(!lines(&text).chars().any(|c| is_hidden(c) && c != '\n' && c != '\t'));
+        }
+
+        #[test]
+        fn a_hidden_character_is_found_wherever_it_is(plain in "[ -~é]*", text in any::<String>()) {
+            prop_assert_eq!(has_hidden(&text), text.chars().any(is_hidden));
+            prop_assert!(!has_hidden(&plain));
+            let text = plain + "\u{202e}" + &text;
+            prop_assert!(has_hidden(&text));
         }
 
         #[test]

@@ -334,7 +334,7 @@ impl tracing::Subscriber for Log {
 /// `json` (already valid JSON) with every hidden character as a `\u` escape: still the same JSON.
 pub fn json_ascii_controls(json: &str) -> std::borrow::Cow<'_, str> {
     use std::fmt::Write as _;
-    if !json.chars().any(text::is_hidden) {
+    if !text::has_hidden(json) {
         return json.into();
     }
     let mut out = String::with_capacity(json.len() + 32);

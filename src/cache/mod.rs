@@ -52,6 +52,8 @@ pub struct Cache {
     http: Http,
     /// The command to type again where a new secret finds no store.
     again: Option<String>,
+    /// The index as it was read last, and its bytes: nearly every call of a tool finds the same ones.
+    parsed: Arc<Mutex<Option<(Vec<u8>, Index)>>>,
     /// What the keyring said before, so that it is asked once a token and not once a call. An id stands
     /// for one token for ever.
     from_keyring: Arc<Mutex<HashMap<CredentialId, Secrets>>>,
@@ -91,6 +93,7 @@ impl Cache {
             dir,
             http: Http::new(refresh::LIMITS),
             again: None,
+            parsed: Arc::default(),
             from_keyring: Arc::default(),
             turns: Arc::default(),
         })
@@ -298,7 +301,15 @@ impl Cache {
     fn read_index(&self) -> Result<Index> {
         let read = PrivateDir::open(&self.dir).and_then(|dir| dir.read(Self::INDEX, Self::MAX_INDEX));
         match read {
-            Ok(bytes) => Index::parse(&bytes).map_err(|error| error.told(&self.dir.join(Self::INDEX))),
+            Ok(bytes) => {
+                let mut last = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some((_, index)) = last.as_ref().filter(|(parsed, _)| *parsed == bytes) {
+                    return Ok(index.clone());
+                }
+                let index = Index::parse(&bytes).map_err(|error| error.told(&self.dir.join(Self::INDEX)))?;
+                *last = Some((bytes, index.clone()));
+                Ok(index)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Index::default()),
             Err(error) => Err(unreadable(&self.dir, error)),
         }

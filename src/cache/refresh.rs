@@ -148,19 +148,28 @@ impl Cache {
 
     /// As `read_current`; a keyring is waited for without holding up anything else.
     async fn read(&self, credential: &Credential) -> Result<(Credential, Secrets)> {
-        let waits = self.current(credential)?.is_some_and(|one| !self.is_at_hand(&one));
-        if !waits {
-            return self.read_current(credential);
+        let current = self.current(credential)?;
+        if current.as_ref().is_none_or(|one| self.is_at_hand(one)) {
+            return self.with_secrets(credential, current);
         }
         let (cache, credential) = (self.clone(), credential.clone());
-        aside(move || cache.read_current(&credential)).await?
+        aside(move || cache.with_secrets(&credential, current)).await?
     }
 
     /// The credential of the same grant as the index names it now, and its secrets. Blocks.
     fn read_current(&self, credential: &Credential) -> Result<(Credential, Secrets)> {
+        self.with_secrets(credential, self.current(credential)?)
+    }
+
+    /// `found`, which the index names for `credential`'s grant, or what came into its place, and its secrets. Blocks.
+    fn with_secrets(
+        &self,
+        credential: &Credential,
+        mut found: Option<Credential>,
+    ) -> Result<(Credential, Secrets)> {
         // Between index and secret another process may put a new credential in the old one's place.
         for _ in 0..3 {
-            let Some(current) = self.current(credential)? else {
+            let Some(current) = found else {
                 return Err(Error::new(
                     Kind::NotConnected,
                     "disconnected",
@@ -171,7 +180,8 @@ impl Cache {
             if let Some(secrets) = self.read_secrets(&current)? {
                 return Ok((current, secrets));
             }
-            if self.current(credential)?.is_some_and(|now| now.id == current.id) {
+            found = self.current(credential)?;
+            if found.as_ref().is_some_and(|now| now.id == current.id) {
                 break;
             }
         }

@@ -109,7 +109,7 @@ pub fn candidates(words: &[String], connected: impl FnOnce() -> Vec<Credential>)
 
 /// A value that is one line, and that nobody takes for an option.
 fn is_offered(value: &str) -> bool {
-    !value.is_empty() && !value.starts_with('-') && !value.chars().any(text::is_hidden)
+    !value.is_empty() && !value.starts_with('-') && !text::has_hidden(value)
 }
 
 /// What of the index an argument's value is one of.

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use percent_encoding::percent_decode_str;
 
-use crate::text::is_hidden;
+use crate::text::{has_hidden, is_hidden};
 
 /// Longest accepted handle, in bytes.
 pub const MAX_HANDLE_BYTES: usize = 4096;
@@ -98,7 +98,7 @@ impl RecordId {
         if record.is_empty() {
             return Err(IdError::Empty("record"));
         }
-        if record.contains('\\') || record.contains("..") || record.contains(is_hidden) {
+        if record.contains('\\') || record.contains("..") || has_hidden(record) {
             return Err(IdError::Forbidden("record"));
         }
         Self { connection: None, stream: stream.to_owned(), record: record.to_owned() }.without_dot_segment()
@@ -160,10 +160,13 @@ fn check_name(part: &'static str, text: &str) -> Result<(), IdError> {
     if text.is_empty() {
         return Err(IdError::Empty(part));
     }
+    if text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
+        return Ok(());
+    }
     let forbidden = text.contains(['/', '\\', '%'])
         || text.contains("..")
         || text == "."
-        || text.contains(is_hidden)
+        || has_hidden(text)
         || text.contains(char::is_whitespace)
         || (part == "stream" && text.contains(':'));
     if forbidden { Err(IdError::Forbidden(part)) } else { Ok(()) }

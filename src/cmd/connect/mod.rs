@@ -95,7 +95,7 @@ Examples:
   pdpp connect --renew";
 
 fn label_of(text: &str) -> Result<String, String> {
-    let is_fine = !text.trim().is_empty() && text.len() <= MAX_LABEL && !text.chars().any(text::is_hidden);
+    let is_fine = !text.trim().is_empty() && text.len() <= MAX_LABEL && !text::has_hidden(text);
     if is_fine { Ok(text.to_owned()) } else { Err("not 1 to 200 bytes without hidden characters".to_owned()) }
 }
 

@@ -130,14 +130,18 @@ fn order(arguments: &Arguments, facts: &[StreamFacts]) -> Option<Order> {
 /// where a handle is not simply `connection_id/stream:id`, so that a reader could not put it together.
 fn ids(rows: &[Row], stream: &str) -> Option<Vec<String>> {
     let ids = rows.iter().map(|row| row_text::record_id(row, stream)).collect::<Option<Vec<_>>>()?;
-    let is_plain = |id: &RecordId| {
-        let connection = id.connection.as_deref().unwrap_or("");
-        id.handle().is_none_or(|handle| handle == format!("{connection}/{}:{}", id.stream, id.record))
+    let handles = ids.iter().map(RecordId::handle).collect::<Vec<_>>();
+    // Any other handle is longer (encoded) or shorter (without the connection).
+    let plain_len = |id: &RecordId| {
+        id.connection.as_deref().map_or(0, str::len) + id.stream.len() + id.record.len() + "/:".len()
     };
-    if ids.iter().all(is_plain) {
+    let is_plain = |(id, handle): (&RecordId, &Option<String>)| {
+        handle.as_ref().is_none_or(|handle| handle.len() == plain_len(id))
+    };
+    if ids.iter().zip(&handles).all(is_plain) {
         return None;
     }
-    Some(ids.iter().map(|id| id.handle().unwrap_or_default()).collect())
+    Some(handles.into_iter().map(Option::unwrap_or_default).collect())
 }
 
 struct RecordShape<'a> {
