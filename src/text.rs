@@ -28,9 +28,16 @@ pub const fn is_hidden(c: char) -> bool {
 
 /// Whether any character of `text` [`is_hidden`].
 pub fn has_hidden(text: &str) -> bool {
-    // Byte by byte as far as it can be told so: long answers go through here.
-    let first = text.bytes().position(|byte| !matches!(byte, b' '..=b'~'));
-    first.is_some_and(|at| text[at..].chars().any(is_hidden))
+    // Plain bytes are passed over: long answers go through here.
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| !matches!(byte, b' '..=b'~')) {
+        let mut chars = rest[at..].chars();
+        if chars.next().is_some_and(is_hidden) {
+            return true;
+        }
+        rest = chars.as_str();
+    }
+    false
 }
 
 /// `text` on one line, every hidden character as a visible escape (`\n`, `\u{202e}`).
