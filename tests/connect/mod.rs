@@ -1,5 +1,6 @@
 //! `pdpp connect` through the real binary, against a made-up provider (R8.1, R1.1, R8.4).
 
+mod demo;
 pub mod flows;
 pub mod hostile;
 pub mod provider;
