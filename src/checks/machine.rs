@@ -139,7 +139,7 @@ pub fn access_log(log: &AccessLog) -> Check {
     if !log.is_on() {
         return Check::ok("access log", "off (pdpp log --on)");
     }
-    match log.entries(None) {
+    match log.entries() {
         Ok(found) => Check::ok("access log", format!("on, {} calls in it (pdpp log)", found.entries.len())),
         Err(error) => Check { level: super::Level::Warn, ..Check::failed("access log", &error) },
     }

@@ -385,7 +385,11 @@ fn what_agents_read_is_noted_without_what_it_says() {
         "{table}"
     );
     assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
-    assert!(env.run(&["log", "--since", "2099-01-01"]).stdout.contains("No call"));
+    let none = env.run(&["log", "--since", "2099-01-01"]).stdout;
+    assert!(none.starts_with("No call since 2099-01-01 00:00 UTC. The access log has 2 calls, "), "{none}");
+    let none = json_of(&env.run(&["log", "--since", "2099-01-01", "--json"]));
+    assert_eq!((&none["entries"], &none["kept"]["calls"]), (&json!([]), &json!(2)), "{none}");
+    assert_eq!(none["kept"]["last"], entries[1]["time"]);
     assert_eq!(env.run(&["log", "--since", "soon"]).code, Some(2));
 
     // Off for one server, and off until it is turned on.
