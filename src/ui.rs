@@ -22,6 +22,7 @@ pub struct Ui {
     width: OnceLock<u16>,
     lost: AtomicBool,
     done: Mutex<Option<Done>>,
+    err_goes_nowhere: OnceLock<bool>,
 }
 
 /// What a command has done, whether or not its result can be written.
@@ -44,6 +45,7 @@ impl Ui {
             width: OnceLock::new(),
             lost: AtomicBool::new(false),
             done: Mutex::default(),
+            err_goes_nowhere: OnceLock::new(),
         }
     }
 
@@ -57,6 +59,7 @@ impl Ui {
             width: OnceLock::from(width),
             lost: AtomicBool::new(false),
             done: Mutex::default(),
+            err_goes_nowhere: OnceLock::from(false),
         }
     }
 
@@ -216,8 +219,13 @@ impl Ui {
     /// As [`Ui::note`], for whoever counts what is lost.
     ///
     /// # Errors
-    /// It could not be written: a full disk, a reader that went away.
+    /// It could not be written: a full disk, a reader that went away, the null device, which a closed stderr is too.
     pub fn try_note(&self, message: &str) -> std::io::Result<()> {
+        #[allow(clippy::disallowed_methods, reason = "only looked at")]
+        let looked = || goes_nowhere(&std::io::stderr());
+        if *self.err_goes_nowhere.get_or_init(looked) {
+            return Err(std::io::ErrorKind::NotFound.into());
+        }
         write_line(&self.err, &text::lines(&advice::complete(message)))
     }
 
@@ -251,6 +259,29 @@ impl Ui {
         said.push_str(error.code());
         let _ = write_line(&self.err, &said);
     }
+}
+
+/// Whether a person sees what this process prints as it is.
+#[allow(clippy::disallowed_methods, reason = "only looked at")]
+pub fn is_output_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// Whether what is written to `stream` is gone: it is the null device. So is a standard stream that the process was
+/// started without: the standard library opens that in its place, before anything of ours runs.
+#[cfg(unix)]
+pub fn goes_nowhere(stream: &impl std::os::fd::AsFd) -> bool {
+    use rustix::fs::{FileType, fstat, stat};
+    fstat(stream).is_ok_and(|found| {
+        FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice
+            && stat("/dev/null").is_ok_and(|null| null.st_rdev == found.st_rdev)
+    })
+}
+
+/// Whether what is written to `stream` is gone, where that is known.
+#[cfg(not(unix))]
+pub fn goes_nowhere<T>(_stream: &T) -> bool {
+    false
 }
 
 /// Why a question was not answered. The library leaves the cursor hidden when it is interrupted.
