@@ -75,6 +75,12 @@ pub fn cache(cache: &Cache) -> Check {
     let was_open = was_open(dir);
     match cache.credentials().and_then(|_| cache.check_dir()) {
         Err(error) => Check::failed("cache", &error),
+        // A directory that a person named: its mode is theirs.
+        Ok(()) if self::was_open(dir) => Check::warn(
+            "cache",
+            format!("others can enter {}; the files in it are yours alone", dir.display()),
+            format!("chmod 700 {}", shell_word(&dir.display().to_string())),
+        ),
         Ok(()) if was_open => Check::warn(
             "cache",
             format!("others could enter {}; it is yours alone again now", dir.display()),

