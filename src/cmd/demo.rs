@@ -82,6 +82,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
          Next:\n  \
          pdpp sandbox                             that provider, to approve a grant yourself\n  \
          pdpp connect https://provider.example    your own\n  \
+         pdpp mcp setup                           then tell the agents on this machine\n  \
          pdpp mcp inspect                         what the tools cost a model's context",
         asked.calls,
         asked.bytes,

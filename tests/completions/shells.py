@@ -55,6 +55,10 @@ CASES = [
     ("pdpp mcp setup claude-", ["mcp", "setup", "claude-desktop"]),
     ("pdpp mcp setup codex cur", ["mcp", "setup", "codex", "cursor"]),
     ("pdpp mcp call query_", ["mcp", "call", "query_records"]),
+    ("pdpp man disc", ["man", "disconnect"]),
+    ("pdpp man mcp insp", ["man", "mcp", "inspect"]),
+    ("pdpp status --cache-dir fil", ["status", "--cache-dir", "file.txt"]),
+    ("pdpp connect x --field fil", ["connect", "x", "--field", "fil"]),
 ]
 # Within a quote that is open.
 QUOTED = {
@@ -144,6 +148,7 @@ def try_shell(name, folder, environment, fill):
         command = [*command, str(folder / "rc")]
     work = folder / "work"
     work.mkdir()
+    (work / "file.txt").touch()
     said = folder / "words"
     terminal = Terminal(command, {**environment, "WORDS": str(said)}, work)
     wrong = []
@@ -162,7 +167,7 @@ def try_shell(name, folder, environment, fill):
         got = said.read_text().split("\0")[:-1]
         if got != words:
             wrong.append(f"{name}: {typed!r}\n  starts  {got}\n  and not {words}\n  {terminal.seen!r}")
-    if list(work.iterdir()):
+    if os.listdir(work) != ["file.txt"]:
         wrong.append(f"{name}: something was run: {os.listdir(work)}")
     os.kill(terminal.pid, signal.SIGKILL)
     os.waitpid(terminal.pid, 0)
