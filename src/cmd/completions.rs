@@ -31,7 +31,7 @@ pub fn script(shell: Shell) -> String {
     clap_complete::generate(shell, &mut definitions, "pdpp", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
     match shell {
-        Shell::Bash => script + include_str!("completions/hook.bash"),
+        Shell::Bash => bash(&script) + include_str!("completions/hook.bash"),
         Shell::Elvish => script + include_str!("completions/hook.elv"),
         Shell::Fish => fish(&script) + include_str!("completions/hook.fish"),
         Shell::Zsh => zsh(&script),
@@ -61,6 +61,13 @@ fn without_files(command: Command) -> Command {
         if is_unknown(&argument) { argument.value_hint(ValueHint::Other) } else { argument }
     });
     command.mut_subcommands(without_files)
+}
+
+/// For a value that nothing is known of clap offers what is typed, and bash closes a quote behind it: nothing is
+/// offered instead, file names neither. An old bash, which has no `compopt`, offers those.
+fn bash(script: &str) -> String {
+    let nothing = "COMPREPLY=()\n                    compopt +o bashdefault +o default 2>/dev/null";
+    script.replace("COMPREPLY=(\"${cur}\")", nothing)
 }
 
 /// zsh calls the function `_pdpp`, whether it loads the file or sources it: the hook takes that name.

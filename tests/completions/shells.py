@@ -57,20 +57,24 @@ CASES = [
     ("pdpp mcp call query_", ["mcp", "call", "query_records"]),
     ("pdpp man disc", ["man", "disconnect"]),
     ("pdpp man mcp insp", ["man", "mcp", "inspect"]),
-    ("pdpp status --cache-dir fil", ["status", "--cache-dir", "file.txt"]),
     ("pdpp connect x --field fil", ["connect", "x", "--field", "fil"]),
 ]
-# Within a quote that is open.
-QUOTED = {
+# Within a quote that is open, and names of files, which elvish's script has not.
+MORE = {
     "bash": [
+        ("pdpp status --cache-dir fil", ["status", "--cache-dir", "file.txt"]),
         ('pdpp status --grant "Work', ["status", "--grant", "Work mail"]),
         ('pdpp status --grant "Ev', ["status", "--grant", "Ev"]),
     ],
     "zsh": [
+        ("pdpp status --cache-dir fil", ["status", "--cache-dir", "file.txt"]),
         ('pdpp status --grant "Work', ["status", "--grant", "Work mail"]),
         ('pdpp status --grant "Ev', ["status", "--grant", EVIL]),
     ],
-    "fish": [("pdpp status --grant 'Work", ["status", "--grant", "Work mail"])],
+    "fish": [
+        ("pdpp status --cache-dir fil", ["status", "--cache-dir", "file.txt"]),
+        ("pdpp status --grant 'Work", ["status", "--grant", "Work mail"]),
+    ],
     "elvish": [],
 }
 # Closes what bash leaves open where it offers nothing.
@@ -152,7 +156,7 @@ def try_shell(name, folder, environment, fill):
     said = folder / "words"
     terminal = Terminal(command, {**environment, "WORDS": str(said)}, work)
     wrong = []
-    for typed, words in CASES + QUOTED[name]:
+    for typed, words in CASES + MORE[name]:
         typed, words = fill(typed), [fill(word) for word in words]
         terminal.wait_for("READY> ")
         terminal.seen = ""
@@ -238,7 +242,7 @@ def main():
         for name in names:
             version = subprocess.run([name, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
             found = try_shell(name, folder / name, environment, fill)
-            print(f"{name} ({version}): {len(CASES + QUOTED[name])} lines completed" if not found else "\n".join(found))
+            print(f"{name} ({version}): {len(CASES + MORE[name])} lines completed" if not found else "\n".join(found))
             wrong += found
         for what, listener in (("a provider", provider), ("the keyring", bus)):
             try:
