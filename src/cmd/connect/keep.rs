@@ -24,10 +24,8 @@ use crate::provider::approve::{self, Client};
 use crate::provider::discovery::Discovery;
 use crate::provider::grant::{GrantedSource, TokenKind};
 use crate::provider::http::Http;
-use crate::runtime::StopSignals;
 use crate::text;
 use crate::ui::Ui;
-
 /// The longest that a grant that is not kept is waited for to end at its provider.
 const ENDING: Duration = Duration::from_secs(10);
 
@@ -182,8 +180,8 @@ impl Connected {
                         Ok(Revoked::Already) => AtProvider::Over,
                         Err((code, why)) => AtProvider::Stands(code, why),
                     },
-                    () = StopSignals::listen().next() => {
-                        AtProvider::Stands("interrupted".to_owned(), "a signal stopped that".to_owned())
+                    _ = tokio::signal::ctrl_c() => {
+                        AtProvider::Stands("interrupted".to_owned(), "Ctrl-C stopped that".to_owned())
                     }
                 };
             }

@@ -30,9 +30,8 @@ use crate::provider::grant::TokenKind;
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
-use crate::runtime::{self, StopSignals};
 use crate::ui::Ui;
-use crate::{advice, text};
+use crate::{advice, runtime, text};
 use begin::begin;
 use difference::Difference;
 use keep::{Connected, Granted, Unkept};
@@ -142,7 +141,6 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
     ui.check_output()?;
 
     runtime::block_on(async {
-        let stop = StopSignals::listen();
         tokio::select! {
             granted = get_grant(&plan, &cache, http.clone(), note.as_deref(), args, ui) => {
                 // Nothing is awaited until it is stored: either all of it is, or it was interrupted before.
@@ -157,7 +155,7 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
                 connected.end_old(&http, ui).await;
                 Ok(connected)
             }
-            () = stop.next() => Err(interrupted(&plan)),
+            stopped = tokio::signal::ctrl_c() => Err(interrupted(&plan, stopped)),
         }
     })?
 }
@@ -177,9 +175,12 @@ fn provider_url(text: &str) -> Result<ProviderUrl> {
     })
 }
 
-fn interrupted(plan: &Plan) -> Error {
-    Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
-        .hint(format!("Do not approve the page any more. To ask again: {}", plan.again(&[])))
+fn interrupted(plan: &Plan, stopped: std::io::Result<()>) -> Error {
+    match stopped {
+        Ok(()) => Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
+            .hint(format!("Do not approve the page any more. To ask again: {}", plan.again(&[]))),
+        Err(error) => Error::failed("runtime_failed", "Could not listen for Ctrl-C").because(error),
+    }
 }
 
 async fn get_grant(
