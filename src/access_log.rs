@@ -164,11 +164,11 @@ impl AccessLog {
         switch().map_err(|error| self.failed(error))
     }
 
-    /// The calls since then, or all that are kept.
+    /// All calls that are kept.
     ///
     /// # Errors
     /// `access_log_failed`.
-    pub fn entries(&self, since: Option<Timestamp>) -> Result<Entries> {
+    pub fn entries(&self) -> Result<Entries> {
         let mut found = Entries::default();
         let dir = match PrivateDir::open(&self.dir) {
             Ok(dir) => dir,
@@ -184,8 +184,7 @@ impl AccessLog {
             };
             for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
                 match serde_json::from_slice::<Entry>(line) {
-                    Ok(entry) if since.is_none_or(|since| entry.time >= since) => found.entries.push(entry),
-                    Ok(_) => {}
+                    Ok(entry) => found.entries.push(entry),
                     Err(_) => found.damaged += 1,
                 }
             }
@@ -342,18 +341,15 @@ mod tests {
     #[test]
     fn what_is_recorded_is_read_back_escaped_and_bounded() {
         let (_root, log) = log();
-        assert_eq!(log.entries(None).unwrap(), Entries::default());
-        let start = Timestamp::now();
+        assert_eq!(log.entries().unwrap(), Entries::default());
         record(&log, 3);
-        let found = log.entries(None).unwrap();
+        let found = log.entries().unwrap();
         assert_eq!((found.entries.len(), found.damaged), (3, 0));
         let first = &found.entries[0];
         assert_eq!((first.tool.as_str(), first.rows, first.bytes, first.ms), ("tool0", 2, 300, 12));
         let host = first.host.as_ref().unwrap();
         assert_eq!((host.name.as_str(), host.version.len()), ("Host\\u{1b}[31m", 50));
         assert_eq!((first.streams[0].as_str(), first.streams[1].len()), ("mail\\u{202e}\\n", 100));
-        assert_eq!(log.entries(Some(start)).unwrap().entries.len(), 3);
-        assert!(log.entries(Some(Timestamp::now() + Duration::from_mins(1))).unwrap().entries.is_empty());
         let raw = std::fs::read_to_string(log.path()).unwrap();
         assert!(raw.lines().count() == 3 && !raw.contains(['\u{1b}', '\u{202e}']));
     }
@@ -372,7 +368,7 @@ mod tests {
         symlink(&elsewhere, log.path()).unwrap();
         record(&log, 1);
         assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "precious");
-        assert_eq!(log.entries(None).unwrap_err().code(), "access_log_failed");
+        assert_eq!(log.entries().unwrap_err().code(), "access_log_failed");
     }
 
     #[test]
@@ -383,7 +379,7 @@ mod tests {
         let size = |name: &str| std::fs::metadata(log.dir.join(name)).map_or(0, |found| found.len());
         let (newer, older) = (size("access.jsonl"), size("access.1.jsonl"));
         assert!(newer < 4000 && (4000..6000).contains(&older), "{newer} {older}");
-        assert_eq!(log.entries(None).unwrap().damaged, 0);
+        assert_eq!(log.entries().unwrap().damaged, 0);
         assert!(std::fs::read_dir(&log.dir).unwrap().count() <= 3);
     }
 
@@ -395,7 +391,7 @@ mod tests {
                 scope.spawn(|| record(&log, 100));
             }
         });
-        let found = log.entries(None).unwrap();
+        let found = log.entries().unwrap();
         assert_eq!((found.entries.len(), found.damaged), (800, 0));
     }
 
@@ -408,11 +404,11 @@ mod tests {
         writer.record(access("unseen"));
         writer.close(Duration::from_secs(10));
         assert!(!AccessLog::new(&log.dir).is_on());
-        assert_eq!(log.entries(None).unwrap().entries, []);
+        assert_eq!(log.entries().unwrap().entries, []);
         log.turn(true).unwrap();
         log.turn(true).unwrap();
         record(&log, 1);
-        assert_eq!(log.entries(None).unwrap().entries.len(), 1);
+        assert_eq!(log.entries().unwrap().entries.len(), 1);
     }
 
     #[test]
@@ -421,7 +417,7 @@ mod tests {
         record(&log, 1);
         PrivateDir::open(&log.dir).unwrap().append("access.jsonl", b"{\"time\":\"20\n\xff\n").unwrap();
         record(&log, 1);
-        let found = log.entries(None).unwrap();
+        let found = log.entries().unwrap();
         assert_eq!((found.entries.len(), found.damaged), (2, 2));
     }
 

@@ -6,8 +6,35 @@ pub mod foreign;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-/// A directory that only its owner can enter.
+/// The directory that a person named, where it was there already.
+static NAMED: OnceLock<PathBuf> = OnceLock::new();
+
+/// Leaves the mode of `path` alone from now on, if it is there: it may be a directory with other things in it, and
+/// its mode is then its owner's to change. What is made in it is private all the same. The first call counts.
+pub fn leave_mode_of(path: &Path) {
+    if path.is_dir() {
+        let _ = NAMED.set(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    }
+}
+
+/// The mode of `path`, where it lets others write in it: they could take away what is there.
+pub fn open_to_writers(path: &Path) -> Option<u32> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let found = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?;
+        Some(found.mode() & 0o777).filter(|mode| mode & 0o022 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
+/// A directory of its owner's alone.
 #[derive(Debug, Clone)]
 pub struct PrivateDir(PathBuf);
 
@@ -19,7 +46,7 @@ impl PrivateDir {
     ///
     /// # Errors
     /// If it is a symlink, not a directory, or (unix) owned by someone else. A mode that lets others
-    /// in is repaired to 0700.
+    /// in is repaired to 0700, but for [`leave_mode_of`].
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::make(path)?;
         Self::open(path)
@@ -71,7 +98,8 @@ impl PrivateDir {
     /// # Errors
     /// As [`PrivateDir::create`], and [`io::ErrorKind::NotFound`].
     pub fn open(path: &Path) -> io::Result<Self> {
-        if own_dir(path)? != 0o700 {
+        let mode = own_dir(path)?;
+        if mode != 0o700 && NAMED.get().is_none_or(|named| named != path) {
             #[cfg(unix)]
             fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
         }

@@ -22,6 +22,7 @@ pub struct Ui {
     width: OnceLock<u16>,
     lost: AtomicBool,
     done: Mutex<Option<Done>>,
+    err_goes_nowhere: OnceLock<bool>,
 }
 
 /// What a command has done, whether or not its result can be written.
@@ -44,6 +45,7 @@ impl Ui {
             width: OnceLock::new(),
             lost: AtomicBool::new(false),
             done: Mutex::default(),
+            err_goes_nowhere: OnceLock::new(),
         }
     }
 
@@ -57,6 +59,7 @@ impl Ui {
             width: OnceLock::from(width),
             lost: AtomicBool::new(false),
             done: Mutex::default(),
+            err_goes_nowhere: OnceLock::from(false),
         }
     }
 
@@ -216,8 +219,13 @@ impl Ui {
     /// As [`Ui::note`], for whoever counts what is lost.
     ///
     /// # Errors
-    /// It could not be written: a full disk, a reader that went away.
+    /// It could not be written: a full disk, a reader that went away, the null device, which a closed stderr is too.
     pub fn try_note(&self, message: &str) -> std::io::Result<()> {
+        #[allow(clippy::disallowed_methods, reason = "only looked at")]
+        let looked = || goes_nowhere(&std::io::stderr());
+        if *self.err_goes_nowhere.get_or_init(looked) {
+            return Err(std::io::ErrorKind::NotFound.into());
+        }
         write_line(&self.err, &text::lines(&advice::complete(message)))
     }
 
@@ -251,6 +259,29 @@ impl Ui {
         said.push_str(error.code());
         let _ = write_line(&self.err, &said);
     }
+}
+
+/// Whether a person sees what this process prints as it is.
+#[allow(clippy::disallowed_methods, reason = "only looked at")]
+pub fn is_output_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// Whether what is written to `stream` is gone: it is the null device. So is a standard stream that the process was
+/// started without: the standard library opens that in its place, before anything of ours runs.
+#[cfg(unix)]
+pub fn goes_nowhere(stream: &impl std::os::fd::AsFd) -> bool {
+    use rustix::fs::{FileType, fstat, stat};
+    fstat(stream).is_ok_and(|found| {
+        FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice
+            && stat("/dev/null").is_ok_and(|null| null.st_rdev == found.st_rdev)
+    })
+}
+
+/// Whether what is written to `stream` is gone, where that is known.
+#[cfg(not(unix))]
+pub fn goes_nowhere<T>(_stream: &T) -> bool {
+    false
 }
 
 /// Why a question was not answered. The library leaves the cursor hidden when it is interrupted.
@@ -391,17 +422,36 @@ impl Column {
     }
 }
 
-/// A table of `width` columns at most, each cell on as many lines as it takes. What others wrote is escaped.
+/// Columns that a text is broken into where there is not room for its longest word.
+const LEAST_TEXT: usize = 8;
+
+/// A table of `width` columns at most, each cell on as many lines as it takes; where that would break words into
+/// pieces, a paragraph a row. What others wrote is escaped.
 pub fn table<const N: usize>(width: u16, columns: [Column; N], rows: &[[String; N]]) -> String {
-    use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    table.set_header(columns.map(|column| column.title));
-    for row in rows {
-        table.add_row(row.each_ref().map(|cell| text::one_line(text::prefix(cell, MAX_CELL)).into_owned()));
+    use comfy_table::{CellAlignment, ColumnConstraint};
+    use dialoguer::console::measure_text_width;
+    let rows: Vec<[String; N]> = rows
+        .iter()
+        .map(|row| row.each_ref().map(|cell| text::one_line(text::prefix(cell, MAX_CELL)).into_owned()))
+        .collect();
+    let least = |(at, column): (usize, &Column)| {
+        let cells = rows.iter().map(|row| row[at].as_str()).chain([column.title]);
+        if column.is_whole {
+            return cells.map(measure_text_width).max().unwrap_or_default();
+        }
+        let longest = cells.flat_map(str::split_whitespace).map(measure_text_width).max();
+        longest.unwrap_or_default().min(LEAST_TEXT)
+    };
+    let least: usize = columns.iter().enumerate().map(|column| least(column) + 2).sum();
+    // Nothing stands between the last column and the edge.
+    if least > usize::from(width) + 2 {
+        return paragraphs(width, columns, &rows);
     }
-    for (column, wanted) in table.column_iter_mut().zip(columns) {
-        column.set_padding((0, 2));
+    let mut table = laid_out(width);
+    table.set_header(columns.map(|column| column.title));
+    table.add_rows(rows);
+    for (at, (column, wanted)) in table.column_iter_mut().zip(columns).enumerate() {
+        column.set_padding((0, if at + 1 < N { 2 } else { 0 }));
         if wanted.is_whole {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
@@ -409,6 +459,33 @@ pub fn table<const N: usize>(width: u16, columns: [Column; N], rows: &[[String; 
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
+    lines_of(&table)
+}
+
+/// Each row as lines of a title and a value.
+fn paragraphs<const N: usize>(width: u16, columns: [Column; N], rows: &[[String; N]]) -> String {
+    let paragraph = |row: &[String; N]| {
+        let mut table = laid_out(width);
+        table.add_rows(columns.iter().zip(row).map(|(column, value)| [column.title, value]));
+        if let Some(titles) = table.column_mut(0) {
+            titles.set_padding((0, 2)).set_constraint(comfy_table::ColumnConstraint::ContentWidth);
+        }
+        if let Some(values) = table.column_mut(1) {
+            values.set_padding((0, 0));
+        }
+        lines_of(&table)
+    };
+    rows.iter().map(paragraph).collect::<Vec<_>>().join("\n\n")
+}
+
+fn laid_out(width: u16) -> comfy_table::Table {
+    use comfy_table::{ContentArrangement, Table, presets};
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    table
+}
+
+fn lines_of(table: &comfy_table::Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
@@ -470,6 +547,21 @@ pub(crate) mod tests {
         let long = format!("pdpp serve --cache-dir {}", "x".repeat(40));
         let said = steps(&[("pdpp a", "does this"), (&long, "does that")]);
         assert_eq!(said, format!("  pdpp a\n      does this\n  {long}\n      does that"));
+    }
+
+    #[test]
+    fn a_table_without_room_is_a_paragraph_a_row() {
+        let rows = [
+            ["one two three".to_owned(), "whole".to_owned(), "1".to_owned()],
+            [String::new(), "x".to_owned(), "22".to_owned()],
+        ];
+        let columns = [Column::text("Name"), Column::whole("What"), Column::number("Count")];
+        assert_eq!(table(19, columns, &rows).lines().next(), Some("Name   What   Count"));
+        assert_eq!(
+            table(17, columns, &rows),
+            "Name   one two\n       three\nWhat   whole\nCount  1\n\nName\nWhat   x\nCount  22"
+        );
+        assert!(table(1, columns, &rows).contains("Count"));
     }
 
     #[test]

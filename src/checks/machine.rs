@@ -75,6 +75,12 @@ pub fn cache(cache: &Cache) -> Check {
     let was_open = was_open(dir);
     match cache.credentials().and_then(|_| cache.check_dir()) {
         Err(error) => Check::failed("cache", &error),
+        // A directory that a person named: its mode is theirs.
+        Ok(()) if self::was_open(dir) => Check::warn(
+            "cache",
+            format!("others can enter {}; the files in it are yours alone", dir.display()),
+            format!("chmod 700 {}", shell_word(&dir.display().to_string())),
+        ),
         Ok(()) if was_open => Check::warn(
             "cache",
             format!("others could enter {}; it is yours alone again now", dir.display()),
@@ -139,7 +145,7 @@ pub fn access_log(log: &AccessLog) -> Check {
     if !log.is_on() {
         return Check::ok("access log", "off (pdpp log --on)");
     }
-    match log.entries(None) {
+    match log.entries() {
         Ok(found) => Check::ok("access log", format!("on, {} calls in it (pdpp log)", found.entries.len())),
         Err(error) => Check { level: super::Level::Warn, ..Check::failed("access log", &error) },
     }

@@ -71,6 +71,17 @@ pub fn candidates(words: &[String], connected: impl FnOnce() -> Vec<Credential>)
             add(name, "");
         }
     }
+    if id == "page" {
+        // Of the command whose name is typed so far.
+        let from = words.iter().position(|word| word == "man").map_or(0, |at| at + 1);
+        let typed = words[from..].split_last().map_or(&[][..], |(_, typed)| typed);
+        let command = typed.iter().try_fold(&root, |command, word| command.find_subcommand(word));
+        let children =
+            command.into_iter().flat_map(Command::get_subcommands).filter(|child| !child.is_hide_set());
+        for child in children {
+            add(child.get_name(), &child.get_about().map(ToString::to_string).unwrap_or_default());
+        }
+    }
     let Some(known) = Known::of(id) else { return found };
     let mut connected = connected();
     if connected.iter().any(|one| words.iter().any(|word| word == one.provider.as_str())) {
@@ -265,6 +276,13 @@ mod tests {
         assert!(values(&["mcp", "setup", "claude", ""]).contains(&"codex".to_owned()));
         assert!(values(&["connect", "--flow", ""]).contains(&"device-code".to_owned()));
         assert_eq!(values(&["mcp", "call", ""]), surface::NAMES);
+        let pages = values(&["man", ""]);
+        assert!(
+            pages.contains(&"connect".to_owned()) && !pages.contains(&"__complete".to_owned()),
+            "{pages:?}"
+        );
+        assert!(values(&["--log-level", "off", "man", "mcp", "se"]).contains(&"serve".to_owned()));
+        assert_eq!(values(&["man", "nothing", ""]), [""; 0]);
     }
 
     #[test]

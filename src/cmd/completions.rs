@@ -1,6 +1,6 @@
 //! `pdpp completions`: a shell's completion script, from the clap definitions.
 
-use clap::{Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
 
 use super::complete;
@@ -27,10 +27,11 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
 /// [`complete`] finds out. PowerShell's is clap's alone.
 pub fn script(shell: Shell) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut without_hidden(&super::Cli::command()), "pdpp", &mut script);
+    let mut definitions = without_files(without_hidden(&super::Cli::command()));
+    clap_complete::generate(shell, &mut definitions, "pdpp", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
     match shell {
-        Shell::Bash => script + include_str!("completions/hook.bash"),
+        Shell::Bash => bash(&script) + include_str!("completions/hook.bash"),
         Shell::Elvish => script + include_str!("completions/hook.elv"),
         Shell::Fish => fish(&script) + include_str!("completions/hook.fish"),
         Shell::Zsh => zsh(&script),
@@ -48,6 +49,27 @@ fn without_hidden(root: &Command) -> Command {
         .subcommands(shown)
 }
 
+/// Files are offered for what is a file, not for each value that nothing is known of.
+fn without_files(command: Command) -> Command {
+    let is_unknown = |argument: &Arg| {
+        argument.get_action().takes_values()
+            && argument.get_value_hint() == ValueHint::Unknown
+            // The words of another program's command line.
+            && !argument.is_last_set()
+    };
+    let command = command.mut_args(|argument| {
+        if is_unknown(&argument) { argument.value_hint(ValueHint::Other) } else { argument }
+    });
+    command.mut_subcommands(without_files)
+}
+
+/// For a value that nothing is known of clap offers what is typed, and bash closes a quote behind it: nothing is
+/// offered instead, file names neither. An old bash, which has no `compopt`, offers those.
+fn bash(script: &str) -> String {
+    let nothing = "COMPREPLY=()\n                    compopt +o bashdefault +o default 2>/dev/null";
+    script.replace("COMPREPLY=(\"${cur}\")", nothing)
+}
+
 /// zsh calls the function `_pdpp`, whether it loads the file or sources it: the hook takes that name.
 fn zsh(script: &str) -> String {
     let script = script.replacen("\n_pdpp() {", "\n_pdpp_definitions() {", 1);
@@ -59,8 +81,28 @@ fn zsh(script: &str) -> String {
 fn fish(script: &str) -> String {
     let options = complete::options();
     let is_ours = |line: &str| {
-        line.ends_with(" -r") && options.iter().any(|option| line.contains(&format!(" -l {option} ")))
+        line.ends_with(" -r -f") && options.iter().any(|option| line.contains(&format!(" -l {option} ")))
     };
-    let hooked = |line: &str| if is_ours(line) { " -f -a '(__pdpp_values)'\n" } else { "\n" };
+    let hooked = |line: &str| if is_ours(line) { " -a '(__pdpp_values)'\n" } else { "\n" };
     script.lines().map(|line| line.to_owned() + hooked(line)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_offered_for_files_alone() {
+        let bash = script(Shell::Bash);
+        let offered = |option: &str| {
+            let (_, after) = bash.split_once(&format!("                {option})\n")).unwrap();
+            after.split_once(";;").unwrap().0.contains("compgen -f")
+        };
+        for option in ["--cache-dir", "--ca-file", "--data-dir", "--introspection-file"] {
+            assert!(offered(option), "{option}");
+        }
+        for option in ["--field", "--since", "--name", "--stream", "--proxy", "--budget"] {
+            assert!(!offered(option), "{option}");
+        }
+    }
 }

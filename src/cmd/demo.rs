@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::client::{Client, ServerCommand};
 use crate::mcp::measure::estimate_tokens;
-use crate::runtime;
+use crate::runtime::{self, StopSignals};
 use crate::sandbox::{self, Config};
 use crate::text;
 use crate::ui::Ui;
@@ -57,16 +58,47 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     let provider = sandbox::start(Config { seed: Some(args.seed), auto_approve: true, ..Config::default() })?;
     ui.print(&format!("1. A provider    {}   ($ pdpp sandbox)", provider.url()));
 
+    // From here on a signal ends this by the way that removes the folder.
+    let waiting = runtime::of_this_thread()
+        .map_err(|error| Error::failed("demo_failed", "Could not wait for signals").because(error))?;
+    let stop = waiting.block_on(async { StopSignals::listen() });
     let home = tempfile::Builder::new().prefix("pdpp-demo-").tempdir().map_err(|error| {
         Error::failed("demo_failed", "There is no place for temporary files")
             .because(error)
             .hint("Name a directory that you can write to: TMPDIR=/tmp pdpp demo")
     })?;
-    let cache = home.path().join("cache");
+    let asked = read_something(provider.url(), &home.path().join("cache"), stop, args.full, ui);
+    let folder = home.path().display().to_string();
+    home.close().map_err(|error| {
+        let left = format!("Its folder could not be removed: {folder}");
+        Error::failed("demo_failed", left).because(error).hint("Remove that folder")
+    })?;
+    let asked = asked?;
+    provider.stop();
+
+    ui.print(&format!(
+        "Five answers took {} calls and {} bytes, about {} tokens; the tool list costs about {} once.\n\
+         All of it took {:.1} s. Nothing was left behind.\n\n\
+         Next:\n  \
+         pdpp sandbox                             that provider, to approve a grant yourself\n  \
+         pdpp connect https://provider.example    your own\n  \
+         pdpp mcp setup                           then tell the agents on this machine\n  \
+         pdpp mcp inspect                         what the tools cost a model's context",
+        asked.calls,
+        asked.bytes,
+        asked.tokens,
+        asked.list_tokens,
+        began.elapsed().as_secs_f64()
+    ));
+    Ok(0)
+}
+
+/// The grant and the questions. Nothing writes into `cache` any more when this returns.
+fn read_something(url: &str, cache: &Path, stop: StopSignals, full: bool, ui: &Ui) -> Result<Asked> {
     ui.print(
         "2. A grant       approved by itself here; else you do that in your browser   ($ pdpp connect)\n",
     );
-    let said = connect(provider.url(), cache.as_os_str(), ui).map_err(|error| match error.kind() {
+    let said = connect(url, cache.as_os_str(), ui).map_err(|error| match error.kind() {
         // The provider goes with this process: nothing is to be asked of it again.
         Kind::Interrupted => stopped(),
         _ => error.hint("pdpp demo"),
@@ -78,39 +110,22 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     ui.print("\n3. An agent      asks through six read-only tools   ($ pdpp mcp serve, started by Claude, Codex …)\n");
     let program = std::env::current_exe()
         .map_err(|error| Error::failed("demo_failed", "This program cannot find itself").because(error))?;
-    let words = [
-        program.into_os_string(),
-        "mcp".into(),
-        "serve".into(),
-        "--cache-dir".into(),
-        cache.into_os_string(),
-    ];
-    let asked = runtime::block_on(async {
-        tokio::select! {
+    let command = ServerCommand {
+        program: program.into_os_string(),
+        arguments: vec!["mcp".into(), "serve".into(), "--cache-dir".into(), cache.into()],
+        surroundings: None,
+    };
+    runtime::block_on(async {
+        let mut client = Client::open(&command, PATIENCE)?;
+        let asked = tokio::select! {
             // Before the end of the server, which a terminal tells the same.
             biased;
-            // Whoever listened for it once keeps it from ending the process by itself.
-            _ = tokio::signal::ctrl_c() => Err(stopped()),
-            asked = ask_five(&words, args.full, ui) => asked,
-        }
-    })??;
-    provider.stop();
-    drop(home);
-
-    ui.print(&format!(
-        "Five answers took {} calls and {} bytes, about {} tokens; the tool list costs about {} once.\n\
-         All of it took {:.1} s. Nothing was left behind.\n\n\
-         Next:\n  \
-         pdpp sandbox                             that provider, to approve a grant yourself\n  \
-         pdpp connect https://provider.example    your own\n  \
-         pdpp mcp inspect                         what the tools cost a model's context",
-        asked.calls,
-        asked.bytes,
-        asked.tokens,
-        asked.list_tokens,
-        began.elapsed().as_secs_f64()
-    ));
-    Ok(0)
+            () = stop.next() => Err(stopped()),
+            asked = ask_five(&mut client, full, ui) => asked,
+        };
+        client.close().await;
+        asked
+    })?
 }
 
 fn stopped() -> Error {
@@ -119,7 +134,7 @@ fn stopped() -> Error {
 
 /// `pdpp connect`, as a user would type it; gives what it said.
 fn connect(url: &str, cache: &std::ffi::OsStr, ui: &Ui) -> Result<String> {
-    let words: [OsString; 8] = [
+    let words: [OsString; 10] = [
         "pdpp".into(),
         "connect".into(),
         url.into(),
@@ -127,6 +142,9 @@ fn connect(url: &str, cache: &std::ffi::OsStr, ui: &Ui) -> Result<String> {
         // Nobody has to compare a code.
         "--flow".into(),
         "agent-connect".into(),
+        // A keyring would still have the token afterwards.
+        "--store".into(),
+        "file".into(),
         "--cache-dir".into(),
         cache.into(),
     ];
@@ -147,17 +165,14 @@ struct Asked {
     list_tokens: usize,
 }
 
-async fn ask_five(words: &[OsString], full: bool, ui: &Ui) -> Result<Asked> {
-    let Some(command) = ServerCommand::from_words(words) else {
-        return Err(Error::failed("demo_failed", "There is no command to start"));
-    };
-    let mut client = Client::start(&command, PATIENCE).await?;
+async fn ask_five(client: &mut Client, full: bool, ui: &Ui) -> Result<Asked> {
+    client.initialize().await?;
     let mut asked = Asked {
         list_tokens: estimate_tokens(&Value::Array(client.list_tools().await?).to_string()),
         ..Asked::default()
     };
 
-    let mut agent = Agent { client: &mut client, asked: &mut asked, full, ui };
+    let mut agent = Agent { client, asked: &mut asked, full, ui };
     agent.question("What may I read?");
     agent.call("schema", json!({})).await?;
     agent.question("What is money spent on most often?");
@@ -178,7 +193,6 @@ async fn ask_five(words: &[OsString], full: bool, ui: &Ui) -> Result<Asked> {
     window["before_chars"] = json!(120);
     window["after_chars"] = json!(160);
     agent.call("read_record_field", window).await?;
-    client.close().await;
     Ok(asked)
 }
 

@@ -66,12 +66,14 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         }
         return Ok(0);
     }
-    let since = args.since.as_deref().map(|when| since(when, Timestamp::now())).transpose()?;
-    let found = log.entries(since)?;
+    let now = Timestamp::now();
+    let since = args.since.as_deref().map(|when| since(when, now)).transpose()?;
+    let found = log.entries()?;
+    let shown = Shown::of(&found, since, args.limit.get());
     if args.json {
-        ui.json(&to_json(&found, args.limit.get(), &log));
+        ui.json(&shown.to_json(&log));
     } else {
-        ui.print(&to_text(&found, args.limit.get(), ui.width()));
+        ui.print(&shown.to_text(now, ui.width()));
         if !log.is_on() {
             ui.note("The access log is off: pdpp log --on");
         }
@@ -109,24 +111,19 @@ fn since(when: &str, now: Timestamp) -> Result<Timestamp> {
     })
 }
 
-fn newest(found: &Entries, limit: usize) -> &[Entry] {
-    &found.entries[found.entries.len().saturating_sub(limit)..]
-}
-
-fn to_json(found: &Entries, limit: usize, log: &AccessLog) -> Value {
-    let shown = newest(found, limit);
-    json!({
-        "entries": shown,
-        "older_not_shown": found.entries.len() - shown.len(),
-        "damaged_lines": found.damaged,
-        "on": log.is_on(),
-        "file": log.path().display().to_string(),
-    })
+/// The calls to show, of all that are kept.
+struct Shown<'a> {
+    found: &'a Entries,
+    since: Option<Timestamp>,
+    /// Oldest first.
+    entries: &'a [Entry],
+    /// Since then too, and left out for there being too many.
+    older: usize,
 }
 
 /// A program's name as the table has room for.
 fn program(name: &str) -> String {
-    const MOST: usize = 14;
+    const MOST: usize = 12;
     let name = text::one_line(name);
     if name.chars().count() <= MOST {
         return name.into_owned();
@@ -134,11 +131,62 @@ fn program(name: &str) -> String {
     name.chars().take(MOST - 1).chain(['…']).collect()
 }
 
-fn to_text(found: &Entries, limit: usize, width: u16) -> String {
-    let shown = newest(found, limit);
-    if shown.is_empty() {
-        return "No call is in the access log.".to_owned();
+impl<'a> Shown<'a> {
+    fn of(found: &'a Entries, since: Option<Timestamp>, limit: usize) -> Self {
+        let first = since.map_or(0, |since| found.entries.partition_point(|entry| entry.time < since));
+        let all = &found.entries[first..];
+        let older = all.len().saturating_sub(limit);
+        Self { found, since, entries: &all[older..], older }
     }
+
+    fn to_json(&self, log: &AccessLog) -> Value {
+        let all = &self.found.entries;
+        json!({
+            "entries": self.entries,
+            "older_not_shown": self.older,
+            "damaged_lines": self.found.damaged,
+            "kept": {
+                "calls": all.len(),
+                "first": all.first().map(|entry| entry.time),
+                "last": all.last().map(|entry| entry.time),
+            },
+            "on": log.is_on(),
+            "file": log.path().display().to_string(),
+        })
+    }
+
+    fn to_text(&self, now: Timestamp, width: u16) -> String {
+        let mut said = match self.entries {
+            [] => self.nothing(),
+            entries => calls(entries, now, width),
+        };
+        if self.older > 0 {
+            let _ = write!(said, "\n\n{} older: --limit {}", self.older, self.older + self.entries.len());
+        }
+        if self.found.damaged > 0 {
+            let _ = write!(said, "\n\n{} damaged lines were left out.", self.found.damaged);
+        }
+        said
+    }
+
+    /// That there is nothing to show, and what there is.
+    fn nothing(&self) -> String {
+        let all = &self.found.entries;
+        let (Some(since), [first, .., last] | [first @ last]) = (self.since, all.as_slice()) else {
+            return "No call is in the access log.".to_owned();
+        };
+        let time = until::day_and_time;
+        let (first, last) = (time(first.time), time(last.time));
+        let there = match all.len() {
+            1 => format!("one call, of {first}"),
+            count if first == last => format!("{count} calls, of {first}"),
+            count => format!("{count} calls, from {first} to {last}"),
+        };
+        format!("No call since {}. The access log has {there}.", time(since))
+    }
+}
+
+fn calls(shown: &[Entry], now: Timestamp, width: u16) -> String {
     let providers: BTreeSet<&str> =
         shown.iter().flat_map(|entry| &entry.grants).map(|grant| grant.provider.as_str()).collect();
     // A column of the same address again and again would leave no room for the rest.
@@ -147,6 +195,8 @@ fn to_text(found: &Entries, limit: usize, width: u16) -> String {
     if one_provider && let Some(provider) = providers.first() {
         said = format!("All from {}.\n\n", text::one_line(provider));
     }
+    let year = until::utc(now).year();
+    let of_this_year = shown.iter().all(|entry| until::utc(entry.time).year() == year);
     let rows: Vec<[String; 7]> = shown
         .iter()
         .map(|entry| {
@@ -158,16 +208,7 @@ fn to_text(found: &Entries, limit: usize, width: u16) -> String {
                 }
             }
             [
-                {
-                    let time = until::utc(entry.time);
-                    let (month, day) = (time.month(), time.day());
-                    format!(
-                        "{month:02}-{day:02} {:02}:{:02}:{:02}",
-                        time.hour(),
-                        time.minute(),
-                        time.second()
-                    )
-                },
+                time(entry.time, of_this_year),
                 entry.host.as_ref().map_or_else(|| "?".to_owned(), |host| program(&host.name)),
                 entry.tool.clone(),
                 from.trim().to_owned(),
@@ -187,14 +228,18 @@ fn to_text(found: &Entries, limit: usize, width: u16) -> String {
         Column::text("Outcome"),
     ];
     said.push_str(&table(width, columns, &rows));
-    let older = found.entries.len() - shown.len();
-    if older > 0 {
-        let _ = write!(said, "\n\n{older} older: --limit {}", found.entries.len());
-    }
-    if found.damaged > 0 {
-        let _ = write!(said, "\n\n{} damaged lines were left out.", found.damaged);
-    }
     said
+}
+
+/// With the second, or with the year: there is no room for both.
+fn time(time: Timestamp, of_this_year: bool) -> String {
+    let time = until::utc(time);
+    let (hour, minute) = (time.hour(), time.minute());
+    if of_this_year {
+        format!("{:02}-{:02} {hour:02}:{minute:02}:{:02}", time.month(), time.day(), time.second())
+    } else {
+        format!("{} {hour:02}:{minute:02}", time.date())
+    }
 }
 
 #[cfg(test)]
@@ -234,18 +279,75 @@ mod tests {
         assert!(since("9223372036854775d").is_err() || since("9223372036854775s").is_ok());
     }
 
+    const NOW: &str = "2026-11-28T10:00:00Z";
+
+    fn to_text(found: &Entries, since: Option<&str>, limit: usize, width: u16) -> String {
+        Shown::of(found, since.map(at), limit).to_text(at(NOW), width)
+    }
+
     #[test]
     fn a_table_of_calls_fits_80_columns() {
         let found = Entries { entries: vec![entry("https://a.example"); 3], damaged: 1 };
-        let said = to_text(&found, 2, 80);
+        let said = to_text(&found, None, 2, 80);
         assert!(said.starts_with("All from https://a.example.\n"), "{said}");
         assert!(said.contains("1 older: --limit 3") && said.contains("1 damaged"), "{said}");
         assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
         assert!(!said.contains('\u{1b}'));
         let two =
             Entries { entries: vec![entry("https://a.example"), entry("https://b.example")], damaged: 0 };
-        let said = to_text(&two, 100, 80);
+        let said = to_text(&two, None, 100, 80);
         assert!(said.contains("b.example") && said.lines().all(|line| line.chars().count() <= 80), "{said}");
-        assert_eq!(to_text(&Entries::default(), 9, 80), "No call is in the access log.");
+    }
+
+    #[test]
+    fn a_table_of_the_longest_names_is_one_at_80_columns() {
+        let long = Entry {
+            tool: "read_record_field".to_owned(),
+            outcome: "ambiguous_connection".to_owned(),
+            ..entry("https://a.example")
+        };
+        let said = to_text(&Entries { entries: vec![long; 2], damaged: 0 }, None, 9, 80);
+        assert!(said.contains("\nTime (UTC)      Program       Tool"), "{said}");
+        assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    }
+
+    #[test]
+    fn times_of_another_year_have_the_year() {
+        let mut found = Entries { entries: vec![entry("https://a.example"); 2], damaged: 0 };
+        let said = to_text(&found, None, 9, 80);
+        assert!(said.contains("\n11-28 03:17:22  ") && !said.contains("2026"), "{said}");
+        found.entries[0].time = at("2025-12-31T23:59:59Z");
+        let said = to_text(&found, None, 9, 80);
+        assert!(said.contains("\n2025-12-31 23:59  ") && said.contains("\n2026-11-28 03:17  "), "{said}");
+    }
+
+    #[test]
+    fn a_span_without_calls_says_what_there_is() {
+        const NONE: &str = "No call is in the access log.";
+        let mut found = Entries::default();
+        assert_eq!(to_text(&found, None, 9, 80), NONE);
+        assert_eq!(to_text(&found, Some(NOW), 9, 80), NONE);
+        found.entries.push(entry("https://a.example"));
+        let said = |found: &Entries| to_text(found, Some(NOW), 9, 80);
+        let since = "No call since 2026-11-28 10:00 UTC. The access log has";
+        assert_eq!(said(&found), format!("{since} one call, of 2026-11-28 03:17 UTC."));
+        found.entries.insert(0, Entry { time: at("2026-11-27T00:00:00Z"), ..entry("https://a.example") });
+        assert_eq!(
+            said(&found),
+            format!("{since} 2 calls, from 2026-11-27 00:00 UTC to 2026-11-28 03:17 UTC.")
+        );
+        let since = |since| Shown::of(&found, Some(at(since)), 9).entries.len();
+        assert_eq!((since("2026-11-27T00:00:00Z"), since("2026-11-27T00:00:01Z")), (2, 1));
+    }
+
+    #[test]
+    fn a_narrow_terminal_breaks_no_word() {
+        let found = Entries { entries: vec![entry("https://a.example"); 2], damaged: 0 };
+        for width in [30, 40, 50, 60, 70] {
+            let said = to_text(&found, None, 9, width);
+            for word in ["query_records", "chat_messages", "17921", "Outcome"] {
+                assert!(said.contains(word), "{width}:\n{said}");
+            }
+        }
     }
 }

@@ -3,12 +3,15 @@
 use clap::{Command, CommandFactory};
 
 use crate::error::{Error, Kind, Result};
-use crate::ui::Ui;
+use crate::ui::{self, Ui};
 
 /// Print a manual page (roff), of pdpp or of one of its commands
+///
+/// On a terminal it says how to read one, since roff is for a program: pdpp man connect | man -l -
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The command, e.g. `mcp serve`
+    #[arg(id = "page", value_name = "COMMAND")]
     pub command: Vec<String>,
 }
 
@@ -28,8 +31,25 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         )
         .hint("pdpp --help")
     })?;
-    ui.raw(&roff);
+    if ui::is_output_terminal() {
+        ui.print(&how_to_read(&args.command));
+    } else {
+        ui.raw(&roff);
+    }
     Ok(0)
+}
+
+/// What a person types who wants to read the page of `command`.
+fn how_to_read(command: &[String]) -> String {
+    let words = |first: &'static str| {
+        let words = [first].into_iter().chain(command.iter().map(String::as_str));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let commands = [
+        (format!("pdpp {} | man -l -", words("man")), "read the page"),
+        (format!("pdpp {}", words("help")), "the same options, without `man`"),
+    ];
+    ui::steps(&commands.each_ref().map(|(command, what)| (command.as_str(), *what)))
 }
 
 /// Every page as it is committed under `man/`: file name and roff.
@@ -52,5 +72,20 @@ fn collect(command: &Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) {
     for child in command.get_subcommands().filter(|child| !child.is_hide_set() && child.get_name() != "help")
     {
         collect(child, &format!("{name}-{}", child.get_name()), pages);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wants_to_read_a_page_is_told_how() {
+        let said = how_to_read(&["mcp".to_owned(), "serve".to_owned()]);
+        assert!(
+            said.contains("pdpp man mcp serve | man -l -") && said.contains("pdpp help mcp serve "),
+            "{said}"
+        );
+        assert!(how_to_read(&[]).contains("  pdpp man | man -l -   "));
     }
 }

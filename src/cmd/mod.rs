@@ -42,6 +42,7 @@ const EXAMPLES: &str = "\
 Examples:
   pdpp demo                               see it work, with made-up data
   pdpp connect https://provider.example   approve a grant in the browser
+  pdpp mcp setup                          tell the agents on this machine
   pdpp mcp serve                          offer it to an MCP host on stdio
   pdpp mcp inspect                        see what the tools cost a model
   pdpp status                             see what is connected
@@ -57,7 +58,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "DIR", env = "PDPP_CACHE_DIR", hide_env_values = true)]
     pub cache_dir: Option<std::path::PathBuf>,
 
-    /// How much to log to stderr; never a secret or record data
+    /// How much to log to stderr: off, error, warn or info; never a secret or record data
     #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", hide_possible_values = true)]
     pub log_level: LogLevel,
 
@@ -81,15 +82,13 @@ impl std::fmt::Debug for ProxyArgument {
     }
 }
 
-/// How much is logged. An optimised build has nothing below `info` in it.
+/// How much is logged. Nothing here logs below `info`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogLevel {
     Off,
     Error,
     Warn,
     Info,
-    Debug,
-    Trace,
 }
 
 impl LogLevel {
@@ -99,8 +98,6 @@ impl LogLevel {
             Self::Error => tracing::Level::ERROR,
             Self::Warn => tracing::Level::WARN,
             Self::Info => tracing::Level::INFO,
-            Self::Debug => tracing::Level::DEBUG,
-            Self::Trace => tracing::Level::TRACE,
         })
     }
 }
@@ -217,6 +214,15 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
         crate::ui::log_to_stderr(level);
     }
     crate::advice::set_options(&cli.global.advised());
+    if let Some(dir) = &cli.global.cache_dir {
+        crate::fs::leave_mode_of(dir);
+        if let Some(mode) = crate::fs::open_to_writers(dir) {
+            let dir = shell_word(&dir.display().to_string()).into_owned();
+            ui.warn(&format!(
+                "others can write in {dir} (mode {mode:03o}), and take its files away: chmod go-w {dir}"
+            ));
+        }
+    }
     match cli.command {
         Command::Demo(args) => demo::run(&args, ui),
         Command::Connect(args) => connect::run(&args, &cli.global, ui),

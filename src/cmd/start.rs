@@ -59,7 +59,7 @@ mod tests {
         "--cache-dir",
         "--cache-dir=/c",
         "--log-level",
-        "--log-level=debug",
+        "--log-level=info",
         "nosuch",
         "--proxy=http://p.example:1",
         "--ca-file",

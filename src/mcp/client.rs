@@ -326,10 +326,13 @@ impl Client {
         self.request("tools/call", params).await?.map_err(|error| refused("tools/call", &error))
     }
 
-    /// Lets the server end by itself, shortly, then kills what is left of it.
+    /// Lets the server end by itself, shortly, then kills what is left of it; it is gone when this returns.
     pub async fn close(mut self) {
         self.input = None;
-        if let Some(mut process) = self.process.take() {
+        if let Some(mut process) = self.process.take()
+            && timeout(END_WITHIN, process.child.wait()).await.is_err()
+        {
+            process.kill();
             let _ = timeout(END_WITHIN, process.child.wait()).await;
         }
     }

@@ -121,6 +121,47 @@ fn a_cache_that_others_could_read_is_repaired() {
 }
 
 #[test]
+fn a_directory_that_was_there_keeps_its_mode_and_what_is_made_in_it_is_private() {
+    let (env, provider) = (TestEnv::new(), Provider::start(Switches::default()));
+    for (mode, is_told) in [(0o755, false), (0o777, true), (0o770, true)] {
+        let dir = env.home().join(format!("theirs-{mode:o}"));
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("notes"), "theirs").unwrap();
+        for path in [dir.clone(), dir.join("notes")] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let named = ["--cache-dir", dir.to_str().unwrap()];
+        let connect = [&["connect", provider.url(), "--no-browser", "--store", "file"][..], &named].concat();
+        for command in [&connect, &[&["status", "--check"][..], &named].concat()] {
+            let ran = env.run(command);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            let warning = format!("warning: others can write in {} (mode {mode:o})", dir.display());
+            assert_eq!(ran.stderr.contains(&warning), is_told, "{ran:?}");
+        }
+        let doctor = env.run(&[&["doctor"][..], &named].concat()).stdout;
+        let said = format!("chmod 700 {}", dir.display());
+        assert!(doctor.contains(&said) && !doctor.contains("yours alone again"), "{doctor}");
+        assert_eq!(std::fs::metadata(&dir).unwrap().mode() & 0o777, mode);
+        for path in every_path(&dir).into_iter().filter(|path| *path != dir) {
+            let found = std::fs::symlink_metadata(&path).unwrap();
+            let wanted = if path.ends_with("notes") {
+                mode
+            } else if found.is_dir() {
+                0o700
+            } else {
+                0o600
+            };
+            assert_eq!(found.mode() & 0o777, wanted, "{}", path.display());
+        }
+    }
+    // One that is made is its owner's alone.
+    let new = env.home().join("new");
+    let arguments = ["connect", provider.url(), "--no-browser", "--store", "file", "--cache-dir"];
+    assert_eq!(env.run(&[&arguments[..], &[new.to_str().unwrap()]].concat()).code, Some(0));
+    assert_private(&new);
+}
+
+#[test]
 fn another_users_cache_is_refused() {
     let env = TestEnv::new();
     // For anyone but root, root's; for root, one that was given away.

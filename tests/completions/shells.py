@@ -55,18 +55,26 @@ CASES = [
     ("pdpp mcp setup claude-", ["mcp", "setup", "claude-desktop"]),
     ("pdpp mcp setup codex cur", ["mcp", "setup", "codex", "cursor"]),
     ("pdpp mcp call query_", ["mcp", "call", "query_records"]),
+    ("pdpp man disc", ["man", "disconnect"]),
+    ("pdpp man mcp insp", ["man", "mcp", "inspect"]),
+    ("pdpp connect x --field fil", ["connect", "x", "--field", "fil"]),
 ]
-# Within a quote that is open.
-QUOTED = {
+# Within a quote that is open, and names of files, which elvish's script has not.
+MORE = {
     "bash": [
+        ("pdpp status --cache-dir fil", ["status", "--cache-dir", "file.txt"]),
         ('pdpp status --grant "Work', ["status", "--grant", "Work mail"]),
         ('pdpp status --grant "Ev', ["status", "--grant", "Ev"]),
     ],
     "zsh": [
+        ("pdpp status --cache-dir fil", ["status", "--cache-dir", "file.txt"]),
         ('pdpp status --grant "Work', ["status", "--grant", "Work mail"]),
         ('pdpp status --grant "Ev', ["status", "--grant", EVIL]),
     ],
-    "fish": [("pdpp status --grant 'Work", ["status", "--grant", "Work mail"])],
+    "fish": [
+        ("pdpp status --cache-dir fil", ["status", "--cache-dir", "file.txt"]),
+        ("pdpp status --grant 'Work", ["status", "--grant", "Work mail"]),
+    ],
     "elvish": [],
 }
 # Closes what bash leaves open where it offers nothing.
@@ -144,10 +152,11 @@ def try_shell(name, folder, environment, fill):
         command = [*command, str(folder / "rc")]
     work = folder / "work"
     work.mkdir()
+    (work / "file.txt").touch()
     said = folder / "words"
     terminal = Terminal(command, {**environment, "WORDS": str(said)}, work)
     wrong = []
-    for typed, words in CASES + QUOTED[name]:
+    for typed, words in CASES + MORE[name]:
         typed, words = fill(typed), [fill(word) for word in words]
         terminal.wait_for("READY> ")
         terminal.seen = ""
@@ -162,7 +171,7 @@ def try_shell(name, folder, environment, fill):
         got = said.read_text().split("\0")[:-1]
         if got != words:
             wrong.append(f"{name}: {typed!r}\n  starts  {got}\n  and not {words}\n  {terminal.seen!r}")
-    if list(work.iterdir()):
+    if os.listdir(work) != ["file.txt"]:
         wrong.append(f"{name}: something was run: {os.listdir(work)}")
     os.kill(terminal.pid, signal.SIGKILL)
     os.waitpid(terminal.pid, 0)
@@ -233,7 +242,7 @@ def main():
         for name in names:
             version = subprocess.run([name, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
             found = try_shell(name, folder / name, environment, fill)
-            print(f"{name} ({version}): {len(CASES + QUOTED[name])} lines completed" if not found else "\n".join(found))
+            print(f"{name} ({version}): {len(CASES + MORE[name])} lines completed" if not found else "\n".join(found))
             wrong += found
         for what, listener in (("a provider", provider), ("the keyring", bus)):
             try:

@@ -36,7 +36,7 @@ fn by_code(env: &TestEnv, provider: &Provider, more: &[&str], browser: impl FnOn
 }
 
 pub fn by_code_at(env: &TestEnv, provider: &str, more: &[&str], browser: impl FnOnce(&str)) -> Ran {
-    let mut arguments = vec!["connect", provider, "--no-browser", "--log-level", "trace"];
+    let mut arguments = vec!["connect", provider, "--no-browser", "--log-level", "info"];
     arguments.extend_from_slice(more);
     let mut child = env.pdpp(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -384,7 +384,7 @@ fn a_device_code_is_shown_and_polled_for() {
         polls: vec![Poll::Pending, Poll::Approved],
         ..Switches::default()
     });
-    let ran = connect(&env, &provider, &["--log-level", "trace"]);
+    let ran = connect(&env, &provider, &["--log-level", "info"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for part in [
         "│  WDJB-MJHT  │",
@@ -869,7 +869,7 @@ fn a_canary_is_found_nowhere() {
                 );
                 std::fs::write(&script, text).unwrap();
                 std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-                let arguments = [&["connect", provider.url(), "--log-level", "trace"], *more].concat();
+                let arguments = [&["connect", provider.url(), "--log-level", "info"], *more].concat();
                 let mut command = env.pdpp(&arguments);
                 let mut child = command
                     .env("BROWSER", &script)

@@ -1,5 +1,6 @@
 //! `pdpp connect` through the real binary, against a made-up provider (R8.1, R1.1, R8.4).
 
+mod demo;
 pub mod flows;
 pub mod hostile;
 pub mod provider;
@@ -580,8 +581,10 @@ fn the_cache_goes_where_it_is_told() {
     let elsewhere = env.home().join("else where");
     let ran = connect(&env, &provider, &["--cache-dir", elsewhere.to_str().unwrap()]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let serve = format!("pdpp mcp serve --cache-dir '{}'", elsewhere.display());
-    assert!(ran.stdout.contains(&serve), "{}", ran.stdout);
+    for command in ["setup", "inspect", "serve"] {
+        let next = format!("\n  pdpp --cache-dir '{}' mcp {command}\n", elsewhere.display());
+        assert!(ran.stdout.contains(&next), "{command}: {}", ran.stdout);
+    }
     assert!(env.files().iter().all(|file| file.starts_with("else where/")), "{:?}", env.files());
 }
 

@@ -100,37 +100,6 @@ fn a_directory_is_served_by_one_sandbox() {
     start(config()).unwrap().stop();
 }
 
-#[test]
-fn a_demo_that_cannot_go_on_says_how_it_can() {
-    let mut env = TestEnv::new();
-    env.set("TMPDIR", Some("/nosuch".to_owned()));
-    let ran = env.run(&["demo"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("TMPDIR=/tmp pdpp demo"), "{}", ran.stderr);
-    env.set("PDPP_OWNER_TOKEN", Some("x".to_owned()));
-    let ran = env.run(&["demo"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
-    assert!(ran.stderr.contains("next: env -u PDPP_OWNER_TOKEN pdpp demo"), "{}", ran.stderr);
-    assert!(!ran.stderr.contains("\\n"), "{}", ran.stderr);
-}
-
-#[cfg(unix)]
-#[test]
-fn a_demo_that_is_stopped_advises_nothing_of_a_provider_that_is_gone() {
-    use std::io::{BufRead as _, BufReader, Read as _};
-    let env = TestEnv::new();
-    let mut child = env.pdpp(&["demo"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().contains("What may I read?")));
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    drop(lines);
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
-    assert!(said.contains("next: pdpp demo\n") && !said.contains("pdpp connect"), "{said}");
-}
-
 /// Whoever tells of a grant that is over, it is one command, and not one that leaves the old grant there.
 #[test]
 fn a_grant_that_is_over_is_renewed_by_one_command_whoever_tells_it() {

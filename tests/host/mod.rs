@@ -9,7 +9,7 @@ mod tried;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -70,6 +70,20 @@ fn credentials(env: &TestEnv, client_id: &str, secret: &str) -> PathBuf {
 impl Running {
     /// In front of `provider`, and its `/mcp`.
     fn start(env: &TestEnv, provider: &str, introspection: &Path, more: &[&str]) -> Self {
+        Self::of(&mut Self::command(env, provider, introspection, more))
+    }
+
+    /// The same, begun by a shell that redirects something.
+    fn start_by_a_shell(env: &TestEnv, provider: &str, introspection: &Path, redirected: &str) -> Self {
+        let command = Self::command(env, provider, introspection, &[]);
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &format!("exec \"$0\" \"$@\" {redirected}")]);
+        shell.arg(command.get_program()).args(command.get_args()).env_clear();
+        shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Self::of(&mut shell)
+    }
+
+    fn command(env: &TestEnv, provider: &str, introspection: &Path, more: &[&str]) -> Command {
         let path = introspection.to_str().unwrap();
         let public = format!("{provider}/mcp");
         let mut arguments =
@@ -79,7 +93,10 @@ impl Running {
             arguments.extend(["--public-url", &public]);
         }
         arguments.extend(more);
-        let mut command = env.pdpp(&arguments);
+        env.pdpp(&arguments)
+    }
+
+    fn of(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = Arc::new(Mutex::new(String::new()));
         let (kept, pipe) = (Arc::clone(&stderr), BufReader::new(child.stderr.take().unwrap()));

@@ -282,6 +282,24 @@ async fn r1_3_it_does_not_start_with_an_owner_credential_an_open_file_or_no_prov
     assert_eq!(fake.asked(), [""; 0]);
 }
 
+/// A closed stderr is the null device by the time that it is written to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lines_of_the_log_that_go_nowhere_are_counted_as_lost() {
+    for closed in ["2>&-", "2>/dev/null"] {
+        let (env, fake) = (TestEnv::new(), Fake::start().await);
+        let path = credentials(&env, "rs", SECRET);
+        let running = Running::start_by_a_shell(&env, &fake.url, &path, closed);
+        fake.allow("tok");
+        assert_eq!(running.tools_list("tok").await.status, 200);
+        let lost = async || {
+            let metrics = running.metrics().await;
+            let found = metrics.lines().find_map(|line| line.strip_prefix("pdpp_host_log_lines_lost_total "));
+            (found? != "0").then_some(())
+        };
+        eventually(lost).await;
+    }
+}
+
 /// A script that waits for the line of `--json` would wait for ever; so would one of the sandbox.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -107,7 +107,7 @@ fn a_provider_is_reached_through_a_proxy_and_trusted_by_a_named_authority() {
     let (address, asked) = proxy(server, "200 OK");
     let proxy = format!("http://owner:canary-password@{address}");
     let ca_file = ca_file.to_str().unwrap();
-    let doctor = ["--log-level", "trace", "doctor", PROVIDER, "--json"];
+    let doctor = ["--log-level", "info", "doctor", PROVIDER, "--json"];
 
     let ran = env.run(&[&doctor[..], &["--proxy", &proxy, "--ca-file", ca_file]].concat());
     let found = provider_check(&ran);

@@ -386,3 +386,16 @@ fn introspection_is_for_the_resource_server() {
     assert_eq!((refused.status, refused.code().as_str()), (403, "owner_token_not_accepted"));
     handle.stop();
 }
+
+/// What it does not read narrows nothing, and the owner would grant everything.
+#[test]
+fn details_are_refused_where_they_belong_to_a_pushed_request() {
+    let asked = json!({
+        "client_name": "Narrow",
+        "authorization_details": [{"type": "https://pdpp.dev/data-access", "streams": [{"name": "events"}]}],
+    });
+    let answer = post(shared(), "/agent-connect", &asked);
+    let said = answer.text();
+    assert_eq!(answer.status, 400, "{said}");
+    assert!(said.contains("authorization_details") && said.contains("/oauth/par"), "{said}");
+}

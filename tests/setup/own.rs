@@ -69,7 +69,7 @@ fn r8_2_an_update_keeps_every_byte_that_is_not_command_or_arguments() {
 
         // What a person chose in the arguments, and this run says nothing of.
         let chosen =
-            ["--no-access-log", "--log-level", "debug", "--cache-dir", "/kept", "--proxy=http://p.example:1"];
+            ["--no-access-log", "--log-level", "info", "--cache-dir", "/kept", "--proxy=http://p.example:1"];
         let mut choices = arguments(host);
         choices.extend(chosen);
         let old = with(&text, "pdpp", &[&["mcp", "serve"], &chosen[..]].concat());

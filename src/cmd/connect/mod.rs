@@ -77,12 +77,13 @@ pub struct Args {
     #[arg(long, value_name = "GRANT", requires = "renew")]
     grant: Option<GrantName>,
 
-    #[command(flatten)]
-    narrow: narrow::Narrow,
-
     /// Print the result, or the failure, as one JSON object
     #[arg(long)]
     json: bool,
+
+    // Last: its heading holds for what follows too.
+    #[command(flatten)]
+    narrow: narrow::Narrow,
 }
 
 const EXAMPLES: &str = "\

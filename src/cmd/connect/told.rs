@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::difference::Difference;
 use super::keep::{AtProvider, Connected, Old};
+use crate::cache::Stored;
 use crate::cache::store::StoreKind;
-use crate::cache::{Cache, Stored};
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::approve::way::Way;
 use crate::provider::approve::{self, Attempt};
@@ -52,22 +52,14 @@ pub(super) fn say(difference: &Difference, than: &str, ui: &Ui) {
 
 impl Connected {
     /// Commands to type next, a host's config first: without a host nothing reads.
-    fn next(&self) -> [(String, &'static str); 3] {
+    fn next() -> [(String, &'static str); 3] {
+        // With the directory even if it came from the environment: hosts start servers without the shell's.
         [
-            (advice::complete("pdpp mcp setup"), "tell the agents on this machine"),
-            ("pdpp mcp inspect".to_owned(), "what the tools cost a model's context"),
-            (self.serve(), "offer it to an MCP host on stdio"),
+            ("pdpp mcp setup", "tell the agents on this machine"),
+            ("pdpp mcp inspect", "what the tools cost a model's context"),
+            ("pdpp mcp serve", "offer it to an MCP host on stdio"),
         ]
-    }
-
-    fn serve(&self) -> String {
-        let mut command = "pdpp mcp serve".to_owned();
-        // Said even if it came from the environment: hosts start servers without the shell's.
-        let dir = self.cache.dir();
-        if Cache::default_dir().map_or(true, |default| default != dir) {
-            let _ = write!(command, " --cache-dir {}", text::shell_word(&dir.display().to_string()));
-        }
-        command
+        .map(|(command, what)| (advice::complete(command), what))
     }
 
     fn is_package(&self) -> bool {
@@ -96,7 +88,7 @@ impl Connected {
             "replaced": self.stored == Stored::Replaced,
             "store": one.store,
             "cache_dir": self.cache.dir().display().to_string(),
-            "next": self.next().map(|(command, _)| command),
+            "next": Self::next().map(|(command, _)| command),
         })
     }
 
@@ -147,7 +139,7 @@ impl Connected {
                 one.provider
             );
         }
-        let next = self.next();
+        let next = Self::next();
         let steps = ui::steps(&next.each_ref().map(|(command, what)| (command.as_str(), *what)));
         let _ = write!(said, "\nNext:\n{steps}");
         if self.has_others {
@@ -209,6 +201,7 @@ pub(super) fn source_line(source: &GrantedSource) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::Cache;
     use crate::cache::credential::tests::credential;
     use crate::provider::grant::GrantedConnection;
 

@@ -89,7 +89,9 @@ fn unknown_tool(tool: &str) -> Error {
     let tools = surface::tools();
     let names = tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>();
     let likeness = |name: &str| strsim::jaro_winkler(&tool.to_lowercase(), name);
-    let near = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or("schema");
+    let near = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    // Of a name that is like none, nobody knows what was meant: the first call is the one without arguments.
+    let near = near.filter(|near| likeness(near) > 0.7).unwrap_or("schema");
     let said = format!("There is no tool `{}`: they are {}", text::prefix(tool, 100), names.join(", "));
     Error::new(Kind::Usage, "unknown_tool", said).hint(example(near))
 }
@@ -138,15 +140,19 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_answered_with_a_call_of_the_tool_that_was_meant() {
-        for (typed, expected) in
-            [("serch", "search"), ("query", "query_records"), ("Schema", "schema"), ("", "schema")]
-        {
+        for (typed, expected) in [
+            ("serch", "search"),
+            ("query", "query_records"),
+            ("Schema", "schema"),
+            ("read_field", "read_record_field"),
+        ] {
             let error = unknown_tool(typed);
-            let next = error.next_step().unwrap();
-            assert!(
-                next.starts_with("pdpp mcp call ") && (typed.is_empty() || next.contains(expected)),
-                "{next}"
-            );
+            assert_eq!(error.next_step(), Some(example(expected).as_str()), "{typed}");
+        }
+        for typed in ["", "foo", "list_streams", "fo", "delete_all"] {
+            let error = unknown_tool(typed);
+            assert_eq!(error.next_step(), Some("pdpp mcp call schema"), "{typed}");
+            assert!(error.message().ends_with(&surface::NAMES.join(", ")), "{error}");
         }
         for tool in surface::tools().iter() {
             let example = example(&tool.name);

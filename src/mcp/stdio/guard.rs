@@ -44,21 +44,14 @@ pub(super) fn watch(stop: Stop) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether the process was started without a stdout. The standard library opens `/dev/null` in its place, for
-/// reading too, before anything of ours runs; a shell's `>/dev/null` is for writing alone.
+/// Whether the process was started without a stdout. What the standard library opens in its place is for reading
+/// too; a shell's `>/dev/null` is for writing alone.
 #[cfg(unix)]
 pub(super) fn is_stdout_closed() -> bool {
-    use std::os::fd::AsFd as _;
-
-    use rustix::fs::{FileType, OFlags, Stat, fcntl_getfl, fstat, stat};
+    use rustix::fs::{OFlags, fcntl_getfl};
     #[allow(clippy::disallowed_methods, reason = "only looked at")]
     let stdout = std::io::stdout();
-    let is_null = |found: Stat| {
-        FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice
-            && stat("/dev/null").is_ok_and(|null| null.st_rdev == found.st_rdev)
-    };
-    fstat(stdout.as_fd()).is_ok_and(is_null)
-        && fcntl_getfl(stdout.as_fd()).is_ok_and(|flags| flags.contains(OFlags::RDWR))
+    crate::ui::goes_nowhere(&stdout) && fcntl_getfl(&stdout).is_ok_and(|flags| flags.contains(OFlags::RDWR))
 }
 
 #[cfg(not(unix))]

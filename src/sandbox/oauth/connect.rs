@@ -60,6 +60,11 @@ pub fn begin(app: &App, request: &Request) -> Result<Reply, ApiError> {
             }
             id.to_owned()
         }
+        // Everything would be granted, whatever they narrow it to.
+        None if body.contains_key("authorization_details") => {
+            let said = "authorization_details belong to a pushed request (POST /oauth/par), and its request_uri here";
+            return Err(ApiError::invalid(said).param("authorization_details"));
+        }
         None => whole_provider(app, request, &body)?,
     };
     let (id, polling_code) = app.flows.attempt(&pending)?;

@@ -1,0 +1,93 @@
+//! `pdpp demo`: what it says where it cannot go on, and that it leaves nothing behind, whenever it is stopped.
+
+use crate::support::env::TestEnv;
+
+#[test]
+fn a_demo_that_cannot_go_on_says_how_it_can() {
+    let mut env = TestEnv::new();
+    env.set("TMPDIR", Some("/nosuch".to_owned()));
+    let ran = env.run(&["demo"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("TMPDIR=/tmp pdpp demo"), "{}", ran.stderr);
+    env.set("PDPP_OWNER_TOKEN", Some("x".to_owned()));
+    let ran = env.run(&["demo"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
+    assert!(ran.stderr.contains("next: env -u PDPP_OWNER_TOKEN pdpp demo"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("\\n"), "{}", ran.stderr);
+}
+
+#[cfg(unix)]
+mod left_behind {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::os::unix::net::UnixListener;
+    use std::path::Path;
+    use std::process::Stdio;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::TestEnv;
+
+    fn entries(dir: &Path) -> Vec<std::ffi::OsString> {
+        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
+
+    /// A place for temporary files that is looked at afterwards, and a keyring that would be silent if it were asked.
+    fn env() -> (TestEnv, std::path::PathBuf, UnixListener) {
+        let mut env = TestEnv::new();
+        let root = env.home().parent().unwrap().to_owned();
+        let temporary = root.join("temporary");
+        std::fs::create_dir(&temporary).unwrap();
+        env.set("TMPDIR", Some(temporary.display().to_string()));
+        let bus = UnixListener::bind(root.join("bus")).unwrap();
+        bus.set_nonblocking(true).unwrap();
+        env.set("DBUS_SESSION_BUS_ADDRESS", Some(format!("unix:path={}/bus", root.display())));
+        (env, temporary, bus)
+    }
+
+    #[test]
+    fn a_demo_leaves_neither_a_file_nor_a_token_in_the_keyring() {
+        let (env, temporary, bus) = env();
+        let ran = env.run(&["demo"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(bus.accept().is_err(), "a keyring was asked");
+        assert_eq!(entries(&temporary), [""; 0]);
+        assert_eq!(env.files(), [""; 0]);
+    }
+
+    /// The last line before a signal; the first is the one before the folder is there.
+    const MOMENTS: [&str; 5] =
+        ["1. A provider", "2. A grant", "3. An agent", "→ schema", "→ read_record_field"];
+
+    #[test]
+    fn a_demo_leaves_nothing_whenever_it_is_stopped_and_advises_nothing_of_a_provider_that_is_gone() {
+        std::thread::scope(|scope| {
+            for signal in [Signal::HUP, Signal::INT, Signal::TERM] {
+                scope.spawn(move || MOMENTS.iter().for_each(|moment| stop_at(moment, signal)));
+            }
+        });
+    }
+
+    fn stop_at(moment: &str, signal: Signal) {
+        let (env, temporary, _bus) = env();
+        let mut child = env.pdpp(&["demo"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains(moment)));
+        if moment == MOMENTS[0] {
+            while entries(&temporary).is_empty() && child.try_wait().unwrap().is_none() {
+                std::thread::yield_now();
+            }
+        }
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let mut said = String::new();
+        lines.for_each(drop);
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let code = child.wait().unwrap().code();
+        let when = format!("{moment}, {signal:?}: {code:?} {said}");
+        assert_eq!(entries(&temporary), [""; 0], "{when}");
+        // A signal after the last answer stops nothing any more.
+        if moment != MOMENTS[4] || code != Some(0) {
+            assert_eq!(code, Some(130), "{when}");
+            assert!(said.contains("next: pdpp demo\n") && !said.contains("pdpp connect"), "{when}");
+        }
+    }
+}
