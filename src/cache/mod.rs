@@ -187,7 +187,22 @@ impl Cache {
     /// # Errors
     /// If the index cannot be read, is damaged, or was written by a newer version.
     pub fn credentials(&self) -> Result<Vec<Credential>> {
-        Ok(self.read_index()?.credentials)
+        self.all_where(|one| !one.ending)
+    }
+
+    /// What was disconnected here and is still to be ended at its provider, since its token could not be read then
+    /// ([`Cache::keep_to_end`]); also from the index alone.
+    ///
+    /// # Errors
+    /// As [`Cache::credentials`].
+    pub fn ending(&self) -> Result<Vec<Credential>> {
+        self.all_where(|one| one.ending)
+    }
+
+    fn all_where(&self, is_meant: impl Fn(&Credential) -> bool) -> Result<Vec<Credential>> {
+        let mut all = self.read_index()?.credentials;
+        all.retain(is_meant);
+        Ok(all)
     }
 
     /// The client id that was registered with `issuer` before.
@@ -304,8 +319,10 @@ impl Cache {
         }
     }
 
+    /// The credential of the same grant as it is now. One that is to be ended is there for that only.
     fn current(&self, credential: &Credential) -> Result<Option<Credential>> {
-        Ok(self.credentials()?.into_iter().find(|other| other.is_same_grant(credential)))
+        let is_it = |one: &Credential| one.is_same_grant(credential) && (credential.ending || !one.ending);
+        Ok(self.read_index()?.credentials.into_iter().find(is_it))
     }
 }
 
@@ -491,6 +508,30 @@ mod tests {
         assert!(cache.remove(&one).unwrap().credentials.is_empty());
         assert_eq!(cache.remove_all().unwrap().credentials.len(), 1);
         assert_eq!((cache.credentials().unwrap(), secret_files(&cache)), (vec![], 0));
+    }
+
+    #[tokio::test]
+    async fn what_is_to_be_ended_is_nobodys_until_it_is_connected_again() {
+        let (_root, cache) = cache();
+        let one = credential("https://a.example", "g1");
+        cache.store(one.clone(), &secrets("t"), None).unwrap();
+        cache.keep_to_end(std::slice::from_ref(&one)).unwrap();
+        let ending = Credential { ending: true, ..one.clone() };
+        assert_eq!((cache.credentials().unwrap(), cache.ending().unwrap()), (vec![], vec![ending.clone()]));
+        assert_eq!(
+            cache.bearer(&one).await.unwrap_err().code(),
+            "disconnected",
+            "a server that knew it before"
+        );
+        assert_eq!(bearer(&cache, &ending).await, "t", "to end it");
+        assert_eq!(cache.move_to(StoreKind::File).unwrap().already, 0);
+        cache.check_label(&one.provider, &one.label, None).unwrap();
+        let other = credential("https://a.example", "g2");
+        cache.store(other, &secrets("t"), None).unwrap();
+        assert_eq!(cache.credentials().unwrap()[0].label, one.label, "its name is free");
+        cache.store(credential("https://a.example", "g1"), &secrets("new"), None).unwrap();
+        assert_eq!((cache.credentials().unwrap().len(), cache.ending().unwrap()), (2, vec![]));
+        assert_eq!(bearer(&cache, &one).await, "new");
     }
 
     #[test]

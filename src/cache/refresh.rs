@@ -245,12 +245,14 @@ impl Cache {
             Secrets::new(response.access_token, Some(response.refresh_token.unwrap_or(refresh_token)));
         let mut tries = 0;
         loop {
-            let published = self.replace(next.clone(), &secrets, |index, next| {
+            let published = self.replace(next.clone(), &secrets, |index, mut next| {
                 let found = index.credentials.iter_mut().find(|one| one.is_same_grant(&next))?;
                 // Connected again meanwhile: that one is the newer, and of another family.
                 if found.family() != next.family() {
                     return None;
                 }
+                // It may have been disconnected meanwhile.
+                next.ending = found.ending;
                 let old = std::mem::replace(found, next);
                 index.discard(&old.place());
                 Some(())

@@ -44,8 +44,9 @@ impl Cache {
             };
             let mut moved = Credential { id: new_credential_id()?, store: to, ..current.clone() };
             moved.renewal.family = Some(current.family().clone());
-            let moved = self.replace(moved, &secrets, |index, moved| {
+            let moved = self.replace(moved, &secrets, |index, mut moved| {
                 let found = index.credentials.iter_mut().find(|one| one.id == current.id)?;
+                moved.ending = found.ending;
                 *found = moved.clone();
                 index.discard(&current.place());
                 Some(moved)

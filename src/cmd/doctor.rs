@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::Global;
+use super::{Global, disconnect};
 use crate::access_log::AccessLog;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
@@ -93,6 +93,10 @@ async fn all(cache: &Cache, http: &Http, more: &[ProviderUrl]) -> Vec<Check> {
     };
     checks.extend(found.into_iter().map(|found| found.reached));
     checks.extend(grants);
+    checks.extend(cache.ending().unwrap_or_default().iter().map(|one| {
+        let said = format!("{} ({}) is not ended at its provider yet", one.label, one.grant_id);
+        Check::warn("grant", said, disconnect::again(one))
+    }));
     if is_usable {
         checks.push(machine::access_log(&AccessLog::new(cache.dir())));
     }
