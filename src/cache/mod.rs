@@ -304,10 +304,7 @@ impl Cache {
                 connect.unwrap_or_else(|| "pdpp connect <provider-url>".to_owned())
             }),
         };
-        error.told(
-            format!("Check that you own {} and that its disk has room", self.dir.display()),
-            &format!("{again} --store file"),
-        )
+        error.told(format!("Check that you own {} and that its disk has room", self.dir.display()), &again)
     }
 
     fn read_index(&self) -> Result<Index> {

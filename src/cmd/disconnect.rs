@@ -99,7 +99,6 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     // What was disconnected before is tried again with each: somebody wants it ended.
     let is_other = |one: &&Credential| !chosen.iter().any(|chosen| chosen.id == one.id);
     let others: Vec<Credential> = waiting.iter().filter(is_other).cloned().collect();
-    let is_for_them = chosen.is_empty();
     let http = global.http_now(LIMITS)?;
     let progress = ui.progress();
     progress.say("Asking the providers to end the grants");
@@ -107,7 +106,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         let (chosen, others) =
             futures_util::join!(end_all(&cache, &http, &chosen), end_all(&cache, &http, &others));
         let chosen = chosen.into_iter().map(|(one, at_provider)| Ended::named(one, at_provider, args.forget));
-        let others = others.into_iter().map(|(one, at_provider)| Ended::again(one, at_provider, is_for_them));
+        let others = others.into_iter().map(|(one, at_provider)| Ended::again(one, at_provider));
         chosen.chain(others).collect()
     };
     let mut ended: Vec<Ended> = block_on_unless_stopped(ending).map_err(|error| {
@@ -242,10 +241,10 @@ fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui
     if args.which.is_empty() {
         matching = narrowed(everything);
         if args.grant.is_none() && !args.all && !args.forget {
-            // What was disconnected before is tried again in any case.
+            // What was disconnected before is tried again in any case, and is no question.
             matching.retain(|one| !one.ending);
             if matching.is_empty() && !credentials.is_empty() {
-                return Ok(Vec::new());
+                return Ok(credentials.to_vec());
             }
         }
         if let (Some(grant), true) = (&args.grant, matching.is_empty()) {
@@ -425,10 +424,9 @@ impl<'a> Ended<'a> {
     }
 
     /// One that another `disconnect` could not end. It goes when it is over, whatever else this one was for.
-    /// `is_meant` if that is all that it is for.
-    fn again(credential: &'a Credential, at_provider: Result<Revoked, NotEnded>, is_meant: bool) -> Self {
+    fn again(credential: &'a Credential, at_provider: Result<Revoked, NotEnded>) -> Self {
         let here = if at_provider.is_ok() { Here::Deleted } else { Here::Kept };
-        Self { credential, at_provider, here, is_meant }
+        Self { credential, at_provider, here, is_meant: false }
     }
 
     /// What to do about one that is kept.

@@ -132,7 +132,11 @@ fn what_moved(moved: &Moved, all: &[Credential]) -> String {
     );
     for one in &moved.missing {
         let (label, next) = (text::one_line(&one.label), advice::complete(&renew_command(one, all)));
-        let _ = write!(said, "\nThe token of {label} ({}) is in no store: {next}", one.provider);
+        let _ = write!(
+            said,
+            "\nThe token of {label} ({}) is in no store, or damaged there: {next}",
+            one.provider
+        );
     }
     said
 }

@@ -102,6 +102,9 @@ pub enum StoreError {
     /// It is there, and did not let us in.
     #[error("the keyring is locked: {0}")]
     KeyringLocked(String),
+    /// Something else has written a second entry of this name.
+    #[error("the keyring has several entries of its name, which say different things")]
+    KeyringTwice,
     /// It did not answer in time.
     #[error("the keyring did not answer within {} s", keyring::BOUND.as_secs())]
     KeyringSilent,
@@ -124,16 +127,18 @@ impl StoreError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Disk(_) | Self::NotText => "secret_store_failed",
+            Self::KeyringTwice => "secret_damaged",
             Self::KeyringAbsent(_) => "keyring_absent",
             Self::KeyringLocked(_) => "keyring_locked",
             Self::KeyringSilent => "keyring_silent",
         }
     }
 
-    /// For a person. `instead` is what to type where the keyring stays out of reach.
-    pub(super) fn told(self, disk_hint: String, instead: &str) -> Error {
+    /// For a person. `again` is the command that gets another secret, here or with `--store file` elsewhere.
+    pub(super) fn told(self, disk_hint: String, again: &str) -> Error {
         let message = match &self {
             Self::Disk(_) | Self::NotText => "The secret store could not be used".to_owned(),
+            Self::KeyringTwice => "The stored token is damaged".to_owned(),
             Self::KeyringAbsent(_) => "The keyring of this session could not be used".to_owned(),
             Self::KeyringLocked(_) => "The keyring let nobody in".to_owned(),
             Self::KeyringSilent => {
@@ -141,8 +146,9 @@ impl StoreError {
             }
         };
         let hint = match (&self, remedy(self.code())) {
-            (Self::Disk(_) | Self::NotText, _) | (_, None) => disk_hint,
-            (_, Some(remedy)) => format!("{remedy}, or keep tokens in a file: {instead}"),
+            (Self::Disk(_) | Self::NotText, _) => disk_hint,
+            (_, Some(remedy)) => format!("{remedy}, or keep tokens in a file: {again} --store file"),
+            (_, None) => again.to_owned(),
         };
         let told = Error::failed(self.code(), message).hint(hint);
         match self {
@@ -167,6 +173,8 @@ mod tests {
         ] {
             assert!(remedy(error.code()).is_some(), "{}", error.code());
         }
-        assert_eq!(remedy("secret_missing"), None);
+        for lost in [StoreError::KeyringTwice.code(), "secret_missing"] {
+            assert_eq!(remedy(lost), None, "another token helps");
+        }
     }
 }
