@@ -261,7 +261,7 @@ impl Cache {
                 "secret_damaged",
                 format!("The stored token for {} is damaged", credential.provider),
             )
-            .hint(select::renew_exactly(credential))
+            .run(select::renew_exactly(credential))
         })?;
         if is_keyring {
             // A token that was replaced or removed is not kept in memory.
@@ -333,28 +333,27 @@ pub fn new_credential_id() -> Result<CredentialId> {
 }
 
 fn unreadable(dir: &Path, error: io::Error) -> Error {
-    Error::failed("cache_unreadable", format!("The credential cache {} cannot be read", dir.display()))
-        .because(error)
-        .hint(other_dir(
-            dir,
-            "Make it a plain directory of your own user's, or name another one with --cache-dir",
-        ))
+    let told =
+        Error::failed("cache_unreadable", format!("The credential cache {} cannot be read", dir.display()));
+    let hint = "Make it a plain directory of your own user's, or name another one with --cache-dir";
+    in_other_dir(told.because(error), dir, hint)
 }
 
 fn unwritable(dir: &Path, error: io::Error) -> Error {
-    Error::failed("cache_unwritable", format!("The credential cache {} cannot be written", dir.display()))
-        .because(error)
-        .hint(other_dir(
-            dir,
-            "Make room, make it a plain directory of your own user's, or name another one with --cache-dir",
-        ))
+    let told = Error::failed(
+        "cache_unwritable",
+        format!("The credential cache {} cannot be written", dir.display()),
+    );
+    let hint =
+        "Make room, make it a plain directory of your own user's, or name another one with --cache-dir";
+    in_other_dir(told.because(error), dir, hint)
 }
 
-/// The same command with the directory that `dir` is a link to, where it is one; else `hint`.
-fn other_dir(dir: &Path, hint: &str) -> String {
+/// With the same command in the directory that `dir` is a link to, where it is one; else with `hint`.
+fn in_other_dir(told: Error, dir: &Path, hint: &str) -> Error {
     match (dir.is_symlink(), dir.canonicalize()) {
-        (true, Ok(real)) if real.is_dir() => advice::typed_with_cache_in(&real),
-        _ => hint.to_owned(),
+        (true, Ok(real)) if real.is_dir() => told.run(advice::typed_with_cache_in(&real)),
+        _ => told.hint(hint),
     }
 }
 

@@ -166,7 +166,7 @@ impl Cache {
                     "disconnected",
                     format!("The grant for {} is no longer on this machine", credential.provider),
                 )
-                .hint(advice::connect(credential.provider.as_str())));
+                .run(advice::connect(credential.provider.as_str())));
             };
             if let Some(secrets) = self.read_secrets(&current)? {
                 return Ok((current, secrets));
@@ -268,7 +268,7 @@ impl Cache {
                             current.provider
                         ),
                     )
-                    .hint("Try again"));
+                    .hint("Do it again: it is done with the newer one, if there is one"));
                 }
                 Err(error) if tries == 3 => return Err(lost(current, Some(error))),
                 Err(_) => {
@@ -322,11 +322,11 @@ impl Cache {
                 format!("{provider} gives no more tokens for this grant"),
             )
             .because(error)
-            .hint(connect()),
+            .run(connect()),
             RefreshError::Token(error) => {
                 Error::new(error.kind(), error.code(), format!("{provider} gave a token that cannot be used"))
                     .because(error)
-                    .hint(connect())
+                    .run(connect())
             }
         })
     }
@@ -402,7 +402,7 @@ async fn endpoint_of(http: &Http, current: &Credential) -> Result<url::Url> {
                     current.provider
                 ),
             )
-            .hint(renew_exactly(current))
+            .run(renew_exactly(current))
         })
 }
 
@@ -431,7 +431,7 @@ async fn ask(
 fn refusal(current: &Credential, now: Timestamp) -> Option<Error> {
     let provider = &current.provider;
     let error = |code, message: String| {
-        Some(Error::new(Kind::NotConnected, code, message).hint(renew_exactly(current)))
+        Some(Error::new(Kind::NotConnected, code, message).run(renew_exactly(current)))
     };
     if let Some(end) = current.grant_expires_at.filter(|end| *end <= now) {
         return error("grant_expired", format!("The grant for {provider} ended {}", day_and_time(end)));
@@ -452,7 +452,7 @@ fn refusal(current: &Credential, now: Timestamp) -> Option<Error> {
 fn token_dead(current: &Credential) -> Error {
     let provider = &current.provider;
     let said = format!("{provider} no longer accepts this token, and gives no new one");
-    Error::new(Kind::NotConnected, "token_dead", said).hint(renew_exactly(current))
+    Error::new(Kind::NotConnected, "token_dead", said).run(renew_exactly(current))
 }
 
 /// Runs `work`, which blocks, on a thread of its own. Not on the runtime's: it would wait for it at its end.
@@ -477,7 +477,7 @@ fn lost(current: &Credential, cause: Option<Error>) -> Error {
         "refresh_lost",
         format!("The answer to a refresh for {provider} was lost, and with it the next token"),
     )
-    .hint(renew_exactly(current));
+    .run(renew_exactly(current));
     match cause {
         Some(cause) => error.because(cause),
         None => error,
@@ -490,7 +490,7 @@ pub(super) fn secret_missing(credential: &Credential) -> Error {
         "secret_missing",
         format!("The token for {} is no longer on this machine", credential.provider),
     )
-    .hint(renew_exactly(credential))
+    .run(renew_exactly(credential))
 }
 
 fn token_gone(current: &Credential) -> Error {
@@ -499,7 +499,7 @@ fn token_gone(current: &Credential) -> Error {
         "secret_missing",
         format!("The refresh token for {} is no longer on this machine", current.provider),
     )
-    .hint(renew_exactly(current))
+    .run(renew_exactly(current))
 }
 
 fn stuck(credential: &Credential) -> Error {

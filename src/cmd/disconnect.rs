@@ -114,7 +114,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
             return error;
         }
         let said = "Stopped; nothing was deleted here, and a grant may be over at its provider";
-        Error::new(Kind::Interrupted, "interrupted", said).hint("pdpp status --check")
+        Error::new(Kind::Interrupted, "interrupted", said).run("pdpp status --check")
     })?;
     drop(progress);
     let those = |here| {
@@ -209,11 +209,11 @@ fn check_confirmed(args: &Args, can_ask: bool) -> Result<()> {
         return Ok(());
     }
     let said = "--all ends and deletes several grants, and nobody can be asked here";
-    Err(Error::new(Kind::Usage, "confirmation_required", said).hint("pdpp disconnect --all --yes"))
+    Err(Error::new(Kind::Usage, "confirmation_required", said).run("pdpp disconnect --all --yes"))
 }
 
 fn not_confirmed() -> Error {
-    Error::failed("not_confirmed", "Nobody said yes; nothing was changed").hint("pdpp status")
+    Error::failed("not_confirmed", "Nobody said yes; nothing was changed").run("pdpp status")
 }
 
 fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui) -> Result<Vec<Credential>> {
@@ -256,7 +256,7 @@ fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui
                 "not_connected",
                 "No provider is connected on this machine",
             )
-            .hint("pdpp connect <provider-url>"));
+            .run("pdpp connect <provider-url>"));
         }
         if matching.len() > 1 && !args.all && !can_ask {
             return Err(several(&matching));
@@ -310,7 +310,7 @@ fn none(which: &str, credentials: &[Credential]) -> Error {
         list(&mut message, &credentials.iter().collect::<Vec<_>>());
     }
     let next = if credentials.is_empty() { "pdpp connect <provider-url>" } else { "pdpp status" };
-    Error::new(Kind::NotConnected, "not_connected", message).hint(next)
+    Error::new(Kind::NotConnected, "not_connected", message).run(next)
 }
 
 fn several(found: &[&Credential]) -> Error {
@@ -319,7 +319,7 @@ fn several(found: &[&Credential]) -> Error {
     let first = found.first().map_or_else(String::new, |one| {
         format!("{} --grant {}", shell_word(one.provider.as_str()), shell_word(one.grant_id.as_str()))
     });
-    Error::new(Kind::Usage, "several_credentials", message).hint(format!("pdpp disconnect {first}"))
+    Error::new(Kind::Usage, "several_credentials", message).run(format!("pdpp disconnect {first}"))
 }
 
 fn list(message: &mut String, credentials: &[&Credential]) {

@@ -143,7 +143,7 @@ fn what_moved(moved: &Moved, all: &[Credential]) -> String {
 
 fn not_connected() -> Error {
     Error::new(Kind::NotConnected, "not_connected", "No provider is connected on this machine")
-        .hint("pdpp connect <provider-url>")
+        .run("pdpp connect <provider-url>")
 }
 
 struct Shown<'a> {

@@ -35,7 +35,7 @@ fn schema(session: &mut Session) -> (bool, String) {
     (answer.is_error, answer.text)
 }
 
-/// Lets the index say that the one secret is in the keyring.
+/// Lets the index say that the secrets are in the keyring.
 fn say_keyring(env: &TestEnv) {
     let index = env.cache_dir().join("index.json");
     let text = std::fs::read_to_string(&index).unwrap();
@@ -119,8 +119,29 @@ fn initialize_does_not_touch_the_keyring() {
     let started = Instant::now();
     let (is_error, text) = schema(&mut session);
     assert!(is_error && text.contains("keyring_silent") && text.contains("--store file"), "{text}");
+    assert!(text.contains("next: tell the user: If it asks for your password, unlock it"), "{text}");
     assert!(started.elapsed() < BOUND, "{:?}", started.elapsed());
     assert_eq!(taken.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn grants_of_one_name_without_their_tokens_are_told_apart_and_no_advice_is_called_a_command() {
+    let env = TestEnv::new();
+    let providers = [(); 2].map(|()| Provider::start(Switches::default()));
+    for provider in &providers {
+        assert_eq!(connect(&env, provider, &["--store", "file"]).code, Some(0));
+    }
+    say_keyring(&env);
+    let text = env.run(&["mcp", "call", "schema"]).stdout;
+    for provider in &providers {
+        let address = provider.url().trim_start_matches("http://");
+        assert!(text.contains(&format!("{address}: Paper diary: keyring_absent")), "{text}");
+        let command = format!("pdpp connect {} --renew --grant grt_made_up_1 --store file", provider.url());
+        let advice = format!(
+            "tell the user: Run it in the session that has the keyring, or keep tokens in a file: {command}"
+        );
+        assert!(text.contains(&advice) && !text.contains("user to run:"), "{text}");
+    }
 }
 
 // ---------------------------------------------------------------- a real one

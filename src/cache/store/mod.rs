@@ -145,12 +145,14 @@ impl StoreError {
                 format!("The keyring did not answer within {} s", keyring::BOUND.as_secs())
             }
         };
-        let hint = match (&self, remedy(self.code())) {
-            (Self::Disk(_) | Self::NotText, _) => disk_hint,
-            (_, Some(remedy)) => format!("{remedy}, or keep tokens in a file: {again} --store file"),
-            (_, None) => again.to_owned(),
+        let told = Error::failed(self.code(), message);
+        let told = match (&self, remedy(self.code())) {
+            (Self::Disk(_) | Self::NotText, _) => told.hint(disk_hint),
+            (_, Some(remedy)) => {
+                told.hint(format!("{remedy}, or keep tokens in a file: {again} --store file"))
+            }
+            (_, None) => told.run(again),
         };
-        let told = Error::failed(self.code(), message).hint(hint);
         match self {
             Self::KeyringSilent => told,
             cause => told.because(cause),
