@@ -273,6 +273,15 @@ impl Cache {
         Ok(Some(secrets))
     }
 
+    /// Whether the store of `credential`'s secret gives it here. Blocks, at most [`store::keyring::BOUND`] more than the
+    /// disk.
+    ///
+    /// # Errors
+    /// `keyring_absent`, `keyring_locked`, `keyring_silent`, `secret_store_failed`, `secret_damaged`, `secret_missing`.
+    pub fn check_secret(&self, credential: &Credential) -> Result<()> {
+        self.read_secrets(credential)?.map(drop).ok_or_else(|| refresh::secret_missing(credential))
+    }
+
     /// That `credential`'s secret is gone, where that is known without asking a keyring: its file is not there, and
     /// no other token has come into its place. `None` where nothing speaks against it.
     pub fn lost_secret(&self, credential: &Credential) -> Option<Error> {

@@ -491,10 +491,26 @@ fn a_server_without_d_bus_variables_finds_the_usual_socket() {
     desktop.keyring(&env, true);
     let provider = Provider::start(Switches::default());
     assert_eq!(connect(&env, &provider, &["--store", "keyring"]).code, Some(0));
+    // A host passes no D-Bus variables on: where the bus is elsewhere, setup and the doctor say so.
+    std::fs::create_dir(env.home().join(".codex")).unwrap();
+    let set_up = || {
+        let ran = env.run(&["mcp", "setup", "codex", "--json"]);
+        let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        said["hosts"][0]["proof"].clone()
+    };
+    let proof = set_up();
+    assert_eq!(
+        (&proof["code"], &proof["next"]),
+        (&json!("keyring_absent"), &json!("pdpp status --move-to file"))
+    );
+    let doctor = env.run(&["doctor"]).stdout;
+    assert!(doctor.contains("cannot read its token") && doctor.contains("--move-to file"), "{doctor}");
     let usual = PathBuf::from(format!("/run/user/{}", rustix::process::geteuid().as_raw()));
     std::fs::create_dir_all(&usual).unwrap();
     let usual = Usual(usual.join("bus"));
     std::os::unix::fs::symlink(desktop.dir.join("bus"), &usual.0).expect("there is no session bus here yet");
+    assert_eq!(set_up()["state"], "serves");
+    assert!(!env.run(&["doctor"]).stdout.contains("cannot read its token"));
     env.set(BUS, None);
     env.set("XDG_RUNTIME_DIR", None);
     let ran = env.run(&["mcp", "call", "schema"]);

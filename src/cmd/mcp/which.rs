@@ -38,6 +38,22 @@ pub struct Which {
 }
 
 impl Which {
+    fn selection(&self) -> Selection {
+        Selection { provider: self.provider.clone(), grant: self.grant.clone() }
+    }
+
+    /// Whether the token of each grant that these arguments leave can be read here; no provider is asked. Waits for a
+    /// keyring, bounded.
+    ///
+    /// # Errors
+    /// Those of the cache and of the choice; what the store of a token says.
+    pub fn check_tokens(&self, global: &Global) -> Result<()> {
+        let cache = global.cache()?;
+        let credentials = cache.credentials()?;
+        let served = self.selection().all(&credentials, jiff::Timestamp::now())?;
+        served.into_iter().try_for_each(|one| cache.check_secret(one))
+    }
+
     /// The tools over every grant that these arguments leave.
     ///
     /// # Errors
@@ -45,7 +61,7 @@ impl Which {
     pub fn package(&self, global: &Global) -> Result<Package> {
         refuse_owner_credentials_in_environment()?;
         let cache = global.cache()?;
-        let selection = Selection { provider: self.provider.clone(), grant: self.grant.clone() };
+        let selection = self.selection();
         let bounds = self
             .max_result_bytes
             .and_then(|bytes| usize::try_from(bytes).ok())
