@@ -31,6 +31,7 @@ use crate::until::day_and_time;
 /// that can read it. A running `pdpp mcp serve` cannot read with it from then on, either way.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Args {
     /// What to disconnect: a provider's address, or a grant's id, the beginning of it, or its name, as
     /// `pdpp status` shows them
@@ -179,8 +180,8 @@ fn not_ended(ended: &[Ended<'_>]) -> Option<Error> {
             let next = waiting.first().map(|one| one.next()).unwrap_or_default();
             return Some(Error::failed("not_ended_yet", said).hint(next));
         }
-        (1, _) => "A grant is deleted here, and was not ended at its provider".to_owned(),
-        (count, _) => format!("{count} grants are deleted here, and were not ended at their providers"),
+        (1, _) => "A grant is forgotten here, and was not ended at its provider".to_owned(),
+        (count, _) => format!("{count} grants are forgotten here, and were not ended at their providers"),
     };
     let hint = format!("End it on the provider's own pages: {}", providers.join(", "));
     Some(Error::failed("not_ended_at_provider", said).hint(hint))

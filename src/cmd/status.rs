@@ -245,8 +245,10 @@ impl Shown<'_> {
     /// What is still to be ended at its provider, with the command that tries it.
     fn waiting(&self) -> String {
         let one = |one: &&Credential| {
+            let is_over = one.grant_expires_at.is_some_and(|end| end <= self.now);
+            let what = if is_over { "its token not deleted" } else { "not ended at its provider" };
             format!(
-                "\n\n{} ({}, grant {}): disconnected, and not ended at its provider yet\n  next: {}",
+                "\n\n{} ({}, grant {}): disconnected, and {what} yet\n  next: {}",
                 text::one_line(&one.label),
                 one.provider,
                 text::one_line(one.grant_id.as_str()),
