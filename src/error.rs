@@ -39,13 +39,31 @@ impl Kind {
     }
 }
 
+/// What to do about a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// A command of this program's, to be typed as it stands but for its `<placeholders>`.
+    Run(String),
+    /// Anything else: words, with or without a command in them.
+    Do(String),
+}
+
+impl Step {
+    /// For a person who reads it at a terminal.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Run(text) | Self::Do(text) => text,
+        }
+    }
+}
+
 /// A failure, told to a person: what happened, why, and what to type next.
 #[derive(Debug)]
 pub struct Error {
     kind: Kind,
     code: &'static str,
     message: String,
-    hint: Option<String>,
+    hint: Option<Step>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -63,10 +81,17 @@ impl Error {
         Self::new(Kind::Failed, code, message)
     }
 
-    /// Adds what to do next: ideally the command to type, which gets the options of this process's own.
+    /// Adds what to do next, in words; a command in it gets the options of this process's own.
     #[must_use]
     pub fn hint(mut self, hint: impl AsRef<str>) -> Self {
-        self.hint = Some(advice::complete(hint.as_ref()));
+        self.hint = Some(Step::Do(advice::complete(hint.as_ref())));
+        self
+    }
+
+    /// Adds the command to type next, and nothing but it: an agent tells the user to run it.
+    #[must_use]
+    pub fn run(mut self, command: impl AsRef<str>) -> Self {
+        self.hint = Some(Step::Run(advice::complete(command.as_ref())));
         self
     }
 
@@ -93,8 +118,13 @@ impl Error {
     }
 
     /// What to do next, if there is something to do.
+    pub const fn step(&self) -> Option<&Step> {
+        self.hint.as_ref()
+    }
+
+    /// The same as text, for whoever reads it at a terminal.
     pub fn next_step(&self) -> Option<&str> {
-        self.hint.as_deref()
+        self.hint.as_ref().map(Step::as_str)
     }
 
     /// The causes, outermost first.
@@ -123,7 +153,7 @@ impl Error {
                 "code": self.code,
                 "message": self.message,
                 "because": self.causes().collect::<Vec<_>>(),
-                "next": self.hint,
+                "next": self.next_step(),
                 "exit_code": self.kind.exit_code(),
             }
         })

@@ -148,6 +148,10 @@ pub struct Credential {
     /// How the token is renewed.
     #[serde(default)]
     pub renewal: Renewal,
+    /// Its owner has disconnected it, and its token could not be read then: it is still to be ended at its provider,
+    /// and no agent reads with it ([`Cache::ending`](super::Cache::ending)).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ending: bool,
 }
 
 /// How a token is renewed (RFC 6749 §6), and how far that has come. No secret.
@@ -342,6 +346,7 @@ pub(crate) mod tests {
             asked: None,
             given: Given::default(),
             renewal: Renewal::default(),
+            ending: false,
         }
     }
 

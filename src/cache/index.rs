@@ -132,7 +132,8 @@ impl Index {
     pub fn free_label(&self, credential: &Credential, replaced: Option<&Credential>) -> String {
         let is_free = |label: &str| {
             !self.credentials.iter().any(|one| {
-                one.provider == credential.provider
+                !one.ending
+                    && one.provider == credential.provider
                     && one.label == label
                     && !one.is_same_grant(credential)
                     && !replaced.is_some_and(|old| one.is_same_grant(old))

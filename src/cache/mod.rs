@@ -190,7 +190,22 @@ impl Cache {
     /// # Errors
     /// If the index cannot be read, is damaged, or was written by a newer version.
     pub fn credentials(&self) -> Result<Vec<Credential>> {
-        Ok(self.read_index()?.credentials)
+        self.all_where(|one| !one.ending)
+    }
+
+    /// What was disconnected here and is still to be ended at its provider, since its token could not be read then
+    /// ([`Cache::keep_to_end`]); also from the index alone.
+    ///
+    /// # Errors
+    /// As [`Cache::credentials`].
+    pub fn ending(&self) -> Result<Vec<Credential>> {
+        self.all_where(|one| one.ending)
+    }
+
+    fn all_where(&self, is_meant: impl Fn(&Credential) -> bool) -> Result<Vec<Credential>> {
+        let mut all = self.read_index()?.credentials;
+        all.retain(is_meant);
+        Ok(all)
     }
 
     /// The client id that was registered with `issuer` before.
@@ -249,7 +264,7 @@ impl Cache {
                 "secret_damaged",
                 format!("The stored token for {} is damaged", credential.provider),
             )
-            .hint(select::renew_exactly(credential))
+            .run(select::renew_exactly(credential))
         })?;
         if is_keyring {
             // A token that was replaced or removed is not kept in memory.
@@ -259,6 +274,15 @@ impl Cache {
             known.insert(credential.id.clone(), secrets.clone());
         }
         Ok(Some(secrets))
+    }
+
+    /// Whether the store of `credential`'s secret gives it here. Blocks, at most [`store::keyring::BOUND`] more than the
+    /// disk.
+    ///
+    /// # Errors
+    /// `keyring_absent`, `keyring_locked`, `keyring_silent`, `secret_store_failed`, `secret_damaged`, `secret_missing`.
+    pub fn check_secret(&self, credential: &Credential) -> Result<()> {
+        self.read_secrets(credential)?.map(drop).ok_or_else(|| refresh::secret_missing(credential))
     }
 
     /// That `credential`'s secret is gone, where that is known without asking a keyring: its file is not there, and
@@ -292,10 +316,7 @@ impl Cache {
                 connect.unwrap_or_else(|| "pdpp connect <provider-url>".to_owned())
             }),
         };
-        error.told(
-            format!("Check that you own {} and that its disk has room", self.dir.display()),
-            &format!("{again} --store file"),
-        )
+        error.told(format!("Check that you own {} and that its disk has room", self.dir.display()), &again)
     }
 
     fn read_index(&self) -> Result<Index> {
@@ -315,8 +336,10 @@ impl Cache {
         }
     }
 
+    /// The credential of the same grant as it is now. One that is to be ended is there for that only.
     fn current(&self, credential: &Credential) -> Result<Option<Credential>> {
-        Ok(self.credentials()?.into_iter().find(|other| other.is_same_grant(credential)))
+        let is_it = |one: &Credential| one.is_same_grant(credential) && (credential.ending || !one.ending);
+        Ok(self.read_index()?.credentials.into_iter().find(is_it))
     }
 }
 
@@ -330,28 +353,27 @@ pub fn new_credential_id() -> Result<CredentialId> {
 }
 
 fn unreadable(dir: &Path, error: io::Error) -> Error {
-    Error::failed("cache_unreadable", format!("The credential cache {} cannot be read", dir.display()))
-        .because(error)
-        .hint(other_dir(
-            dir,
-            "Make it a plain directory of your own user's, or name another one with --cache-dir",
-        ))
+    let told =
+        Error::failed("cache_unreadable", format!("The credential cache {} cannot be read", dir.display()));
+    let hint = "Make it a plain directory of your own user's, or name another one with --cache-dir";
+    in_other_dir(told.because(error), dir, hint)
 }
 
 fn unwritable(dir: &Path, error: io::Error) -> Error {
-    Error::failed("cache_unwritable", format!("The credential cache {} cannot be written", dir.display()))
-        .because(error)
-        .hint(other_dir(
-            dir,
-            "Make room, make it a plain directory of your own user's, or name another one with --cache-dir",
-        ))
+    let told = Error::failed(
+        "cache_unwritable",
+        format!("The credential cache {} cannot be written", dir.display()),
+    );
+    let hint =
+        "Make room, make it a plain directory of your own user's, or name another one with --cache-dir";
+    in_other_dir(told.because(error), dir, hint)
 }
 
-/// The same command with the directory that `dir` is a link to, where it is one; else `hint`.
-fn other_dir(dir: &Path, hint: &str) -> String {
+/// With the same command in the directory that `dir` is a link to, where it is one; else with `hint`.
+fn in_other_dir(told: Error, dir: &Path, hint: &str) -> Error {
     match (dir.is_symlink(), dir.canonicalize()) {
-        (true, Ok(real)) if real.is_dir() => advice::typed_with_cache_in(&real),
-        _ => hint.to_owned(),
+        (true, Ok(real)) if real.is_dir() => told.run(advice::typed_with_cache_in(&real)),
+        _ => told.hint(hint),
     }
 }
 
@@ -502,6 +524,30 @@ mod tests {
         assert!(cache.remove(&one).unwrap().credentials.is_empty());
         assert_eq!(cache.remove_all().unwrap().credentials.len(), 1);
         assert_eq!((cache.credentials().unwrap(), secret_files(&cache)), (vec![], 0));
+    }
+
+    #[tokio::test]
+    async fn what_is_to_be_ended_is_nobodys_until_it_is_connected_again() {
+        let (_root, cache) = cache();
+        let one = credential("https://a.example", "g1");
+        cache.store(one.clone(), &secrets("t"), None).unwrap();
+        cache.keep_to_end(std::slice::from_ref(&one)).unwrap();
+        let ending = Credential { ending: true, ..one.clone() };
+        assert_eq!((cache.credentials().unwrap(), cache.ending().unwrap()), (vec![], vec![ending.clone()]));
+        assert_eq!(
+            cache.bearer(&one).await.unwrap_err().code(),
+            "disconnected",
+            "a server that knew it before"
+        );
+        assert_eq!(bearer(&cache, &ending).await, "t", "to end it");
+        assert_eq!(cache.move_to(StoreKind::File).unwrap().already, 0);
+        cache.check_label(&one.provider, &one.label, None).unwrap();
+        let other = credential("https://a.example", "g2");
+        cache.store(other, &secrets("t"), None).unwrap();
+        assert_eq!(cache.credentials().unwrap()[0].label, one.label, "its name is free");
+        cache.store(credential("https://a.example", "g1"), &secrets("new"), None).unwrap();
+        assert_eq!((cache.credentials().unwrap().len(), cache.ending().unwrap()), (2, vec![]));
+        assert_eq!(bearer(&cache, &one).await, "new");
     }
 
     #[test]

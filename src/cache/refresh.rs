@@ -175,7 +175,7 @@ impl Cache {
                     "disconnected",
                     format!("The grant for {} is no longer on this machine", credential.provider),
                 )
-                .hint(advice::connect(credential.provider.as_str())));
+                .run(advice::connect(credential.provider.as_str())));
             };
             if let Some(secrets) = self.read_secrets(&current)? {
                 return Ok((current, secrets));
@@ -255,12 +255,14 @@ impl Cache {
             Secrets::new(response.access_token, Some(response.refresh_token.unwrap_or(refresh_token)));
         let mut tries = 0;
         loop {
-            let published = self.replace(next.clone(), &secrets, |index, next| {
+            let published = self.replace(next.clone(), &secrets, |index, mut next| {
                 let found = index.credentials.iter_mut().find(|one| one.is_same_grant(&next))?;
                 // Connected again meanwhile: that one is the newer, and of another family.
                 if found.family() != next.family() {
                     return None;
                 }
+                // It may have been disconnected meanwhile.
+                next.ending = found.ending;
                 let old = std::mem::replace(found, next);
                 index.discard(&old.place());
                 Some(())
@@ -276,7 +278,7 @@ impl Cache {
                             current.provider
                         ),
                     )
-                    .hint("Try again"));
+                    .hint("Do it again: it is done with the newer one, if there is one"));
                 }
                 Err(error) if tries == 3 => return Err(lost(current, Some(error))),
                 Err(_) => {
@@ -330,11 +332,11 @@ impl Cache {
                 format!("{provider} gives no more tokens for this grant"),
             )
             .because(error)
-            .hint(connect()),
+            .run(connect()),
             RefreshError::Token(error) => {
                 Error::new(error.kind(), error.code(), format!("{provider} gave a token that cannot be used"))
                     .because(error)
-                    .hint(connect())
+                    .run(connect())
             }
         })
     }
@@ -410,7 +412,7 @@ async fn endpoint_of(http: &Http, current: &Credential) -> Result<url::Url> {
                     current.provider
                 ),
             )
-            .hint(renew_exactly(current))
+            .run(renew_exactly(current))
         })
 }
 
@@ -439,7 +441,7 @@ async fn ask(
 fn refusal(current: &Credential, now: Timestamp) -> Option<Error> {
     let provider = &current.provider;
     let error = |code, message: String| {
-        Some(Error::new(Kind::NotConnected, code, message).hint(renew_exactly(current)))
+        Some(Error::new(Kind::NotConnected, code, message).run(renew_exactly(current)))
     };
     if let Some(end) = current.grant_expires_at.filter(|end| *end <= now) {
         return error("grant_expired", format!("The grant for {provider} ended {}", day_and_time(end)));
@@ -460,7 +462,7 @@ fn refusal(current: &Credential, now: Timestamp) -> Option<Error> {
 fn token_dead(current: &Credential) -> Error {
     let provider = &current.provider;
     let said = format!("{provider} no longer accepts this token, and gives no new one");
-    Error::new(Kind::NotConnected, "token_dead", said).hint(renew_exactly(current))
+    Error::new(Kind::NotConnected, "token_dead", said).run(renew_exactly(current))
 }
 
 /// Runs `work`, which blocks, on a thread of its own. Not on the runtime's: it would wait for it at its end.
@@ -485,7 +487,7 @@ fn lost(current: &Credential, cause: Option<Error>) -> Error {
         "refresh_lost",
         format!("The answer to a refresh for {provider} was lost, and with it the next token"),
     )
-    .hint(renew_exactly(current));
+    .run(renew_exactly(current));
     match cause {
         Some(cause) => error.because(cause),
         None => error,
@@ -498,7 +500,7 @@ pub(super) fn secret_missing(credential: &Credential) -> Error {
         "secret_missing",
         format!("The token for {} is no longer on this machine", credential.provider),
     )
-    .hint(renew_exactly(credential))
+    .run(renew_exactly(credential))
 }
 
 fn token_gone(current: &Credential) -> Error {
@@ -507,7 +509,7 @@ fn token_gone(current: &Credential) -> Error {
         "secret_missing",
         format!("The refresh token for {} is no longer on this machine", current.provider),
     )
-    .hint(renew_exactly(current))
+    .run(renew_exactly(current))
 }
 
 fn stuck(credential: &Credential) -> Error {

@@ -38,6 +38,19 @@ impl Cache {
         self.take_out(|index| credentials.iter().filter_map(|one| index.remove(one)).collect())
     }
 
+    /// Takes `credentials` from every agent, and keeps them with their secrets to be ended at their providers
+    /// ([`Cache::ending`]): for those whose secret cannot be read now, and so cannot be sent there.
+    ///
+    /// # Errors
+    /// If the index cannot be written; nothing is changed then.
+    pub fn keep_to_end(&self, credentials: &[Credential]) -> Result<()> {
+        let writer = self.writer()?;
+        let mut index = self.read_index()?;
+        let is_one = |found: &&mut Credential| credentials.iter().any(|one| one.is_same_grant(found));
+        index.credentials.iter_mut().filter(is_one).for_each(|found| found.ending = true);
+        writer.write(&index)
+    }
+
     /// Takes everything off this machine: also from a damaged index, and also files with secrets that no
     /// index names. The remembered store and client ids stay, unless the index was damaged. Blocks.
     ///

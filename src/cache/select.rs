@@ -61,6 +61,21 @@ pub fn short_id<'a>(one: &'a Credential, all: &[Credential]) -> &'a str {
     ends.map(|end| &id[..end]).find(|short| short.len() + 4 < id.len() && is_free(short)).unwrap_or(id)
 }
 
+/// What to call `one` where `all` are spoken of: its label, with what tells it from another of that label before it,
+/// since a label may be cut.
+pub fn distinct_label(one: &Credential, all: &[Credential]) -> String {
+    let namesakes = || all.iter().filter(|other| other.label == one.label && !other.is_same_grant(one));
+    if namesakes().any(|other| other.provider == one.provider) {
+        format!("{}: {}", short_id(one, all), one.label)
+    } else if namesakes().next().is_some() {
+        let provider = one.provider.as_str();
+        let address = provider.split_once("://").map_or(provider, |(_, address)| address);
+        format!("{address}: {}", one.label)
+    } else {
+        one.label.clone()
+    }
+}
+
 /// The command that asks for `one` again and replaces it, given `all` that are on this machine.
 pub fn renew_command(one: &Credential, all: &[Credential]) -> String {
     if all.iter().any(|other| other.provider == one.provider && other.grant_id != one.grant_id) {
@@ -180,11 +195,11 @@ impl Selection {
         }
         if let Some(near) = self.nearest(credentials) {
             return Error::new(Kind::NotConnected, "not_connected", message)
-                .hint(advice::typed_with("--grant", &near, "status"));
+                .run(advice::typed_with("--grant", &near, "status"));
         }
         let connect = self.provider.as_ref().map(|provider| advice::connect(provider.as_str()));
         let connect = connect.unwrap_or_else(|| "pdpp connect <provider-url>".to_owned());
-        Error::new(Kind::NotConnected, "not_connected", message).hint(connect)
+        Error::new(Kind::NotConnected, "not_connected", message).run(connect)
     }
 }
 
@@ -195,7 +210,7 @@ fn expired(expired: &[&Credential], all: &[Credential]) -> Error {
         let _ = write!(message, "\n  {} ({}), grant {}, ended {end}", one.provider, one.label, one.grant_id);
     }
     let next = expired.first().map(|one| renew_command(one, all)).unwrap_or_default();
-    Error::new(Kind::NotConnected, "grant_expired", message).hint(next)
+    Error::new(Kind::NotConnected, "grant_expired", message).run(next)
 }
 
 /// That a name means several; lists what names each alone.
@@ -206,7 +221,7 @@ pub fn several(found: &[&Credential]) -> Error {
     let is_clear = found.iter().filter(|one| one.grant_id.as_str() == first).count() == 1;
     let next =
         if is_clear { advice::typed_with("--grant", first, "status") } else { "pdpp status".to_owned() };
-    Error::new(Kind::Usage, "several_credentials", message).hint(next)
+    Error::new(Kind::Usage, "several_credentials", message).run(next)
 }
 
 /// One line a credential, with the options that pick exactly it: its grant where its provider has several,
@@ -338,6 +353,20 @@ mod tests {
             let named = Selection { provider: None, grant: Some(shown.parse().unwrap()) };
             assert_eq!(named.one(&all).unwrap().id, one.id);
         }
+    }
+
+    #[test]
+    fn grants_of_one_label_are_called_apart() {
+        let mut all = [
+            credential("https://a.example/me", "grt_1"),
+            credential("https://b.example", "grt_1"),
+            credential("https://c.example", "grt_2"),
+        ];
+        all[2].label = "Mail".to_owned();
+        let called = |all: &[Credential]| all.iter().map(|one| distinct_label(one, all)).collect::<Vec<_>>();
+        assert_eq!(called(&all), ["a.example/me: Diary", "b.example: Diary", "Mail"]);
+        let same = [credential("https://a.example", "grt_1"), credential("https://a.example", "grt_2")];
+        assert_eq!(called(&same), ["grt_1: Diary", "grt_2: Diary"]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub struct Moved {
     pub moved: Vec<Credential>,
     /// How many were there already.
     pub already: usize,
-    /// The credentials whose secret was in no store: they have to be connected again.
+    /// The credentials whose secret is in no store, or damaged there: they have to be connected again.
     pub missing: Vec<Credential>,
 }
 
@@ -38,14 +38,19 @@ impl Cache {
                 done.already += 1;
                 continue;
             }
-            let Some(secrets) = self.read_secrets(&current)? else {
-                done.missing.push(current);
-                continue;
+            let secrets = match self.read_secrets(&current) {
+                Ok(Some(secrets)) => secrets,
+                Err(error) if error.code() != "secret_damaged" => return Err(error),
+                Ok(None) | Err(_) => {
+                    done.missing.push(current);
+                    continue;
+                }
             };
             let mut moved = Credential { id: new_credential_id()?, store: to, ..current.clone() };
             moved.renewal.family = Some(current.family().clone());
-            let moved = self.replace(moved, &secrets, |index, moved| {
+            let moved = self.replace(moved, &secrets, |index, mut moved| {
                 let found = index.credentials.iter_mut().find(|one| one.id == current.id)?;
+                moved.ending = found.ending;
                 *found = moved.clone();
                 index.discard(&current.place());
                 Some(moved)

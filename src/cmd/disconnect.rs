@@ -1,4 +1,5 @@
-//! `pdpp disconnect`: ends grants at their providers where it can, and deletes them here in any case.
+//! `pdpp disconnect`: ends grants at their providers where it can, and deletes them here. One whose token cannot be
+//! read now is taken from every agent, and kept to be ended by the next `disconnect` that can read it.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,9 +9,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Global;
+use crate::advice;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::select::GrantName;
+use crate::cache::store::{StoreKind, remedy};
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::revoke::{Revoked, Tokens, revoke};
 use crate::provider::grant::TokenKind;
@@ -23,10 +26,12 @@ use crate::until::day_and_time;
 
 /// End grants, and delete their tokens from this machine
 ///
-/// Each provider is asked to end its grant; whether it did is said. The token is deleted here in any case,
-/// also without a network. A running `pdpp mcp serve` cannot read with it from then on.
+/// Each provider is asked to end its grant; whether it did is said. The token is deleted here, also without a
+/// network. Where it cannot be read (a locked keyring), the grant is kept to be ended by the next `pdpp disconnect`
+/// that can read it. A running `pdpp mcp serve` cannot read with it from then on, either way.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Args {
     /// What to disconnect: a provider's address, or a grant's id, the beginning of it, or its name, as
     /// `pdpp status` shows them
@@ -40,6 +45,10 @@ pub struct Args {
     /// Everything that matches; without a match to make, everything
     #[arg(long)]
     pub all: bool,
+
+    /// Delete here also what cannot be ended at its provider yet, for its token cannot be read
+    #[arg(long)]
+    pub forget: bool,
 
     /// Do not ask
     #[arg(long, short)]
@@ -57,7 +66,7 @@ Examples:
   pdpp disconnect https://provider.example --grant Work
   pdpp disconnect --all --yes
 
-Ends with 1 if a grant could not be ended at its provider; its token is deleted here all the same.";
+Ends with 1 if a grant could not be ended at its provider.";
 
 const LIMITS: Limits =
     Limits { connect: Duration::from_secs(5), total: Duration::from_secs(8), body: 1 << 20 };
@@ -70,7 +79,7 @@ const AT_ONCE: usize = 8;
 ///
 /// # Errors
 /// `not_connected` (78), `several_credentials`, `confirmation_required` (2), `not_confirmed`, `interrupted` (130),
-/// those of the cache; `not_ended_at_provider`, after all is deleted here.
+/// those of the cache; `not_ended_at_provider`, `not_ended_yet`, after all is done here that can be.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let cache = global.cache()?;
     let everything = args.all && args.which.is_empty();
@@ -82,28 +91,54 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         }
         credentials => credentials?,
     };
-    if !credentials.is_empty() {
+    let waiting = cache.ending()?;
+    let known = [credentials, waiting.clone()].concat();
+    if !known.is_empty() {
         check_confirmed(args, can_ask)?;
     }
-    let chosen = choose(&credentials, args, can_ask, ui)?;
+    let chosen = choose(&known, args, can_ask, ui)?;
+    // What was disconnected before is tried again with each: somebody wants it ended.
+    let is_other = |one: &&Credential| !chosen.iter().any(|chosen| chosen.id == one.id);
+    let others: Vec<Credential> = waiting.iter().filter(is_other).cloned().collect();
     let http = global.http_now(LIMITS)?;
     let progress = ui.progress();
     progress.say("Asking the providers to end the grants");
-    let ended = block_on_unless_stopped(end_all(&cache, &http, &chosen)).map_err(|error| {
+    let ending = async {
+        let (chosen, others) =
+            futures_util::join!(end_all(&cache, &http, &chosen), end_all(&cache, &http, &others));
+        let chosen = chosen.into_iter().map(|(one, at_provider)| Ended::named(one, at_provider, args.forget));
+        let others = others.into_iter().map(|(one, at_provider)| Ended::again(one, at_provider));
+        chosen.chain(others).collect()
+    };
+    let mut ended: Vec<Ended> = block_on_unless_stopped(ending).map_err(|error| {
         if error.kind() != Kind::Interrupted {
             return error;
         }
         let said = "Stopped; nothing was deleted here, and a grant may be over at its provider";
-        Error::new(Kind::Interrupted, "interrupted", said).hint("pdpp status --check")
+        Error::new(Kind::Interrupted, "interrupted", said).run("pdpp status --check")
     })?;
     drop(progress);
-    let removed = if everything { cache.remove_all() } else { cache.remove_each(&chosen) }?;
-    ui.done("what was to be disconnected is deleted here", "pdpp status");
+    let those = |here| {
+        ended.iter().filter(|one| one.here == here).map(|one| one.credential.clone()).collect::<Vec<_>>()
+    };
+    let kept = those(Here::Kept);
+    if !kept.is_empty() {
+        cache.keep_to_end(&kept)?;
+    }
+    // All that is here is deleted whole, but not what is still to be ended.
+    let all = everything && kept.is_empty();
+    let removed = if all { cache.remove_all() } else { cache.remove_each(&those(Here::Deleted)) }?;
+    let done = if kept.is_empty() { "is deleted here" } else { "is no agent's any more" };
+    ui.done(&format!("what was to be disconnected {done}"), "pdpp status");
     if let Some(why) = &removed.left {
         ui.warn(&format!(
-            "a token could not be deleted yet ({why}); nothing uses it any more, and it is deleted once its store \
-             answers"
+            "a token is still in its store ({why}); nothing uses it any more, and the next `pdpp disconnect` that \
+             reaches the store deletes it"
         ));
+        // Files are deleted, or nothing is.
+        let is_left =
+            |one: &&mut Ended| one.here == Here::Deleted && one.credential.store == StoreKind::Keyring;
+        ended.iter_mut().filter(is_left).for_each(|one| one.here = Here::Forgotten);
     }
     let failed = not_ended(&ended);
     if args.json {
@@ -123,16 +158,30 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     Ok(failed.map_or(0, |error| error.kind().exit_code()))
 }
 
-/// That some are still there at their providers; nothing here could end them any more.
+/// That some of those that were meant are still there at their providers.
 fn not_ended(ended: &[Ended<'_>]) -> Option<Error> {
-    let left: Vec<_> = ended.iter().filter(|one| one.at_provider.is_err()).collect();
-    let mut providers: Vec<_> = left.iter().map(|one| one.credential.provider.as_str()).collect();
+    let left = || ended.iter().filter(|one| one.is_meant && one.at_provider.is_err());
+    let waiting: Vec<_> = left().filter(|one| one.here == Here::Kept).collect();
+    let gone: Vec<_> = left().filter(|one| one.here != Here::Kept).collect();
+    let mut providers: Vec<_> = gone.iter().map(|one| one.credential.provider.as_str()).collect();
     crate::order::sort(&mut providers);
     providers.dedup();
-    let said = match left.len() {
-        0 => return None,
-        1 => "A grant is deleted here, and was not ended at its provider".to_owned(),
-        count => format!("{count} grants are deleted here, and were not ended at their providers"),
+    let said = match (gone.len(), waiting.len()) {
+        (0, 0) => return None,
+        (0, count) => {
+            let said = if count == 1 {
+                "A grant is not ended at its provider yet; no agent can read with it any more".to_owned()
+            } else {
+                format!(
+                    "{count} grants are not ended at their providers yet; no agent can read with them any more"
+                )
+            };
+            // The next one tries them all.
+            let next = waiting.first().map(|one| one.next()).unwrap_or_default();
+            return Some(Error::failed("not_ended_yet", said).hint(next));
+        }
+        (1, _) => "A grant is forgotten here, and was not ended at its provider".to_owned(),
+        (count, _) => format!("{count} grants are forgotten here, and were not ended at their providers"),
     };
     let hint = format!("End it on the provider's own pages: {}", providers.join(", "));
     Some(Error::failed("not_ended_at_provider", said).hint(hint))
@@ -161,11 +210,11 @@ fn check_confirmed(args: &Args, can_ask: bool) -> Result<()> {
         return Ok(());
     }
     let said = "--all ends and deletes several grants, and nobody can be asked here";
-    Err(Error::new(Kind::Usage, "confirmation_required", said).hint("pdpp disconnect --all --yes"))
+    Err(Error::new(Kind::Usage, "confirmation_required", said).run("pdpp disconnect --all --yes"))
 }
 
 fn not_confirmed() -> Error {
-    Error::failed("not_confirmed", "Nobody said yes; nothing was changed").hint("pdpp status")
+    Error::failed("not_confirmed", "Nobody said yes; nothing was changed").run("pdpp status")
 }
 
 fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui) -> Result<Vec<Credential>> {
@@ -192,6 +241,13 @@ fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui
     }
     if args.which.is_empty() {
         matching = narrowed(everything);
+        if args.grant.is_none() && !args.all && !args.forget {
+            // What was disconnected before is tried again in any case, and is no question.
+            matching.retain(|one| !one.ending);
+            if matching.is_empty() && !credentials.is_empty() {
+                return Ok(credentials.to_vec());
+            }
+        }
         if let (Some(grant), true) = (&args.grant, matching.is_empty()) {
             return Err(none(&grant.to_string(), credentials));
         }
@@ -201,7 +257,7 @@ fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui
                 "not_connected",
                 "No provider is connected on this machine",
             )
-            .hint("pdpp connect <provider-url>"));
+            .run("pdpp connect <provider-url>"));
         }
         if matching.len() > 1 && !args.all && !can_ask {
             return Err(several(&matching));
@@ -255,7 +311,7 @@ fn none(which: &str, credentials: &[Credential]) -> Error {
         list(&mut message, &credentials.iter().collect::<Vec<_>>());
     }
     let next = if credentials.is_empty() { "pdpp connect <provider-url>" } else { "pdpp status" };
-    Error::new(Kind::NotConnected, "not_connected", message).hint(next)
+    Error::new(Kind::NotConnected, "not_connected", message).run(next)
 }
 
 fn several(found: &[&Credential]) -> Error {
@@ -264,7 +320,7 @@ fn several(found: &[&Credential]) -> Error {
     let first = found.first().map_or_else(String::new, |one| {
         format!("{} --grant {}", shell_word(one.provider.as_str()), shell_word(one.grant_id.as_str()))
     });
-    Error::new(Kind::Usage, "several_credentials", message).hint(format!("pdpp disconnect {first}"))
+    Error::new(Kind::Usage, "several_credentials", message).run(format!("pdpp disconnect {first}"))
 }
 
 fn list(message: &mut String, credentials: &[&Credential]) {
@@ -273,47 +329,74 @@ fn list(message: &mut String, credentials: &[&Credential]) {
     }
 }
 
+/// Why a grant was not ended at its provider.
+#[derive(Debug)]
+pub(super) struct NotEnded {
+    /// The stable code.
+    pub(super) code: String,
+    /// The reason.
+    pub(super) why: String,
+    /// What to do first, where its token cannot be read now and may be later.
+    pub(super) remedy: Option<&'static str>,
+}
+
+impl NotEnded {
+    fn new(code: &str, why: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), why: why.into(), remedy: None }
+    }
+}
+
+/// What became of a grant on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Here {
+    Deleted,
+    /// In no index, and its token still in a store.
+    Forgotten,
+    /// No agent's any more, to be ended at its provider.
+    Kept,
+}
+
 /// What became of one grant.
 struct Ended<'a> {
     credential: &'a Credential,
-    /// What the provider did, or the code and the reason for which it did not.
-    at_provider: Result<Revoked, (String, String)>,
+    at_provider: Result<Revoked, NotEnded>,
+    here: Here,
+    /// Whether it was chosen now, and not only by a `disconnect` before.
+    is_meant: bool,
 }
 
-async fn end_all<'a>(cache: &Cache, http: &Http, chosen: &'a [Credential]) -> Vec<Ended<'a>> {
+async fn end_all<'a>(
+    cache: &Cache,
+    http: &Http,
+    chosen: &'a [Credential],
+) -> Vec<(&'a Credential, Result<Revoked, NotEnded>)> {
     futures_util::stream::iter(chosen)
-        .map(
-            |credential| async move { Ended { credential, at_provider: end(cache, http, credential).await } },
-        )
+        .map(|credential| async move { (credential, end(cache, http, credential).await) })
         .buffered(AT_ONCE)
         .collect()
         .await
 }
 
-/// Ends one grant at its provider, in 20 s at most: what that did, or the code and the reason for which it did
-/// not.
-pub(super) async fn end(
-    cache: &Cache,
-    http: &Http,
-    credential: &Credential,
-) -> Result<Revoked, (String, String)> {
+/// Ends one grant at its provider, in 20 s at most.
+pub(super) async fn end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revoked, NotEnded> {
     tokio::time::timeout(WITHIN, try_end(cache, http, credential)).await.unwrap_or_else(|_| {
-        Err(("provider_timeout".to_owned(), format!("no answer within {} s", WITHIN.as_secs())))
+        Err(NotEnded::new("provider_timeout", format!("no answer within {} s", WITHIN.as_secs())))
     })
 }
 
-async fn try_end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revoked, (String, String)> {
+async fn try_end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revoked, NotEnded> {
     if credential.token_kind == TokenKind::Owner {
-        return Err((
-            "owner_credential_in_cache".to_owned(),
-            "an owner's credential is not used, only deleted".to_owned(),
-        ));
+        let why = "an owner's credential is not used, only deleted";
+        return Err(NotEnded::new("owner_credential_in_cache", why));
     }
     if credential.grant_expires_at.is_some_and(|end| end <= Timestamp::now()) {
         return Ok(Revoked::Already);
     }
     let bearer = cache.bearer(credential).await;
-    let bearer = bearer.map_err(|error| (error.code().to_owned(), error.in_full()))?;
+    let bearer = bearer.map_err(|error| NotEnded {
+        remedy: remedy(error.code()),
+        ..NotEnded::new(error.code(), error.in_full())
+    })?;
     // After it: asking for the bearer may have replaced it. Without it the access token still says which grant.
     let (cache, current) = (cache.clone(), credential.clone());
     let refresh_token = tokio::task::spawn_blocking(move || cache.refresh_token(&current)).await;
@@ -325,48 +408,80 @@ async fn try_end(cache: &Cache, http: &Http, credential: &Credential) -> Result<
         refresh_token,
     };
     let ended = revoke(http, &credential.provider, &credential.issuer, &tokens).await;
-    ended.map_err(|error| (error.code().to_owned(), error.to_string()))
+    ended.map_err(|error| NotEnded::new(error.code(), error.to_string()))
 }
 
-impl Ended<'_> {
+/// The command that tries again to end `one`, which was disconnected before.
+pub(super) fn again(one: &Credential) -> String {
+    let (provider, grant) = (shell_word(one.provider.as_str()), shell_word(one.grant_id.as_str()));
+    format!("pdpp disconnect {provider} --grant {grant}")
+}
+
+impl<'a> Ended<'a> {
+    fn named(credential: &'a Credential, at_provider: Result<Revoked, NotEnded>, forget: bool) -> Self {
+        let waits = at_provider.as_ref().is_err_and(|not| not.remedy.is_some()) && !forget;
+        let here = if waits { Here::Kept } else { Here::Deleted };
+        Self { credential, at_provider, here, is_meant: true }
+    }
+
+    /// One that another `disconnect` could not end. It goes when it is over, whatever else this one was for.
+    fn again(credential: &'a Credential, at_provider: Result<Revoked, NotEnded>) -> Self {
+        let here = if at_provider.is_ok() { Here::Deleted } else { Here::Kept };
+        Self { credential, at_provider, here, is_meant: false }
+    }
+
+    /// What to do about one that is kept.
+    fn next(&self) -> String {
+        let remedy = self.at_provider.as_ref().err().and_then(|not| not.remedy).unwrap_or("Try again");
+        format!("{remedy}: {}", again(self.credential))
+    }
+
     fn to_text(&self) -> String {
         let one = self.credential;
-        let mut said = format!("{}\n", name(one));
+        let here = match self.here {
+            Here::Deleted => "deleted here",
+            Here::Forgotten => "forgotten here",
+            Here::Kept => "no agent's any more",
+        };
         let line = match &self.at_provider {
-            Ok(Revoked::Grant) => "  ended at the provider, and deleted here".to_owned(),
-            Ok(Revoked::Tokens) => "  its tokens are revoked at the provider, and deleted here".to_owned(),
-            Ok(Revoked::Already) => "  was over at the provider already; deleted here".to_owned(),
-            Err((code, why)) => {
+            Ok(Revoked::Grant) => format!("ended at the provider, and {here}"),
+            Ok(Revoked::Tokens) => format!("its tokens are revoked at the provider, and {here}"),
+            Ok(Revoked::Already) => format!("was over at the provider already; {here}"),
+            Err(NotEnded { code, why, .. }) => {
                 let until = match one.grant_expires_at {
                     Some(end) => format!("it ends there {}", day_and_time(end)),
                     None => "it has no end there".to_owned(),
                 };
-                format!(
-                    "  deleted here, but not ended at the provider: {}\n  {until}; the provider's own pages can end it now (code: {code})",
-                    text::one_line(text::prefix(why, 500))
-                )
+                let then = match self.here {
+                    Here::Kept => "the next `pdpp disconnect` tries again",
+                    Here::Deleted | Here::Forgotten => "the provider's own pages can end it now",
+                };
+                let yet = if self.here == Here::Kept { " yet" } else { "" };
+                let why = text::one_line(text::prefix(why, 500));
+                format!("{here}, but not ended at the provider{yet}: {why}\n  {until}; {then} (code: {code})")
             }
         };
-        said.push_str(&line);
-        said
+        format!("{}\n  {line}", name(one))
     }
 
     fn to_json(&self) -> Value {
         let one = self.credential;
-        let (revoked, code, why) = match &self.at_provider {
-            Ok(Revoked::Grant) => ("grant", None, None),
-            Ok(Revoked::Tokens) => ("tokens", None, None),
-            Ok(Revoked::Already) => ("already", None, None),
-            Err((code, why)) => ("no", Some(code), Some(why)),
+        let (revoked, not) = match &self.at_provider {
+            Ok(Revoked::Grant) => ("grant", None),
+            Ok(Revoked::Tokens) => ("tokens", None),
+            Ok(Revoked::Already) => ("already", None),
+            Err(not) => ("no", Some(not)),
         };
         json!({
             "provider": one.provider.as_str(),
             "grant_id": one.grant_id.as_str(),
             "label": one.label,
             "ended_at_provider": revoked,
-            "code": code,
-            "why": why,
-            "deleted_here": true,
+            "code": not.map(|not| &not.code),
+            "why": not.map(|not| &not.why),
+            "deleted_here": self.here == Here::Deleted,
+            "kept_to_end": self.here == Here::Kept,
+            "next": (self.here == Here::Kept).then(|| advice::complete(&self.next())),
             "grant_expires_at": one.grant_expires_at,
         })
     }
@@ -390,7 +505,7 @@ mod tests {
     fn chosen(which: &[&str], everything: bool) -> Result<Vec<String>, Error> {
         let ui = Ui::to_writers(Box::new(Vec::new()), Box::new(Vec::new()), 80);
         let which = which.iter().map(|which| (*which).to_owned()).collect();
-        let args = Args { which, grant: None, all: everything, yes: false, json: false };
+        let args = Args { which, grant: None, all: everything, forget: false, yes: false, json: false };
         let chosen = choose(&all(), &args, false, &ui)?;
         Ok(chosen.iter().map(|one| one.grant_id.as_str().to_owned()).collect())
     }
@@ -422,9 +537,9 @@ mod tests {
     fn what_became_of_it_is_said_in_words_and_json() {
         let mut one = credential("https://a.example", "g1");
         one.grant_expires_at = "2026-12-01T10:30:00Z".parse().ok();
-        let ended = |at_provider| Ended { credential: &one, at_provider };
+        let ended = |at_provider| Ended::named(&one, at_provider, false);
         assert!(ended(Ok(Revoked::Grant)).to_text().ends_with("ended at the provider, and deleted here"));
-        let failed = ended(Err(("provider_unreachable".to_owned(), "no\u{1b}[2J route".to_owned())));
+        let failed = ended(Err(NotEnded::new("provider_unreachable", "no\u{1b}[2J route")));
         assert!(
             failed
                 .to_text()

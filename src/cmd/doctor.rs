@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::Global;
+use super::{Global, disconnect};
 use crate::access_log::AccessLog;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
@@ -17,6 +17,7 @@ use crate::provider::url::ProviderUrl;
 use crate::runtime::block_on_unless_stopped;
 use crate::setup::NAME as ENTRY;
 use crate::setup::paths::Machine;
+use crate::setup::proof::{self, NoToken};
 use crate::setup::survey::{Configured, Surveyed, survey};
 use crate::text;
 use crate::ui::Ui;
@@ -93,10 +94,15 @@ async fn all(cache: &Cache, http: &Http, more: &[ProviderUrl]) -> Vec<Check> {
     };
     checks.extend(found.into_iter().map(|found| found.reached));
     checks.extend(grants);
+    checks.extend(cache.ending().unwrap_or_default().iter().map(|one| {
+        let said = format!("{} ({}) is not ended at its provider yet", one.label, one.grant_id);
+        Check::warn("grant", said, disconnect::again(one))
+    }));
     if is_usable {
         checks.push(machine::access_log(&AccessLog::new(cache.dir())));
     }
-    checks.extend(hosts());
+    let in_reach = checks.iter().any(|check| check.name == "tokens" && check.level == Level::Ok);
+    checks.extend(hosts(in_reach).await);
     checks
 }
 
@@ -142,8 +148,9 @@ async fn grants(cache: &Cache, http: &Http, credentials: &[Credential], away: &[
     credentials.iter().map(check).collect()
 }
 
-/// Which MCP hosts start this program: findings of the survey of their configurations.
-fn hosts() -> Vec<Check> {
+/// Which MCP hosts start this program: findings of the survey of their configurations; and whether one could read a
+/// token that is `in_reach` here.
+async fn hosts(in_reach: bool) -> Vec<Check> {
     let found = match Machine::from_process() {
         Ok(machine) => survey(&machine, ENTRY),
         Err(error) => return vec![Check::failed("host", &error)],
@@ -152,7 +159,22 @@ fn hosts() -> Vec<Check> {
     if found.is_empty() {
         return vec![Check::warn("host", "no MCP host was found on this machine", "pdpp mcp setup")];
     }
-    found.iter().map(host).collect()
+    let mut checks: Vec<_> = found.iter().map(host).collect();
+    let ours = found.iter().find_map(|one| match &one.configured {
+        Configured::Ours(entry) => Some((one.host.title, entry)),
+        _ => None,
+    });
+    if let Some((title, entry)) = ours.filter(|_| in_reach)
+        && let Some(NoToken { code, said, next }) = proof::unreadable(entry).await
+    {
+        let said =
+            format!("{title}'s entry cannot read its token when it is started with few variables: {said}");
+        checks.push(Check {
+            code: Some(code),
+            ..Check::warn("host", said, next.unwrap_or_else(|| "pdpp status".to_owned()))
+        });
+    }
+    checks
 }
 
 fn host(found: &Surveyed) -> Check {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::Global;
+use super::{Global, disconnect};
 use crate::advice;
 use crate::cache::credential::Credential;
 use crate::cache::select::{GrantName, Selection, renew_command, short_id};
@@ -64,13 +64,18 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let cache = global.cache()?;
     let moved = args.move_to.map(|store| cache.move_to(store)).transpose()?;
     let all = cache.credentials()?;
+    let waiting = cache.ending()?;
     if let Some(moved) = &moved {
         let said = what_moved(moved, &all);
         ui.note(&said);
         ui.done(&said, "pdpp status");
     }
     let selection = Selection { provider: args.provider.clone(), grant: args.grant.clone() };
-    let credentials: Vec<_> = selection.named(&all)?.into_iter().cloned().collect();
+    let ending = selection.named(&waiting).unwrap_or_default();
+    let credentials: Vec<_> = match selection.named(&all) {
+        Err(error) if error.kind() == Kind::NotConnected && !ending.is_empty() => Vec::new(),
+        named => named?.into_iter().cloned().collect(),
+    };
     let now = Timestamp::now();
     let verdicts = if args.check {
         let http = global.http_now(check::LIMITS)?;
@@ -80,7 +85,14 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     } else {
         credentials.iter().map(|one| check::from_here(&cache, one, &all, now)).collect()
     };
-    let shown = Shown { cache: &cache, all: &all, credentials: &credentials, verdicts: &verdicts, now };
+    let shown = Shown {
+        cache: &cache,
+        all: &all,
+        credentials: &credentials,
+        verdicts: &verdicts,
+        ending: &ending,
+        now,
+    };
     if args.json {
         let mut said = shown.to_json();
         if let Some(moved) = &moved {
@@ -93,9 +105,12 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         }
         ui.json(&said);
     } else if credentials.is_empty() {
+        if !ending.is_empty() {
+            ui.print(shown.waiting().trim_start());
+        }
         return Err(not_connected());
     } else {
-        ui.print(&shown.to_text(ui.width()));
+        ui.print(&(shown.to_text(ui.width()) + &shown.waiting()));
     }
     Ok(match () {
         () if credentials.is_empty() => Kind::NotConnected.exit_code(),
@@ -117,14 +132,18 @@ fn what_moved(moved: &Moved, all: &[Credential]) -> String {
     );
     for one in &moved.missing {
         let (label, next) = (text::one_line(&one.label), advice::complete(&renew_command(one, all)));
-        let _ = write!(said, "\nThe token of {label} ({}) is in no store: {next}", one.provider);
+        let _ = write!(
+            said,
+            "\nThe token of {label} ({}) is in no store, or damaged there: {next}",
+            one.provider
+        );
     }
     said
 }
 
 fn not_connected() -> Error {
     Error::new(Kind::NotConnected, "not_connected", "No provider is connected on this machine")
-        .hint("pdpp connect <provider-url>")
+        .run("pdpp connect <provider-url>")
 }
 
 struct Shown<'a> {
@@ -133,6 +152,8 @@ struct Shown<'a> {
     all: &'a [Credential],
     credentials: &'a [Credential],
     verdicts: &'a [Verdict],
+    /// What is still to be ended at its provider.
+    ending: &'a [&'a Credential],
     now: Timestamp,
 }
 
@@ -221,6 +242,22 @@ impl Shown<'_> {
         said
     }
 
+    /// What is still to be ended at its provider, with the command that tries it.
+    fn waiting(&self) -> String {
+        let one = |one: &&Credential| {
+            let is_over = one.grant_expires_at.is_some_and(|end| end <= self.now);
+            let what = if is_over { "its token not deleted" } else { "not ended at its provider" };
+            format!(
+                "\n\n{} ({}, grant {}): disconnected, and {what} yet\n  next: {}",
+                text::one_line(&one.label),
+                one.provider,
+                text::one_line(one.grant_id.as_str()),
+                advice::complete(&disconnect::again(one))
+            )
+        };
+        self.ending.iter().map(one).collect()
+    }
+
     /// What is wrong with one of them, or soon will be, and what to type.
     fn about(&self, one: &Credential, verdict: &Verdict) -> Option<String> {
         let name = format!("{} ({}, grant {})", one.label, one.provider, one.grant_id);
@@ -272,6 +309,14 @@ impl Shown<'_> {
         };
         json!({
             "credentials": self.credentials.iter().zip(self.verdicts).map(one).collect::<Vec<_>>(),
+            "ending": self.ending.iter().map(|one| json!({
+                "provider": one.provider.as_str(),
+                "grant_id": one.grant_id.as_str(),
+                "label": one.label,
+                "grant_expires_at": one.grant_expires_at,
+                "store": one.store,
+                "next": advice::complete(&disconnect::again(one)),
+            })).collect::<Vec<_>>(),
             "cache_dir": self.cache.dir().display().to_string(),
         })
     }
@@ -300,8 +345,14 @@ mod tests {
         let cache = Cache::open(std::path::Path::new("/nowhere/pdpp")).unwrap();
         let verdicts = [check::from_index(&one, &[], now)];
         let credentials = [one];
-        let shown =
-            Shown { cache: &cache, all: &credentials, credentials: &credentials, verdicts: &verdicts, now };
+        let shown = Shown {
+            cache: &cache,
+            all: &credentials,
+            credentials: &credentials,
+            verdicts: &verdicts,
+            ending: &[],
+            now,
+        };
         (shown.to_text(80), shown.to_json())
     }
 

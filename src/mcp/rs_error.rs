@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 use super::catalog::connections;
 use super::evidence::ladder::Call;
 use super::id::RecordId;
-use super::source::Audience;
+use super::source::{Audience, ask_to_run};
 use super::tool_error::{Candidate, ToolError};
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, Step};
 use crate::provider::http::HttpError;
 use crate::provider::rs::{Read, Refusal, RsError};
 use crate::provider::url::ProviderUrl;
@@ -50,12 +50,18 @@ pub fn rate_limited(seconds: u64) -> ToolError {
 /// The credential cannot be used at all: no request was made.
 pub fn of_credential(error: &Error, audience: &Audience) -> ToolError {
     let because = error.causes().next().map(|cause| format!(": {cause}")).unwrap_or_default();
-    let next = match (audience, error.next_step()) {
+    let next = match (audience, error.step()) {
         // One that was taken off this machine is connected, and not renewed.
         (Audience::Owner(_), Some(next))
             if error.code() == "disconnected" || error.kind() != Kind::NotConnected =>
         {
-            format!("ask the user to run: {next}")
+            match next {
+                Step::Run(command) => ask_to_run(command),
+                Step::Do(words) if error.kind() == Kind::Unavailable => {
+                    format!("repeat the call in a minute; if it fails again, tell the user: {words}")
+                }
+                Step::Do(words) => format!("tell the user: {words}"),
+            }
         }
         _ => audience.next(),
     };
@@ -313,11 +319,15 @@ mod tests {
             assert!(!told.contains("pdpp"), "{told}");
         }
         // What is wrong with a credential is told as the cache does, but to a caller from elsewhere.
-        let gone = Error::new(Kind::NotConnected, "secret_missing", "gone").hint("pdpp connect x");
+        let gone = Error::new(Kind::NotConnected, "secret_missing", "gone").run("pdpp connect x");
         assert!(of_credential(&gone, &owner).next().ends_with("--renew"));
         assert!(!of_credential(&gone, &Audience::Caller).next().contains("pdpp"));
         let locked = Error::failed("keyring_locked", "locked").hint("Unlock it");
-        assert!(of_credential(&locked, &owner).next().ends_with("Unlock it"));
+        assert_eq!(of_credential(&locked, &owner).next(), "tell the user: Unlock it", "no command to run");
+        let busy = Error::new(Kind::Unavailable, "refresh_busy", "busy").hint("Try again");
+        assert!(of_credential(&busy, &owner).next().starts_with("repeat the call"));
+        let damaged = Error::failed("secret_damaged", "damaged").run("pdpp connect x --renew");
+        assert_eq!(of_credential(&damaged, &owner).next(), "ask the user to run: pdpp connect x --renew");
     }
 
     #[test]

@@ -53,11 +53,16 @@ pub enum Audience {
     Caller,
 }
 
+/// What a model is to do where a command of the owner's helps. Nothing but a command may follow.
+pub(super) fn ask_to_run(command: &str) -> String {
+    format!("ask the user to run: {command}")
+}
+
 impl Audience {
     /// What a model is to do about a grant that is over.
     pub fn next(&self) -> String {
         match self {
-            Self::Owner(renew) => format!("ask the user to run: {renew}"),
+            Self::Owner(renew) => ask_to_run(renew),
             Self::Caller => "ask the user to authorize this server again in their host".to_owned(),
         }
     }

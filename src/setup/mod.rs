@@ -116,7 +116,7 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
             .hint(format!("Close {}, then run this again", job.host.title)),
         );
     }
-    let connected = matches!(proof, Proof::Serves { .. });
+    let connected = matches!(proof, Proof::Serves { .. } | Proof::NoToken(_));
     if matches!(proof, Proof::Failed(_)) {
         if how.strict && changed {
             job.roll_back(machine, &report.done).await?;

@@ -12,12 +12,15 @@ use serde_json::{Value, json};
 use super::clients::Host;
 use super::entry::Entry;
 use super::paths::{Machine, Platform};
+use crate::cache::store::remedy;
 use crate::error::{Error, Result};
 use crate::mcp::client::{Client, ServerCommand, Surroundings};
 use crate::text;
 
 /// How long a host may be kept waiting.
 const WITHIN: Duration = Duration::from_secs(2);
+/// How long reading the tokens may take: a keyring is waited for.
+const TOKENS_WITHIN: Duration = Duration::from_secs(10);
 /// How long a host's own program may take to look at an entry.
 const CHECK_WITHIN: Duration = Duration::from_mins(1);
 
@@ -65,6 +68,8 @@ pub enum Proof {
         /// What it says is to be done.
         next: Option<String>,
     },
+    /// It started, and cannot read a token where it was started: in a keyring of another bus, say.
+    NoToken(NoToken),
     /// It did not start, or not as an MCP server.
     Failed(Error),
 }
@@ -79,6 +84,9 @@ impl Proof {
             Self::NotConnected { code, said, next } => {
                 json!({"state": "not_connected", "code": code, "said": said, "next": next})
             }
+            Self::NoToken(NoToken { code, said, next }) => {
+                json!({"state": "token_unreadable", "code": code, "said": said, "next": next})
+            }
             Self::Failed(error) => {
                 let mut failed = error.to_json();
                 failed["state"] = "failed".into();
@@ -86,6 +94,17 @@ impl Proof {
             }
         }
     }
+}
+
+/// Why a server that was started as the strictest host starts it has no token to read with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoToken {
+    /// The stable code, e.g. `keyring_absent`.
+    pub code: String,
+    /// What has happened.
+    pub said: String,
+    /// What is to be done.
+    pub next: Option<String>,
 }
 
 /// What a host's own program says about the entry.
@@ -113,13 +132,35 @@ pub async fn prove(entry: &Entry) -> Proof {
     };
     let asked = ask(&mut client).await;
     let proof = match asked {
-        Ok(tools) => Proof::Serves { tools, took: began.elapsed() },
+        Ok(tools) => {
+            let took = began.elapsed();
+            unreadable(entry).await.map_or(Proof::Serves { tools, took }, Proof::NoToken)
+        }
         Err(error) => not_connected(client.refusal()).unwrap_or_else(|| {
             Proof::Failed(error.hint(format!("run it by hand to see more: {}", entry.display())))
         }),
     };
     client.close().await;
     proof
+}
+
+/// Whether the command of `entry`, started so, cannot read a token; neither the host nor a provider is asked. `None` also
+/// where it does not say.
+pub async fn unreadable(entry: &Entry) -> Option<NoToken> {
+    let mut command = tokio::process::Command::new(&entry.program);
+    command.args(&entry.arguments).arg("--check-tokens").current_dir(root_directory());
+    command.env_clear().envs(passed()).stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(TOKENS_WITHIN, command.output()).await.ok()?.ok()?;
+    let said: Value = serde_json::from_slice(&output.stdout).ok()?;
+    let text = |key| said.get("error")?.get(key)?.as_str().map(ToOwned::to_owned);
+    // What else is wrong is not of where it was started.
+    let code = text("code").filter(|code| remedy(code).is_some())?;
+    let next = match code.as_str() {
+        // The session that has it is this one, or another: no host's.
+        "keyring_absent" => Some("pdpp status --move-to file".to_owned()),
+        _ => text("next"),
+    };
+    Some(NoToken { said: text("message")?, next, code })
 }
 
 async fn ask(client: &mut Client) -> Result<usize> {

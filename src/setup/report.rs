@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::clients::Host;
 use super::entry::Entry;
 use super::job::{Action, Done, Scope};
-use super::proof::{Checked, Proof};
+use super::proof::{Checked, NoToken, Proof};
 use crate::{advice, text};
 /// Everything about one host that was set up, for a person and for `--json`.
 #[derive(Debug)]
@@ -116,6 +116,16 @@ impl Report {
                 let why = if code == "not_connected" { "nothing is connected yet" } else { said };
                 line("proof", &format!("it starts, and says that it cannot serve: {}", text::one_line(why)));
                 line("next", &advice::complete(next.as_deref().unwrap_or("pdpp connect <provider-url>")));
+            }
+            Some(Proof::NoToken(NoToken { code, said, next })) => {
+                let why = text::one_line(said);
+                let said = format!(
+                    "it starts with few variables and in /, and cannot read its token so: {why} (code: {code})"
+                );
+                line("proof", &said);
+                if let Some(next) = next {
+                    line("next", &advice::complete(next));
+                }
             }
             Some(Proof::Failed(error)) => line("proof", &format!("FAILED: {error}")),
             None => {}

@@ -15,7 +15,7 @@ use pdpp::cache::store::StoreKind;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Map, json};
 
-use crate::connect::provider::{Provider, REFRESH, Switches, TOKEN};
+use crate::connect::provider::{Instead, Provider, REFRESH, Switches, TOKEN};
 use crate::replay::session::Session;
 use crate::support::env::{Ran, TestEnv};
 
@@ -35,7 +35,7 @@ fn schema(session: &mut Session) -> (bool, String) {
     (answer.is_error, answer.text)
 }
 
-/// Lets the index say that the one secret is in the keyring.
+/// Lets the index say that the secrets are in the keyring.
 fn say_keyring(env: &TestEnv) {
     let index = env.cache_dir().join("index.json");
     let text = std::fs::read_to_string(&index).unwrap();
@@ -119,8 +119,29 @@ fn initialize_does_not_touch_the_keyring() {
     let started = Instant::now();
     let (is_error, text) = schema(&mut session);
     assert!(is_error && text.contains("keyring_silent") && text.contains("--store file"), "{text}");
+    assert!(text.contains("next: tell the user: If it asks for your password, unlock it"), "{text}");
     assert!(started.elapsed() < BOUND, "{:?}", started.elapsed());
     assert_eq!(taken.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn grants_of_one_name_without_their_tokens_are_told_apart_and_no_advice_is_called_a_command() {
+    let env = TestEnv::new();
+    let providers = [(); 2].map(|()| Provider::start(Switches::default()));
+    for provider in &providers {
+        assert_eq!(connect(&env, provider, &["--store", "file"]).code, Some(0));
+    }
+    say_keyring(&env);
+    let text = env.run(&["mcp", "call", "schema"]).stdout;
+    for provider in &providers {
+        let address = provider.url().trim_start_matches("http://");
+        assert!(text.contains(&format!("{address}: Paper diary: keyring_absent")), "{text}");
+        let command = format!("pdpp connect {} --renew --grant grt_made_up_1 --store file", provider.url());
+        let advice = format!(
+            "tell the user: Run it in the session that has the keyring, or keep tokens in a file: {command}"
+        );
+        assert!(text.contains(&advice) && !text.contains("user to run:"), "{text}");
+    }
 }
 
 // ---------------------------------------------------------------- a real one
@@ -281,6 +302,36 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
     assert_eq!(holding(&env.home(), REFRESH), [""; 0].map(PathBuf::from));
     assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0));
 
+    // A second entry of a name that says the same is read, and deleted with the first.
+    let tool = |arguments: &[&str], input: &str| {
+        let bus = format!("unix:path={}", desktop.dir.join("bus").display());
+        let mut tool = Command::new("secret-tool");
+        tool.args(arguments).env(BUS, bus).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut tool = tool.spawn().expect("secret-tool is installed: bash .ci/run keyring");
+        tool.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        String::from_utf8(tool.wait_with_output().unwrap().stdout).unwrap()
+    };
+    let first = || cache.credentials().unwrap()[0].id.as_str().to_owned();
+    let search = |name: &str| tool(&["search", "--all", "service", "pdpp", "username", name], "");
+    let twice = |text: &str| {
+        tool(&["store", "--label=x", "service", "pdpp", "username", &first(), "extra", "1"], text);
+        assert_eq!(search(&first()).matches("label = ").count(), 2);
+        first()
+    };
+    let id = twice(&tool(&["lookup", "service", "pdpp", "username", &first()], ""));
+    assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0));
+    assert_eq!(env.run(&["status", "--move-to", "file"]).code, Some(0));
+    assert_eq!(search(&id), "");
+    assert_eq!(env.run(&["status", "--move-to", "keyring"]).code, Some(0));
+    // One that says something else is damage, which another token mends.
+    let id = twice("something else");
+    let ran = env.run(&["mcp", "call", "schema"]);
+    assert!(ran.stdout.contains("secret_damaged") && ran.stdout.contains("--renew"), "{ran:?}");
+    let ran = env.run(&["status", "--move-to", "file"]);
+    assert!(ran.code == Some(0) && ran.stderr.contains("or damaged there: pdpp connect"), "{ran:?}");
+    assert_eq!(connect(&env, &provider, &["--store", "keyring"]).code, Some(0));
+    assert_eq!(search(&id), "");
+
     // What could not be deleted before, of an entry that never was, is forgotten once the keyring answers.
     let path = env.cache_dir().join("index.json");
     let mut index: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -307,18 +358,14 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
         });
     }
 
-    // Gone with its last part.
+    // Gone with its last part, and with an entry that does not belong there.
+    twice("something else");
     let gone = cache.credentials().unwrap().remove(0);
     // This provider ends no grant from here, and that is said; the token goes all the same.
     let ran = env.run(&["disconnect", "--all", "--yes"]);
     assert!(ran.code == Some(1) && ran.stderr.contains("not_ended_at_provider"), "{ran:?}");
     for part in [gone.id.as_str().to_owned(), format!("{}-3", gone.id.as_str())] {
-        let found = Command::new("secret-tool")
-            .args(["search", "--all", "service", "pdpp", "username", &part])
-            .env(BUS, format!("unix:path={}", desktop.dir.join("bus").display()))
-            .output()
-            .expect("secret-tool is installed: bash .ci/run keyring");
-        assert_eq!(String::from_utf8_lossy(&found.stdout), "", "{part}");
+        assert_eq!(search(&part), "", "{part}");
     }
 }
 
@@ -370,6 +417,26 @@ fn a_locked_or_stopped_keyring_is_told_in_time_and_works_again() {
     assert!(started.elapsed() < BOUND, "{:?}", started.elapsed());
     desktop.signal(Signal::CONT);
     wait_until(|| !schema(&mut session).0);
+
+    // Disconnected while it is silent: ended and deleted once it answers.
+    let revoke = Instead::OtherJson;
+    provider.switch(|switches| {
+        switches.server = |metadata, urls| {
+            metadata["revocation_endpoint"] = json!(format!("{}/revoke", urls.issuer));
+        };
+        switches.instead = Some(("/revoke", revoke));
+    });
+    desktop.signal(Signal::STOP);
+    let started = Instant::now();
+    let ran = env.run(&["disconnect", "--all", "--yes"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("code: not_ended_yet"), "{ran:?}");
+    assert!(started.elapsed() < BOUND, "{:?}", started.elapsed());
+    let (_, text) = schema(&mut session);
+    assert!(text.contains("not_connected") || text.contains("disconnected"), "{text}");
+    desktop.signal(Signal::CONT);
+    wait_until(|| env.run(&["disconnect"]).code == Some(0));
+    assert_eq!(provider.seen("/revoke").len(), 1);
+    assert_eq!(env.run(&["disconnect"]).code, Some(78), "nothing is left");
 }
 
 #[test]
@@ -424,10 +491,26 @@ fn a_server_without_d_bus_variables_finds_the_usual_socket() {
     desktop.keyring(&env, true);
     let provider = Provider::start(Switches::default());
     assert_eq!(connect(&env, &provider, &["--store", "keyring"]).code, Some(0));
+    // A host passes no D-Bus variables on: where the bus is elsewhere, setup and the doctor say so.
+    std::fs::create_dir(env.home().join(".codex")).unwrap();
+    let set_up = || {
+        let ran = env.run(&["mcp", "setup", "codex", "--json"]);
+        let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        said["hosts"][0]["proof"].clone()
+    };
+    let proof = set_up();
+    assert_eq!(
+        (&proof["code"], &proof["next"]),
+        (&json!("keyring_absent"), &json!("pdpp status --move-to file"))
+    );
+    let doctor = env.run(&["doctor"]).stdout;
+    assert!(doctor.contains("cannot read its token") && doctor.contains("--move-to file"), "{doctor}");
     let usual = PathBuf::from(format!("/run/user/{}", rustix::process::geteuid().as_raw()));
     std::fs::create_dir_all(&usual).unwrap();
     let usual = Usual(usual.join("bus"));
     std::os::unix::fs::symlink(desktop.dir.join("bus"), &usual.0).expect("there is no session bus here yet");
+    assert_eq!(set_up()["state"], "serves");
+    assert!(!env.run(&["doctor"]).stdout.contains("cannot read its token"));
     env.set(BUS, None);
     env.set("XDG_RUNTIME_DIR", None);
     let ran = env.run(&["mcp", "call", "schema"]);

@@ -4,7 +4,7 @@ use pdpp::cache::Cache;
 use pdpp::cache::store::StoreKind;
 use serde_json::{Value, json};
 
-use crate::connect::provider::{Provider, Switches};
+use crate::connect::provider::{Instead, Provider, Switches};
 use crate::support::env::TestEnv;
 
 fn index(env: &TestEnv) -> Value {
@@ -12,11 +12,7 @@ fn index(env: &TestEnv) -> Value {
 }
 
 fn connected() -> (TestEnv, Provider) {
-    let env = TestEnv::new();
-    let provider = Provider::start(Switches::default());
-    let ran = env.run(&["connect", provider.url(), "--no-browser"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    (env, provider)
+    connected_to(Switches::default())
 }
 
 #[test]
@@ -61,20 +57,119 @@ fn a_deletion_that_cannot_be_done_stays_quiet_and_costs_nothing() {
     assert_eq!(index(&env)["discarded"], json!([{"id": "0".repeat(32), "store": "keyring"}]));
 }
 
+/// Lets the index say that the one secret is in the keyring, which is not there, or in its file again.
+fn say_stored_in(env: &TestEnv, store: StoreKind) {
+    let mut edited = index(env);
+    edited["credentials"][0]["store"] = json!(store);
+    std::fs::write(env.cache_dir().join("index.json"), edited.to_string()).unwrap();
+}
+
+/// A provider at which tokens can be revoked.
+fn revoking() -> Switches {
+    Switches {
+        server: |metadata, urls| metadata["revocation_endpoint"] = json!(format!("{}/revoke", urls.issuer)),
+        instead: Some(("/revoke", Instead::OtherJson)),
+        ..Switches::default()
+    }
+}
+
+fn connected_to(switches: Switches) -> (TestEnv, Provider) {
+    let env = TestEnv::new();
+    let provider = Provider::start(switches);
+    let ran = env.run(&["connect", provider.url(), "--no-browser"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    (env, provider)
+}
+
 #[test]
-fn what_a_disconnect_leaves_in_a_keyring_is_told_once() {
-    let (env, _provider) = connected();
-    let path = env.cache_dir().join("index.json");
-    let mut edited = index(&env);
-    edited["credentials"][0]["store"] = json!(StoreKind::Keyring);
-    std::fs::write(&path, edited.to_string()).unwrap();
+fn a_grant_whose_token_cannot_be_read_is_kept_to_be_ended_once_it_can() {
+    for again in
+        [&["disconnect"][..], &["disconnect", "--grant", "grt_made_up_1"], &["disconnect", "--all", "--yes"]]
+    {
+        let (env, provider) = connected_to(revoking());
+        say_stored_in(&env, StoreKind::Keyring);
+        let next = format!("pdpp disconnect {} --grant grt_made_up_1", provider.url());
+        for first in [&["disconnect", "--all", "--yes"][..], again] {
+            let ran = env.run(first);
+            assert!(ran.code == Some(1) && ran.stderr.contains("code: not_ended_yet"), "{ran:?}");
+            assert!(ran.stdout.contains("code: keyring_absent") && ran.stderr.contains(&next), "{ran:?}");
+            assert!(!format!("{ran:?}").contains("deleted"), "nothing is: {ran:?}");
+        }
+        // It is no agent's, and not forgotten.
+        let status = env.run(&["status"]);
+        assert!(status.code == Some(78) && status.stdout.contains(&format!("next: {next}")), "{status:?}");
+        let status = env.run(&["status", "--grant", "grt_made_up_1", "--json"]);
+        let said: Value = serde_json::from_str(&status.stdout).unwrap();
+        assert_eq!((&said["credentials"], &said["ending"][0]["next"]), (&json!([]), &json!(next)), "{said}");
+        assert!(env.run(&["doctor"]).stdout.contains("is not ended at its provider yet"));
+        assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(78));
+        assert!(provider.seen("/revoke").is_empty());
+
+        say_stored_in(&env, StoreKind::File);
+        assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(78), "it was disconnected");
+        let ran = env.run(again);
+        assert!(
+            ran.code == Some(0) && ran.stdout.contains("revoked at the provider, and deleted here"),
+            "{ran:?}"
+        );
+        assert_eq!(provider.seen("/revoke").len(), 1);
+        let index = index(&env);
+        assert_eq!((&index["credentials"], &index["discarded"]), (&json!([]), &json!([])));
+        assert!(!env.files().iter().any(|file| file.contains("secrets/")), "{:?}", env.files());
+    }
+}
+
+#[test]
+fn what_was_disconnected_before_is_ended_with_the_next_and_fails_nothing_else() {
+    let (env, provider) = connected_to(revoking());
+    say_stored_in(&env, StoreKind::Keyring);
+    assert_eq!(env.run(&["disconnect"]).code, Some(1));
+    let other = |grant_id| {
+        let other = Provider::start(Switches { grant_id, ..revoking() });
+        assert_eq!(env.run(&["connect", other.url(), "--no-browser"]).code, Some(0));
+        other
+    };
+    let second = other("grt_2");
+    // Still not: the one that was named is ended.
     let ran = env.run(&["disconnect"]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("tries again") && ran.stderr.is_empty(), "{ran:?}");
+    assert_eq!((second.seen("/revoke").len(), provider.seen("/revoke").len()), (1, 0));
+    let third = other("grt_3");
+    say_stored_in(&env, StoreKind::File);
+    let ran = env.run(&["disconnect", "grt_3", "--json"]);
+    let said: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, said["disconnected"].as_array().unwrap().len()), (Some(0), 2), "{ran:?}");
+    assert_eq!((third.seen("/revoke").len(), provider.seen("/revoke").len()), (1, 1));
+}
+
+#[test]
+fn what_cannot_be_ended_yet_is_forgotten_where_somebody_says_so() {
+    let (env, _provider) = connected();
+    say_stored_in(&env, StoreKind::Keyring);
+    assert_eq!(env.run(&["disconnect"]).code, Some(1));
+    let ran = env.run(&["disconnect", "--forget"]);
     assert!(ran.code == Some(1) && ran.stderr.contains("code: not_ended_at_provider"), "{ran:?}");
-    assert_eq!(ran.stderr.matches("could not be deleted yet").count(), 1, "{ran:?}");
+    assert_eq!(ran.stderr.matches("still in its store").count(), 1, "{ran:?}");
+    assert!(
+        ran.stdout.contains("forgotten here, but not ended") && !ran.stdout.contains("deleted here"),
+        "{ran:?}"
+    );
     assert_eq!(index(&env)["discarded"].as_array().unwrap().len(), 1);
     let again = env.run(&["disconnect", "--all", "--yes"]);
     assert!(again.code == Some(0) && again.stderr.is_empty(), "{again:?}");
-    assert_eq!(Cache::open(&env.cache_dir()).unwrap().credentials().unwrap(), []);
+    assert_eq!(Cache::open(&env.cache_dir()).unwrap().ending().unwrap(), []);
+}
+
+#[test]
+fn an_old_grant_whose_token_cannot_be_read_is_kept_to_be_ended_when_it_is_replaced() {
+    let (env, provider) = connected_to(revoking());
+    say_stored_in(&env, StoreKind::Keyring);
+    provider.switch(|switches| switches.grant_id = "grt_2");
+    let ran = env.run(&["connect", provider.url(), "--renew", "--no-browser", "--store", "file"]);
+    let next = format!("pdpp disconnect {} --grant grt_made_up_1", provider.url());
+    assert!(ran.code == Some(0) && ran.stdout.contains(&next), "{ran:?}");
+    let cache = Cache::open(&env.cache_dir()).unwrap();
+    assert_eq!((cache.credentials().unwrap().len(), cache.ending().unwrap().len()), (1, 1));
 }
 
 #[test]

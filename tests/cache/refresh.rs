@@ -93,6 +93,22 @@ fn many_calls_of_one_process_are_one_refresh() {
 }
 
 #[test]
+fn a_grant_that_is_disconnected_during_a_refresh_stays_so_with_the_newer_token() {
+    let stage = stage(|_| ());
+    stage.server.set(Token::Slowly);
+    std::thread::scope(|scope| {
+        scope.spawn(|| stage.bearer());
+        stage.server.wait_until_asked(1);
+        stage.cache.keep_to_end(std::slice::from_ref(&stage.credential)).unwrap();
+    });
+    assert_eq!(stage.cache.credentials().unwrap(), []);
+    let ending = stage.cache.ending().unwrap().remove(0);
+    let bearer = stage.runtime.block_on(stage.cache.bearer(&ending)).unwrap();
+    assert_eq!(bearer.expose_bearer(), "access-1", "to end it with");
+    assert_eq!((stage.server.asked(), stage.is_alive()), (1, true));
+}
+
+#[test]
 fn calls_that_waited_for_a_failure_share_it() {
     let stage = stage(|_| ());
     stage.server.set(Token::Busy);

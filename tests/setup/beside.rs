@@ -100,6 +100,30 @@ fn no_value_of_another_server_is_printed() {
 }
 
 #[test]
+fn the_proof_says_that_a_host_will_not_reach_the_keyring() {
+    let env = TestEnv::new();
+    let cache = Cache::open(&env.cache_dir()).unwrap();
+    let secrets = Secrets::new(AccessToken::new("token".to_owned()).unwrap(), None);
+    cache.store(credential("https://a.example", "g1", "Diary"), &secrets, None).unwrap();
+    let proof = || {
+        let ran = env.run(&["mcp", "setup", "cursor", "--json"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        json_of(&ran)["hosts"][0]["proof"].clone()
+    };
+    assert_eq!(proof()["state"], "serves");
+    let index = env.cache_dir().join("index.json");
+    let text = std::fs::read_to_string(&index).unwrap();
+    std::fs::write(&index, text.replace(r#""store": "file""#, r#""store": "keyring""#)).unwrap();
+    let said = proof();
+    assert_eq!((&said["state"], &said["code"]), (&json!("token_unreadable"), &json!("keyring_absent")));
+    let text = env.run(&["mcp", "setup", "cursor"]).stdout;
+    assert!(
+        text.contains("cannot read its token so") && text.contains("next: pdpp status --move-to file"),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_proof_of_an_expired_grant_says_what_the_server_says_and_advice_has_the_options() {
     let env = TestEnv::new();
     let dir = env.home().join("else where");

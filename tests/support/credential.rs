@@ -26,5 +26,6 @@ pub fn credential(url: &str, grant_id: &str, label: &str) -> Credential {
         asked: None,
         given: Vec::new().into(),
         renewal: Renewal::default(),
+        ending: false,
     }
 }

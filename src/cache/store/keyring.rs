@@ -250,7 +250,7 @@ fn explain(error: &KeyringError) -> StoreError {
         KeyringError::PlatformFailure(why) => StoreError::KeyringAbsent(plain(&why.to_string())),
         KeyringError::BadEncoding(_) | KeyringError::BadDataFormat(..) => StoreError::NotText,
         // Its own text may hold the entries themselves; this one is known.
-        KeyringError::Ambiguous(_) => StoreError::KeyringAbsent("it has two entries of one name".to_owned()),
+        KeyringError::Ambiguous(_) => StoreError::KeyringTwice,
         other => StoreError::KeyringAbsent(other.to_string()),
     }
 }
@@ -287,6 +287,7 @@ mod tests {
         let code = |error: KeyringError| explain(&error).code();
         assert_eq!(code(KeyringError::NoStorageAccess(why())), "keyring_locked");
         assert_eq!(code(KeyringError::PlatformFailure(why())), "keyring_absent");
+        assert_eq!(code(KeyringError::Ambiguous(Vec::new())), "secret_damaged");
         assert_eq!(code(KeyringError::BadEncoding(b"canary".to_vec())), "secret_store_failed");
     }
 }

@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::credential::CredentialId;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 
 /// A place for secrets. Calls block: a file for as long as the disk takes, a keyring for at most
 /// [`keyring::BOUND`].
@@ -102,9 +102,24 @@ pub enum StoreError {
     /// It is there, and did not let us in.
     #[error("the keyring is locked: {0}")]
     KeyringLocked(String),
+    /// Something else has written a second entry of this name.
+    #[error("the keyring has several entries of its name, which say different things")]
+    KeyringTwice,
     /// It did not answer in time.
     #[error("the keyring did not answer within {} s", keyring::BOUND.as_secs())]
     KeyringSilent,
+}
+
+/// What helps where a failure of `code` means that a store did not give a secret now, and may give it later. `None`
+/// for every other failure.
+pub fn remedy(code: &str) -> Option<&'static str> {
+    match code {
+        "secret_store_failed" => Some("Put its file right, as the reason says"),
+        "keyring_absent" => Some("Run it in the session that has the keyring"),
+        "keyring_locked" => Some("Unlock the keyring and try again"),
+        "keyring_silent" => Some("If it asks for your password, unlock it and try again"),
+        _ => None,
+    }
 }
 
 impl StoreError {
@@ -112,40 +127,56 @@ impl StoreError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Disk(_) | Self::NotText => "secret_store_failed",
+            Self::KeyringTwice => "secret_damaged",
             Self::KeyringAbsent(_) => "keyring_absent",
             Self::KeyringLocked(_) => "keyring_locked",
             Self::KeyringSilent => "keyring_silent",
         }
     }
 
-    /// For a person. `next` is what to type where the keyring stays out of reach.
-    pub(super) fn told(self, disk_hint: String, instead: &str) -> Error {
-        let (kind, message, hint) = match &self {
-            Self::Disk(_) | Self::NotText => {
-                (Kind::Failed, "The secret store could not be used".to_owned(), disk_hint)
+    /// For a person. `again` is the command that gets another secret, here or with `--store file` elsewhere.
+    pub(super) fn told(self, disk_hint: String, again: &str) -> Error {
+        let message = match &self {
+            Self::Disk(_) | Self::NotText => "The secret store could not be used".to_owned(),
+            Self::KeyringTwice => "The stored token is damaged".to_owned(),
+            Self::KeyringAbsent(_) => "The keyring of this session could not be used".to_owned(),
+            Self::KeyringLocked(_) => "The keyring let nobody in".to_owned(),
+            Self::KeyringSilent => {
+                format!("The keyring did not answer within {} s", keyring::BOUND.as_secs())
             }
-            Self::KeyringAbsent(_) => (
-                Kind::Failed,
-                "The keyring of this session could not be used".to_owned(),
-                format!("Run it in the session that has the keyring, or keep tokens in a file: {instead}"),
-            ),
-            Self::KeyringLocked(_) => (
-                Kind::Failed,
-                "The keyring let nobody in".to_owned(),
-                format!("Unlock the keyring and try again, or keep tokens in a file: {instead}"),
-            ),
-            Self::KeyringSilent => (
-                Kind::Failed,
-                format!("The keyring did not answer within {} s", keyring::BOUND.as_secs()),
-                format!(
-                    "If it asks for your password, unlock it and try again; or keep tokens in a file: {instead}"
-                ),
-            ),
         };
-        let told = Error::new(kind, self.code(), message).hint(hint);
+        let told = Error::failed(self.code(), message);
+        let told = match (&self, remedy(self.code())) {
+            (Self::Disk(_) | Self::NotText, _) => told.hint(disk_hint),
+            (_, Some(remedy)) => {
+                told.hint(format!("{remedy}, or keep tokens in a file: {again} --store file"))
+            }
+            (_, None) => told.run(again),
+        };
         match self {
             Self::KeyringSilent => told,
             cause => told.because(cause),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_of_a_store_may_pass_and_says_how() {
+        let why = || "why".to_owned();
+        for error in [
+            StoreError::NotText,
+            StoreError::KeyringAbsent(why()),
+            StoreError::KeyringLocked(why()),
+            StoreError::KeyringSilent,
+        ] {
+            assert!(remedy(error.code()).is_some(), "{}", error.code());
+        }
+        for lost in [StoreError::KeyringTwice.code(), "secret_missing"] {
+            assert_eq!(remedy(lost), None, "another token helps");
         }
     }
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use keyring_core::api::{Credential, CredentialApi, CredentialStoreApi};
 use keyring_core::{Entry, Error, Result};
+use secrecy::zeroize::Zeroize as _;
 use secret_service::{EncryptionType, Error as ServiceError, Item, SearchItemsResult, SecretService};
 use tokio::runtime::Runtime;
 
@@ -80,8 +81,8 @@ impl Place {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The item of this name, unlocked: the user may be asked for that.
-    fn item<'s>(&'s self, service: &'s SecretService<'static>) -> Pending<'s, Option<Item<'s>>> {
+    /// The items of this name, unlocked: the user may be asked for that. Other programs can make a second one.
+    fn items<'s>(&'s self, service: &'s SecretService<'static>) -> Pending<'s, Vec<Item<'s>>> {
         Box::pin(async {
             let SearchItemsResult { mut unlocked, locked } =
                 service.search_items(self.attributes()).await.map_err(explained)?;
@@ -89,10 +90,7 @@ impl Place {
                 service.unlock_all(&locked.iter().collect::<Vec<_>>()).await.map_err(explained)?;
                 unlocked.extend(locked);
             }
-            if unlocked.len() > 1 {
-                return Err(Error::Ambiguous(Vec::new()));
-            }
-            Ok(unlocked.pop())
+            Ok(unlocked)
         })
     }
 
@@ -105,8 +103,12 @@ impl CredentialApi for Place {
     fn set_secret(&self, secret: &[u8]) -> Result<()> {
         let Connection { runtime, service } = &*self.connection();
         let set: Pending<'_, ()> = Box::pin(async {
-            if let Some(item) = self.item(service).await? {
-                return item.set_secret(secret, CONTENT_TYPE).await.map_err(explained);
+            let items = self.items(service).await?;
+            for item in &items {
+                item.set_secret(secret, CONTENT_TYPE).await.map_err(explained)?;
+            }
+            if !items.is_empty() {
+                return Ok(());
             }
             let collection = service.get_default_collection().await.map_err(explained)?;
             if collection.is_locked().await.map_err(explained)? {
@@ -123,7 +125,22 @@ impl CredentialApi for Place {
     fn get_secret(&self) -> Result<Vec<u8>> {
         let Connection { runtime, service } = &*self.connection();
         let get: Pending<'_, Vec<u8>> = Box::pin(async {
-            self.item(service).await?.ok_or(Error::NoEntry)?.get_secret().await.map_err(explained)
+            let mut found: Option<Vec<u8>> = None;
+            for item in self.items(service).await? {
+                let mut secret = item.get_secret().await.map_err(explained)?;
+                match &mut found {
+                    None => found = Some(secret),
+                    Some(known) => {
+                        let is_same = *known == secret;
+                        secret.zeroize();
+                        if !is_same {
+                            known.zeroize();
+                            return Err(Error::Ambiguous(Vec::new()));
+                        }
+                    }
+                }
+            }
+            found.ok_or(Error::NoEntry)
         });
         runtime.block_on(get)
     }
@@ -131,7 +148,11 @@ impl CredentialApi for Place {
     fn delete_credential(&self) -> Result<()> {
         let Connection { runtime, service } = &*self.connection();
         let delete: Pending<'_, ()> = Box::pin(async {
-            self.item(service).await?.ok_or(Error::NoEntry)?.delete().await.map_err(explained)
+            let items = self.items(service).await?;
+            for item in &items {
+                item.delete().await.map_err(explained)?;
+            }
+            if items.is_empty() { Err(Error::NoEntry) } else { Ok(()) }
         });
         runtime.block_on(delete)
     }

@@ -96,6 +96,8 @@ pub(super) enum AtProvider {
     Ended,
     /// It was over before.
     Over,
+    /// Its token cannot be read now: it is kept to be ended. A code, and why.
+    Waits(String, String),
     /// A code, and why.
     Stands(String, String),
 }
@@ -141,6 +143,7 @@ impl Granted {
                 resource: Some(resource),
                 ..Renewal::default()
             },
+            ending: false,
         };
         let secrets = Secrets::new(response.access_token, response.refresh_token);
         let client = match client {
@@ -178,16 +181,23 @@ impl Connected {
                     ended = disconnect::end(&self.cache, http, &old.credential) => match ended {
                         Ok(Revoked::Grant | Revoked::Tokens) => AtProvider::Ended,
                         Ok(Revoked::Already) => AtProvider::Over,
-                        Err((code, why)) => AtProvider::Stands(code, why),
+                        Err(not) if not.remedy.is_some() => AtProvider::Waits(not.code, not.why),
+                        Err(not) => AtProvider::Stands(not.code, not.why),
                     },
                     _ = tokio::signal::ctrl_c() => {
                         AtProvider::Stands("interrupted".to_owned(), "Ctrl-C stopped that".to_owned())
                     }
                 };
             }
-            let left = match self.cache.remove(&old.credential) {
-                Ok(removed) => removed.left.map(|error| error.to_string()),
-                Err(error) => Some(error.in_full()),
+            let left = match &old.at_provider {
+                AtProvider::Waits(..) => {
+                    let kept = self.cache.keep_to_end(std::slice::from_ref(&old.credential));
+                    kept.err().map(|error| error.in_full())
+                }
+                _ => match self.cache.remove(&old.credential) {
+                    Ok(removed) => removed.left.map(|error| error.to_string()),
+                    Err(error) => Some(error.in_full()),
+                },
             };
             if let Some(why) = left {
                 let grant = text::shell_word(old.credential.grant_id.as_str());

@@ -8,6 +8,7 @@ use super::difference::Difference;
 use super::keep::{AtProvider, Connected, Old};
 use crate::cache::Stored;
 use crate::cache::store::StoreKind;
+use crate::cmd::disconnect;
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::approve::way::Way;
 use crate::provider::approve::{self, Attempt};
@@ -155,15 +156,22 @@ impl Old {
         match &self.at_provider {
             AtProvider::Ended => format!("The old grant {id} is ended at the provider, and deleted here."),
             AtProvider::Over => format!("The old grant {id} was over at the provider; it is deleted here."),
-            AtProvider::Stands(code, why) => {
+            AtProvider::Waits(code, why) | AtProvider::Stands(code, why) => {
                 let until = self
                     .credential
                     .grant_expires_at
                     .map_or_else(String::new, |end| format!(" until {}", day_and_time(end)));
+                let (here, then) = match &self.at_provider {
+                    AtProvider::Waits(..) => (
+                        "no agent's any more",
+                        format!("Once its token can be read: {}", disconnect::again(&self.credential)),
+                    ),
+                    _ => ("deleted here", "The provider's own pages can end it".to_owned()),
+                };
                 format!(
-                    "The old grant {id} is deleted here, but stands at the provider{until}: {}\n  The provider's own pages \
-                     can end it (code: {code})",
-                    text::one_line(text::prefix(why, 500))
+                    "The old grant {id} is {here}, but stands at the provider{until}: {}\n  {} (code: {code})",
+                    text::one_line(text::prefix(why, 500)),
+                    advice::complete(&then)
                 )
             }
         }
@@ -172,7 +180,7 @@ impl Old {
     fn to_json(&self) -> Value {
         let (ended, code, why) = match &self.at_provider {
             AtProvider::Ended | AtProvider::Over => (true, None, None),
-            AtProvider::Stands(code, why) => (false, Some(code), Some(why)),
+            AtProvider::Waits(code, why) | AtProvider::Stands(code, why) => (false, Some(code), Some(why)),
         };
         json!({"ended_at_provider": ended, "code": code, "why": why})
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::which::Which;
 use crate::access_log::{AccessLog, Writer};
 use crate::cmd::Global;
@@ -23,6 +25,10 @@ pub struct Args {
     /// Keep no note of the calls (see `pdpp log`)
     #[arg(long)]
     pub no_access_log: bool,
+
+    /// Only say, as one JSON object, whether the tokens can be read here; asks no provider
+    #[arg(long)]
+    pub check_tokens: bool,
 }
 
 /// How long the last lines of the access log may take when serving is over.
@@ -37,6 +43,11 @@ Ends with 78 if nothing is connected, 77 if an owner's credential is within reac
 /// # Errors
 /// `runtime_failed`, `no_thread`, `output_failed`; everything else is told to the client first.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    if args.check_tokens {
+        let checked = args.which.check_tokens(global);
+        ui.json(&checked.as_ref().map_or_else(Error::to_json, |()| json!({"error": null})));
+        return Ok(checked.map_or_else(|error| error.kind().exit_code(), |()| 0));
+    }
     // Arguments and the index: nothing slower may happen before `initialize` is answered.
     match args.which.package(global) {
         Ok(package) if args.no_access_log => serve(Arc::new(package)),

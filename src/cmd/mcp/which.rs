@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
-use crate::cache::select::{GrantName, Selection, renew_command};
+use crate::cache::select::{GrantName, Selection, distinct_label, renew_command};
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::core::Core;
@@ -38,6 +38,22 @@ pub struct Which {
 }
 
 impl Which {
+    fn selection(&self) -> Selection {
+        Selection { provider: self.provider.clone(), grant: self.grant.clone() }
+    }
+
+    /// Whether the token of each grant that these arguments leave can be read here; no provider is asked. Waits for a
+    /// keyring, bounded.
+    ///
+    /// # Errors
+    /// Those of the cache and of the choice; what the store of a token says.
+    pub fn check_tokens(&self, global: &Global) -> Result<()> {
+        let cache = global.cache()?;
+        let credentials = cache.credentials()?;
+        let served = self.selection().all(&credentials, jiff::Timestamp::now())?;
+        served.into_iter().try_for_each(|one| cache.check_secret(one))
+    }
+
     /// The tools over every grant that these arguments leave.
     ///
     /// # Errors
@@ -45,7 +61,7 @@ impl Which {
     pub fn package(&self, global: &Global) -> Result<Package> {
         refuse_owner_credentials_in_environment()?;
         let cache = global.cache()?;
-        let selection = Selection { provider: self.provider.clone(), grant: self.grant.clone() };
+        let selection = self.selection();
         let bounds = self
             .max_result_bytes
             .and_then(|bytes| usize::try_from(bytes).ok())
@@ -59,6 +75,7 @@ impl Which {
             let child = |one: &Credential| match child(
                 &cache,
                 one.clone(),
+                distinct_label(one, &credentials),
                 renew_command(one, &credentials),
                 &http,
                 bounds,
@@ -78,7 +95,14 @@ impl Which {
 }
 
 /// The grant of `credential`, read with the bearer that the cache has for it at the time of each call.
-fn child(cache: &Cache, credential: Credential, renew: String, http: &Http, bounds: Bounds) -> Result<Child> {
+fn child(
+    cache: &Cache,
+    credential: Credential,
+    label: String,
+    renew: String,
+    http: &Http,
+    bounds: Bounds,
+) -> Result<Child> {
     let rs = ResourceServer::new(http.clone(), &credential.provider, credential.query_base.clone()).map_err(
         |error| {
             Error::new(
@@ -87,13 +111,13 @@ fn child(cache: &Cache, credential: Credential, renew: String, http: &Http, boun
                 "The credential cache names another server than the provider",
             )
             .because(error)
-            .hint(&renew)
+            .run(&renew)
         },
     )?;
     let provider = credential.provider.clone();
     let grant_id = Some(credential.grant_id.as_str().to_owned());
     let id = credential.id.as_str().to_owned();
-    let (label, ends) = (credential.label.clone(), credential.expires_at());
+    let ends = credential.expires_at();
     // The index names only so many sources and connections of a grant.
     let is_whole = credential.sources.len() < MOST_SOURCES;
     let known = credential.sources.iter().map(|source| known(source, is_whole)).collect();

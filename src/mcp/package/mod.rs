@@ -26,6 +26,7 @@ use super::arguments::Arguments;
 use super::evidence::Bounds;
 use super::evidence::ladder::Call;
 use super::pages::{self, Missing, Walks};
+use super::source::ask_to_run;
 use super::tool_error::ToolError;
 use super::{ReadSurface, ResourceContents, ResourceError, ToolAnswer, resource, surface, tools};
 use crate::error::Result;
@@ -275,7 +276,7 @@ fn nothing_served() -> ToolError {
     ToolError::new(
         "not_connected",
         "no grant is connected on this machine any more",
-        "ask the user to run: pdpp connect <provider-url>",
+        ask_to_run("pdpp connect <provider-url>"),
     )
 }
 
