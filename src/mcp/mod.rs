@@ -30,6 +30,7 @@ pub mod stdio;
 pub mod surface;
 pub mod tool_error;
 pub mod tools;
+mod transport;
 
 /// What a tool call gives back, in the two views that hosts show.
 #[derive(Debug, Clone, PartialEq)]

@@ -21,19 +21,18 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::response::Response;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use rmcp::ErrorData;
 use rmcp::model::{
     ClientCapabilities, ClientRequest, ErrorCode, GetMeta as _, Implementation, InitializeRequestParams,
-    JsonRpcMessage, ProtocolVersion, RequestId, ServerResult,
+    ProtocolVersion, ServerResult,
 };
-use rmcp::service::serve_directly_with_ct;
-use rmcp::transport::OneshotTransport;
-use rmcp::{ErrorData, RoleServer};
 use tokio_util::sync::CancellationToken;
 
 use super::ReadSurface;
 use super::jsonrpc::{self, Envelope, Id};
 use super::server::Server;
 use super::surface;
+use super::transport::Transport;
 use crate::secret::AccessToken;
 
 pub use endpoint::{About, AllowedOrigin, Endpoint, ICON, Limits, NotAHost, NotAnOrigin, TrustedHost, guard};
@@ -293,29 +292,13 @@ impl Mcp {
         let peer =
             InitializeRequestParams::new(ClientCapabilities::default(), Implementation::new("unknown", "0"))
                 .with_protocol_version(version);
-        // The id on the wire never reaches the SDK, which knows 64 bits.
-        let (transport, mut messages) =
-            OneshotTransport::<RoleServer>::new(JsonRpcMessage::request(request, RequestId::Number(0)));
+        let (transport, answer) = Transport::once(request);
         let stop = CancellationToken::new();
         let _gone = stop.clone().drop_guard();
-        let server = Server::new(surface).with_info(self.info.clone());
-        let running = serve_directly_with_ct(server, transport, Some(peer), stop);
-        let mut answer = Err(ErrorData::internal_error("Internal error: the request was not answered", None));
-        while let Some(message) = messages.recv().await {
-            match message {
-                JsonRpcMessage::Response(response) => {
-                    answer = Ok(response.result);
-                    break;
-                }
-                JsonRpcMessage::Error(error) => {
-                    answer = Err(error.error);
-                    break;
-                }
-                _ => {}
-            }
-        }
-        drop(running);
-        answer
+        let _running = transport.serve(Server::new(surface).with_info(self.info.clone()), Some(peer), stop);
+        answer.await.unwrap_or_else(|_| {
+            Err(ErrorData::internal_error("Internal error: the request was not answered", None))
+        })
     }
 }
 

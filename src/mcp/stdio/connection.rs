@@ -9,7 +9,6 @@ use rmcp::model::{
     RequestId,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
-use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -49,7 +48,7 @@ struct Running {
 }
 
 /// One client: the SDK's transport.
-pub(super) struct Connection {
+pub(in crate::mcp) struct Connection {
     pipes: Pipes,
     stop: Stop,
     /// Fires when the writer has written something.
@@ -203,22 +202,17 @@ const fn number(id: &RequestId) -> Option<i64> {
     }
 }
 
-impl Transport<RoleServer> for Connection {
-    type Error = std::io::Error;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
+/// As the SDK's `Transport` asks for.
+impl Connection {
+    pub(in crate::mcp) fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) {
         if let Some(line) = self.line_of(message) {
             self.pipes.out.send(line);
         }
-        std::future::ready(Ok(()))
     }
 
     /// The SDK drops this future whenever something else happens, so every state is in `self`; it also
     /// asks again after every answer, which is what frees a place.
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+    pub(in crate::mcp) async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             if self.stop.now.is_cancelled() {
                 return None;
@@ -250,13 +244,12 @@ impl Transport<RoleServer> for Connection {
         }
     }
 
-    async fn close(&mut self) -> std::io::Result<()> {
+    pub(in crate::mcp) async fn close(&mut self) {
         match self.stop.cause.get() {
             None => self.pipes.out.flush(FLUSH).await,
             Some(Ended::OutputClosed | Ended::OutputFailed(_) | Ended::NoOutput) => {}
             Some(_) => self.pipes.out.flush(FLUSH_STOPPED).await,
         }
-        Ok(())
     }
 }
 

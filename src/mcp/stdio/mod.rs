@@ -20,7 +20,7 @@
 //! instead (`PR_SET_PDEATHSIG`), but does so already when the *thread* that started us ends, which is
 //! ordinary in hosts with thread pools.
 
-mod connection;
+pub(super) mod connection;
 mod guard;
 mod pipes;
 
@@ -29,12 +29,12 @@ use std::time::Duration;
 
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
-use rmcp::service::serve_directly_with_ct;
 use tokio_util::sync::CancellationToken;
 
 use super::ReadSurface;
 use super::jsonrpc::{self, Envelope};
 use super::server::Server;
+use super::transport::Transport;
 use crate::error::{Error, Result};
 use crate::text;
 use crate::ui::Ui;
@@ -135,8 +135,8 @@ fn take_over_process(stop: &Stop) -> Result<Pipes> {
 }
 
 async fn serve(surface: Arc<dyn ReadSurface>, pipes: Pipes, stop: Stop) -> Ended {
-    let connection = Connection::new(pipes, stop.clone());
-    let running = serve_directly_with_ct(Server::new(surface), connection, None, stop.now.clone());
+    let connection = Transport::Stdio(Box::new(Connection::new(pipes, stop.clone())));
+    let running = connection.serve(Server::new(surface), None, stop.now.clone());
     let _ = running.waiting().await;
     stop.cause()
 }
