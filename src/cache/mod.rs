@@ -494,6 +494,21 @@ mod tests {
         assert_eq!(bearer(&cache, &old).await, "old");
     }
 
+    #[test]
+    fn what_a_move_left_that_died_at_its_end_is_deleted_by_the_next() {
+        let (_root, cache) = cache();
+        cache.store(credential("https://a.example", "g1"), &secrets("t"), None).unwrap();
+        let old = credential("https://a.example", "g1").place();
+        let writer = cache.writer().unwrap();
+        let mut index = cache.read_index().unwrap();
+        index.discard(&old);
+        writer.write(&index).unwrap();
+        drop(writer);
+        cache.secret_store(old.store).put(&old, &secrets("moved").to_text()).unwrap();
+        assert_eq!((secret_files(&cache), cache.move_to(StoreKind::File).unwrap().already), (2, 1));
+        assert_eq!((secret_files(&cache), cache.read_index().unwrap().discarded), (1, vec![]));
+    }
+
     #[tokio::test]
     async fn a_store_that_fails_leaves_the_cache_as_it_was() {
         let (_root, cache) = cache();
