@@ -166,11 +166,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -196,11 +203,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -215,7 +229,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__connect)
-            opts="-h -V --no-browser --flow --wait --name --store --renew --grant --source --instance --stream --field --since --until --expires --purpose --json --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --no-browser --flow --wait --name --store --renew --grant --json --source --instance --stream --field --since --until --expires --purpose --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -223,54 +237,104 @@ _pdpp() {
             case "${prev}" in
                 --flow)
                     COMPREPLY=($(compgen -W "agent-connect par authorization-code device-code" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --wait)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --name)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --store)
                     COMPREPLY=($(compgen -W "auto keyring file" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --grant)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --source)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --instance)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --stream)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --field)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --since)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --until)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --expires)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --purpose)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --cache-dir)
@@ -278,11 +342,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -304,7 +375,11 @@ _pdpp() {
             fi
             case "${prev}" in
                 --seed)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --cache-dir)
@@ -312,11 +387,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -331,14 +413,18 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__disconnect)
-            opts="-y -h -V --grant --all --yes --json --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-y -h -V --grant --all --forget --yes --json --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --grant)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --cache-dir)
@@ -346,11 +432,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -376,11 +469,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -654,11 +754,19 @@ _pdpp() {
             fi
             case "${prev}" in
                 --since)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --limit)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --cache-dir)
@@ -666,11 +774,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -696,11 +811,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -726,11 +848,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -753,18 +882,33 @@ _pdpp() {
             case "${prev}" in
                 --view)
                     COMPREPLY=($(compgen -W "text structured" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --provider)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --grant)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --max-result-bytes)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --cache-dir)
@@ -772,11 +916,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -896,23 +1047,43 @@ _pdpp() {
             fi
             case "${prev}" in
                 --provider-url)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --listen)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --public-url)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --trusted-host)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --allowed-origin)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --introspection-file)
@@ -928,35 +1099,67 @@ _pdpp() {
                     return 0
                     ;;
                 --metrics-listen)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --max-body-bytes)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --max-result-bytes)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --requests-per-minute)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --max-concurrent-per-bearer)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --max-concurrent)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --max-connections)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --drain)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --cache-dir)
@@ -964,11 +1167,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -990,7 +1200,11 @@ _pdpp() {
             fi
             case "${prev}" in
                 --budget)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --cache-dir)
@@ -998,11 +1212,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -1017,22 +1238,34 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__serve)
-            opts="-h -V --provider --grant --max-result-bytes --no-access-log --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --provider --grant --max-result-bytes --no-access-log --check-tokens --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --provider)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --grant)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --max-result-bytes)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --cache-dir)
@@ -1040,11 +1273,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -1066,15 +1306,26 @@ _pdpp() {
             fi
             case "${prev}" in
                 --name)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --scope)
                     COMPREPLY=($(compgen -W "user project" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --provider)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --cache-dir)
@@ -1082,11 +1333,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -1108,7 +1366,11 @@ _pdpp() {
             fi
             case "${prev}" in
                 --listen)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --data-dir)
@@ -1116,7 +1378,11 @@ _pdpp() {
                     return 0
                     ;;
                 --seed)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --cache-dir)
@@ -1124,11 +1390,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -1192,15 +1465,27 @@ _pdpp() {
             fi
             case "${prev}" in
                 --connector)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --connection)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --name)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --data-dir)
@@ -1212,11 +1497,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)
@@ -1238,15 +1530,26 @@ _pdpp() {
             fi
             case "${prev}" in
                 --provider)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --grant)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --move-to)
                     COMPREPLY=($(compgen -W "keyring file" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --cache-dir)
@@ -1254,11 +1557,18 @@ _pdpp() {
                     return 0
                     ;;
                 --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info debug trace" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --proxy)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --ca-file)

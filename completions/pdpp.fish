@@ -25,13 +25,11 @@ function __fish_pdpp_using_subcommand
 end
 
 complete -c pdpp -n "__fish_pdpp_needs_command" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_needs_command" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_needs_command" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_needs_command" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_needs_command" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_needs_command" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_needs_command" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_needs_command" -s V -l version -d 'Print version'
@@ -46,15 +44,13 @@ complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "man" -d 'Print a manual p
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "mcp" -d 'Offer the granted data to an MCP host'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l seed -d 'Which made-up life the provider holds' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l seed -d 'Which made-up life the provider holds' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l full -d 'Show every answer whole, instead of its first lines'
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -63,8 +59,8 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l flow -d 'How to ge
 par\t'A pushed request (RFC 9126), then agent-connect: for one source, or less than all'
 authorization-code\t'Authorization code with PKCE: the browser on this computer comes back with a code'
 device-code\t'Device code (RFC 8628): the owner compares a code in a browser anywhere'"
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l wait -d 'Stop waiting after so many seconds, 1 to 3600 [default: when the provider\'s page ends]' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l name -d 'Call the grant this, instead of what its sources are called' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l wait -d 'Stop waiting after so many seconds, 1 to 3600 [default: when the provider\'s page ends]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l name -d 'Call the grant this, instead of what its sources are called' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l store -d 'Where to keep the token; remembered [default: as before, else auto]' -r -f -a "auto\t'The keyring; where there is none, a file, and it says so'
 keyring\t'The keyring and nothing else'
 file\t'A file that only you can read'"
@@ -72,19 +68,17 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l grant -d 'Which on
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l source -d 'Ask for this source, where the provider has several' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l instance -d 'Ask for this configured instance of the source (repeatable)' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l stream -d 'Ask for this stream only (repeatable)' -r -f -a '(__pdpp_values)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l field -d 'Ask for this field of a stream only, and those that the stream requires (repeatable)' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l since -d 'Ask for records from this day on (2026-01-31, or a time in RFC 3339)' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l until -d 'Ask for records from before this day' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l expires -d 'Ask for access that ends then, or after a while (30d, 12h)' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l purpose -d 'Say what the data is for: in words, or a purpose code (an https URI)' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l field -d 'Ask for this field of a stream only, and those that the stream requires (repeatable)' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l since -d 'Ask for records from this day on (2026-01-31, or a time in RFC 3339)' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l until -d 'Ask for records from before this day' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l expires -d 'Ask for access that ends then, or after a while (30d, 12h)' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l purpose -d 'Say what the data is for: in words, or a purpose code (an https URI)' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l no-browser -d 'Open no browser; only print the approval URL, as is done in any case'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l renew -d 'Ask again for a grant that is on this machine, and replace it: the old one is ended at its provider'
@@ -96,13 +90,11 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l grant -d 'Show only
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l move-to -d 'First move every token there: into the keyring, or into private files. New ones follow' -r -f -a "keyring\t'The keyring of the user\'s session'
 file\t'A private file in the cache directory'"
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l check -d 'Ask each provider whether the grant still works'
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -l json -d 'Print one JSON object'
@@ -110,41 +102,36 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand status" -s h -l help -d 'Print
 complete -c pdpp -n "__fish_pdpp_using_subcommand status" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l grant -d 'Only this grant of them' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l all -d 'Everything that matches; without a match to make, everything'
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l forget -d 'Delete here also what cannot be ended at its provider yet, for its token cannot be read'
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -s y -l yes -d 'Do not ask'
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l json -d 'Print one JSON object; asks nothing'
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -l json -d 'Print one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand doctor" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l since -d 'Only calls since then: 30m, 2h, 7d, a date (UTC) or a time' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l limit -d 'Show at most this many, the newest' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l since -d 'Only calls since then: 30m, 2h, 7d, a date (UTC) or a time' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l limit -d 'Show at most this many, the newest' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l json -d 'Print one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l off -d 'Stop noting calls, in running servers too; it stays off until --on'
@@ -152,35 +139,29 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand log" -l on -d 'Note calls agai
 complete -c pdpp -n "__fish_pdpp_using_subcommand log" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand log" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand completions" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand man" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand man" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand man" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -s V -l version -d 'Print version'
@@ -192,31 +173,28 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subco
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l provider -d 'Serve only the grants of this provider' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l grant -d 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them' -r -f -a '(__pdpp_values)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l max-result-bytes -d 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l max-result-bytes -d 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l no-access-log -d 'Keep no note of the calls (see `pdpp log`)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l check-tokens -d 'Only say, as one JSON object, whether the tokens can be read here; asks no provider'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l name -d 'What the entry is called' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l name -d 'What the entry is called' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l scope -d 'Whose config: yours, or the current directory\'s, where the host reads one' -r -f -a "user\t''
 project\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l provider -d 'For chatgpt: the provider that it shall connect to [default: those that are connected]' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l all -d 'Every host that is installed here'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l remove -d 'Take the entry out again'
@@ -227,15 +205,13 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l json -d 'Print one JSON object: the plan and what came of it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l budget -d 'Fail (exit code 1) if the tools array is larger than this' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l budget -d 'Fail (exit code 1) if the tools array is larger than this' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -l json -d 'Print one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -244,43 +220,39 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 structured\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l provider -d 'Serve only the grants of this provider' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l grant -d 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them' -r -f -a '(__pdpp_values)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l max-result-bytes -d 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l max-result-bytes -d 'The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of structured output]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l json -d 'Print the whole result as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l provider-url -d 'The provider' -r -f -a '(__pdpp_values)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l listen -d 'Where to listen; port 0 takes a free one' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l public-url -d 'Where clients reach the endpoint; it ends in /mcp [default: /mcp below the provider]' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l trusted-host -d 'Answer requests for this host too, beside the public URL\'s own; again for more' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l allowed-origin -d 'Let pages of this origin call it; again for more [default: none]' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l listen -d 'Where to listen; port 0 takes a free one' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l public-url -d 'Where clients reach the endpoint; it ends in /mcp [default: /mcp below the provider]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l trusted-host -d 'Answer requests for this host too, beside the public URL\'s own; again for more' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l allowed-origin -d 'Let pages of this origin call it; again for more [default: none]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l introspection-file -d 'Credentials for introspection: {"client_id":…,"client_secret":…}, mode 600' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l tls-cert -d 'Do TLS here, with this certificate chain (PEM)' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l tls-key -d 'Its private key (PEM), mode 600' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l metrics-listen -d 'Tell counters in Prometheus\' format at /metrics here, apart from the endpoint' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-body-bytes -d 'The longest message' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-result-bytes -d 'The most that either view of one result may take [default: 8000 of text, 10000 of structured output]' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l requests-per-minute -d 'How often one bearer may ask, on average' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-concurrent-per-bearer -d 'Requests of one bearer at once' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-concurrent -d 'Requests at once' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-connections -d 'Connections at once' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l drain -d 'How long requests may still take after SIGTERM' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l metrics-listen -d 'Tell counters in Prometheus\' format at /metrics here, apart from the endpoint' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-body-bytes -d 'The longest message' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-result-bytes -d 'The most that either view of one result may take [default: 8000 of text, 10000 of structured output]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l requests-per-minute -d 'How often one bearer may ask, on average' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-concurrent-per-bearer -d 'Requests of one bearer at once' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-concurrent -d 'Requests at once' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-connections -d 'Connections at once' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l drain -d 'How long requests may still take after SIGTERM' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l introspection-keyring -d 'Take them from the keyring instead'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l json -d 'Tell where it is as one line of JSON on stdout: {"url":…,"public_url":…,"metrics_url":…,"pid":…}'
@@ -292,17 +264,15 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l listen -d 'Where to listen: a loopback address; port 0 takes a free one' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l listen -d 'Where to listen: a loopback address; port 0 takes a free one' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l data-dir -d 'Keep data, grants and clients in this directory [default: in memory]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l seed -d 'Which fictional life to fill a new store with; the same number makes the same one' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l seed -d 'Which fictional life to fill a new store with; the same number makes the same one' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l core -d 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l auto-approve -d 'Approve every request without asking anybody; for tests'
@@ -311,18 +281,16 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_s
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l connector -d 'The kind of source: one that is there (`mail`), or a new one, whose fields are inferred' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l connection -d 'The account, by its id' -r
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l name -d 'What to call a new account' -r
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l connector -d 'The kind of source: one that is there (`mail`), or a new one, whose fields are inferred' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l connection -d 'The account, by its id' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l name -d 'What to call a new account' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l data-dir -d 'The sandbox\'s directory' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l log-level -d 'How much to log to stderr; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
-info\t''
-debug\t''
-trace\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -s V -l version -d 'Print version'
