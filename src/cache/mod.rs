@@ -52,13 +52,20 @@ pub struct Cache {
     http: Http,
     /// The command to type again where a new secret finds no store.
     again: Option<String>,
-    /// The index as it was read last, and its bytes: nearly every call of a tool finds the same ones.
-    parsed: Arc<Mutex<Option<(Vec<u8>, Index)>>>,
+    /// Nearly every call of a tool finds the index as the one before did.
+    parsed: Arc<Mutex<Option<Parsed>>>,
     /// What the keyring said before, so that it is asked once a token and not once a call. An id stands
     /// for one token for ever.
     from_keyring: Arc<Mutex<HashMap<CredentialId, Secrets>>>,
     /// By the family of a credential ([`refresh`]).
     turns: Arc<Mutex<HashMap<CredentialId, Arc<tokio::sync::Mutex<refresh::Turn>>>>>,
+}
+
+/// The index as it was read last, and its bytes.
+#[derive(Debug)]
+struct Parsed {
+    bytes: Vec<u8>,
+    index: Index,
 }
 
 impl Cache {
@@ -324,11 +331,11 @@ impl Cache {
         match read {
             Ok(bytes) => {
                 let mut last = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some((_, index)) = last.as_ref().filter(|(parsed, _)| *parsed == bytes) {
-                    return Ok(index.clone());
+                if let Some(parsed) = last.as_ref().filter(|parsed| parsed.bytes == bytes) {
+                    return Ok(parsed.index.clone());
                 }
                 let index = Index::parse(&bytes).map_err(|error| error.told(&self.dir.join(Self::INDEX)))?;
-                *last = Some((bytes, index.clone()));
+                *last = Some(Parsed { bytes, index: index.clone() });
                 Ok(index)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Index::default()),

@@ -81,7 +81,9 @@ impl Once {
             JsonRpcMessage::Error(error) => Err(error.error),
             _ => return,
         };
-        // Whoever asked may be gone.
-        let _ = self.answer.take().map(|waiting| waiting.send(answer));
+        if let Some(waiting) = self.answer.take() {
+            // It may be gone.
+            let _ = waiting.send(answer);
+        }
     }
 }

@@ -58,9 +58,10 @@ struct Counter(usize);
 
 impl std::io::Write for Counter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += match bytes.iter().all(|byte| *byte < 0x7f) {
-            true => bytes.len(),
-            false => str::from_utf8(bytes).map_or(bytes.len(), |text| text.chars().map(escaped_len).sum()),
+        self.0 += if bytes.iter().all(|byte| *byte < 0x7f) {
+            bytes.len()
+        } else {
+            str::from_utf8(bytes).map_or(bytes.len(), |text| text.chars().map(escaped_len).sum())
         };
         Ok(bytes.len())
     }
