@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::metrics::Metrics;
 use super::tls::Tls;
@@ -36,6 +37,8 @@ const LINGER_TIME: Duration = Duration::from_secs(2);
 const MOST_HEARD: usize = 16 << 20;
 /// A request's head at most, in bytes: a bearer has 16 KiB.
 const MOST_HEAD: usize = 64 << 10;
+/// From the stop on for a handshake or a request's head that is not whole: what a client has just begun to send.
+const BEGUN_TIME: Duration = Duration::from_secs(1);
 /// After an `accept` that failed: file descriptors do not come back at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -109,9 +112,18 @@ async fn connection(
     stop: &CancellationToken,
 ) {
     let Some(acceptor) = acceptor else { return requests(stream, routes, stop).await };
-    let handshake = tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream));
-    if let Ok(Ok(stream)) = handshake.await {
-        requests(stream, routes, stop).await;
+    let over = async {
+        let stopped = async {
+            stop.cancelled().await;
+            tokio::time::sleep(BEGUN_TIME).await;
+        };
+        let _ = tokio::time::timeout(HANDSHAKE_TIME, stopped).await;
+    };
+    tokio::select! {
+        stream = acceptor.accept(stream) => if let Ok(stream) = stream {
+            requests(stream, routes, stop).await;
+        },
+        () = over => {}
     }
 }
 
@@ -125,11 +137,13 @@ async fn requests(
     let unread = Arc::new(AtomicBool::new(false));
     let io = TokioIo::new(Impatient::new(stream, Arc::clone(&unread)));
     let routes = TowerToHyperService::new(routes);
+    let at_work = TaskTracker::new();
+    let work = at_work.clone();
     let routes = service_fn(move |request: Request<Incoming>| {
         let answer = routes.call(request.map(|body| Watched { body, unread: Arc::clone(&unread) }));
-        let unread = Arc::clone(&unread);
+        let (unread, work) = (Arc::clone(&unread), work.token());
         async move {
-            let mut answer = answer.await;
+            let mut answer = answer.await.map(|answer| answer.map(|body| Answer { body, _work: work }));
             // The connection cannot be used again, and the client has to know: its next request would be lost.
             if let (Ok(answer), true) = (&mut answer, unread.load(Ordering::Relaxed)) {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -143,7 +157,20 @@ async fn requests(
         () = stop.cancelled() => {}
     }
     serving.as_mut().graceful_shutdown();
-    let _ = serving.await;
+    at_work.close();
+    let nothing_to_do = async {
+        loop {
+            at_work.wait().await;
+            tokio::time::sleep(BEGUN_TIME).await;
+            if at_work.is_empty() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        _ = serving => {}
+        () = nothing_to_do => {}
+    }
 }
 
 /// One of the open connections, as long as it lives.
@@ -159,6 +186,32 @@ impl Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         self.0.connections.leave();
+    }
+}
+
+/// An answer's body: its request is at work until it is handed over.
+struct Answer {
+    body: axum::body::Body,
+    _work: TaskTrackerToken,
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -315,6 +368,28 @@ mod tests {
         }
         let (said, after) = hung_up_after(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
         assert!(said.ends_with("answered") && after <= HEAD_TIME.as_secs() + 1, "{after} s: {said}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_waits_for_answers_and_not_for_what_is_no_request_yet() {
+        for (sent, answered) in [("POST /mcp HT", false), ("GET / HTTP/1.1\r\nhost: x\r\n\r\n", true)] {
+            let (mut client, server) = tokio::io::duplex(1 << 16);
+            let slow = axum::Router::new().fallback(|| async {
+                tokio::time::sleep(Duration::from_secs(7)).await;
+                "answered"
+            });
+            let stop = CancellationToken::new();
+            let stopping = stop.clone();
+            let serving = tokio::spawn(async move { requests(server, slow, &stopping).await });
+            client.write_all(sent.as_bytes()).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            let (began, mut said) = (Instant::now(), String::new());
+            stop.cancel();
+            client.read_to_string(&mut said).await.unwrap();
+            serving.await.unwrap();
+            assert_eq!(said.ends_with("answered"), answered, "{said}");
+            assert_eq!(began.elapsed().as_secs(), if answered { 6 } else { 1 });
+        }
     }
 
     /// Answered without a look at the body, as a refusal is.
