@@ -4,7 +4,7 @@
 pub mod foreign;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -19,13 +19,13 @@ pub fn leave_mode_of(path: &Path) {
     }
 }
 
-/// The mode of `path`, where it lets others write in it: they could take away what is there.
+/// The mode of `path`, where others can take away what is there: they may write in it, and it is not sticky.
 pub fn open_to_writers(path: &Path) -> Option<u32> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
         let found = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?;
-        Some(found.mode() & 0o777).filter(|mode| mode & 0o022 != 0)
+        Some(found.mode() & 0o1777).filter(|mode| mode & 0o022 != 0 && mode & 0o1000 == 0)
     }
     #[cfg(not(unix))]
     {
@@ -167,7 +167,7 @@ impl PrivateDir {
         self.sync()
     }
 
-    /// Appends `bytes` to `name` in one write, so that lines of several processes do not mix; creates it with
+    /// Appends `bytes`, a line, to `name` in one write, so that lines of several processes do not mix; creates it with
     /// mode 0600. Gives its size afterwards.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl PrivateDir {
     pub fn append(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
         let path = self.0.join(name);
         let mut options = OpenOptions::new();
-        options.append(true).create(true);
+        options.append(true).read(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         no_follow(&mut options);
@@ -189,6 +189,14 @@ impl PrivateDir {
             return Err(refused(&path, "belongs to another user"));
         }
         own_mode(&file)?;
+        if found.len() > 0 {
+            let mut last = [0];
+            file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last))?;
+            if last != *b"\n" {
+                // What a full disk cut is a line of its own, and not the beginning of this one.
+                file.write_all(b"\n")?;
+            }
+        }
         file.write_all(bytes)?;
         Ok(file.metadata()?.len())
     }
@@ -411,6 +419,25 @@ mod tests {
         dir.write("x", b"2").unwrap();
         assert_eq!(dir.read("x", 10).unwrap(), b"2");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_line_that_was_cut_is_not_the_beginning_of_the_next() {
+        let (_root, dir) = dir();
+        assert_eq!(dir.append("x", b"first\n").unwrap(), 6);
+        fs::write(dir.path().join("x"), "first\nsec").unwrap();
+        dir.append("x", b"third\n").unwrap();
+        assert_eq!(dir.append("x", b"fourth\n").unwrap(), 23);
+        assert_eq!(dir.read("x", 99).unwrap(), b"first\nsec\nthird\nfourth\n");
+    }
+
+    #[test]
+    fn only_who_may_take_files_away_is_told_of() {
+        let (_root, dir) = dir();
+        for (mode, told) in [(0o755, None), (0o777, Some(0o777)), (0o1777, None), (0o770, Some(0o770))] {
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(open_to_writers(dir.path()), told);
+        }
     }
 
     #[test]

@@ -15,8 +15,8 @@ const MAKE_ROOM: &str = "Check that the disk it goes to has room, then run it ag
 
 /// Where a command says things.
 pub struct Ui {
-    out: Mutex<Box<dyn Write + Send>>,
-    err: Mutex<Box<dyn Write + Send>>,
+    out: Mutex<Sink>,
+    err: Mutex<Sink>,
     err_is_terminal: bool,
     can_ask: bool,
     width: OnceLock<u16>,
@@ -37,8 +37,8 @@ impl Ui {
     pub fn from_process() -> Self {
         let err_is_terminal = std::io::stderr().is_terminal();
         Self {
-            out: Mutex::new(Box::new(std::io::stdout())),
-            err: Mutex::new(Box::new(std::io::stderr())),
+            out: Mutex::new(Sink::new(Box::new(std::io::stdout()))),
+            err: Mutex::new(Sink::new(Box::new(std::io::stderr()))),
             err_is_terminal,
             can_ask: err_is_terminal && std::io::stdin().is_terminal(),
             // Asked for with the first table: a start of `mcp serve` needs none.
@@ -52,8 +52,8 @@ impl Ui {
     /// Writes into buffers of the caller's: for tests.
     pub fn to_writers(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>, width: u16) -> Self {
         Self {
-            out: Mutex::new(out),
-            err: Mutex::new(err),
+            out: Mutex::new(Sink::new(out)),
+            err: Mutex::new(Sink::new(err)),
             err_is_terminal: false,
             can_ask: false,
             width: OnceLock::from(width),
@@ -382,16 +382,48 @@ pub fn json_ascii_controls(json: &str) -> std::borrow::Cow<'_, str> {
     out.into()
 }
 
-fn write_line(to: &Mutex<Box<dyn Write + Send>>, line: &str) -> std::io::Result<()> {
+/// Where text goes.
+struct Sink {
+    to: Box<dyn Write + Send>,
+    /// Whether a part of the last text is there, and the rest was refused.
+    is_torn: bool,
+}
+
+impl Sink {
+    fn new(to: Box<dyn Write + Send>) -> Self {
+        Self { to, is_torn: false }
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) -> std::io::Result<()> {
+        if self.is_torn {
+            // What a full disk cut is a line of its own, and not the beginning of the next one.
+            self.to.write_all(b"\n")?;
+            self.is_torn = false;
+        }
+        while !bytes.is_empty() {
+            match self.to.write(bytes) {
+                Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    bytes = &bytes[count..];
+                    self.is_torn = !bytes.is_empty();
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.to.flush()
+    }
+}
+
+fn write_line(to: &Mutex<Sink>, line: &str) -> std::io::Result<()> {
     let mut bytes = Vec::with_capacity(line.len() + 1);
     bytes.extend_from_slice(line.as_bytes());
     bytes.push(b'\n');
     write_bytes(to, &bytes)
 }
 
-fn write_bytes(to: &Mutex<Box<dyn Write + Send>>, bytes: &[u8]) -> std::io::Result<()> {
-    let mut to = to.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    to.write_all(bytes).and_then(|()| to.flush())
+fn write_bytes(to: &Mutex<Sink>, bytes: &[u8]) -> std::io::Result<()> {
+    to.lock().unwrap_or_else(std::sync::PoisonError::into_inner).write(bytes)
 }
 
 /// Longest text of one cell, in bytes: a label of a provider's may be endless.
@@ -503,7 +535,7 @@ pub fn steps(steps: &[(&str, &str)]) -> String {
 
 fn terminal_width() -> u16 {
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    told.or_else(|| console_width().filter(|width| *width > 0)).unwrap_or(100)
+    told.or_else(console_width).filter(|width| *width > 0).unwrap_or(100)
 }
 
 fn console_width() -> Option<u16> {
@@ -513,6 +545,7 @@ fn console_width() -> Option<u16> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use std::sync::Arc;
 
     /// A disk without room.
     pub(crate) struct Full;
@@ -524,6 +557,36 @@ pub(crate) mod tests {
 
         fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_full_disk_cut_is_a_line_of_its_own() {
+        /// Takes so many bytes, refuses one write, and takes all from then on.
+        struct Short(usize, Arc<Mutex<Vec<u8>>>);
+        impl Write for Short {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                let taken = bytes.len().min(self.0);
+                if taken == 0 {
+                    self.0 = usize::MAX;
+                    return Err(std::io::ErrorKind::StorageFull.into());
+                }
+                self.0 -= taken;
+                self.1.lock().unwrap().extend_from_slice(&bytes[..taken]);
+                Ok(taken)
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        for (room, wanted) in [(9, "first\nsec\nthird\n"), (6, "first\nthird\n")] {
+            let written = Arc::default();
+            let short = Box::new(Short(room, Arc::clone(&written)));
+            let ui = Ui::to_writers(Box::new(std::io::sink()), short, 80);
+            let all = ["first", "second", "third"].map(|line| ui.try_note(line).is_ok());
+            assert_eq!(all, [true, false, true]);
+            assert_eq!(String::from_utf8_lossy(&written.lock().unwrap()), wanted);
         }
     }
 
