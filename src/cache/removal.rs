@@ -51,6 +51,14 @@ impl Cache {
         writer.write(&index)
     }
 
+    /// Whether a secret that no credential names is still in a store, for want of an answer.
+    ///
+    /// # Errors
+    /// As [`Cache::credentials`].
+    pub fn has_left(&self) -> Result<bool> {
+        Ok(!self.read_index()?.discarded.is_empty())
+    }
+
     /// Takes everything off this machine: also from a damaged index, and also files with secrets that no
     /// index names. The remembered store and client ids stay, unless the index was damaged. Blocks.
     ///

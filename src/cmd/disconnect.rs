@@ -13,7 +13,7 @@ use crate::advice;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::select::GrantName;
-use crate::cache::store::{StoreKind, remedy};
+use crate::cache::store::{StoreError, StoreKind, remedy};
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::revoke::{Revoked, Tokens, revoke};
 use crate::provider::grant::TokenKind;
@@ -66,7 +66,7 @@ Examples:
   pdpp disconnect https://provider.example --grant Work
   pdpp disconnect --all --yes
 
-Ends with 1 if a grant could not be ended at its provider.";
+Ends with 1 if a grant that was meant could not be ended at its provider.";
 
 const LIMITS: Limits =
     Limits { connect: Duration::from_secs(5), total: Duration::from_secs(8), body: 1 << 20 };
@@ -93,7 +93,20 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     };
     let waiting = cache.ending()?;
     let known = [credentials, waiting.clone()].concat();
-    if !known.is_empty() {
+    if known.is_empty() {
+        // Also what a `disconnect` before could not reach.
+        if !everything && cache.has_left()? {
+            cache.remove_each(&[])?;
+            if args.which.is_empty() && args.grant.is_none() && !cache.has_left()? {
+                if args.json {
+                    ui.json(&json!({"disconnected": []}));
+                } else {
+                    ui.print("Nothing was connected on this machine; a token that was left in its store is deleted.");
+                }
+                return Ok(0);
+            }
+        }
+    } else {
         check_confirmed(args, can_ask)?;
     }
     let chosen = choose(&known, args, can_ask, ui)?;
@@ -122,25 +135,33 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         ended.iter().filter(|one| one.here == here).map(|one| one.credential.clone()).collect::<Vec<_>>()
     };
     let kept = those(Here::Kept);
-    if !kept.is_empty() {
-        cache.keep_to_end(&kept)?;
-    }
     // All that is here is deleted whole, but not what is still to be ended.
     let all = everything && kept.is_empty();
-    let removed = if all { cache.remove_all() } else { cache.remove_each(&those(Here::Deleted)) }?;
-    let done = if kept.is_empty() { "is deleted here" } else { "is no agent's any more" };
-    ui.done(&format!("what was to be disconnected {done}"), "pdpp status");
-    if let Some(why) = &removed.left {
-        ui.warn(&format!(
-            "a token is still in its store ({why}); nothing uses it any more, and the next `pdpp disconnect` that \
-             reaches the store deletes it"
-        ));
-        // Files are deleted, or nothing is.
-        let is_left =
-            |one: &&mut Ended| one.here == Here::Deleted && one.credential.store == StoreKind::Keyring;
-        ended.iter_mut().filter(is_left).for_each(|one| one.here = Here::Forgotten);
-    }
-    let failed = not_ended(&ended);
+    let removed = if kept.is_empty() { Ok(()) } else { cache.keep_to_end(&kept) };
+    let removed = removed
+        .and_then(|()| if all { cache.remove_all() } else { cache.remove_each(&those(Here::Deleted)) });
+    let failed = match removed {
+        Ok(removed) => {
+            let done = if kept.is_empty() { "is deleted here" } else { "is no agent's any more" };
+            ui.done(&format!("what was to be disconnected {done}"), "pdpp status");
+            warn_of_left(removed.left.as_ref(), ui);
+            if removed.left.is_some() {
+                // Files are deleted, or nothing is.
+                let is_left = |one: &&mut Ended| {
+                    one.here == Here::Deleted && one.credential.store == StoreKind::Keyring
+                };
+                ended.iter_mut().filter(is_left).for_each(|one| one.here = Here::Forgotten);
+            }
+            not_ended(&ended)
+        }
+        Err(error) => {
+            // What the providers did is told all the same.
+            for one in &mut ended {
+                one.here = Here::Left;
+            }
+            Some(error)
+        }
+    };
     if args.json {
         let mut said = json!({"disconnected": ended.iter().map(Ended::to_json).collect::<Vec<_>>()});
         if let Some(error) = &failed {
@@ -156,6 +177,15 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         }
     }
     Ok(failed.map_or(0, |error| error.kind().exit_code()))
+}
+
+fn warn_of_left(left: Option<&StoreError>, ui: &Ui) {
+    if let Some(why) = left {
+        ui.warn(&format!(
+            "a token is still in its store ({why}); nothing uses it any more, and the next `pdpp disconnect` that \
+             reaches the store deletes it"
+        ));
+    }
 }
 
 /// That some of those that were meant are still there at their providers.
@@ -220,9 +250,13 @@ fn not_confirmed() -> Error {
 fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui) -> Result<Vec<Credential>> {
     let mut matching: Vec<&Credential> = Vec::new();
     let everything: Vec<&Credential> = credentials.iter().collect();
-    let narrowed = |found: Vec<&'a Credential>| match &args.grant {
-        Some(grant) => grant.meant(&found),
-        None => found,
+    let narrowed = |found: Vec<&'a Credential>| {
+        let mut found = args.grant.as_ref().map_or_else(|| found.clone(), |grant| grant.meant(&found));
+        // What was disconnected before is tried again in any case, and its name is free for another.
+        if !args.all && !args.forget && found.iter().any(|one| !one.ending) {
+            found.retain(|one| !one.ending);
+        }
+        found
     };
     for which in &args.which {
         let found = narrowed(meant(which, &everything));
@@ -241,10 +275,10 @@ fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui
     }
     if args.which.is_empty() {
         matching = narrowed(everything);
-        if args.grant.is_none() && !args.all && !args.forget {
-            // What was disconnected before is tried again in any case, and is no question.
-            matching.retain(|one| !one.ending);
-            if matching.is_empty() && !credentials.is_empty() {
+        if args.grant.is_none() && !args.all && !args.forget && matching.iter().all(|one| one.ending) {
+            // No question: somebody said so before.
+            matching.clear();
+            if !credentials.is_empty() {
                 return Ok(credentials.to_vec());
             }
         }
@@ -306,9 +340,10 @@ fn short_name(one: &Credential) -> String {
 
 fn none(which: &str, credentials: &[Credential]) -> Error {
     let mut message = format!("Nothing on this machine is called {:?}", text::prefix(which, 200));
-    if !credentials.is_empty() {
+    let connected = credentials.iter().filter(|one| !one.ending).collect::<Vec<_>>();
+    if !connected.is_empty() {
         message.push_str("; connected are:");
-        list(&mut message, &credentials.iter().collect::<Vec<_>>());
+        list(&mut message, &connected);
     }
     let next = if credentials.is_empty() { "pdpp connect <provider-url>" } else { "pdpp status" };
     Error::new(Kind::NotConnected, "not_connected", message).run(next)
@@ -354,6 +389,8 @@ enum Here {
     Forgotten,
     /// No agent's any more, to be ended at its provider.
     Kept,
+    /// As before: the cache could not be changed.
+    Left,
 }
 
 /// What became of one grant.
@@ -442,6 +479,7 @@ impl<'a> Ended<'a> {
             Here::Deleted => "deleted here",
             Here::Forgotten => "forgotten here",
             Here::Kept => "no agent's any more",
+            Here::Left => "still here",
         };
         let line = match &self.at_provider {
             Ok(Revoked::Grant) => format!("ended at the provider, and {here}"),
@@ -454,7 +492,7 @@ impl<'a> Ended<'a> {
                 };
                 let then = match self.here {
                     Here::Kept => "the next `pdpp disconnect` tries again",
-                    Here::Deleted | Here::Forgotten => "the provider's own pages can end it now",
+                    Here::Deleted | Here::Forgotten | Here::Left => "the provider's own pages can end it now",
                 };
                 let yet = if self.here == Here::Kept { " yet" } else { "" };
                 let why = text::one_line(text::prefix(why, 500));
@@ -518,6 +556,29 @@ mod tests {
         assert_eq!(chosen(&["g3", "g1", "g3"], false).unwrap(), ["g3", "g1"]);
         assert_eq!(chosen(&["https://b.example"], true).unwrap(), ["g2", "g3"]);
         assert_eq!(chosen(&[], true).unwrap(), ["g1", "g2", "g3"]);
+    }
+
+    #[test]
+    fn a_name_is_that_of_a_grant_that_is_there_before_one_that_is_to_be_ended() {
+        let ui = Ui::to_writers(Box::new(Vec::new()), Box::new(Vec::new()), 80);
+        let args = |which: &[&str], forget| {
+            let which = which.iter().map(|which| (*which).to_owned()).collect();
+            Args { which, grant: None, all: false, forget, yes: true, json: false }
+        };
+        let ending = |grant| Credential { ending: true, ..credential("https://a.example", grant) };
+        let all = [ending("g1"), credential("https://a.example", "g2"), ending("g3")];
+        let chosen = |all: &[Credential], which: &[&str], forget| {
+            let chosen = choose(all, &args(which, forget), false, &ui)?;
+            Ok::<_, Error>(chosen.iter().map(|one| one.grant_id.as_str().to_owned()).collect::<Vec<_>>())
+        };
+        for which in [&["Diary"][..], &["https://a.example"], &[]] {
+            assert_eq!(chosen(&all, which, false).unwrap(), ["g2"]);
+            assert_eq!(chosen(&all, which, true).unwrap_err().code(), "several_credentials");
+        }
+        assert_eq!(chosen(&all, &["g3"], false).unwrap(), ["g3"]);
+        assert_eq!(chosen(&[ending("g1"), ending("g3")], &[], false).unwrap(), ["g1", "g3"]);
+        let unknown = chosen(&all, &["nosuch"], false).unwrap_err();
+        assert!(unknown.message().contains("grant g2") && !unknown.message().contains("grant g1"));
     }
 
     #[test]

@@ -57,6 +57,41 @@ fn a_deletion_that_cannot_be_done_stays_quiet_and_costs_nothing() {
     assert_eq!(index(&env)["discarded"], json!([{"id": "0".repeat(32), "store": "keyring"}]));
 }
 
+#[test]
+fn what_a_provider_ended_is_told_though_nothing_could_be_deleted_here() {
+    let (env, provider) = connected_to(revoking());
+    let lock = env.cache_dir().join("lock");
+    std::fs::remove_file(&lock).unwrap();
+    // Nobody can write in such a cache, whoever they are.
+    std::fs::create_dir(&lock).unwrap();
+    let ran = env.run(&["disconnect", provider.url()]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("revoked at the provider, and still here"), "{ran:?}");
+    assert!(ran.stderr.contains("code: cache_unwritable"), "{ran:?}");
+    let ran = env.run(&["disconnect", provider.url(), "--json"]);
+    let said: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(said["disconnected"][0]["deleted_here"], false, "{said}");
+    assert_eq!(said["error"]["code"], "cache_unwritable", "{said}");
+}
+
+#[test]
+fn what_is_left_in_a_store_goes_with_the_next_disconnect_that_reaches_it() {
+    let (env, provider) = connected();
+    assert_eq!(env.run(&["disconnect", provider.url()]).code, Some(1));
+    let mut left = index(&env);
+    for (place, said, code) in [
+        (json!({"id": "0".repeat(32), "store": "keyring"}), "not_connected", 78),
+        (json!({"id": "1".repeat(32), "store": "file"}), "left in its store is deleted", 0),
+    ] {
+        left["discarded"] = json!([place]);
+        std::fs::write(env.cache_dir().join("index.json"), left.to_string()).unwrap();
+        let ran = env.run(&["disconnect"]);
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        assert!((ran.stdout.clone() + &ran.stderr).contains(said), "{ran:?}");
+        assert_eq!(index(&env)["discarded"] == json!([]), code == 0);
+    }
+}
+
 /// Lets the index say that the one secret is in the keyring, which is not there, or in its file again.
 fn say_stored_in(env: &TestEnv, store: StoreKind) {
     let mut edited = index(env);
