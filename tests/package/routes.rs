@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use pdpp::mcp::evidence::Bounds;
 use pdpp::mcp::package::KnownSource;
 use pdpp::mcp::{ReadSurface as _, ResourceContents, ResourceError};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::fake::{
     Does, Fake, Wrapped, call, error, ok, package, package_of, provider, served, source, structured,
@@ -376,5 +376,5 @@ async fn r6_1_grants_come_and_go_while_they_are_served() {
     grants.lock().unwrap().clear();
     let answer = call(&package, "schema", json!({})).await;
     assert_eq!(error(&answer)["code"], "not_connected");
-    assert!(Value::from(answer.text).to_string().contains("pdpp connect"));
+    assert!(answer.text.contains("ask the user to run: pdpp status"), "{}", answer.text);
 }

@@ -152,6 +152,39 @@ async fn r6_1_a_grant_that_was_renewed_meanwhile_answers_the_next_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r6_5_a_list_says_what_it_goes_on_without_and_goes_on() {
+    for renewed in [true, false] {
+        let env = TestEnv::new();
+        let (one, other) = (sandbox(1), sandbox(2));
+        connect(&env, one.url());
+        connect(&env, other.url());
+        let mut client = serve(&env).await;
+        let search = |cursor: &Value| match cursor {
+            Value::Null => json!({"q": "invoice", "limit": 9}),
+            cursor => json!({"q": "invoice", "limit": 9, "cursor": cursor}),
+        };
+        let (_, first) = call(&mut client, "search", search(&Value::Null)).await;
+        let ran = if renewed {
+            env.run(&["connect", "--renew", other.url(), "--no-browser"])
+        } else {
+            env.run(&["disconnect", other.url(), "--yes"])
+        };
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let (mut cursor, mut told, mut hits) = (first["data"]["next_cursor"].clone(), 0, 0);
+        assert!(cursor.is_string(), "{first}");
+        while cursor.is_string() {
+            let (text, page) = call(&mut client, "search", search(&cursor)).await;
+            assert!(page.get("error").is_none(), "{text}");
+            told += usize::from(text.contains("nothing more of a grant") || text.contains("nothing of"));
+            hits += page["results"].as_array().map_or(0, Vec::len);
+            cursor = page["data"]["next_cursor"].clone();
+        }
+        assert!(told > 0 && hits > 0, "renewed: {renewed}, told {told} times, {hits} hits");
+        client.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r6_7_two_providers_with_the_same_connections_are_told_apart() {
     let env = TestEnv::new();
     let (one, other) = (sandbox(1), sandbox(2));

@@ -103,7 +103,7 @@ impl Package {
             Err(error) => {
                 tracing::warn!(
                     code = error.code(),
-                    "the grants could not be read again; the known ones are served"
+                    "the grants could not be read again; the known ones are kept"
                 );
                 return;
             }
@@ -168,7 +168,9 @@ impl Package {
         let children = self.children();
         let Some(first) = children.first() else { return Err(nothing_served()) };
         let Some(tool) = surface::name_of(tool) else { return first.core.try_call(tool, given).await };
-        if let [only] = children.as_slice() {
+        // A list that several gave goes on as one of several, whoever is left of them.
+        let is_over_grants = given.get("cursor").and_then(Value::as_str).is_some_and(pages::is_over_grants);
+        if let ([only], false) = (children.as_slice(), tool == "search" && is_over_grants) {
             return self.ask(only, tool, given, false).await;
         }
         first.core.check_length(tool, &given)?;
@@ -275,8 +277,8 @@ const OR_ANOTHER: &str = "; or choose another connection: schema {} lists those 
 fn nothing_served() -> ToolError {
     ToolError::new(
         "not_connected",
-        "no grant is connected on this machine any more",
-        ask_to_run("pdpp connect <provider-url>"),
+        "what is served here is not connected on this machine any more: it was disconnected, or renewed as another grant",
+        ask_to_run("pdpp status"),
     )
 }
 

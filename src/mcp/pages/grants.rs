@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, try_join_all};
 use serde_json::{Map, Value, json};
 
-use super::cursor::{KEPT_PREFIX, Position, Walk, Walks, expired_cursor, hash, invalid_cursor, short_hash};
+use super::cursor::{KEPT_PREFIX, Position, Walk, Walks, expired_cursor, hash, short_hash};
 use super::{Answer, DEFAULT_LIMIT, Listing, Page, Row, Shape, ask, page};
 use crate::mcp::evidence::{envelope, rows};
 use crate::mcp::source::Source;
@@ -74,8 +74,10 @@ pub async fn read_branches(
     let limit = whole.limit.unwrap_or(DEFAULT_LIMIT);
     let branch_at =
         |position: &Position| branches.iter().position(|branch| position.grant.as_ref() == Some(&branch.key));
-    // A grant that is no longer served ends here; who serves says so.
-    walk.positions.retain(|position| branch_at(position).is_some());
+    // A grant that is no longer served ends here.
+    let gone = |position: &Position| branch_at(position).is_none();
+    let lost = walk.positions.iter().filter(|position| gone(position) && !position.is_done).count();
+    walk.positions.retain(|position| !gone(position));
     let positions = walk.positions;
     let of = positions.iter().filter_map(branch_at).collect::<Vec<_>>();
     let live = (0..positions.len()).filter(|at| !positions[*at].is_done).collect::<Vec<_>>();
@@ -107,7 +109,8 @@ pub async fn read_branches(
         return Ok(Err(missing));
     }
 
-    let mut body = body_of_branches(answers.iter().map(|(_, answer)| &answer.body), warn(&missing));
+    let warnings = not_served_now(lost).into_iter().chain(warn(&missing)).collect();
+    let mut body = body_of_branches(answers.iter().map(|(_, answer)| &answer.body), warnings);
     let likely = likely_length(&walk.seen, &positions, &answers, limit, whole.fingerprint());
     // What is too long is kept here under a short name.
     let is_kept = likely > shape.max_cursor();
@@ -170,6 +173,18 @@ pub async fn read_branches(
     Ok(Ok(page(shape, body, rows, goes_on || is_stuck, next)))
 }
 
+/// That a list goes on without `lost` of the grants that it began with: each is told of once.
+fn not_served_now(lost: usize) -> Option<Value> {
+    let these = match lost {
+        0 => return None,
+        1 => "a grant that this list began with".to_owned(),
+        several => format!("{several} grants that this list began with"),
+    };
+    let message =
+        format!("nothing more of {these}: disconnected, or renewed; without cursor the list begins anew");
+    Some(json!({"code": "partial_results", "message": message}))
+}
+
 /// Asks one of several grants, all that belongs to it within `deadline`: its answer or its own error.
 ///
 /// # Errors
@@ -214,7 +229,14 @@ fn start_over_grants(branches: &[Branch<'_>], whole: &Listing, walks: &Walks) ->
             && walk.positions.len() <= 4_096
             && walk.positions.iter().all(|at| at.grant.is_some())
     })
-    .ok_or_else(invalid_cursor)
+    .ok_or_else(|| {
+        ToolError::new(
+            "invalid_cursor",
+            "the cursor is damaged, or belongs to another call or to fewer grants than are served now",
+            "start again without cursor; a cursor goes with the very call that gave it",
+        )
+        .with("param", "cursor")
+    })
 }
 
 /// As long as the cursor will be, for what fits beside it.
