@@ -9,6 +9,7 @@ use crate::cache::Cache;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cache::store::StoreKind;
 use crate::cache::store::choice::StoreChoice;
+use crate::fs;
 use crate::provider::network::Network;
 use crate::setup::launcher::is_npms;
 use crate::setup::paths::is_program;
@@ -76,6 +77,11 @@ pub fn cache(cache: &Cache) -> Check {
     match cache.credentials().and_then(|_| cache.check_dir()) {
         Err(error) => Check::failed("cache", &error),
         // A directory that a person named: its mode is theirs.
+        Ok(()) if fs::open_to_writers(dir).is_some() => Check::warn(
+            "cache",
+            format!("others can write in {}, and take its files away", dir.display()),
+            format!("chmod 700 {}", shell_word(&dir.display().to_string())),
+        ),
         Ok(()) if self::was_open(dir) => Check::warn(
             "cache",
             format!("others can enter {}; the files in it are yours alone", dir.display()),

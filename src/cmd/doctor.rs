@@ -26,7 +26,7 @@ use crate::until;
 /// Find out what is wrong, and what to type about it
 ///
 /// Looks at this machine, at the way to each connected provider, and at each grant. Changes nothing but
-/// the rights of a cache that others could read.
+/// the rights of a cache in its usual place that others could read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
@@ -160,19 +160,21 @@ async fn hosts(in_reach: bool) -> Vec<Check> {
         return vec![Check::warn("host", "no MCP host was found on this machine", "pdpp mcp setup")];
     }
     let mut checks: Vec<_> = found.iter().map(host).collect();
-    let ours = found.iter().find_map(|one| match &one.configured {
+    let ours = found.iter().filter(|_| in_reach).filter_map(|one| match &one.configured {
         Configured::Ours(entry) => Some((one.host.title, entry)),
         _ => None,
     });
-    if let Some((title, entry)) = ours.filter(|_| in_reach)
-        && let Some(NoToken { code, said, next }) = proof::unreadable(entry).await
-    {
-        let said =
-            format!("{title}'s entry cannot read its token when it is started with few variables: {said}");
-        checks.push(Check {
-            code: Some(code),
-            ..Check::warn("host", said, next.unwrap_or_else(|| "pdpp status".to_owned()))
-        });
+    let tried = ours.map(|(title, entry)| async move { (title, proof::unreadable(entry).await) });
+    for (title, unreadable) in futures_util::future::join_all(tried).await {
+        if let Some(NoToken { code, said, next }) = unreadable {
+            let said = format!(
+                "{title}'s entry cannot read its token when it is started with few variables: {said}"
+            );
+            checks.push(Check {
+                code: Some(code),
+                ..Check::warn("host", said, next.unwrap_or_else(|| "pdpp status".to_owned()))
+            });
+        }
     }
     checks
 }
