@@ -443,6 +443,31 @@ fn what_an_entry_lacks_is_put_in_as_it_is_written() {
 }
 
 #[test]
+fn toml_tables_below_the_entry_go_with_it() {
+    for (blank, between, end) in layouts() {
+        let text = format!(
+            "a = 1\n{blank}[mcp_servers.pdpp]\nx = 1\n{between}{blank}[mcp_servers.pdpp.env]\nX = \"y\"{end}"
+        );
+        let mut wanted = read(Format::Toml, &text).unwrap();
+        wanted["mcp_servers"].as_object_mut().unwrap().remove("pdpp");
+        wanted.retain(|name, value| name != "mcp_servers" || *value != json!({}));
+        match take(Format::Toml, &text, TOML) {
+            Ok(Edited::Removed(left)) => assert_eq!(read(Format::Toml, &left), Ok(wanted), "{text}"),
+            other => panic!("{other:?} for {text}"),
+        }
+    }
+}
+
+/// What stands before each table, what between them, and how the file ends.
+fn layouts() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    let all = ["", "\n", "\n\n"].into_iter();
+    all.flat_map(|blank| {
+        let between = ["", "[mcp_servers.other]\ny = 2\n", "[b]\n"].into_iter();
+        between.flat_map(move |between| ["", "\n", "\r\n"].map(|end| (blank, between, end)))
+    })
+}
+
+#[test]
 fn toml_is_edited_however_it_is_written() {
     for text in [
         "mcp_servers = {\n  other = { command = \"x\" }, # keep\n  # end\n}\n",

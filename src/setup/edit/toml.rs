@@ -287,7 +287,12 @@ pub(super) fn take(text: &str, place: EntryPath<'_>) -> Result<Option<String>, E
                 let whole = |range: &Range<usize>| {
                     if is_line { range.clone() } else { with_blank_line(text, range) }
                 };
-                let pieces: Vec<_> = blocks.iter().map(|range| (whole(range), "")).collect();
+                let mut pieces: Vec<(Range<usize>, &str)> = Vec::new();
+                for range in blocks.iter().map(whole) {
+                    // The line break before a blank line may be the end of the block before.
+                    let start = pieces.last().map_or(0, |(before, _)| before.end);
+                    pieces.push((range.start.max(start)..range.end, ""));
+                }
                 Ok((!made_for_it).then(|| splice(text, &pieces)))
             }
             Item::Value(node) => {
