@@ -113,17 +113,12 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     // What was disconnected before is tried again with each: somebody wants it ended.
     let is_other = |one: &&Credential| !chosen.iter().any(|chosen| chosen.id == one.id);
     let others: Vec<Credential> = waiting.iter().filter(is_other).cloned().collect();
+    let meant = chosen.len();
+    let all = [chosen, others].concat();
     let http = global.http_now(LIMITS)?;
     let progress = ui.progress();
     progress.say("Asking the providers to end the grants");
-    let ending = async {
-        let (chosen, others) =
-            futures_util::join!(end_all(&cache, &http, &chosen), end_all(&cache, &http, &others));
-        let chosen = chosen.into_iter().map(|(one, at_provider)| Ended::named(one, at_provider, args.forget));
-        let others = others.into_iter().map(|(one, at_provider)| Ended::again(one, at_provider));
-        chosen.chain(others).collect()
-    };
-    let mut ended: Vec<Ended> = block_on_unless_stopped(ending).map_err(|error| {
+    let at_providers = block_on_unless_stopped(end_all(&cache, &http, &all)).map_err(|error| {
         if error.kind() != Kind::Interrupted {
             return error;
         }
@@ -131,6 +126,10 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         Error::new(Kind::Interrupted, "interrupted", said).run("pdpp status --check")
     })?;
     drop(progress);
+    let told = at_providers.into_iter().enumerate().map(|(at, (one, at_provider))| {
+        if at < meant { Ended::named(one, at_provider, args.forget) } else { Ended::again(one, at_provider) }
+    });
+    let mut ended: Vec<Ended> = told.collect();
     let those = |here| {
         ended.iter().filter(|one| one.here == here).map(|one| one.credential.clone()).collect::<Vec<_>>()
     };

@@ -164,9 +164,8 @@ async fn hosts(in_reach: bool) -> Vec<Check> {
         Configured::Ours(entry) => Some((one.host.title, entry)),
         _ => None,
     });
-    let tried = ours.map(|(title, entry)| async move { (title, proof::unreadable(entry).await) });
-    for (title, unreadable) in futures_util::future::join_all(tried).await {
-        if let Some(NoToken { code, said, next }) = unreadable {
+    for (title, entry) in ours {
+        if let Some(NoToken { code, said, next }) = proof::unreadable(entry).await {
             let said = format!(
                 "{title}'s entry cannot read its token when it is started with few variables: {said}"
             );

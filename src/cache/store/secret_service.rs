@@ -111,9 +111,8 @@ impl CredentialApi for Place {
                 return Ok(());
             }
             let collection = service.get_default_collection().await.map_err(explained)?;
-            if collection.is_locked().await.map_err(explained)? {
-                collection.unlock().await.map_err(explained)?;
-            }
+            // Nobody is asked where it is open.
+            collection.unlock().await.map_err(explained)?;
             let replace = true;
             let made =
                 collection.create_item(&self.label, self.attributes(), secret, replace, CONTENT_TYPE).await;
