@@ -94,10 +94,10 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let waiting = cache.ending()?;
     let known = [credentials, waiting.clone()].concat();
     if known.is_empty() {
-        // Also what a `disconnect` before could not reach.
-        if !everything && cache.has_left()? {
+        // What a `disconnect` before could not reach.
+        if !everything && args.which.is_empty() && args.grant.is_none() && cache.has_left()? {
             cache.remove_each(&[])?;
-            if args.which.is_empty() && args.grant.is_none() && !cache.has_left()? {
+            if !cache.has_left()? {
                 if args.json {
                     ui.json(&json!({"disconnected": []}));
                 } else {
@@ -109,7 +109,13 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     } else {
         check_confirmed(args, can_ask)?;
     }
-    let chosen = choose(&known, args, can_ask, ui)?;
+    let chosen = match choose(&known, args, can_ask, ui) {
+        Err(error) if error.code() == "not_connected" && cache.has_left()? => {
+            cache.remove_each(&[])?;
+            return Err(error);
+        }
+        chosen => chosen?,
+    };
     // What was disconnected before is tried again with each: somebody wants it ended.
     let is_other = |one: &&Credential| !chosen.iter().any(|chosen| chosen.id == one.id);
     let others: Vec<Credential> = waiting.iter().filter(is_other).cloned().collect();

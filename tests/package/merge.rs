@@ -62,6 +62,30 @@ async fn r6_2_three_shapes_are_merged_in_turns_under_one_limit() {
 }
 
 #[tokio::test]
+async fn r6_2_what_a_grant_gave_that_is_gone_is_not_shown_again() {
+    let rows = (0..20).map(|n| hit("c", "notes", &format!("n{n}"))).collect::<Vec<_>>();
+    let fake = Fake::start(move |asked| ok(page(asked, &rows, Wrapped::Data, 60))).await;
+    let two = ["g1", "g2"].map(|grant| served(&fake, grant, vec![source("mail", "c", &["notes"])]));
+    let grants = Arc::new(Mutex::new(two.to_vec()));
+    let package = package_of(&grants, Bounds::default());
+    let mut arguments = json!({"q": "the", "limit": 7});
+    let (mut seen, mut warned) = (Vec::new(), 0);
+    loop {
+        let answer = call(&package, "search", arguments.clone()).await;
+        let body = structured(&answer);
+        seen.extend(ids(&body));
+        warned += usize::from(answer.text.contains("nothing more of a grant"));
+        let Some(next) = body.get("next") else { break };
+        arguments = next["arguments"].clone();
+        // Known from the next call on.
+        grants.lock().unwrap().truncate(1);
+        call(&package, "schema", json!({})).await;
+    }
+    let distinct = seen.iter().collect::<std::collections::BTreeSet<_>>().len();
+    assert_eq!((seen.len(), distinct, warned), (20, 20, 1));
+}
+
+#[tokio::test]
 async fn r6_2_what_two_grants_of_a_provider_give_is_shown_once() {
     let rows = (0..40).map(|n| hit("c", "notes", &format!("n{n}"))).collect::<Vec<_>>();
     let fake = Fake::start(move |asked| ok(page(asked, &rows, Wrapped::Data, 60))).await;

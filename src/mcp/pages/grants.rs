@@ -124,7 +124,9 @@ pub async fn read_branches(
         let (at, answer) = &answers[list];
         let mut row = answer.rows[row].clone();
         let branch = &branches[of[*at]];
-        let key = if branch.has_rival { row_key(&row, branch.source) } else { None };
+        // A rival that is gone may have given it on an earlier page.
+        let may_repeat = branch.has_rival || !walk.seen.is_empty();
+        let key = if may_repeat { row_key(&row, branch.source) } else { None };
         if key.is_some_and(|key| !known.insert(key)) {
             turns.push(list);
             continue;
