@@ -64,7 +64,12 @@ async fn r6_2_three_shapes_are_merged_in_turns_under_one_limit() {
 #[tokio::test]
 async fn r6_2_what_a_grant_gave_that_is_gone_is_not_shown_again() {
     let rows = (0..20).map(|n| hit("c", "notes", &format!("n{n}"))).collect::<Vec<_>>();
-    let fake = Fake::start(move |asked| ok(page(asked, &rows, Wrapped::Data, 60))).await;
+    let turned = rows.iter().rev().cloned().collect::<Vec<_>>();
+    let fake = Fake::start(move |asked| {
+        let rows = if asked.bearer == "g1" { &rows } else { &turned };
+        ok(page(asked, rows, Wrapped::Data, 60))
+    })
+    .await;
     let two = ["g1", "g2"].map(|grant| served(&fake, grant, vec![source("mail", "c", &["notes"])]));
     let grants = Arc::new(Mutex::new(two.to_vec()));
     let package = package_of(&grants, Bounds::default());
