@@ -19,13 +19,13 @@ pub fn leave_mode_of(path: &Path) {
     }
 }
 
-/// The mode of `path`, where others can take away what is there: they may write in it, and it is not sticky.
+/// The mode of `path`, where it lets others write in it: they could put something there, or take away what is.
 pub fn open_to_writers(path: &Path) -> Option<u32> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
         let found = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?;
-        Some(found.mode() & 0o1777).filter(|mode| mode & 0o022 != 0 && mode & 0o1000 == 0)
+        Some(found.mode() & 0o1777).filter(|mode| mode & 0o022 != 0)
     }
     #[cfg(not(unix))]
     {
@@ -432,9 +432,11 @@ mod tests {
     }
 
     #[test]
-    fn only_who_may_take_files_away_is_told_of() {
+    fn whoever_else_may_write_is_told_of() {
         let (_root, dir) = dir();
-        for (mode, told) in [(0o755, None), (0o777, Some(0o777)), (0o1777, None), (0o770, Some(0o770))] {
+        for (mode, told) in
+            [(0o755, None), (0o777, Some(0o777)), (0o1777, Some(0o1777)), (0o770, Some(0o770))]
+        {
             fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
             assert_eq!(open_to_writers(dir.path()), told);
         }

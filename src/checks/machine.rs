@@ -79,7 +79,7 @@ pub fn cache(cache: &Cache) -> Check {
         // A directory that a person named: its mode is theirs.
         Ok(()) if fs::open_to_writers(dir).is_some() => Check::warn(
             "cache",
-            format!("others can write in {}, and take its files away", dir.display()),
+            format!("others can write in {}", dir.display()),
             format!("chmod 700 {}", shell_word(&dir.display().to_string())),
         ),
         Ok(()) if self::was_open(dir) => Check::warn(

@@ -218,9 +218,7 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
         crate::fs::leave_mode_of(dir);
         if let Some(mode) = crate::fs::open_to_writers(dir) {
             let dir = shell_word(&dir.display().to_string()).into_owned();
-            ui.warn(&format!(
-                "others can write in {dir} (mode {mode:03o}), and take its files away: chmod go-w {dir}"
-            ));
+            ui.warn(&format!("others can write in {dir} (mode {mode:03o}): chmod go-w {dir}"));
         }
     }
     match cli.command {

@@ -135,7 +135,9 @@ async fn requests(
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MOST_HEAD);
     let unread = Arc::new(AtomicBool::new(false));
-    let io = TokioIo::new(Impatient::new(stream, Arc::clone(&unread)));
+    let stream = Impatient::new(stream, Arc::clone(&unread));
+    let unsent = Arc::clone(&stream.unsent);
+    let io = TokioIo::new(stream);
     let routes = TowerToHyperService::new(routes);
     let at_work = TaskTracker::new();
     let work = at_work.clone();
@@ -162,7 +164,8 @@ async fn requests(
         loop {
             at_work.wait().await;
             tokio::time::sleep(BEGUN_TIME).await;
-            if at_work.is_empty() {
+            // An answer is handed over whole: whether it has been taken, the stream tells.
+            if at_work.is_empty() && !unsent.load(Ordering::Relaxed) {
                 return;
             }
         }
@@ -258,13 +261,15 @@ struct Impatient<S> {
     stream: S,
     stalled: Option<Pin<Box<Sleep>>>,
     unread: Arc<AtomicBool>,
+    /// Tells whether the client has yet to take something, or is heard out.
+    unsent: Arc<AtomicBool>,
     lingering: Option<Pin<Box<Sleep>>>,
     heard: usize,
 }
 
 impl<S> Impatient<S> {
-    const fn new(stream: S, unread: Arc<AtomicBool>) -> Self {
-        Self { stream, stalled: None, unread, lingering: None, heard: 0 }
+    fn new(stream: S, unread: Arc<AtomicBool>) -> Self {
+        Self { stream, stalled: None, unread, unsent: Arc::default(), lingering: None, heard: 0 }
     }
 
     fn watch<T>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -292,6 +297,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.unsent.store(true, Ordering::Relaxed);
         let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.watch(cx, polled)
     }
@@ -301,6 +307,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.unsent.store(true, Ordering::Relaxed);
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
         self.watch(cx, polled)
     }
@@ -311,10 +318,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_flush(cx);
+        if polled.is_ready() {
+            self.unsent.store(false, Ordering::Relaxed);
+        }
         self.watch(cx, polled)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.unsent.store(true, Ordering::Relaxed);
         if self.lingering.is_none() {
             let polled = Pin::new(&mut self.stream).poll_shutdown(cx);
             ready!(self.watch(cx, polled))?;
@@ -390,6 +401,29 @@ mod tests {
             assert_eq!(said.ends_with("answered"), answered, "{said}");
             assert_eq!(began.elapsed().as_secs(), if answered { 6 } else { 1 });
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_waits_for_whoever_takes_an_answer_slowly() {
+        let (mut client, server) = tokio::io::duplex(1 << 10);
+        let large = axum::Router::new().fallback(|| async { "x".repeat(1 << 20) });
+        let stop = CancellationToken::new();
+        let stopping = stop.clone();
+        let serving = tokio::spawn(async move { requests(server, large, &stopping).await });
+        client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut part = vec![0; 1 << 10];
+        client.read_exact(&mut part).await.unwrap();
+        stop.cancel();
+        let mut taken = part.len();
+        loop {
+            tokio::time::sleep(Duration::from_millis(if taken < 9_000 { 4_000 } else { 5 })).await;
+            match client.read(&mut part).await.unwrap() {
+                0 => break,
+                count => taken += count,
+            }
+        }
+        assert!(taken > 1 << 20, "{taken}");
+        serving.await.unwrap();
     }
 
     /// Answered without a look at the body, as a refusal is.
