@@ -58,13 +58,13 @@ fn a_writer_killed_at_any_step_leaves_before_or_after() {
             .spawn()
             .unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-        // In the middle of the third write: each round at another part of what the second took.
+        // From the third write on: each round at another part of twice what the second took, for the next may take longer.
         let mut next = || -> u64 { said.next().unwrap().unwrap().parse().unwrap() };
         next();
         next();
         let begun = Instant::now();
         let mut last = next();
-        let moment = Instant::now() + begun.elapsed().mul_f64(f64::from(round * 79 % 200) / 200.0);
+        let moment = Instant::now() + begun.elapsed().mul_f64(f64::from(round * 79 % 200) / 100.0);
         while Instant::now() < moment {
             std::hint::spin_loop();
         }
