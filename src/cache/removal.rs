@@ -59,6 +59,18 @@ impl Cache {
         Ok(!self.read_index()?.discarded.is_empty())
     }
 
+    /// Deletes such secrets where their store answers. Blocks.
+    ///
+    /// # Errors
+    /// If the cache cannot be changed.
+    pub fn delete_left(&self) -> Result<()> {
+        let writer = self.writer()?;
+        let mut index = self.read_index()?;
+        let older = index.discarded.len();
+        self.delete_discarded(&writer, &mut index, older, Retry::Everything);
+        Ok(())
+    }
+
     /// Takes everything off this machine: also from a damaged index, and also files with secrets that no
     /// index names. The remembered store and client ids stay, unless the index was damaged. Blocks.
     ///

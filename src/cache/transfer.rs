@@ -1,6 +1,5 @@
 //! Moving secrets from one store to the other.
 
-use super::change::Retry;
 use super::credential::Credential;
 use super::store::choice::StoreChoice;
 use super::store::keyring::KeyringStore;
@@ -60,21 +59,13 @@ impl Cache {
                 done.moved.push(moved);
             }
         }
+        // What a move left that died after its last credential: nothing else would be changed now.
         self.delete_left()?;
         self.remember_store(match to {
             StoreKind::Keyring => StoreChoice::Keyring,
             StoreKind::File => StoreChoice::File,
         })?;
         Ok(done)
-    }
-
-    /// Deletes what a move left that died after its last credential: nothing else would be changed now.
-    fn delete_left(&self) -> Result<()> {
-        let writer = self.writer()?;
-        let mut index = self.read_index()?;
-        let older = index.discarded.len();
-        self.delete_discarded(&writer, &mut index, older, Retry::Everything);
-        Ok(())
     }
 
     /// Before anything is written down that would have to be deleted there again.

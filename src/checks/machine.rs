@@ -77,16 +77,14 @@ pub fn cache(cache: &Cache) -> Check {
     match cache.credentials().and_then(|_| cache.check_dir()) {
         Err(error) => Check::failed("cache", &error),
         // A directory that a person named: its mode is theirs.
-        Ok(()) if fs::open_to_writers(dir).is_some() => Check::warn(
-            "cache",
-            format!("others can write in {}", dir.display()),
-            format!("chmod 700 {}", shell_word(&dir.display().to_string())),
-        ),
-        Ok(()) if self::was_open(dir) => Check::warn(
-            "cache",
-            format!("others can enter {}; the files in it are yours alone", dir.display()),
-            format!("chmod 700 {}", shell_word(&dir.display().to_string())),
-        ),
+        Ok(()) if self::was_open(dir) => {
+            let name = dir.display().to_string();
+            let said = match fs::open_to_writers(dir) {
+                Some(_) => format!("others can write in {name}"),
+                None => format!("others can enter {name}; the files in it are yours alone"),
+            };
+            Check::warn("cache", said, format!("chmod 700 {}", shell_word(&name)))
+        }
         Ok(()) if was_open => Check::warn(
             "cache",
             format!("others could enter {}; it is yours alone again now", dir.display()),

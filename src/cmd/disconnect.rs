@@ -93,26 +93,25 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     };
     let waiting = cache.ending()?;
     let known = [credentials, waiting.clone()].concat();
-    if known.is_empty() {
-        // What a `disconnect` before could not reach.
-        if !everything && args.which.is_empty() && args.grant.is_none() && cache.has_left()? {
-            cache.remove_each(&[])?;
-            if !cache.has_left()? {
-                if args.json {
-                    ui.json(&json!({"disconnected": []}));
-                } else {
-                    ui.print("Nothing was connected on this machine; a token that was left in its store is deleted.");
-                }
-                return Ok(0);
-            }
-        }
-    } else {
+    if !known.is_empty() {
         check_confirmed(args, can_ask)?;
     }
     let chosen = match choose(&known, args, can_ask, ui) {
+        // What a `disconnect` before could not reach.
         Err(error) if error.code() == "not_connected" && cache.has_left()? => {
-            cache.remove_each(&[])?;
-            return Err(error);
+            cache.delete_left()?;
+            let is_all_meant = known.is_empty() && args.which.is_empty() && args.grant.is_none();
+            if !is_all_meant || cache.has_left()? {
+                return Err(error);
+            }
+            if args.json {
+                ui.json(&json!({"disconnected": []}));
+            } else {
+                ui.print(
+                    "Nothing was connected on this machine; a token that was left in its store is deleted.",
+                );
+            }
+            return Ok(0);
         }
         chosen => chosen?,
     };
@@ -280,12 +279,10 @@ fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui
     }
     if args.which.is_empty() {
         matching = narrowed(everything);
-        if args.grant.is_none() && !args.all && !args.forget && matching.iter().all(|one| one.ending) {
+        let is_any = args.grant.is_none() && !args.all && !args.forget && !credentials.is_empty();
+        if is_any && matching.iter().all(|one| one.ending) {
             // No question: somebody said so before.
-            matching.clear();
-            if !credentials.is_empty() {
-                return Ok(credentials.to_vec());
-            }
+            return Ok(credentials.to_vec());
         }
         if let (Some(grant), true) = (&args.grant, matching.is_empty()) {
             return Err(none(&grant.to_string(), credentials));

@@ -20,7 +20,6 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::metrics::Metrics;
 use super::tls::Tls;
@@ -145,11 +144,13 @@ async fn requests(
         let answer = routes.call(request.map(|body| Watched { body, unread: Arc::clone(&unread) }));
         let (unread, work) = (Arc::clone(&unread), work.token());
         async move {
-            let mut answer = answer.await.map(|answer| answer.map(|body| Answer { body, _work: work }));
+            let mut answer = answer.await;
             // The connection cannot be used again, and the client has to know: its next request would be lost.
             if let (Ok(answer), true) = (&mut answer, unread.load(Ordering::Relaxed)) {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
+            // From here on it is `unsent`: every answer is whole.
+            drop(work);
             answer
         }
     });
@@ -164,7 +165,6 @@ async fn requests(
         loop {
             at_work.wait().await;
             tokio::time::sleep(BEGUN_TIME).await;
-            // An answer is handed over whole: whether it has been taken, the stream tells.
             if at_work.is_empty() && !unsent.load(Ordering::Relaxed) {
                 return;
             }
@@ -189,32 +189,6 @@ impl Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         self.0.connections.leave();
-    }
-}
-
-/// An answer's body: its request is at work until it is handed over.
-struct Answer {
-    body: axum::body::Body,
-    _work: TaskTrackerToken,
-}
-
-impl Body for Answer {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

@@ -169,8 +169,12 @@ impl Package {
         let Some(first) = children.first() else { return Err(nothing_served()) };
         let Some(tool) = surface::name_of(tool) else { return first.core.try_call(tool, given).await };
         // A list that several gave goes on as one of several, whoever is left of them.
-        let is_over_grants = given.get("cursor").and_then(Value::as_str).is_some_and(pages::is_over_grants);
-        if let ([only], false) = (children.as_slice(), tool == "search" && is_over_grants) {
+        let is_over_grants = || {
+            tool == "search" && given.get("cursor").and_then(Value::as_str).is_some_and(pages::is_over_grants)
+        };
+        if let [only] = children.as_slice()
+            && !is_over_grants()
+        {
             return self.ask(only, tool, given, false).await;
         }
         first.core.check_length(tool, &given)?;

@@ -133,9 +133,14 @@ pub(super) fn expired_cursor() -> ToolError {
 }
 
 pub(super) fn invalid_cursor() -> ToolError {
+    unfit_cursor("the cursor is damaged or belongs to another call")
+}
+
+/// As `invalid_cursor`, with what may be wrong with it.
+pub(super) fn unfit_cursor(what: &str) -> ToolError {
     ToolError::new(
         "invalid_cursor",
-        "the cursor is damaged or belongs to another call",
+        what,
         "start again without cursor; a cursor goes with the very call that gave it",
     )
     .with("param", "cursor")

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, try_join_all};
 use serde_json::{Map, Value, json};
 
-use super::cursor::{KEPT_PREFIX, Position, Walk, Walks, expired_cursor, hash, short_hash};
+use super::cursor::{KEPT_PREFIX, Position, Walk, Walks, expired_cursor, hash, short_hash, unfit_cursor};
 use super::{Answer, DEFAULT_LIMIT, Listing, Page, Row, Shape, ask, page};
 use crate::mcp::evidence::{envelope, rows};
 use crate::mcp::source::Source;
@@ -232,12 +232,9 @@ fn start_over_grants(branches: &[Branch<'_>], whole: &Listing, walks: &Walks) ->
             && walk.positions.iter().all(|at| at.grant.is_some())
     })
     .ok_or_else(|| {
-        ToolError::new(
-            "invalid_cursor",
+        unfit_cursor(
             "the cursor is damaged, or belongs to another call or to fewer grants than are served now",
-            "start again without cursor; a cursor goes with the very call that gave it",
         )
-        .with("param", "cursor")
     })
 }
 
