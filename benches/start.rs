@@ -14,7 +14,11 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{CredentialId, Secrets};
-use pdpp::mcp::{ReadSurface, ResourceContents, ResourceError, ToolAnswer, stdio};
+use pdpp::mcp::protocol::service::ReadSurface;
+use pdpp::mcp::protocol::service::ResourceContents;
+use pdpp::mcp::protocol::service::ResourceError;
+use pdpp::mcp::protocol::service::ToolAnswer;
+use pdpp::mcp::protocol::stdio;
 use pdpp::secret::AccessToken;
 use serde_json::{Map, Value, json};
 

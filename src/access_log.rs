@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::fs::PrivateDir;
-use crate::mcp::access::{Access, AccessSink};
+use crate::mcp::call_log::{Access, AccessSink};
 use crate::text;
 
 /// The log in a cache directory.
@@ -310,7 +310,7 @@ fn write(log: &AccessLog, waiting: &Receiver<Vec<u8>>) {
 #[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
 mod tests {
     use super::*;
-    use crate::mcp::access::Caller;
+    use crate::mcp::call_log::Caller;
 
     fn access(tool: &str) -> Access {
         Access {

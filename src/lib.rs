@@ -8,10 +8,10 @@
 //!   to a grant ([`provider::approve`]), what a grant is ([`provider::grant`]), the resource server.
 //! - [`cache`]: a credential's life on this machine: an index without secrets, a secret store, the choice
 //!   of what to serve.
-//! - [`mcp`]: the tool core. [`mcp::surface`] is what a host is told, [`mcp::source`] what a tool reads from,
-//!   [`mcp::package`] several of them as one, [`mcp::remote`] a provider's own tools in the place of its resource
-//!   server, [`mcp::pages`] the one cursor over it all, [`mcp::tools`] a file a tool, [`mcp::evidence`] how an answer
-//!   is shown; [`mcp::stdio`], [`mcp::http`] and [`mcp::server`] speak the protocol, [`mcp::client`] is its other end.
+//! - [`mcp`]: the tool core. [`mcp::tools::surface`] is what a host is told, [`mcp::reading::source`] what a tool reads from,
+//!   [`mcp::reading::served`] several of them as one, [`mcp::reading::hosted_tools`] a provider's own tools in the place of its resource
+//!   server, [`mcp::reading::paging`] the one cursor over it all, [`mcp::tools`] a file a tool, [`mcp::render`] how an answer
+//!   is shown; [`mcp::protocol::stdio`], [`mcp::protocol::http`] and [`mcp::protocol::server`] speak the protocol, [`mcp::protocol::client`] is its other end.
 //! - [`setup`]: one right entry in a host's own config: [`setup::edit`] keeps every other byte,
 //!   [`setup::clients`] is a file a host, [`setup::proof`] starts what was recorded. [`fs::foreign`] writes.
 //! - [`host`]: the same tools over HTTP, in front of a provider: whose bearer it is, how often, how many at once.
@@ -20,13 +20,13 @@
 //!   ([`sandbox::hosted`]) is the tool core over them.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying.
-//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`secret`], [`net`], [`hex`], [`order`], [`until`], [`runtime`],
-//!   [`ending`]: one error, the command to type next, safe text, the one writer, private files, a token, public addresses,
+//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`secret`], [`net`], [`hex`], [`order`], [`time_text`], [`runtime`],
+//!   [`shutdown`]: one error, the command to type next, safe text, the one writer, private files, a token, public addresses,
 //!   names in hexadecimal, sorting, a grant's end in words, the event loop, what the end of the process waits for.
 //!
 //! Arrows go one way: `cmd → checks → {access_log, host, sandbox, setup} → {cache, mcp} → provider` → the line above
 //! (`tests/docs/map.rs`). So [`mcp`] knows no cache: it gets a bearer through one function
-//! ([`mcp::source::BearerSource`]).
+//! ([`mcp::reading::source::BearerSource`]).
 //!
 //! # What always holds
 //!
@@ -38,7 +38,7 @@
 //!   cached credential of that kind is refused ([`cache::select`]).
 //! - [`mcp`] never writes: to a provider, to a host's config, to the cache (`tests/replay`: every request is a
 //!   `GET`; a package's token is read with at its provider's own `/mcp`, by calls of the six tools and nothing
-//!   else, [`mcp::remote`]). It tells calls to a sink ([`mcp::access::AccessSink`]), which cannot hold them up; what the log has
+//!   else, [`mcp::reading::hosted_tools`]). It tells calls to a sink ([`mcp::call_log::AccessSink`]), which cannot hold them up; what the log has
 //!   of them is never what was asked for or answered (`tests/owner`).
 //! - A secret has no `Display`, a redacting `Debug`, and one greppable way out ([`secret`]).
 //! - The start of `mcp serve` touches its arguments, one small index file and stdin: no keyring, name look-up,
@@ -46,9 +46,9 @@
 //! - A bearer goes to the provider it was issued for: scheme, host, port and path
 //!   ([`provider::rs::ForeignQueryBase`], [`provider::url::ProviderUrl::covers`]).
 //! - A text from outside is data: never a format string, a path, a command or an instruction
-//!   ([`text`], [`mcp::evidence::line`]).
-//! - A result is bounded before it is built, not cut after ([`mcp::pages`], [`mcp::evidence::Bounds`]).
-//! - A refresh that has begun is not cut off by the end of its process, for 5 s ([`ending`], `tests/cache`).
+//!   ([`text`], [`mcp::render::line`]).
+//! - A result is bounded before it is built, not cut after ([`mcp::reading::paging`], [`mcp::render::Bounds`]).
+//! - A refresh that has begun is not cut off by the end of its process, for 5 s ([`shutdown`], `tests/cache`).
 //! - A process killed while it writes leaves the cache as it was before or after ([`fs`], [`cache`]).
 
 pub mod access_log;
@@ -56,7 +56,6 @@ pub mod advice;
 pub mod cache;
 pub mod checks;
 pub mod cmd;
-pub mod ending;
 pub mod error;
 pub mod fs;
 pub mod hex;
@@ -69,6 +68,7 @@ pub mod runtime;
 pub mod sandbox;
 pub mod secret;
 pub mod setup;
+pub mod shutdown;
 pub mod text;
+pub mod time_text;
 pub mod ui;
-pub mod until;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use pdpp::cmd;
 use pdpp::error::Error;
 use pdpp::ui::{self, Ui};
-use pdpp::{advice, ending};
+use pdpp::{advice, shutdown};
 
 fn main() -> ExitCode {
     pdpp::secret::keep_out_of_core_dumps();
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => failed(&error, &ui),
     };
-    ending::PROCESS.wait(ending::LONGEST);
+    shutdown::PROCESS.wait(shutdown::LONGEST);
     let Some(lost) = ui.lost_output() else { return ExitCode::from(code) };
     ui.error(&lost);
     ExitCode::from(if code == 0 { lost.kind().exit_code() } else { code })

@@ -18,7 +18,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
 }
 
 /// As [`block_on`], unless somebody asks the process to go meanwhile (SIGINT, SIGTERM, SIGHUP): `future` is dropped
-/// then. A token that is on its way is waited for at the end of the process ([`crate::ending`]).
+/// then. A token that is on its way is waited for at the end of the process ([`crate::shutdown`]).
 ///
 /// # Errors
 /// `interrupted` (130); as [`block_on`].

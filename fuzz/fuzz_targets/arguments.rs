@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pdpp::mcp::arguments::Arguments;
+use pdpp::mcp::tools::arguments::Arguments;
 use pdpp::mcp::tool_error::ToolError;
 use serde_json::{Map, Value};
 

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pdpp::mcp::jsonrpc;
+use pdpp::mcp::protocol::jsonrpc;
 use serde_json::Value;
 
 fuzz_target!(|data: &[u8]| {

@@ -13,9 +13,12 @@ use futures_util::future::{BoxFuture, ready};
 use futures_util::{FutureExt as _, stream};
 use libfuzzer_sys::fuzz_target;
 use pdpp::secret::AccessToken;
-use pdpp::mcp::http::{Endpoint, Gate, Limits, Mcp, Refusal};
-use pdpp::mcp::jsonrpc::{self, Envelope};
-use pdpp::mcp::{ReadSurface, ResourceContents, ResourceError, ToolAnswer};
+use pdpp::mcp::protocol::http::{Endpoint, Gate, Limits, Mcp, Refusal};
+use pdpp::mcp::protocol::jsonrpc::{self, Envelope};
+use pdpp::mcp::protocol::service::ReadSurface;
+use pdpp::mcp::protocol::service::ResourceContents;
+use pdpp::mcp::protocol::service::ResourceError;
+use pdpp::mcp::protocol::service::ToolAnswer;
 use serde_json::{Map, Value};
 
 const BEARER: &str = "canary-bearer";

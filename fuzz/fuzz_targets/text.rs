@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pdpp::mcp::evidence::{line, marks, prefix_on_wire};
+use pdpp::mcp::render::{line, marks, prefix_on_wire};
 use pdpp::text;
 use serde_json::Value;
 

@@ -22,8 +22,8 @@ use crate::provider::discovery::http_hint;
 use crate::provider::grant::TokenKind;
 use crate::provider::http::{Http, Limits};
 use crate::secret::AccessToken;
-use crate::until::day_and_time;
-use crate::{advice, ending};
+use crate::time_text::day_and_time;
+use crate::{advice, shutdown};
 
 /// Bounds of one exchange with a token endpoint, and of discovering it again.
 pub const LIMITS: Limits =
@@ -191,7 +191,7 @@ impl Cache {
     /// Gets the next token, unless another process has: `known` is what this one saw. Blocks.
     fn renew(&self, credential: &Credential, known: &AccessToken) -> Result<AccessToken> {
         let _lock = self.wait_for_renewal(credential)?;
-        let _hold = ending::PROCESS.hold().ok_or_else(|| {
+        let _hold = shutdown::PROCESS.hold().ok_or_else(|| {
             Error::new(Kind::Unavailable, "refresh_failed", "This process is about to end").hint("Try again")
         })?;
         let (current, secrets) = self.read_current(credential)?;

@@ -11,7 +11,7 @@ use crate::error::{Error, Kind, Result};
 use crate::provider::grant::TokenKind;
 use crate::provider::url::ProviderUrl;
 use crate::text::shell_word;
-use crate::until::day_and_time;
+use crate::time_text::day_and_time;
 
 /// What a person calls one grant: its id, its label, or a beginning of its id that no other has. `--grant`
 /// means the same in every command.

@@ -11,14 +11,14 @@ use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::select::renew_command;
 use crate::error::{Error, Kind};
-use crate::mcp::remote::Remote;
-use crate::mcp::source::{self, Source};
+use crate::mcp::reading::hosted_tools::Remote;
+use crate::mcp::reading::source::{self, Source};
 use crate::mcp::tool_error::ToolError;
 use crate::provider::grant::TokenKind;
 use crate::provider::http::{Http, HttpError, Limits};
 use crate::provider::rs::{Read, Refusal, RsError};
 use crate::text::{self, shell_word};
-use crate::until::day_and_time;
+use crate::time_text::day_and_time;
 
 /// Bounds of one check's requests; a check makes at most two.
 pub const LIMITS: Limits =

@@ -12,7 +12,7 @@ use super::Global;
 use crate::cache::credential::Credential;
 use crate::cache::select::{GrantName, short_id};
 use crate::error::Result;
-use crate::mcp::surface;
+use crate::mcp::tools::surface;
 use crate::text;
 use crate::ui::Ui;
 

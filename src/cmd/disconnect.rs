@@ -21,8 +21,8 @@ use crate::provider::http::{Http, Limits};
 use crate::provider::url::ProviderUrl;
 use crate::runtime::block_on_unless_stopped;
 use crate::text::{self, shell_word};
+use crate::time_text::day_and_time;
 use crate::ui::Ui;
-use crate::until::day_and_time;
 
 /// End grants, and delete their tokens from this machine
 ///

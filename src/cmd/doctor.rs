@@ -20,8 +20,8 @@ use crate::setup::paths::Machine;
 use crate::setup::proof::{self, NoToken};
 use crate::setup::survey::{Configured, Surveyed, survey};
 use crate::text;
+use crate::time_text;
 use crate::ui::Ui;
-use crate::until;
 
 /// Find out what is wrong, and what to type about it
 ///
@@ -135,7 +135,7 @@ async fn grants(cache: &Cache, http: &Http, credentials: &[Credential], away: &[
                 ..Check::warn("grant", format!("{name}: not tried, since its provider does not answer"), "")
             },
             (None, Some(end)) => {
-                let left = until::left(end, now).unwrap_or_default();
+                let left = time_text::left(end, now).unwrap_or_default();
                 Check::warn(
                     "grant",
                     format!("{name} works, and ends {left}"),

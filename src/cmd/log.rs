@@ -12,8 +12,8 @@ use super::Global;
 use crate::access_log::{AccessLog, Entries, Entry};
 use crate::error::{Error, Kind, Result};
 use crate::text;
+use crate::time_text;
 use crate::ui::{Column, Ui, table};
-use crate::until;
 
 /// Show what agents read through this machine
 ///
@@ -175,7 +175,7 @@ impl<'a> Shown<'a> {
         let (Some(since), [first, .., last] | [first @ last]) = (self.since, all.as_slice()) else {
             return "No call is in the access log.".to_owned();
         };
-        let time = until::day_and_time;
+        let time = time_text::day_and_time;
         let (first, last) = (time(first.time), time(last.time));
         let there = match all.len() {
             1 => format!("one call, of {first}"),
@@ -195,8 +195,8 @@ fn calls(shown: &[Entry], now: Timestamp, width: u16) -> String {
     if one_provider && let Some(provider) = providers.first() {
         said = format!("All from {}.\n\n", text::one_line(provider));
     }
-    let year = until::utc(now).year();
-    let of_this_year = shown.iter().all(|entry| until::utc(entry.time).year() == year);
+    let year = time_text::utc(now).year();
+    let of_this_year = shown.iter().all(|entry| time_text::utc(entry.time).year() == year);
     let rows: Vec<[String; 7]> = shown
         .iter()
         .map(|entry| {
@@ -233,7 +233,7 @@ fn calls(shown: &[Entry], now: Timestamp, width: u16) -> String {
 
 /// With the second, or with the year: there is no room for both.
 fn time(time: Timestamp, of_this_year: bool) -> String {
-    let time = until::utc(time);
+    let time = time_text::utc(time);
     let (hour, minute) = (time.hour(), time.minute());
     if of_this_year {
         format!("{:02}-{:02} {hour:02}:{minute:02}:{:02}", time.month(), time.day(), time.second())

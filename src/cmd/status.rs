@@ -17,8 +17,8 @@ use crate::provider::grant::TokenKind;
 use crate::provider::url::ProviderUrl;
 use crate::runtime::block_on_unless_stopped;
 use crate::text;
+use crate::time_text;
 use crate::ui::{Column, Ui, table};
-use crate::until;
 
 /// Show what is connected, until when, and whether it works
 ///
@@ -206,7 +206,7 @@ impl Shown<'_> {
                 }
                 let until = one
                     .expires_at()
-                    .map_or_else(|| "no end".to_owned(), |end| until::utc(end).date().to_string());
+                    .map_or_else(|| "no end".to_owned(), |end| time_text::utc(end).date().to_string());
                 let grant = short_id(one, self.all).to_owned();
                 [
                     name,
@@ -274,8 +274,8 @@ impl Shown<'_> {
             (Some(why), None) => Some(said(why, &advice::complete("pdpp doctor"))),
             (None, _) => {
                 let end = one.ends_soon(self.now)?;
-                let left = until::left(end, self.now).unwrap_or_default();
-                Some(said(&format!("it ends {} ({left})", until::day_and_time(end)), &self.renew(one)))
+                let left = time_text::left(end, self.now).unwrap_or_default();
+                Some(said(&format!("it ends {} ({left})", time_text::day_and_time(end)), &self.renew(one)))
             }
         }
     }

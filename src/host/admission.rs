@@ -11,9 +11,9 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::introspection::{Active, Introspection, Standing, Unknown, Unusable};
 use super::metrics::Metrics;
-use crate::mcp::core::Core;
-use crate::mcp::evidence::Bounds;
-use crate::mcp::source::{self, Source};
+use crate::mcp::reading::source::{self, Source};
+use crate::mcp::render::Bounds;
+use crate::mcp::tools::core::Core;
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;

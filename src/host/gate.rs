@@ -10,8 +10,8 @@ use super::admission::{Admission, BearerHash, NotAdmitted};
 use super::introspection::{Unknown, Unusable};
 use super::log::{Log, Record};
 use super::rate::{Rate, Wait};
-use crate::mcp::ReadSurface;
-use crate::mcp::http::{self, Refusal};
+use crate::mcp::protocol::http::{self, Refusal};
+use crate::mcp::protocol::service::ReadSurface;
 use crate::secret::AccessToken;
 
 /// Seconds until it is worth asking again after an introspection that failed.

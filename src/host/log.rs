@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::metrics::Metrics;
 use super::rate::Permit;
 use crate::error::{Error, Result};
-use crate::mcp::http::{Asked, Outcome};
+use crate::mcp::protocol::http::{Asked, Outcome};
 use crate::text;
 use crate::ui::{Ui, json_ascii_controls};
 

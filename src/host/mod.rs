@@ -3,7 +3,7 @@
 //!
 //! - [`credentials`], [`introspection`]: asking the authorization server about a bearer;
 //!   [`admission`]: what it said, for at most a minute; [`rate`]: how often; [`gate`]: all three, for
-//!   [`crate::mcp::http`].
+//!   [`crate::mcp::protocol::http`].
 //! - [`listen`], [`tls`]: connections. [`mod@log`], [`metrics`]: what an operator sees.
 //!
 //! Nothing is kept between two requests but [`admission`]'s minute, and whose turn comes first: any number of these
@@ -43,8 +43,8 @@ use self::signals::{Signal, Signals};
 use self::tls::{Files, Tls};
 use crate::advice;
 use crate::error::{Error, Kind, Result};
-use crate::mcp::evidence::Bounds;
-use crate::mcp::http::{self, About, Endpoint, Refusal};
+use crate::mcp::protocol::http::{self, About, Endpoint, Refusal};
+use crate::mcp::render::Bounds;
 use crate::provider::discovery::{Discovery, DiscoveryError, discover};
 use crate::provider::http::{Http, Limits as HttpLimits};
 use crate::provider::network::Network;

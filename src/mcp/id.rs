@@ -210,7 +210,10 @@ fn encode_record(record: &str) -> String {
 mod descriptor {
     use base64::Engine as _;
 
-    use super::{IdError, RecordId, URL_SAFE_NO_PAD, check_name};
+    use super::IdError;
+    use super::RecordId;
+    use super::URL_SAFE_NO_PAD;
+    use super::check_name;
 
     pub(super) fn decode(text: &str) -> Option<Result<RecordId, IdError>> {
         let json: serde_json::Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;

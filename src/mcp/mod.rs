@@ -1,101 +1,12 @@
-//! The tool core: six read-only tools over a grant.
+//! The tool core: six read-only tools over grants.
+//!
+//! Each room uses those below it: [`tools`] → [`render`] → [`reading`] → [`call_log`] → [`protocol`] → [`tool_error`],
+//! [`id`].
 
-use futures_util::future::BoxFuture;
-use serde_json::{Map, Value};
-
-pub mod access;
-pub mod arguments;
-pub mod catalog;
-pub mod client;
-#[cfg(feature = "conformance-fixtures")]
-mod conformance;
-pub mod core;
-pub mod evidence;
-pub mod expected;
-pub mod filter_value;
-pub mod http;
+pub mod call_log;
 pub mod id;
-pub mod jsonrpc;
-pub mod meant;
-pub mod measure;
-pub mod package;
-pub mod pages;
-pub mod remote;
-pub mod resource;
-pub mod rs_error;
-pub mod schema;
-pub mod server;
-pub mod source;
-pub mod stdio;
-pub mod surface;
+pub mod protocol;
+pub mod reading;
+pub mod render;
 pub mod tool_error;
 pub mod tools;
-mod transport;
-
-/// What a tool call gives back, in the two views that hosts show.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolAnswer {
-    /// The one text item of `content[]`: stands alone.
-    pub text: String,
-    /// `structuredContent`: stands alone too. Absent only where an error has nothing that fits the
-    /// tool's output schema.
-    pub structured: Option<Map<String, Value>>,
-    /// `isError`.
-    pub is_error: bool,
-}
-
-/// What a resource read gives back.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ResourceContents {
-    /// Text, with its media type.
-    Text {
-        /// The media type.
-        media_type: String,
-        /// The text.
-        text: String,
-    },
-    /// Bytes.
-    Blob {
-        /// The media type, if the provider said one.
-        media_type: Option<String>,
-        /// The bytes.
-        bytes: Vec<u8>,
-    },
-}
-
-/// Why a resource could not be read, as JSON-RPC sees it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ResourceError {
-    /// The URI is none of ours, or malformed: `-32602`.
-    InvalidUri(String),
-    /// There is no such thing in the grant: `-32002` (legacy eras) or `-32602` (2026-07-28).
-    NotFound {
-        /// What happened.
-        message: String,
-        /// The typed error.
-        data: Value,
-    },
-    /// The provider refused or could not be read; `data` has the code, message and request id.
-    Failed {
-        /// What happened.
-        message: String,
-        /// The typed error.
-        data: Value,
-    },
-}
-
-/// What a protocol server offers: the tool core implements it, tests of the transport have their own.
-///
-/// A returned future may be dropped at any time; doing so aborts its upstream request.
-pub trait ReadSurface: Send + Sync + 'static {
-    /// Calls a tool of [`surface::tools`]. Never panics on purpose, never fails: an error is an answer.
-    fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer>;
-
-    /// Is told of a call that was refused with `code` before it came to a tool: for whoever notes calls.
-    fn refused(&self, tool: &str, code: &str) {
-        let _ = (tool, code);
-    }
-
-    /// Reads a `pdpp://` resource.
-    fn read_resource(&self, uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>>;
-}

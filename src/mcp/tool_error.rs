@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::ToolAnswer;
-use super::evidence::ladder::Call;
-use super::evidence::{json_len, line, prefix_on_wire};
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::render::ladder::Call;
+use crate::mcp::render::{json_len, line, prefix_on_wire};
 use crate::{advice, text};
 
 /// Most bytes of either view of an error: what the least `--max-result-bytes` allows (R4.8).
-const MAX_BYTES: usize = super::evidence::Bounds::LEAST;
+const MAX_BYTES: usize = crate::mcp::render::Bounds::LEAST;
 /// Most bytes of its parts, as JSON on the wire: what comes from outside may be of any length.
 const MAX_CODE_BYTES: usize = 100;
 const MAX_MESSAGE_BYTES: usize = 1_000;

@@ -34,7 +34,7 @@ use rusqlite::OptionalExtension;
 
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
-use crate::mcp::http::Mcp;
+use crate::mcp::protocol::http::Mcp;
 use oauth::flows::{Approved, Flows};
 use store::Store;
 use wire::{ApiError, Reply, Request};

@@ -14,7 +14,7 @@ use super::entry::Entry;
 use super::paths::{Machine, Platform};
 use crate::cache::store::remedy;
 use crate::error::{Error, Result};
-use crate::mcp::client::{Client, ServerCommand, Surroundings};
+use crate::mcp::protocol::client::{Client, ServerCommand, Surroundings};
 use crate::text;
 
 /// How long a host may be kept waiting.

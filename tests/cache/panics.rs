@@ -8,7 +8,11 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pdpp::cache::Cache;
-use pdpp::mcp::{ReadSurface, ResourceContents, ResourceError, ToolAnswer, stdio};
+use pdpp::mcp::protocol::service::ReadSurface;
+use pdpp::mcp::protocol::service::ResourceContents;
+use pdpp::mcp::protocol::service::ResourceError;
+use pdpp::mcp::protocol::service::ToolAnswer;
+use pdpp::mcp::protocol::stdio;
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::{Envelope, Read, RsError};
 use pdpp::secret::AccessToken;

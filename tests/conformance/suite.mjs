@@ -1,5 +1,5 @@
 // MCP's conformance suite against `pdpp mcp host`, in front of a sandbox: node suite.mjs PDPP DIR. PDPP is built with the
-// feature conformance-fixtures (src/mcp/conformance.rs).
+// feature conformance-fixtures (src/mcp/protocol/conformance.rs).
 //
 // The suite brings no bearer. A few lines in between add one and change nothing else: Host, Origin and every byte
 // of a message and its answer are the suite's and the endpoint's own.

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use pdpp::mcp::core::Core;
-use pdpp::mcp::evidence::{Bounds, binary};
 use pdpp::mcp::id::RecordId;
+use pdpp::mcp::render::{Bounds, binary};
+use pdpp::mcp::tools::core::Core;
 use pdpp::provider::http::{Http, Limits};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

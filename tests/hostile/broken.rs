@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pdpp::mcp::ToolAnswer;
+use pdpp::mcp::protocol::service::ToolAnswer;
 use pdpp::provider::http::{Http, Limits};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use pdpp::mcp::core::Core;
-use pdpp::mcp::evidence::Bounds;
-use pdpp::mcp::source::{BearerSource, Source};
-use pdpp::mcp::{ReadSurface as _, ToolAnswer};
+use pdpp::mcp::protocol::service::ReadSurface as _;
+use pdpp::mcp::protocol::service::ToolAnswer;
+use pdpp::mcp::reading::source::{BearerSource, Source};
+use pdpp::mcp::render::Bounds;
+use pdpp::mcp::tools::core::Core;
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
 use pdpp::provider::url::ProviderUrl;

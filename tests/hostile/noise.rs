@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pdpp::mcp::arguments::Arguments;
 use pdpp::mcp::id::RecordId;
-use pdpp::mcp::surface;
+use pdpp::mcp::tools::arguments::Arguments;
+use pdpp::mcp::tools::surface;
 use pdpp::provider::http::{Http, Limits};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -1,8 +1,8 @@
 //! A reader of one view at a time, line by line, that knows nothing but the documented forms.
 
-use pdpp::mcp::ToolAnswer;
-use pdpp::mcp::core::Core;
 use pdpp::mcp::id::RecordId;
+use pdpp::mcp::protocol::service::ToolAnswer;
+use pdpp::mcp::tools::core::Core;
 use serde_json::{Map, Value, json};
 
 use super::call;

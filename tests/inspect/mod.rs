@@ -16,11 +16,11 @@ fn r2_2_our_own_surface_is_measured_without_a_credential() {
     let ran = env.run(&["mcp", "inspect", "--json"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     let said = json_of(&ran.stdout);
-    let tools = pdpp::mcp::surface::tools();
+    let tools = pdpp::mcp::tools::surface::tools();
     assert_eq!(said["tools_bytes"], serde_json::to_string(&*tools).unwrap().len());
     assert_eq!(said["tools_list"], serde_json::to_value(&*tools).unwrap());
-    assert_eq!(said["instructions"], pdpp::mcp::surface::INSTRUCTIONS);
-    assert_eq!(said["instructions_bytes"], pdpp::mcp::surface::INSTRUCTIONS.len());
+    assert_eq!(said["instructions"], pdpp::mcp::tools::surface::INSTRUCTIONS);
+    assert_eq!(said["instructions_bytes"], pdpp::mcp::tools::surface::INSTRUCTIONS.len());
     let measured = said["tools"].as_array().unwrap();
     assert_eq!(measured.len(), 6);
     for (tool, ours) in measured.iter().zip(tools.iter()) {
@@ -30,7 +30,7 @@ fn r2_2_our_own_surface_is_measured_without_a_credential() {
     }
     assert!(said["tools_tokens"].as_u64().unwrap() > 0);
     assert!(said["tools_bytes"].as_u64().unwrap() <= 6656, "{}", said["tools_bytes"]);
-    assert!(pdpp::mcp::surface::INSTRUCTIONS.chars().count() <= 512);
+    assert!(pdpp::mcp::tools::surface::INSTRUCTIONS.chars().count() <= 512);
     assert!(env.files().is_empty());
 }
 

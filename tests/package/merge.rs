@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use pdpp::mcp::evidence::{Bounds, json_len};
+use pdpp::mcp::render::{Bounds, json_len};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

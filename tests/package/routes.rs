@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use pdpp::mcp::evidence::Bounds;
-use pdpp::mcp::package::KnownSource;
-use pdpp::mcp::{ReadSurface as _, ResourceContents, ResourceError};
+use pdpp::mcp::protocol::service::ReadSurface as _;
+use pdpp::mcp::protocol::service::ResourceContents;
+use pdpp::mcp::protocol::service::ResourceError;
+use pdpp::mcp::reading::served::KnownSource;
+use pdpp::mcp::render::Bounds;
 use serde_json::json;
 
 use super::fake::{

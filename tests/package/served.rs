@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
-use pdpp::mcp::client::{Client, ServerCommand};
+use pdpp::mcp::protocol::client::{Client, ServerCommand};
 use pdpp::provider::grant::{GrantedConnection, GrantedSource};
 use pdpp::sandbox::{Config, Handle};
 use pdpp::secret::AccessToken;

@@ -125,7 +125,7 @@ fn r1_7_every_era_is_answered() {
         assert_eq!(answer["result"]["protocolVersion"], agreed, "{asked}");
         assert_eq!(answer["result"]["serverInfo"]["name"], "pdpp");
         assert_eq!(answer["result"]["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
-        assert_eq!(answer["result"]["instructions"], pdpp::mcp::surface::INSTRUCTIONS);
+        assert_eq!(answer["result"]["instructions"], pdpp::mcp::tools::surface::INSTRUCTIONS);
         assert_eq!(answer["result"]["capabilities"], json!({"tools": {}, "resources": {}}));
         peer.call(1, &json!({}));
         // The shape is the agreed era's, not that of the era that was asked for.
@@ -146,7 +146,7 @@ fn r1_7_the_era_without_initialize_is_answered_discovered_or_not() {
         found["result"]["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")),
         "{found}"
     );
-    assert_eq!(found["result"]["instructions"], pdpp::mcp::surface::INSTRUCTIONS);
+    assert_eq!(found["result"]["instructions"], pdpp::mcp::tools::surface::INSTRUCTIONS);
     peer.request(3, "resources/read", &json!({"uri": "pdpp://gone", "_meta": modern_meta()}));
     assert_eq!(code(&peer.answer()), -32602);
     let mut unknown = modern_meta();
@@ -176,7 +176,7 @@ fn r2_9_the_tools_are_the_same_bytes_in_every_era_and_call() {
         MODERN_META.replace('\n', "")
     ));
     seen.push(peer.answer_line());
-    let tools = serde_json::to_string(&*pdpp::mcp::surface::tools()).unwrap();
+    let tools = serde_json::to_string(&*pdpp::mcp::tools::surface::tools()).unwrap();
     for line in seen {
         assert!(line.contains(&format!("\"tools\":{tools}")), "{line}");
     }

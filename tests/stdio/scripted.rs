@@ -5,7 +5,11 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pdpp::error::{Error, Kind};
-use pdpp::mcp::{ReadSurface, ResourceContents, ResourceError, ToolAnswer, stdio};
+use pdpp::mcp::protocol::service::ReadSurface;
+use pdpp::mcp::protocol::service::ResourceContents;
+use pdpp::mcp::protocol::service::ResourceError;
+use pdpp::mcp::protocol::service::ToolAnswer;
+use pdpp::mcp::protocol::stdio;
 use pdpp::ui::Ui;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -1,7 +1,7 @@
 //! What a wrong call is told: refused before the provider where it would answer as if nothing were wrong, and
 //! explained with the schema where it refuses.
 
-use pdpp::mcp::ToolAnswer;
+use pdpp::mcp::protocol::service::ToolAnswer;
 use serde_json::{Value, json};
 
 use super::fake::{Asked, Fake, list, note, refusal, schema, structured};

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use pdpp::mcp::{ReadSurface as _, ResourceContents, ResourceError};
+use pdpp::mcp::protocol::service::ReadSurface as _;
+use pdpp::mcp::protocol::service::ResourceContents;
+use pdpp::mcp::protocol::service::ResourceError;
 use serde_json::{Value, json};
 
 use super::fake::{Asked, Fake, list, note, refusal, schema, structured};
@@ -184,8 +186,7 @@ fn many_groups(asked: &Asked) -> (u16, Value) {
 
 #[tokio::test]
 async fn r4_8_groups_are_walked_to_what_the_provider_gives() {
-    let fake =
-        Fake::bounded(pdpp::mcp::evidence::Bounds { text: 4_000, structured: 4_000 }, many_groups).await;
+    let fake = Fake::bounded(pdpp::mcp::render::Bounds { text: 4_000, structured: 4_000 }, many_groups).await;
     let mut arguments = json!({"stream": "notes", "metric": "count", "group_by": "kind"});
     let mut keys = Vec::new();
     let last = loop {
@@ -263,7 +264,7 @@ async fn r3_60_groups_of_two_kinds_or_half_a_period_are_refused_before_the_provi
 
 #[tokio::test]
 async fn r3_21_the_description_explains_other_count() {
-    let tools = pdpp::mcp::surface::tools();
+    let tools = pdpp::mcp::tools::surface::tools();
     let description =
         tools.iter().find(|tool| tool.name == "aggregate").unwrap().description.clone().unwrap();
     assert!(description.contains("other_count above 0 means that only the top groups are shown"));
@@ -613,7 +614,7 @@ async fn r5_1_a_refusal_keeps_its_code_message_param_and_request_id() {
 #[tokio::test]
 async fn r5_2_an_error_is_complete_in_the_text_and_fits_the_output_schema() {
     let fake = Fake::start(|_| (200, json!({}))).await;
-    for tool in pdpp::mcp::surface::tools().iter() {
+    for tool in pdpp::mcp::tools::surface::tools().iter() {
         let answer = fake.call(&tool.name, json!({"nonsense": 1})).await;
         assert!(
             answer.is_error && answer.text.contains("unknown_argument") && answer.text.contains("next: "),

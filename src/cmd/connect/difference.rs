@@ -9,7 +9,7 @@ use crate::provider::approve::token::{GivenStream, TokenResponse};
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::rs::ResourceServer;
 use crate::text;
-use crate::until::day_and_time;
+use crate::time_text::day_and_time;
 
 /// How a grant differs from what was asked for; nothing where it does not, or nobody says.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::mcp::remote::Remote;
-use crate::mcp::source::{Source, only};
+use crate::mcp::reading::hosted_tools::Remote;
+use crate::mcp::reading::source::{Source, only};
 use crate::provider::approve::proof::schema_sources;
 use crate::provider::approve::token::TokenResponse;
 use crate::provider::discovery::Discovery;

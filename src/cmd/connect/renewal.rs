@@ -13,7 +13,7 @@ use crate::provider::approve::token::GivenStream;
 use crate::provider::approve::wanted::{SourceRequest, StreamRequest, Wanted};
 use crate::provider::grant::GrantedSource;
 use crate::provider::url::ProviderUrl;
-use crate::until::day_and_time;
+use crate::time_text::day_and_time;
 use crate::{advice, text};
 
 /// The one grant of `all` that is to be renewed: by its provider, its id or its name.

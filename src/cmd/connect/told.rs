@@ -14,8 +14,8 @@ use crate::provider::approve::way::Way;
 use crate::provider::approve::{self, Attempt};
 use crate::provider::discovery::Discovery;
 use crate::provider::grant::{GrantedSource, TokenKind};
+use crate::time_text::day_and_time;
 use crate::ui::{self, Ui};
-use crate::until::day_and_time;
 use crate::{advice, text};
 
 pub(super) fn invitation(discovery: &Discovery, attempt: &Attempt, wanted: &Wanted, way: Way) -> String {

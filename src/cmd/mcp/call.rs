@@ -6,8 +6,10 @@ use serde_json::{Map, Value, json};
 use super::which::Which;
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
-use crate::mcp::measure::estimate_tokens;
-use crate::mcp::{ReadSurface as _, ToolAnswer, surface};
+use crate::mcp::protocol::measure::estimate_tokens;
+use crate::mcp::protocol::service::ReadSurface as _;
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::tools::surface;
 use crate::runtime;
 use crate::text;
 use crate::ui::Ui;
@@ -159,8 +161,11 @@ mod tests {
             if let Some((_, given)) = example.split_once('\'') {
                 let given = arguments(&tool.name, given.trim_end_matches('\'')).unwrap();
                 assert!(
-                    crate::mcp::arguments::Arguments::new(surface::name_of(&tool.name).unwrap(), given)
-                        .is_ok()
+                    crate::mcp::tools::arguments::Arguments::new(
+                        surface::name_of(&tool.name).unwrap(),
+                        given
+                    )
+                    .is_ok()
                 );
             }
             let error = arguments(&tool.name, "[]").unwrap_err();

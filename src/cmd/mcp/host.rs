@@ -11,8 +11,8 @@ use crate::host::credentials::CredentialsSource;
 use crate::host::rate::Allowance;
 use crate::host::tls::Files;
 use crate::host::{self, Config};
-use crate::mcp::evidence::Bounds;
-use crate::mcp::http::{AllowedOrigin, Endpoint, Limits, TrustedHost};
+use crate::mcp::protocol::http::{AllowedOrigin, Endpoint, Limits, TrustedHost};
+use crate::mcp::render::Bounds;
 use crate::provider::url::ProviderUrl;
 use crate::ui::Ui;
 

@@ -7,9 +7,9 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Kind, Result};
-use crate::mcp::client::{Client, ServerCommand};
-use crate::mcp::measure::{Measure, measure};
-use crate::mcp::surface;
+use crate::mcp::protocol::client::{Client, ServerCommand};
+use crate::mcp::protocol::measure::{Measure, measure};
+use crate::mcp::tools::surface;
 use crate::runtime;
 use crate::text;
 use crate::ui::Ui;

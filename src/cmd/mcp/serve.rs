@@ -9,9 +9,9 @@ use super::which::Which;
 use crate::access_log::{AccessLog, Writer};
 use crate::cmd::Global;
 use crate::error::{Error, Result};
-use crate::mcp::ReadSurface;
-use crate::mcp::access::Recorded;
-use crate::mcp::stdio::{self, Ended};
+use crate::mcp::call_log::Recorded;
+use crate::mcp::protocol::service::ReadSurface;
+use crate::mcp::protocol::stdio::{self, Ended};
 use crate::runtime;
 use crate::ui::Ui;
 

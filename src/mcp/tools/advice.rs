@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::near;
-use crate::mcp::arguments::{Arguments, call};
-use crate::mcp::catalog::{Declared, Kind, StreamFacts};
-use crate::mcp::core::Core;
-use crate::mcp::evidence::ladder::Call;
-use crate::mcp::filter_value;
 use crate::mcp::id::RecordId;
+use crate::mcp::reading::catalog::{Declared, Kind, StreamFacts};
+use crate::mcp::render::ladder::Call;
 use crate::mcp::tool_error::{Candidate, ToolError};
+use crate::mcp::tools::arguments::{Arguments, call};
+use crate::mcp::tools::core::Core;
+use crate::mcp::tools::filter_value;
 
 /// Most names in one sentence.
 const MAX_NAMES: usize = 12;
@@ -162,7 +162,7 @@ pub fn missing_record(
 
 /// The facts of every granted stream, one row a source; none where the schema cannot be read.
 pub async fn every_stream(core: &Core) -> Vec<(String, StreamFacts)> {
-    let body = crate::mcp::schema::compact(core.source(), None, None).await.unwrap_or_default();
+    let body = crate::mcp::reading::schema::compact(core.source(), None, None).await.unwrap_or_default();
     StreamFacts::of_all_streams(&body)
 }
 

@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::{advice, counted, is_missing, json_len, meta_lines, stream_argument, text_of};
-use crate::mcp::ToolAnswer;
-use crate::mcp::arguments::{Arguments, call};
-use crate::mcp::core::Core;
-use crate::mcp::evidence::ladder::{self, Call};
-use crate::mcp::evidence::{Bounds, envelope, line, prefix_on_wire};
-use crate::mcp::expected;
-use crate::mcp::schema::unsupported;
-use crate::mcp::surface;
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::reading::answer_shape;
+use crate::mcp::reading::schema::unsupported;
+use crate::mcp::render::ladder::{self, Call};
+use crate::mcp::render::{Bounds, envelope, line, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::arguments::{Arguments, call};
+use crate::mcp::tools::core::Core;
+use crate::mcp::tools::surface;
 use crate::provider::rs::Read;
 
 /// What a cursor of this tool begins with; the number of groups before it follows. The resource server
@@ -57,7 +57,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let is_grouped = arguments.has("group_by") || arguments.has("group_by_time");
     let groups = match body.remove("groups") {
         groups if is_grouped || matches!(groups, Some(Value::Array(_))) => {
-            expected::objects(groups.as_ref(), "groups")?;
+            answer_shape::objects(groups.as_ref(), "groups")?;
             groups
         }
         _ => None,
@@ -65,7 +65,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     let Some(Value::Array(mut groups)) = groups else {
         let value = body.get("value");
         if value.is_none_or(|value| value.is_array() || value.is_object()) {
-            return Err(expected::broken("value", value, "a number, a text or null"));
+            return Err(answer_shape::broken("value", value, "a number, a text or null"));
         }
         if shown > 0 {
             return Err(cursor_is_behind(&arguments));

@@ -4,15 +4,15 @@ use serde_json::{Map, Value, json};
 
 use super::search::record_url;
 use super::{advice, check_expand, expand_limit, json_len, list_parameter, text_of};
-use crate::mcp::ToolAnswer;
-use crate::mcp::arguments::Arguments;
-use crate::mcp::catalog::{StreamFacts, facts_for};
-use crate::mcp::core::Core;
-use crate::mcp::evidence::ladder::{Field, RecordRef, read_field};
-use crate::mcp::evidence::{cut, envelope, prefix_on_wire, title};
-use crate::mcp::expected;
 use crate::mcp::id::RecordId;
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::reading::answer_shape;
+use crate::mcp::reading::catalog::{StreamFacts, facts_for};
+use crate::mcp::render::ladder::{Field, RecordRef, read_field};
+use crate::mcp::render::{cut, envelope, prefix_on_wire, title};
 use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::arguments::Arguments;
+use crate::mcp::tools::core::Core;
 use crate::provider::rs::Read;
 use crate::ui;
 
@@ -35,7 +35,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
             return Err(advice::explain(core, error, &arguments, &id.stream, id.connection.as_deref()).await);
         }
     };
-    expected::record(&record)?;
+    answer_shape::record(&record)?;
     envelope::prepare(&mut record);
     let document = document(core, &arguments, &id, record, &facts);
     // The same object in both views, escaped where a reader could not see it (R4.9).
@@ -61,7 +61,7 @@ pub fn record_argument(arguments: &Arguments, tool: &'static str) -> Result<Reco
         (Some(given), Some(embedded)) if given != embedded => Err(ToolError::new(
             "conflicting_connection",
             format!("the id is of connection `{embedded}`, but connection_id says `{given}`"),
-            crate::mcp::arguments::call(tool, &arguments.with([("connection_id", None)])),
+            crate::mcp::tools::arguments::call(tool, &arguments.with([("connection_id", None)])),
         )
         .with("param", "connection_id")),
         (Some(given), None) => {

@@ -2,23 +2,29 @@
 
 pub mod advice;
 pub mod aggregate;
+pub mod argument_repair;
+pub mod arguments;
+pub mod core;
 pub mod fetch;
+pub mod filter_value;
 pub mod query_records;
 pub mod read_record_field;
+pub mod resource;
 pub mod schema;
 pub mod search;
+pub mod surface;
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::arguments::Arguments;
-use super::core::Core;
-use super::evidence::ladder::Call;
-use super::evidence::{Bounds, json_len, line};
-use super::id::{IdError, check_segment};
-use super::pages;
-use super::tool_error::ToolError;
+use crate::mcp::id::{IdError, check_segment};
+use crate::mcp::reading::paging;
+use crate::mcp::render::ladder::Call;
+use crate::mcp::render::{Bounds, json_len, line};
+use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::arguments::Arguments;
+use crate::mcp::tools::core::Core;
 use crate::provider::rs::Read;
 
 /// The stream argument, checked to be one path segment.
@@ -64,7 +70,7 @@ async fn check_expand(
         ),
         "leave expand and expand_limit out; schema lists each stream's relations",
     )
-    .offer(Some(super::arguments::call(arguments.tool(), &without)))
+    .offer(Some(crate::mcp::tools::arguments::call(arguments.tool(), &without)))
     .with("param", "expand"))
 }
 
@@ -197,7 +203,7 @@ struct CursorLens {
 impl CursorLens {
     fn of(arguments: &Arguments, body: &Map<String, Value>) -> Self {
         let ours = |cursor: Option<&Value>| match cursor {
-            Some(Value::String(cursor)) if pages::is_own(cursor) => cursor.len() + 60,
+            Some(Value::String(cursor)) if paging::is_own(cursor) => cursor.len() + 60,
             Some(cursor) => json_len(cursor) * 4 / 3 + 160,
             None => 160,
         };
@@ -212,7 +218,7 @@ impl CursorLens {
 }
 
 /// What is said of a page that has fewer rows than there were, because no more fit a result (R4.8).
-fn fitted_note(arguments: &Arguments, page: &pages::Page) -> Option<String> {
+fn fitted_note(arguments: &Arguments, page: &paging::Page) -> Option<String> {
     let limit = arguments.given().get("limit").and_then(Value::as_u64);
     let limit = limit.map_or_else(String::new, |limit| format!(" of limit {limit}"));
     page.is_fitted.then(|| format!("{}{limit} fit a result; next goes on", counted(page.rows.len(), "row")))

@@ -8,15 +8,15 @@ use super::{
     CursorLens, NOTE_BYTES, advice, check_expand, counted, expand_limit, fitted_note, json_len,
     list_parameter, max_cursor, meta_lines, next_page, stream_argument, text_of,
 };
-use crate::mcp::ToolAnswer;
-use crate::mcp::arguments::Arguments;
-use crate::mcp::catalog::{StreamFacts, facts_for};
-use crate::mcp::core::Core;
-use crate::mcp::evidence::ladder::{self, Call, Field, Record, RecordRef};
-use crate::mcp::evidence::{Bounds, cut, envelope, line, prefix_on_wire, rows as row_text};
 use crate::mcp::id::RecordId;
-use crate::mcp::pages::{self, Listing, Order, Page, Row, Several, Shape};
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::reading::catalog::{StreamFacts, facts_for};
+use crate::mcp::reading::paging::{self, Listing, Order, Page, Row, Several, Shape};
+use crate::mcp::render::ladder::{self, Call, Field, Record, RecordRef};
+use crate::mcp::render::{Bounds, cut, envelope, line, prefix_on_wire, rows as row_text};
 use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::arguments::Arguments;
+use crate::mcp::tools::core::Core;
 use crate::provider::rs::Read;
 use crate::text;
 
@@ -65,7 +65,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
     };
     let (facts, page) = tokio::join!(
         source.facts(&stream, connection.as_deref()),
-        pages::read(source, &listing, &shape, several)
+        paging::read(source, &listing, &shape, several)
     );
     match page {
         Ok(page) => Ok(render(&arguments, &stream, page, &facts, core.bounds())),
@@ -79,7 +79,7 @@ fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
         return Err(ToolError::new(
             "conflicting_arguments",
             "cursor continues a page and changes_since starts one: both together would repeat the first page",
-            crate::mcp::arguments::call("query_records", &arguments.with([("changes_since", None)])),
+            crate::mcp::tools::arguments::call("query_records", &arguments.with([("changes_since", None)])),
         )
         .with("param", "changes_since"));
     }

@@ -6,16 +6,16 @@ use serde_json::{Map, Value, json};
 
 use super::fetch::record_argument;
 use super::{advice, is_missing, json_len, meta_lines, text_of};
-use crate::mcp::ToolAnswer;
-use crate::mcp::arguments::{Arguments, call};
-use crate::mcp::core::Core;
-use crate::mcp::evidence::cut::WHOLE;
-use crate::mcp::evidence::ladder::{Call, EXPANDED, JsonCursor};
-use crate::mcp::evidence::window::{self, Start};
-use crate::mcp::evidence::{envelope, line, prefix_on_wire, suffix_on_wire};
-use crate::mcp::expected;
 use crate::mcp::id::RecordId;
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::reading::answer_shape;
+use crate::mcp::render::cut::WHOLE;
+use crate::mcp::render::ladder::{Call, EXPANDED, JsonCursor};
+use crate::mcp::render::window::{self, Start};
+use crate::mcp::render::{envelope, line, prefix_on_wire, suffix_on_wire};
 use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::arguments::{Arguments, call};
+use crate::mcp::tools::core::Core;
 use crate::provider::rs::Read;
 
 /// Characters of a window when the caller names no limit.
@@ -57,7 +57,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
             Ok(body) => body,
         }
     };
-    expected::window(&body)?;
+    answer_shape::window(&body)?;
     envelope::prepare(&mut body);
     Ok(render(&arguments, &id, body, core.bounds().text.min(core.bounds().structured), json))
 }
@@ -88,7 +88,7 @@ async fn further_match(
     let mut last = Map::new();
     for _ in 0..MAX_WINDOWS {
         let mut body = at(looked_to, MAX_CHARS).await?.body;
-        let window = expected::window(&body)?;
+        let window = answer_shape::window(&body)?;
         let text = text_of(window, "text").unwrap_or("");
         let begin = looked_to - carried.chars().count() as u64;
         carried.push_str(text);
@@ -100,7 +100,7 @@ async fn further_match(
             let most = arguments.integer("limit_chars").unwrap_or(MAX_CHARS);
             let limit = (start + length + around("after_chars") - offset).min(most);
             let mut body = at(offset, limit).await?.body;
-            expected::window(&body)?;
+            answer_shape::window(&body)?;
             if let Some(Value::Object(window)) = body.get_mut("window") {
                 window.insert("match_start_chars".into(), json!(start));
                 window.insert("match_end_chars".into(), json!(start + length));
@@ -212,7 +212,7 @@ async fn own_window(
 ) -> Result<Map<String, Value>, ToolError> {
     let field = arguments.required_text("field_path", "FIELD")?;
     let mut record = read_record(core, id, field, json).await?;
-    expected::record(&record)?;
+    answer_shape::record(&record)?;
     envelope::prepare(&mut record);
     let data = record.get("data").unwrap_or(&Value::Null);
     let related = || field.strip_prefix(EXPANDED).and_then(|relation| record.get("expanded")?.get(relation));
@@ -565,7 +565,7 @@ mod tests {
 
     #[test]
     fn the_longest_window_is_that_of_the_input_schema() {
-        let schema = crate::mcp::surface::input_schema("read_record_field");
+        let schema = crate::mcp::tools::surface::input_schema("read_record_field");
         assert_eq!(schema["properties"]["limit_chars"]["maximum"], MAX_CHARS);
     }
 

@@ -12,18 +12,18 @@ use super::{
     CursorLens, NOTE_BYTES, advice, bad_name, counted, fitted_note, is_missing, json_len, max_cursor,
     meta_lines, next_page, text_of,
 };
-use crate::mcp::ToolAnswer;
-use crate::mcp::arguments::Arguments;
-use crate::mcp::core::Core;
-use crate::mcp::evidence::ladder::{self, Call, Field, Record, RecordRef};
-use crate::mcp::evidence::{Bounds, envelope, line, marks, prefix_on_wire, rows as row_text, title};
 use crate::mcp::id::{RecordId, check_segment};
-use crate::mcp::pages::{
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::reading::paging::{
     self, Beside, Branch, Listing, Missing, Page, Row, Several, Shape, Walks, branch_of,
 };
-use crate::mcp::schema::unsupported;
-use crate::mcp::source::Source;
+use crate::mcp::reading::schema::unsupported;
+use crate::mcp::reading::source::Source;
+use crate::mcp::render::ladder::{self, Call, Field, Record, RecordRef};
+use crate::mcp::render::{Bounds, envelope, line, marks, prefix_on_wire, rows as row_text, title};
 use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::arguments::Arguments;
+use crate::mcp::tools::core::Core;
 use crate::provider::rs::Read;
 
 /// The parameter that names a stream to search.
@@ -56,7 +56,7 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
         bounds: core.bounds(),
     };
     // Over the connections of one grant the resource server merges and pages itself.
-    let page = match pages::read(core.source(), &listing, &shape, || async { Several::default() }).await {
+    let page = match paging::read(core.source(), &listing, &shape, || async { Several::default() }).await {
         Err(error) => return Err(explain(core, error, &arguments, stream, connection).await),
         Ok(page) => page,
     };
@@ -87,7 +87,7 @@ pub async fn run_over_grants(
         let grant = source.grant_id().unwrap_or("");
         let same = sources.iter().filter(|other| other.provider() == source.provider());
         Branch {
-            key: pages::branch_key(source.provider().as_str(), grant),
+            key: paging::branch_key(source.provider().as_str(), grant),
             source,
             listing,
             has_rival: same.count() > 1,
@@ -96,7 +96,7 @@ pub async fn run_over_grants(
     let parts = parts.collect::<Vec<_>>();
     let shape = HitShape { sources: &sources, is_over_grants: true, arguments, bounds };
     let beside = OfGrants { branches, arguments };
-    let page = pages::read_branches(&parts, &whole, &shape, &beside, deadline, walks, warn).await;
+    let page = paging::read_branches(&parts, &whole, &shape, &beside, deadline, walks, warn).await;
     let page = page.map_err(|error| advice::restart(error, arguments))?;
     Ok(page.map(|page| render(&shape, page)))
 }

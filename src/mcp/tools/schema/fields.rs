@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::index::strip_to_names;
 use super::row::{NO_FIELDS, Row, bound_envelope, field_line, short, short_flags};
-use crate::mcp::ToolAnswer;
-use crate::mcp::arguments::{Arguments, call};
-use crate::mcp::evidence::Bounds;
-use crate::mcp::evidence::ladder::{Call, next_line};
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::render::Bounds;
+use crate::mcp::render::ladder::{Call, next_line};
 use crate::mcp::tool_error::{Candidate, ToolError};
+use crate::mcp::tools::arguments::{Arguments, call};
 use crate::mcp::tools::{counted, json_len, meta_lines};
 
 /// What the flags of a compact field mean.

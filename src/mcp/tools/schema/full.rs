@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 use super::fields::{describe, shown_before, with_legend};
 use super::row::Row;
 use super::{answer, compact_body, not_granted, warn_of_end};
-use crate::mcp::ToolAnswer;
-use crate::mcp::arguments::Arguments;
-use crate::mcp::core::Core;
-use crate::mcp::evidence::{Bounds, envelope};
-use crate::mcp::expected;
-use crate::mcp::schema::projection;
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::reading::answer_shape;
+use crate::mcp::reading::schema::projection;
+use crate::mcp::render::{Bounds, envelope};
 use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::arguments::Arguments;
+use crate::mcp::tools::core::Core;
 use crate::mcp::tools::json_len;
 use crate::provider::rs::Read;
 
@@ -50,10 +50,10 @@ pub(super) async fn full(
     let mut body = core.source().get(&read).await?.body;
     // The full one may list streams without connectors.
     match (body.get("connectors"), body.get("streams")) {
-        (None, Some(streams)) => drop(expected::objects(Some(streams), "streams")?),
+        (None, Some(streams)) => drop(answer_shape::objects(Some(streams), "streams")?),
         (connectors, _) => {
-            for connector in expected::objects(connectors, "connectors")? {
-                expected::objects(connector.get("streams"), "connectors[].streams")?;
+            for connector in answer_shape::objects(connectors, "connectors")? {
+                answer_shape::objects(connector.get("streams"), "connectors[].streams")?;
             }
         }
     }

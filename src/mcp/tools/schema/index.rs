@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 
 use super::answer;
 use super::row::{Row, bound_envelope, short};
-use crate::mcp::ToolAnswer;
-use crate::mcp::arguments::{Arguments, call};
-use crate::mcp::catalog::connections;
-use crate::mcp::evidence::ladder::{Call, next_line};
-use crate::mcp::evidence::{Bounds, line};
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::reading::catalog::connections;
+use crate::mcp::render::ladder::{Call, next_line};
+use crate::mcp::render::{Bounds, line};
 use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::arguments::{Arguments, call};
 use crate::mcp::tools::{counted, json_len, meta_lines};
 
 /// Bound of both views together for the index of a grant of up to 500 streams (R3.3).

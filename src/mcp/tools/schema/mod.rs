@@ -8,14 +8,14 @@ mod row;
 use serde_json::{Map, Value, json};
 
 use super::{advice, bad_name};
-use crate::mcp::ToolAnswer;
-use crate::mcp::arguments::Arguments;
-use crate::mcp::core::Core;
-use crate::mcp::evidence::ladder::Call;
-use crate::mcp::evidence::{Bounds, envelope};
 use crate::mcp::id::check_segment;
-use crate::mcp::schema as grant_schema;
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::reading::schema as grant_schema;
+use crate::mcp::render::ladder::Call;
+use crate::mcp::render::{Bounds, envelope};
 use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::arguments::Arguments;
+use crate::mcp::tools::core::Core;
 
 use fields::{describe, shown_before, with_legend};
 use full::full;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use crate::mcp::catalog::{connections, connector_key};
-use crate::mcp::evidence::{envelope, line, prefix_on_wire};
+use crate::mcp::reading::catalog::{connections, connector_key};
+use crate::mcp::render::{envelope, line, prefix_on_wire};
 use crate::mcp::tool_error::Candidate;
 use crate::mcp::tools::{json_len, text_of};
 

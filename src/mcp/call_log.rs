@@ -1,0 +1,330 @@
+//! What a call read, told to whoever keeps a log of it. The tool core knows this trait and no file.
+//!
+//! The facts of one call come from three places: the protocol handler knows who asks, each read through a
+//! source knows its grant, and the answer has its rows. They meet in task-local notes, so that no tool has
+//! to pass them on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use crate::mcp::protocol::service::ReadSurface;
+use crate::mcp::protocol::service::ResourceContents;
+use crate::mcp::protocol::service::ResourceError;
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::render::json_len;
+use crate::provider::rs::Read;
+
+/// Who asks, as the client itself says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// `clientInfo.name`.
+    pub name: String,
+    /// `clientInfo.version`.
+    pub version: String,
+}
+
+/// One call, without anything that was asked for or answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access {
+    /// Who asked.
+    pub caller: Option<Caller>,
+    /// The tool, or `resources/read`.
+    pub tool: String,
+    /// The grants that were read: provider and grant id, each once.
+    pub grants: Vec<(String, Option<String>)>,
+    /// The streams that were read, each once, as the requests or the answer named them.
+    pub streams: Vec<String>,
+    /// Records, hits or groups in the answer.
+    pub rows: usize,
+    /// Size of the answer: both views.
+    pub bytes: usize,
+    /// `ok`, `cancelled`, or the error's code.
+    pub outcome: String,
+    /// From the call to its answer.
+    pub took: Duration,
+}
+
+/// Takes note of calls. Must return at once, and cannot fail a call.
+pub trait AccessSink: Send + Sync + 'static {
+    /// One call has ended.
+    fn record(&self, access: Access);
+}
+
+/// Most grants and streams that are named in one call's note.
+const MOST: usize = 32;
+
+#[derive(Default)]
+struct Notes {
+    grants: Vec<(String, Option<String>)>,
+    streams: Vec<String>,
+}
+
+impl Notes {
+    fn stream(&mut self, stream: &str) {
+        if !stream.is_empty() && self.streams.len() < MOST && self.streams.iter().all(|known| known != stream)
+        {
+            self.streams.push(stream.to_owned());
+        }
+    }
+}
+
+tokio::task_local! {
+    static CALLER: Option<Caller>;
+    static NOTES: Arc<Mutex<Notes>>;
+}
+
+/// Runs `call` as one of `caller`'s.
+pub async fn of_caller<T>(caller: Option<Caller>, call: impl Future<Output = T>) -> T {
+    CALLER.scope(caller, call).await
+}
+
+/// Notes a read of a grant, if the call that it belongs to is recorded.
+pub fn note(provider: &str, grant_id: Option<&str>, read: &Read) {
+    let _ = NOTES.try_with(|notes| {
+        let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = notes.grants.iter().any(|(known, id)| known == provider && id.as_deref() == grant_id);
+        if !is_known && notes.grants.len() < MOST {
+            notes.grants.push((provider.to_owned(), grant_id.map(str::to_owned)));
+        }
+        if let [streams, stream, ..] = read.segments.as_slice()
+            && streams == "streams"
+        {
+            notes.stream(stream);
+        }
+        for (name, value) in &read.query {
+            match name.as_str() {
+                "stream" => notes.stream(value),
+                "streams" => value.split(',').for_each(|stream| notes.stream(stream)),
+                _ => {}
+            }
+        }
+    });
+}
+
+/// A surface whose calls a sink is told of.
+pub struct Recorded<S> {
+    surface: S,
+    sink: Arc<dyn AccessSink>,
+}
+
+impl<S: ReadSurface> Recorded<S> {
+    /// `surface`, with every call told to `sink`.
+    pub const fn new(surface: S, sink: Arc<dyn AccessSink>) -> Self {
+        Self { surface, sink }
+    }
+
+    fn begin(&self, tool: &str) -> Pending {
+        Pending {
+            sink: Arc::clone(&self.sink),
+            caller: CALLER.try_with(Clone::clone).ok().flatten(),
+            tool: tool.to_owned(),
+            notes: Arc::default(),
+            started: Instant::now(),
+            ended: None,
+        }
+    }
+}
+
+/// A call that runs; one whose future is dropped was cancelled.
+struct Pending {
+    sink: Arc<dyn AccessSink>,
+    caller: Option<Caller>,
+    tool: String,
+    notes: Arc<Mutex<Notes>>,
+    started: Instant,
+    ended: Option<Ended>,
+}
+
+impl Pending {
+    fn end(mut self, ended: Ended) {
+        let _ = self.ended.insert(ended);
+    }
+}
+
+struct Ended {
+    rows: usize,
+    bytes: usize,
+    outcome: String,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner));
+        let ended =
+            self.ended.take().unwrap_or_else(|| Ended { rows: 0, bytes: 0, outcome: "cancelled".to_owned() });
+        self.sink.record(Access {
+            caller: self.caller.take(),
+            tool: std::mem::take(&mut self.tool),
+            grants: notes.grants,
+            streams: notes.streams,
+            rows: ended.rows,
+            bytes: ended.bytes,
+            outcome: ended.outcome,
+            took: self.started.elapsed(),
+        });
+    }
+}
+
+impl<S: ReadSurface> ReadSurface for Recorded<S> {
+    fn refused(&self, tool: &str, code: &str) {
+        // What is no tool's name (MCP) may be anything.
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+        let tool = if tool.chars().all(is_name) { tool } else { "(no name of a tool)" };
+        self.begin(tool).end(Ended { rows: 0, bytes: 0, outcome: code.to_owned() });
+    }
+
+    fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
+        let (tool, call) = (tool.to_owned(), self.surface.call(tool, arguments));
+        async move {
+            let pending = self.begin(&tool);
+            let answer = NOTES.scope(Arc::clone(&pending.notes), call).await;
+            name_streams(&answer, &mut pending.notes.lock().unwrap_or_else(PoisonError::into_inner));
+            let ended = Ended {
+                rows: rows(&pending.tool, &answer),
+                bytes: answer.text.len() + answer.structured.as_ref().map_or(0, json_len),
+                outcome: outcome(&answer),
+            };
+            pending.end(ended);
+            answer
+        }
+        .boxed()
+    }
+
+    fn read_resource(&self, uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
+        let read = self.surface.read_resource(uri);
+        async move {
+            let pending = self.begin("resources/read");
+            let contents = NOTES.scope(Arc::clone(&pending.notes), read).await;
+            let (rows, bytes, outcome) = match &contents {
+                Ok(ResourceContents::Text { text, .. }) => (1, text.len(), "ok"),
+                Ok(ResourceContents::Blob { bytes, .. }) => (1, bytes.len(), "ok"),
+                Err(ResourceError::InvalidUri(_)) => (0, 0, "invalid_uri"),
+                Err(ResourceError::NotFound { .. }) => (0, 0, "not_found"),
+                Err(ResourceError::Failed { data, .. }) => {
+                    (0, 0, data.get("code").and_then(Value::as_str).unwrap_or("failed"))
+                }
+            };
+            pending.end(Ended { rows, bytes, outcome: outcome.to_owned() });
+            contents
+        }
+        .boxed()
+    }
+}
+
+/// A search over everything names no stream; its hits do.
+fn name_streams(answer: &ToolAnswer, notes: &mut Notes) {
+    let hits = answer.structured.as_ref().and_then(|structured| structured.get("results")?.as_array());
+    for hit in hits.into_iter().flatten() {
+        notes.stream(hit.get("stream").and_then(Value::as_str).unwrap_or_default());
+    }
+}
+
+fn rows(tool: &str, answer: &ToolAnswer) -> usize {
+    let Some(structured) = answer.structured.as_ref().filter(|_| !answer.is_error) else { return 0 };
+    let list = |value: Option<&Value>| value.and_then(Value::as_array).map(Vec::len);
+    let data = structured.get("data");
+    match tool {
+        "schema" => 0,
+        "search" => list(structured.get("results")).unwrap_or(0),
+        "query_records" => list(data.and_then(|data| data.get("data"))).unwrap_or(0),
+        "aggregate" => list(data.and_then(|data| data.get("groups"))).unwrap_or(1),
+        _ => 1,
+    }
+}
+
+fn outcome(answer: &ToolAnswer) -> String {
+    if !answer.is_error {
+        return "ok".to_owned();
+    }
+    let code =
+        answer.structured.as_ref().and_then(|structured| structured.get("error")?.get("code")?.as_str());
+    code.unwrap_or("error").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<Access>>);
+
+    impl AccessSink for Kept {
+        fn record(&self, access: Access) {
+            self.0.lock().unwrap().push(access);
+        }
+    }
+
+    /// Answers `search` with two hits, `query_records` never, everything else with an error.
+    struct Scripted;
+
+    impl ReadSurface for Scripted {
+        fn call(&self, tool: &str, _arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
+            let tool = tool.to_owned();
+            async move {
+                note("https://a.example", Some("g1"), &Read::of(["search"]).with("streams", "mail,notes"));
+                note("https://a.example", Some("g1"), &Read::of(["streams", "mail", "records"]));
+                let structured = match tool.as_str() {
+                    "search" => json!({"results": [{"stream": "chat"}, {"stream": "mail"}]}),
+                    "query_records" => std::future::pending().await,
+                    _ => json!({"error": {"code": "invalid_id"}}),
+                };
+                let Value::Object(structured) = structured else { unreachable!() };
+                let is_error = structured.contains_key("error");
+                ToolAnswer { text: "canary".to_owned(), structured: Some(structured), is_error }
+            }
+            .boxed()
+        }
+
+        fn read_resource(&self, _uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
+            async { Ok(ResourceContents::Blob { media_type: None, bytes: vec![0; 7] }) }.boxed()
+        }
+    }
+
+    fn arguments() -> Map<String, Value> {
+        Map::from_iter([("q".to_owned(), json!("canary"))])
+    }
+
+    #[tokio::test]
+    async fn a_call_is_told_with_its_grant_streams_and_size_and_nothing_of_what_it_says() {
+        let kept = Arc::new(Kept::default());
+        let recorded = Recorded::new(Scripted, Arc::clone(&kept) as _);
+        let caller = Caller { name: "Host".to_owned(), version: "1".to_owned() };
+        of_caller(Some(caller.clone()), recorded.call("search", arguments())).await;
+        recorded.call("fetch", arguments()).await;
+        recorded.read_resource("pdpp://blob/canary").await.unwrap();
+        let mut seen = kept.0.lock().unwrap().clone();
+        assert!(!format!("{seen:?}").contains("canary"));
+        for access in &mut seen {
+            access.took = Duration::ZERO;
+        }
+        let found = Access {
+            caller: Some(caller),
+            tool: "search".to_owned(),
+            grants: vec![("https://a.example".to_owned(), Some("g1".to_owned()))],
+            streams: ["mail", "notes", "chat"].map(str::to_owned).to_vec(),
+            rows: 2,
+            bytes: "canary".len() + r#"{"results":[{"stream":"chat"},{"stream":"mail"}]}"#.len(),
+            outcome: "ok".to_owned(),
+            took: Duration::ZERO,
+        };
+        assert_eq!(seen[0], found);
+        assert_eq!((seen[1].outcome.as_str(), seen[1].rows, &seen[1].caller), ("invalid_id", 0, &None));
+        assert_eq!((seen[2].tool.as_str(), seen[2].bytes), ("resources/read", 7));
+    }
+
+    #[tokio::test]
+    async fn a_dropped_call_is_told_as_cancelled() {
+        let kept = Arc::new(Kept::default());
+        let recorded = Recorded::new(Scripted, Arc::clone(&kept) as _);
+        let mut call = recorded.call("query_records", arguments());
+        assert!(futures_util::poll!(&mut call).is_pending());
+        drop(call);
+        let seen = kept.0.lock().unwrap();
+        assert_eq!((seen[0].outcome.as_str(), seen[0].streams.len()), ("cancelled", 2));
+    }
+}

@@ -1,0 +1,355 @@
+//! The public face of an endpoint, from configuration alone: its URLs, its icon and its documents (RFC 9728), and
+//! which hosts and pages a request may name.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::Response;
+use rmcp::model::{Icon, Implementation};
+use serde_json::{Value, json};
+use url::Url;
+
+use super::{Refusal, put};
+use crate::mcp::protocol::server::Server;
+
+/// The icon, as it is served.
+pub const ICON: &str = include_str!("icon.svg");
+pub(super) const ICON_TYPE: &str = "image/svg+xml";
+
+/// The path of the icon.
+pub(super) const ICON_PATH: &str = "/icon.svg";
+
+/// The name of the metadata of a protected resource (RFC 9728 §3).
+const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+
+/// A host and its port, as `Host` names them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustedHost {
+    host: String,
+    port: Option<u16>,
+}
+
+/// The text names no host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a host: write example.org or example.org:8443")]
+pub struct NotAHost;
+
+impl std::str::FromStr for TrustedHost {
+    type Err = NotAHost;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let authority: axum::http::uri::Authority = text.trim().parse().map_err(|_| NotAHost)?;
+        if authority.as_str().contains('@') || authority.host().is_empty() {
+            return Err(NotAHost);
+        }
+        Ok(Self { host: authority.host().to_ascii_lowercase(), port: authority.port_u16() })
+    }
+}
+
+/// An origin that a browser may call from: `https://app.example`, `http://localhost:*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowedOrigin {
+    /// Scheme and host, and the port where it is not the scheme's own.
+    origin: String,
+    any_port: bool,
+}
+
+/// The text is no origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not an origin: write https://app.example, or http://localhost:* for every port")]
+pub struct NotAnOrigin;
+
+impl std::str::FromStr for AllowedOrigin {
+    type Err = NotAnOrigin;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        let (base, any_port) = text.strip_suffix(":*").map_or((text, false), |base| (base, true));
+        let url = Url::parse(base).map_err(|_| NotAnOrigin)?;
+        let is_bare = matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none();
+        let is_origin = matches!(url.scheme(), "http" | "https") && url.username().is_empty() && is_bare;
+        if !is_origin || (any_port && url.port().is_some()) {
+            return Err(NotAnOrigin);
+        }
+        Ok(Self { origin: url.origin().ascii_serialization(), any_port })
+    }
+}
+
+impl AllowedOrigin {
+    fn matches(&self, origin: &str) -> bool {
+        let Ok(mut url) = Url::parse(origin) else { return false };
+        if self.any_port && url.set_port(None).is_err() {
+            return false;
+        }
+        url.origin().ascii_serialization() == self.origin
+    }
+}
+
+/// What one request may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// A body at most, in bytes: 413.
+    pub body: usize,
+    /// How long a body may take to arrive: 408.
+    pub body_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { body: 1 << 20, body_time: Duration::from_secs(10) }
+    }
+}
+
+/// The public face of an endpoint: from configuration alone, never from a request (R7.6).
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// Where clients reach it: `https://host[/path]/mcp`. Also the resource that tokens are for (RFC 8707).
+    pub public_url: Url,
+    /// What `Host` may say beside the public URL's own host.
+    pub trusted_hosts: Vec<TrustedHost>,
+    /// Which pages may call it; a request without `Origin` comes from no page.
+    pub allowed_origins: Vec<AllowedOrigin>,
+    /// What a request may cost.
+    pub limits: Limits,
+}
+
+/// What the protected-resource documents say of the provider (R7.5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    /// The provider's own resource: `https://host[/path]`.
+    pub provider: Url,
+    /// What the resource is called.
+    pub name: String,
+    /// Issuers.
+    pub authorization_servers: Vec<String>,
+    /// `…/v1`.
+    pub query_base: Url,
+    /// Whether package tokens are served (R7.8).
+    pub packages: bool,
+}
+
+impl Endpoint {
+    /// An endpoint that trusts its own host only, and no page.
+    pub fn new(public_url: Url) -> Self {
+        Self { public_url, trusted_hosts: Vec::new(), allowed_origins: Vec::new(), limits: Limits::default() }
+    }
+
+    fn at_root(&self, path: &str) -> Url {
+        let mut url = self.public_url.clone();
+        url.set_path(path);
+        url.set_query(None);
+        url.set_fragment(None);
+        url
+    }
+
+    /// Where this resource's metadata is: its own path after the well-known one (RFC 9728 §3.1).
+    pub fn metadata_url(&self) -> Url {
+        self.at_root(&self.metadata_path())
+    }
+
+    /// The path of [`Endpoint::metadata_url`].
+    pub fn metadata_path(&self) -> String {
+        format!("{WELL_KNOWN}{}", self.public_url.path().trim_end_matches('/'))
+    }
+
+    /// Where the icon is.
+    pub fn icon_url(&self) -> Url {
+        let path = self.public_url.path().trim_end_matches('/');
+        let base = path.rsplit_once('/').map_or("", |(base, _)| base);
+        self.at_root(&format!("{base}{ICON_PATH}"))
+    }
+
+    /// What the provider's own document says of the endpoint, under `pdpp_agent_discovery.mcp`.
+    pub fn discovery_hint(&self) -> Value {
+        json!({
+            "endpoint": self.public_url.as_str(),
+            "resource_metadata": self.metadata_url().as_str(),
+            "transport": "streamable_http",
+            "setup_intent": "grant_scoped_read",
+            "no_owner_token": true,
+        })
+    }
+
+    /// `/.well-known/oauth-protected-resource`: the provider's resource stays at `/v1`, and hints the endpoint.
+    pub fn provider_document(&self, about: &About) -> Value {
+        self.document(about, about.provider.as_str().trim_end_matches('/'), &["client"])
+    }
+
+    /// `/.well-known/oauth-protected-resource/mcp`: the endpoint as a resource of its own. Never for an owner.
+    pub fn mcp_document(&self, about: &About) -> Value {
+        let kinds: &[&str] = if about.packages { &["client", "mcp_package"] } else { &["client"] };
+        self.document(about, self.public_url.as_str(), kinds)
+    }
+
+    fn document(&self, about: &About, resource: &str, kinds: &[&str]) -> Value {
+        json!({
+            "resource": resource,
+            "resource_name": about.name,
+            "authorization_servers": about.authorization_servers,
+            "bearer_methods_supported": ["header"],
+            "pdpp_core_query_base": about.query_base.as_str(),
+            "pdpp_token_kinds_supported": kinds,
+            "pdpp_agent_discovery": { "advisory": true, "mcp": self.discovery_hint() },
+        })
+    }
+
+    /// Whether a request names a host that this is, and comes from a page that may call it.
+    ///
+    /// # Errors
+    /// 421 for another host (RFC 9110 §15.5.20), 403 for another origin.
+    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+        // HTTP/2 has the host in the request target.
+        let named = match (headers.get(header::HOST), uri.authority()) {
+            (Some(host), _) => host.to_str().ok().map(str::to_owned),
+            (None, authority) => authority.map(ToString::to_string),
+        };
+        let named = named.and_then(|named| named.parse::<TrustedHost>().ok());
+        let is_ours = headers.get_all(header::HOST).iter().count() < 2
+            && named.is_some_and(|named| self.is_trusted(&named));
+        if !is_ours {
+            return Err(Refusal::new(
+                StatusCode::MISDIRECTED_REQUEST,
+                "misdirected_request",
+                format!("This server has another name: send requests to {}", self.public_url),
+            ));
+        }
+        if headers.contains_key(header::ORIGIN) && self.origin(headers).is_none() {
+            return Err(Refusal::new(
+                StatusCode::FORBIDDEN,
+                "origin_not_allowed",
+                "Pages of this origin may not call this server",
+            ));
+        }
+        Ok(())
+    }
+
+    fn is_trusted(&self, named: &TrustedHost) -> bool {
+        let default = self.public_url.port_or_known_default();
+        let port = |port: Option<u16>| match self.public_url.scheme() {
+            "http" => port.or(Some(80)),
+            _ => port.or(Some(443)),
+        };
+        let own = self.public_url.host_str().is_some_and(|own| own.eq_ignore_ascii_case(&named.host));
+        (own && port(named.port) == default)
+            || self
+                .trusted_hosts
+                .iter()
+                .any(|trusted| trusted.host == named.host && port(trusted.port) == port(named.port))
+    }
+
+    /// The allowed origin that a request comes from.
+    fn origin<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
+        let origin = headers.get(header::ORIGIN)?;
+        let text = origin.to_str().ok()?;
+        self.allowed_origins.iter().any(|allowed| allowed.matches(text)).then_some(origin)
+    }
+
+    /// Answers with `answer`, if [`Endpoint::check`] lets the request through; tells a page of an allowed origin
+    /// what it may see.
+    pub(super) async fn guarded<F: Future<Output = Response>>(
+        &self,
+        request: axum::extract::Request,
+        answer: impl FnOnce(axum::extract::Request) -> F,
+    ) -> Response {
+        if let Err(refusal) = self.check(request.uri(), request.headers()) {
+            return refusal.response(self);
+        }
+        let origin = self.origin(request.headers()).cloned();
+        let is_preflight = request.method() == Method::OPTIONS && origin.is_some();
+        let mut response = if is_preflight { preflight() } else { answer(request).await };
+        let headers = response.headers_mut();
+        if let Some(origin) = origin {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            let exposed = "WWW-Authenticate, Link, Retry-After, Request-Id";
+            put(headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+        }
+        if !self.allowed_origins.is_empty() {
+            put(headers, header::VARY, "Origin");
+        }
+        response
+    }
+
+    /// What `initialize` and `server/discover` say that this is (R7.7).
+    pub(super) fn server_info(&self) -> Implementation {
+        let icon =
+            Icon::new(self.icon_url().as_str()).with_mime_type(ICON_TYPE).with_sizes(vec!["any".to_owned()]);
+        Server::implementation().with_icons(vec![icon])
+    }
+}
+
+/// `routes` behind the checks of [`Endpoint::check`], with CORS (the Fetch standard) for the allowed origins:
+/// for what is served beside [`router`](super::router), which is guarded by itself.
+pub fn guard(endpoint: &Arc<Endpoint>, routes: axum::Router) -> axum::Router {
+    let endpoint = Arc::clone(endpoint);
+    routes.layer(axum::middleware::from_fn(
+        move |request: axum::extract::Request, next: axum::middleware::Next| {
+            let endpoint = Arc::clone(&endpoint);
+            async move { endpoint.guarded(request, |request| next.run(request)).await }
+        },
+    ))
+}
+
+fn preflight() -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    put(headers, header::ACCESS_CONTROL_ALLOW_METHODS, "POST, GET");
+    put(
+        headers,
+        header::ACCESS_CONTROL_ALLOW_HEADERS,
+        "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID",
+    );
+    put(headers, header::ACCESS_CONTROL_MAX_AGE, "600");
+    response
+}
+
+pub(super) fn icon() -> Response {
+    let mut response = Response::new(Body::from(ICON));
+    put(response.headers_mut(), header::CONTENT_TYPE, ICON_TYPE);
+    put(response.headers_mut(), header::CACHE_CONTROL, "max-age=86400");
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use super::super::tests::endpoint;
+
+    #[test]
+    fn r7_5_two_documents_name_two_resources() {
+        let about = About {
+            provider: "https://data.example/p".parse().unwrap(),
+            name: "Data".to_owned(),
+            authorization_servers: vec!["https://login.example".to_owned()],
+            query_base: "https://data.example/p/v1".parse().unwrap(),
+            packages: false,
+        };
+        let (own, mcp) = (endpoint().provider_document(&about), endpoint().mcp_document(&about));
+        assert_eq!(own["resource"], "https://data.example/p");
+        assert_eq!(own["pdpp_core_query_base"], "https://data.example/p/v1");
+        assert_eq!(own["pdpp_agent_discovery"]["mcp"]["endpoint"], "https://data.example/p/mcp");
+        assert_eq!(mcp["resource"], "https://data.example/p/mcp");
+        assert_eq!(mcp["pdpp_token_kinds_supported"], json!(["client"]));
+        let with = endpoint().mcp_document(&About { packages: true, ..about });
+        assert_eq!(with["pdpp_token_kinds_supported"], json!(["client", "mcp_package"]));
+        for document in [own, mcp, with] {
+            assert!(
+                !document.to_string().contains("logo_uri") && !document.to_string().contains("\"owner\"")
+            );
+        }
+    }
+
+    #[test]
+    fn hosts_and_origins_are_parsed() {
+        for bad in ["", "a b", "user@host", "/x", "https://x.example"] {
+            assert!(bad.parse::<TrustedHost>().is_err(), "{bad}");
+        }
+        for bad in
+            ["", "null", "app.example", "https://app.example/x", "ftp://x", "http://x:1:*", "http://a@b"]
+        {
+            assert!(bad.parse::<AllowedOrigin>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! MCP's Streamable HTTP, stateless, every era, over the same [`Server`] as stdio (R7.1).
+//!
+//! A `POST` holds one message and its answer; nothing is kept between two of them, so nobody's data can meet
+//! somebody else's, and any instance can answer any request. The SDK keeps the protocol; its HTTP service is
+//! not used. That one answers JSON that does not parse with 415, `Accept: */*` with 406 and a malformed
+//! call with "unknown method", and it takes ids of 64 bits only; here lines are read as stdio reads them
+//! ([`jsonrpc`]), so that both transports answer in the same bytes.
+//!
+//! Who may read what is asked of a [`Gate`], once a request, before its body is read. Nothing that is public
+//! about the endpoint is taken from a request (R7.6): all of it is in [`Endpoint`].
+
+mod endpoint;
+mod refusal;
+mod request;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use rmcp::ErrorData;
+use rmcp::model::{
+    ClientCapabilities, ClientRequest, ErrorCode, GetMeta as _, Implementation, InitializeRequestParams,
+    ProtocolVersion, ServerResult,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::protocol::jsonrpc::{self, Envelope, Id};
+use crate::mcp::protocol::server::Server;
+use crate::mcp::protocol::service::ReadSurface;
+use crate::mcp::protocol::transport::Transport;
+use crate::mcp::tools::surface;
+use crate::secret::AccessToken;
+
+pub use endpoint::{About, AllowedOrigin, Endpoint, ICON, Limits, NotAHost, NotAnOrigin, TrustedHost, guard};
+use endpoint::{ICON_PATH, icon};
+pub use refusal::Refusal;
+use request::{Form, PROTOCOL_VERSION, bearer, check_headers, is_modern, read};
+
+const JSON: &str = "application/json";
+
+const EVENTS: &str = "text/event-stream";
+
+/// Who a bearer is and what it may read. Asked once a request; never for a request without a bearer.
+pub trait Gate: Send + Sync + 'static {
+    /// What `bearer` may read, for one request.
+    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn ReadSurface>, Refusal>>;
+
+    /// Told what an admitted request asks for, in words of this program's own, before it is answered: for the
+    /// log of one whose client does not wait for the answer.
+    fn asked(&self, _asked: Asked) {}
+}
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    /// A method that is offered, `notification` or `other`.
+    pub method: &'static str,
+    /// The tool, if it is one of the six.
+    pub tool: Option<&'static str>,
+}
+
+impl Asked {
+    fn of(request: &ClientRequest) -> Self {
+        const METHODS: [&str; 7] = [
+            "initialize",
+            "ping",
+            "server/discover",
+            "tools/list",
+            "tools/call",
+            "resources/templates/list",
+            "resources/read",
+        ];
+        let method = METHODS.into_iter().find(|known| *known == request.method()).unwrap_or("other");
+        let tool = match request {
+            ClientRequest::CallToolRequest(call) => surface::name_of(&call.params.name),
+            _ => None,
+        };
+        Self { method, tool }
+    }
+}
+
+/// How a request ended, in the extensions of its response: for a log and for counters. Nothing in it came
+/// from a request or a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// A message was answered.
+    Answered {
+        /// Whether the answer is a result that is no error.
+        is_ok: bool,
+    },
+    /// A notification was taken.
+    Accepted,
+    /// Refused, with this code.
+    Refused(&'static str),
+}
+
+/// The endpoint's routes: `/mcp` (and the public URL's path, where that is another) and `/icon.svg`, guarded.
+pub fn router(endpoint: Arc<Endpoint>, gate: Arc<dyn Gate>) -> axum::Router {
+    let (path, icon) = (endpoint.public_url.path().trim_end_matches('/').to_owned(), endpoint.icon_url());
+    let served = Arc::new(Mcp::new(endpoint, gate));
+    let any = axum::routing::any(move |request: axum::extract::Request| {
+        let served = Arc::clone(&served);
+        async move { served.answer(request).await }
+    });
+    let mut routes = axum::Router::new();
+    // A proxy in front may or may not take the prefix away.
+    let mut paths = vec!["/mcp", ICON_PATH, path.as_str(), icon.path()];
+    crate::order::sort(&mut paths);
+    paths.dedup();
+    for path in paths.into_iter().filter(|path| !path.is_empty()) {
+        routes = routes.route(path, any.clone());
+    }
+    routes
+}
+
+/// What answers at `/mcp` and `/icon.svg`: [`router`] without a router.
+pub struct Mcp {
+    endpoint: Arc<Endpoint>,
+    gate: Arc<dyn Gate>,
+    info: Implementation,
+}
+
+impl Mcp {
+    /// An endpoint whose callers `gate` lets in.
+    pub fn new(endpoint: Arc<Endpoint>, gate: Arc<dyn Gate>) -> Self {
+        Self { info: endpoint.server_info(), endpoint, gate }
+    }
+
+    /// Answers a request to either path, guarded.
+    pub async fn answer(&self, request: axum::extract::Request) -> Response {
+        self.endpoint
+            .guarded(request, |request| async {
+                if request.uri().path().ends_with(ICON_PATH) { icon() } else { self.guarded(request).await }
+            })
+            .await
+    }
+
+    async fn guarded(&self, request: axum::extract::Request) -> Response {
+        let request_id = request_id();
+        let answered = AssertUnwindSafe(self.try_answer(request)).catch_unwind().await;
+        let mut response = match answered {
+            Ok(Ok(response)) => response,
+            Ok(Err(refusal)) => refusal.response(&self.endpoint),
+            Err(_) => Refusal::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal_error",
+                "Internal error in this request; the server goes on",
+            )
+            .response(&self.endpoint),
+        };
+        put(response.headers_mut(), HeaderName::from_static("request-id"), &request_id);
+        response
+    }
+
+    async fn try_answer(&self, request: axum::extract::Request) -> Result<Response, Refusal> {
+        let (head, body) = request.into_parts();
+        let bearer = bearer(&head.headers)?;
+        if head.method != Method::POST {
+            // No session to end (DELETE), no stream to listen on (GET).
+            let refusal = Refusal::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                "This server is stateless: send each message with POST",
+            );
+            let mut response = refusal.response(&self.endpoint);
+            put(response.headers_mut(), header::ALLOW, "POST");
+            return Ok(response);
+        }
+        let form = Form::of(&head.headers)?;
+        // Before the body: who is not let in does not make us hold anything.
+        let surface = self.gate.admit(bearer).await?;
+        let body = read(body, self.endpoint.limits).await?;
+        Ok(self.serve(surface, &head.headers, &body, form).await)
+    }
+
+    async fn serve(
+        &self,
+        surface: Arc<dyn ReadSurface>,
+        headers: &HeaderMap,
+        body: &[u8],
+        form: Form,
+    ) -> Response {
+        let (id, method, params) = match jsonrpc::envelope(body) {
+            Ok(Envelope::Request { id, method, params }) => (id, method, params),
+            Ok(Envelope::Notification { method, .. }) => {
+                self.gate.asked(Asked { method: "notification", tool: None });
+                return match check_headers(headers, &method, None) {
+                    // A cancellation too: a request ends with its connection, and ids are nobody's alone.
+                    Ok(()) => accepted(),
+                    Err(error) => error_response(form, None, &error, StatusCode::BAD_REQUEST),
+                };
+            }
+            Ok(Envelope::Nothing) => {
+                let error = if body.trim_ascii().is_empty() {
+                    ErrorData::new(ErrorCode(-32700), "Parse error: the body is empty", None)
+                } else {
+                    ErrorData::invalid_request(
+                        "This server asks nothing, so there is nothing to answer",
+                        None,
+                    )
+                };
+                return error_response(form, None, &error, StatusCode::BAD_REQUEST);
+            }
+            Err(rejected) => {
+                return message(
+                    form,
+                    StatusCode::BAD_REQUEST,
+                    rejected.to_line(),
+                    Outcome::Refused("not_a_message"),
+                );
+            }
+        };
+        let refused = |error: &ErrorData, status| error_response(form, Some(&id), error, status);
+        if let Err(error) = check_headers(headers, &method, params.as_ref()) {
+            return refused(&error, StatusCode::BAD_REQUEST);
+        }
+        let is_modern = match method.as_str() {
+            // No header belongs to it: its era is what its `_meta` names, as no client of an older one does.
+            "initialize" => jsonrpc::names_its_era(params.as_ref()),
+            "server/discover" => true,
+            _ => {
+                jsonrpc::names_its_era(params.as_ref())
+                    || headers.get(PROTOCOL_VERSION).is_some_and(is_modern)
+            }
+        };
+        if is_modern && method == "initialize" {
+            let message = "Method not found: initialize; 2026-07-28 begins with server/discover";
+            let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None);
+            return refused(&error, status_of(is_modern, &error, false));
+        }
+        #[cfg(feature = "conformance-fixtures")]
+        if let Some(answered) = crate::mcp::protocol::conformance::answer(&method, params.as_ref(), is_modern)
+        {
+            return match answered {
+                Ok(result) => {
+                    let line = jsonrpc::answer_line(id.as_json(), "result", &result);
+                    message(form, StatusCode::OK, line, Outcome::Accepted)
+                }
+                Err(error) => refused(&error, status_of(is_modern, &error, false)),
+            };
+        }
+        let request = match jsonrpc::client_request(&method, params) {
+            Ok(request) => request,
+            Err(error) => return refused(&error, status_of(is_modern, &error, false)),
+        };
+        self.gate.asked(Asked::of(&request));
+        let lacks_meta = !request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty();
+        match self.run(surface, headers, request).await {
+            Ok(result) => {
+                let is_error =
+                    matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
+                #[cfg(feature = "conformance-fixtures")]
+                let result = {
+                    let mut result = serde_json::json!(result);
+                    crate::mcp::protocol::conformance::extend(&method, &mut result);
+                    result
+                };
+                let line = jsonrpc::answer_line(id.as_json(), "result", &result);
+                message(form, StatusCode::OK, line, Outcome::Answered { is_ok: !is_error })
+            }
+            Err(error) => {
+                let line = jsonrpc::error_line(id.as_json(), &error);
+                message(
+                    form,
+                    status_of(is_modern, &error, lacks_meta),
+                    line,
+                    Outcome::Answered { is_ok: false },
+                )
+            }
+        }
+    }
+
+    /// Runs one request of the SDK's. Dropped with its connection, and with it what it asked a provider for.
+    async fn run(
+        &self,
+        surface: Arc<dyn ReadSurface>,
+        headers: &HeaderMap,
+        request: ClientRequest,
+    ) -> Result<ServerResult, ErrorData> {
+        let version = match &request {
+            ClientRequest::InitializeRequest(initialize) => initialize.params.protocol_version.clone(),
+            _ => headers
+                .get(PROTOCOL_VERSION)
+                .and_then(|version| version.to_str().ok())
+                .and_then(|version| serde_json::from_value(version.into()).ok())
+                // As Streamable HTTP says for a request that names none.
+                .unwrap_or(ProtocolVersion::V_2025_03_26),
+        };
+        let peer =
+            InitializeRequestParams::new(ClientCapabilities::default(), Implementation::new("unknown", "0"))
+                .with_protocol_version(version);
+        let (transport, answer) = Transport::once(request);
+        let stop = CancellationToken::new();
+        let _gone = stop.clone().drop_guard();
+        let _running = transport.serve(Server::new(surface).with_info(self.info.clone()), Some(peer), stop);
+        answer.await.unwrap_or_else(|_| {
+            Err(ErrorData::internal_error("Internal error: the request was not answered", None))
+        })
+    }
+}
+
+/// 16 hex digits, for both ends' logs.
+fn request_id() -> String {
+    format!("req_{}", crate::hex::random::<8>().unwrap_or_default())
+}
+
+/// The status of an error: 200 in the eras that have it in the body alone, the nearest one since 2026-07-28.
+fn status_of(is_modern: bool, error: &ErrorData, lacks_meta: bool) -> StatusCode {
+    match error.code {
+        _ if !is_modern => StatusCode::OK,
+        ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+        | ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
+        | ErrorCode::HEADER_MISMATCH => StatusCode::BAD_REQUEST,
+        ErrorCode::INVALID_PARAMS if lacks_meta => StatusCode::BAD_REQUEST,
+        ErrorCode::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    }
+}
+
+fn error_response(form: Form, id: Option<&Id>, error: &ErrorData, status: StatusCode) -> Response {
+    let line = jsonrpc::error_line(id.map_or("null", Id::as_json), error);
+    message(form, status, line, Outcome::Refused("invalid_message"))
+}
+
+fn message(form: Form, status: StatusCode, line: Vec<u8>, outcome: Outcome) -> Response {
+    let line = jsonrpc::visible(line);
+    let (kind, body) = match form {
+        Form::Json => (JSON, line),
+        Form::Events => (EVENTS, [b"event: message\ndata: ".as_slice(), &line, b"\n\n"].concat()),
+    };
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    put(response.headers_mut(), header::CONTENT_TYPE, kind);
+    put(response.headers_mut(), header::CACHE_CONTROL, "no-store");
+    response.extensions_mut().insert(outcome);
+    response
+}
+
+fn accepted() -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response.extensions_mut().insert(Outcome::Accepted);
+    response
+}
+
+fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+//! The protocol: JSON-RPC, stdio, Streamable HTTP, both ends. It knows no tool: what a server offers is a
+//! [`service::ReadSurface`].
+
+pub mod client;
+#[cfg(feature = "conformance-fixtures")]
+mod conformance;
+pub mod http;
+pub mod jsonrpc;
+pub mod measure;
+pub mod server;
+pub mod service;
+pub mod stdio;
+mod transport;

@@ -1,0 +1,185 @@
+//! The protocol handler, every era: MCP's methods over a [`ReadSurface`]. No transport, no clap.
+//!
+//! The SDK (`rmcp`) negotiates versions and shapes answers for each era; the same handler serves
+//! stdio and Streamable HTTP. What the SDK leaves to a handler is done here: a call that panics is
+//! answered, a call that is cancelled is dropped with its upstream request, text is sent once.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use futures_util::FutureExt as _;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorCode, Implementation,
+    InitializeRequestParams, InitializeResult, ListResourceTemplatesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ResourceContents as WireContents, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::call_log;
+use crate::mcp::protocol::jsonrpc;
+use crate::mcp::protocol::service::ReadSurface;
+use crate::mcp::protocol::service::ResourceContents;
+use crate::mcp::protocol::service::ResourceError;
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::tools::surface;
+
+/// MCP over a read surface.
+#[derive(Clone)]
+pub struct Server {
+    surface: Arc<dyn ReadSurface>,
+    info: Implementation,
+}
+
+impl Server {
+    /// A server that says it is `pdpp`.
+    pub fn new(surface: Arc<dyn ReadSurface>) -> Self {
+        Self { surface, info: Self::implementation() }
+    }
+
+    /// What a server says that it is.
+    pub fn implementation() -> Implementation {
+        Implementation::new("pdpp", env!("CARGO_PKG_VERSION")).with_title("Personal data (PDPP)")
+    }
+
+    /// The same, presenting itself as `info` (the hosted endpoint adds icons).
+    #[must_use]
+    pub fn with_info(mut self, info: Implementation) -> Self {
+        self.info = info;
+        self
+    }
+}
+
+/// Runs one call of the surface: to its end, or until it is cancelled (then the future is dropped, and
+/// with it whatever it asked a provider for), or until it panics.
+async fn run<T>(call: impl Future<Output = T>, cancelled: &CancellationToken) -> Result<T, ErrorData> {
+    tokio::select! {
+        biased;
+        () = cancelled.cancelled() => {
+            Err(ErrorData::new(ErrorCode(-32000), "The call was aborted: cancelled, or the server is stopping", None))
+        }
+        done = AssertUnwindSafe(call).catch_unwind() => done.map_err(|_| {
+            ErrorData::internal_error("Internal error in this call; the server goes on. Please report it", None)
+        }),
+    }
+}
+
+fn caller(context: &RequestContext<RoleServer>) -> Option<call_log::Caller> {
+    let info = context.client_info()?;
+    Some(call_log::Caller { name: info.name, version: info.version })
+}
+
+fn tool_result(answer: ToolAnswer) -> CallToolResult {
+    // Not `CallToolResult::structured`, which sends the structured answer a second time as text.
+    let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
+    result.structured_content = answer.structured.map(Value::Object);
+    result.is_error = answer.is_error.then_some(true);
+    result
+}
+
+fn unknown_tool(name: &str) -> ErrorData {
+    let known = surface::tools().iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>().join(", ");
+    jsonrpc::invalid_params(
+        "tools/call",
+        &format!("unknown tool {:?}; the tools are {known}", crate::text::prefix(name, 100)),
+    )
+}
+
+fn resource_result(uri: &str, contents: ResourceContents) -> ReadResourceResult {
+    let contents = match contents {
+        ResourceContents::Text { media_type, text } => WireContents::TextResourceContents {
+            uri: uri.to_owned(),
+            mime_type: Some(media_type),
+            text,
+            meta: None,
+        },
+        ResourceContents::Blob { media_type, bytes } => WireContents::BlobResourceContents {
+            uri: uri.to_owned(),
+            mime_type: media_type,
+            blob: base64::engine::general_purpose::STANDARD.encode(bytes),
+            meta: None,
+        },
+    };
+    ReadResourceResult::new(vec![contents])
+}
+
+fn resource_error(uri: &str, error: ResourceError) -> ErrorData {
+    match error {
+        ResourceError::InvalidUri(why) => ErrorData::invalid_params(why, Some(json!({ "uri": uri }))),
+        // The SDK turns the code into -32602 for 2026-07-28.
+        ResourceError::NotFound { message, mut data } => {
+            data["uri"] = json!(uri);
+            ErrorData::resource_not_found(message, Some(data))
+        }
+        ResourceError::Failed { message, data } => ErrorData::internal_error(message, Some(data)),
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        InitializeResult::new(capabilities)
+            .with_server_info(self.info.clone())
+            .with_instructions(surface::INSTRUCTIONS)
+    }
+
+    async fn initialize(
+        &self,
+        mut request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let result = self.negotiate_initialize(&request)?;
+        // What was agreed on, not what was asked for, decides the shape of every later answer.
+        request.protocol_version = result.protocol_version.clone();
+        context.peer.set_peer_info(request);
+        Ok(result)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(surface::tools().to_vec()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if !surface::tools().iter().any(|tool| tool.name == request.name) {
+            let refused = async { self.surface.refused(&request.name, "unknown_tool") };
+            call_log::of_caller(caller(&context), refused).await;
+            return Err(unknown_tool(&request.name));
+        }
+        // Asked for inside, so that a panic on the way to the future is caught too.
+        let arguments = request.arguments.unwrap_or_default();
+        let call = async { self.surface.call(&request.name, arguments).await };
+        let call = call_log::of_caller(caller(&context), call);
+        Ok(tool_result(run(call, &context.ct).await?).into())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(surface::resource_templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = async { self.surface.read_resource(&request.uri).await };
+        let read = call_log::of_caller(caller(&context), read);
+        let contents = run(read, &context.ct).await?.map_err(|error| resource_error(&request.uri, error))?;
+        Ok(resource_result(&request.uri, contents).into())
+    }
+}

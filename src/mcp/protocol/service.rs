@@ -1,0 +1,72 @@
+//! What a server offers, and what it answers with.
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+
+/// What a tool call gives back, in the two views that hosts show.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolAnswer {
+    /// The one text item of `content[]`: stands alone.
+    pub text: String,
+    /// `structuredContent`: stands alone too. Absent only where an error has nothing that fits the
+    /// tool's output schema.
+    pub structured: Option<Map<String, Value>>,
+    /// `isError`.
+    pub is_error: bool,
+}
+
+/// What a resource read gives back.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResourceContents {
+    /// Text, with its media type.
+    Text {
+        /// The media type.
+        media_type: String,
+        /// The text.
+        text: String,
+    },
+    /// Bytes.
+    Blob {
+        /// The media type, if the provider said one.
+        media_type: Option<String>,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+}
+
+/// Why a resource could not be read, as JSON-RPC sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResourceError {
+    /// The URI is none of ours, or malformed: `-32602`.
+    InvalidUri(String),
+    /// There is no such thing in the grant: `-32002` (legacy eras) or `-32602` (2026-07-28).
+    NotFound {
+        /// What happened.
+        message: String,
+        /// The typed error.
+        data: Value,
+    },
+    /// The provider refused or could not be read; `data` has the code, message and request id.
+    Failed {
+        /// What happened.
+        message: String,
+        /// The typed error.
+        data: Value,
+    },
+}
+
+/// What a protocol server offers: the tool core implements it, tests of the transport have their own.
+///
+/// A returned future may be dropped at any time; doing so aborts its upstream request.
+pub trait ReadSurface: Send + Sync + 'static {
+    /// Calls a tool of [`surface::tools`]. Never panics on purpose, never fails: an error is an answer.
+    fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer>;
+
+    /// Is told of a call that was refused with `code` before it came to a tool: for whoever notes calls.
+    fn refused(&self, tool: &str, code: &str) {
+        let _ = (tool, code);
+    }
+
+    /// Reads a `pdpp://` resource.
+    fn read_resource(&self, uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>>;
+}

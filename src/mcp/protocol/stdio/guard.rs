@@ -1,0 +1,115 @@
+//! The end of the process, enforced by a thread with its own clock, whatever the others are stuck in.
+
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+
+use super::{Ended, FLUSH, GRACE, Stop};
+use crate::runtime::StopSignals;
+use crate::shutdown;
+
+/// When the process is ended if it has not ended by itself: within R1.8's 1.5 s of its cause.
+const LAST_RESORT: Duration = Duration::from_millis(1100);
+
+const WATCH_EVERY: Duration = Duration::from_millis(250);
+
+/// Watches, on a thread and a runtime of its own, for everything that ends the process, and ends it if
+/// it does not end by itself.
+pub(super) fn watch(stop: Stop) -> std::io::Result<()> {
+    let (parent, signals) = (parent(), StopSignals::listen());
+    std::thread::Builder::new().name("guard".to_owned()).stack_size(256 << 10).spawn(move || {
+        let Ok(runtime) = crate::runtime::of_this_thread() else { return };
+        runtime.block_on(async {
+            let mut signals = std::pin::pin!(signals.next().fuse());
+            tokio::select! {
+                () = &mut signals => stop.because(Ended::Signal),
+                cause = left_alone(parent) => stop.because(cause),
+                () = stop.now.cancelled() => {}
+                () = stop.input_ended.cancelled() => tokio::time::sleep(GRACE).await,
+            }
+            tokio::time::sleep(if stop.now.is_cancelled() { LAST_RESORT } else { FLUSH }).await;
+            // A token on its way may still come, unless somebody wants the process gone.
+            if stop.cause() == Ended::EndOfInput && shutdown::PROCESS.is_held() {
+                tokio::select! {
+                    () = shutdown::PROCESS.released(shutdown::LONGEST) => tokio::time::sleep(FLUSH).await,
+                    () = signals => tokio::time::sleep(LAST_RESORT).await,
+                }
+            }
+        });
+        // Reached only if a call blocks the runtime, or a token is too long on its way: everything else has
+        // ended the process by now.
+        #[allow(clippy::exit, reason = "R1.8: nothing may keep the process")]
+        std::process::exit(i32::from(!shutdown::PROCESS.is_held()));
+    })?;
+    Ok(())
+}
+
+/// Whether the process was started without a stdout. What the standard library opens in its place is for reading
+/// too; a shell's `>/dev/null` is for writing alone.
+#[cfg(unix)]
+pub(super) fn is_stdout_closed() -> bool {
+    use rustix::fs::{OFlags, fcntl_getfl};
+    #[allow(clippy::disallowed_methods, reason = "only looked at")]
+    let stdout = std::io::stdout();
+    crate::ui::goes_nowhere(&stdout) && fcntl_getfl(&stdout).is_ok_and(|flags| flags.contains(OFlags::RDWR))
+}
+
+#[cfg(not(unix))]
+pub(super) const fn is_stdout_closed() -> bool {
+    false
+}
+
+#[cfg(unix)]
+type Parent = Option<rustix::process::Pid>;
+
+#[cfg(not(unix))]
+type Parent = ();
+
+#[cfg(unix)]
+fn parent() -> Parent {
+    rustix::process::getppid()
+}
+
+#[cfg(not(unix))]
+fn parent() -> Parent {}
+
+/// Ends when the parent is another than `parent`, nobody can read stdout any more, or stdin has had no
+/// writer for longer than R1.8 allows. The reader sees that last one itself, unless it waits for a
+/// client that reads no answers.
+#[cfg(unix)]
+async fn left_alone(parent: Parent) -> Ended {
+    let mut ticks = tokio::time::interval(WATCH_EVERY);
+    loop {
+        ticks.tick().await;
+        if self::parent() != parent {
+            return Ended::ParentGone;
+        }
+        #[allow(clippy::disallowed_methods, reason = "only looked at")]
+        if is_hung_up(&std::io::stdout()) {
+            return Ended::OutputClosed;
+        }
+        if is_hung_up(&std::io::stdin()) {
+            // A tick may have passed already.
+            tokio::time::sleep(GRACE.saturating_sub(WATCH_EVERY)).await;
+            if is_hung_up(&std::io::stdin()) {
+                return Ended::EndOfInput;
+            }
+        }
+    }
+}
+
+/// Windows has neither; a closed stdin and a failed write remain.
+#[cfg(not(unix))]
+async fn left_alone(_parent: Parent) -> Ended {
+    std::future::pending().await
+}
+
+/// Whether `stream` is a pipe or socket whose other end is closed, without reading or writing it.
+#[cfg(unix)]
+fn is_hung_up(stream: &impl std::os::fd::AsFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut watched = [PollFd::new(stream, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut watched, Some(&now)).is_ok()
+        && watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL)
+}

@@ -1,0 +1,176 @@
+//! A thread that reads lines of stdin and one that writes lines to stdout: a stuck peer blocks no call.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+
+use super::{Ended, Stop};
+use crate::mcp::protocol::jsonrpc::{self, Envelope, Rejected};
+
+/// The longest line that is read, in bytes.
+pub const MAX_LINE: usize = 4 << 20;
+
+#[derive(Debug)]
+pub(super) enum Line {
+    Read(Vec<u8>),
+    TooLong,
+}
+
+impl Line {
+    pub(super) fn envelope(&self) -> Result<Envelope, Rejected> {
+        match self {
+            Self::Read(line) => jsonrpc::envelope(line),
+            Self::TooLong => Err(Rejected::too_large()),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Read(line) => line.len(),
+            Self::TooLong => 0,
+        }
+    }
+}
+
+/// A thread that reads lines, a thread that writes them.
+pub(super) struct Pipes {
+    pub(super) lines: mpsc::Receiver<Line>,
+    pub(super) out: Outbox,
+}
+
+impl Pipes {
+    pub(super) fn open(
+        input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+        stop: &Stop,
+    ) -> std::io::Result<Self> {
+        let (line_sender, lines) = mpsc::channel(4);
+        let input_ended = stop.input_ended.clone();
+        std::thread::Builder::new().name("stdin".to_owned()).stack_size(128 << 10).spawn(move || {
+            read_lines(input, &line_sender);
+            input_ended.cancel();
+        })?;
+        let (to, messages) = std::sync::mpsc::channel::<Vec<u8>>();
+        let out = Outbox { to, queued: Arc::new(watch::Sender::new(0)) };
+        let (queued, stop) = (Arc::clone(&out.queued), stop.clone());
+        std::thread::Builder::new().name("stdout".to_owned()).stack_size(128 << 10).spawn(move || {
+            if let Err(error) = write_lines(output, &messages, &queued) {
+                stop.because(match error.kind() {
+                    std::io::ErrorKind::BrokenPipe => Ended::OutputClosed,
+                    kind => Ended::OutputFailed(kind),
+                });
+            }
+        })?;
+        Ok(Self { lines, out })
+    }
+}
+
+fn read_lines(input: impl Read, to: &mpsc::Sender<Line>) {
+    let mut input = BufReader::with_capacity(64 << 10, input);
+    let (mut line, mut too_long) = (Vec::new(), false);
+    loop {
+        let (used, ended) = match input.fill_buf() {
+            Ok([]) => return,
+            Ok(read) => {
+                let end = read.iter().position(|byte| *byte == b'\n');
+                let used = end.map_or(read.len(), |end| end + 1);
+                if !too_long && line.len() + used > MAX_LINE {
+                    too_long = true;
+                    line = Vec::new();
+                } else if !too_long {
+                    line.extend_from_slice(&read[..used]);
+                }
+                (used, end.is_some())
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
+        input.consume(used);
+        if ended {
+            let read = std::mem::take(&mut line);
+            let done = if std::mem::take(&mut too_long) { Line::TooLong } else { Line::Read(read) };
+            if to.blocking_send(done).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn write_lines(
+    mut output: impl Write,
+    messages: &std::sync::mpsc::Receiver<Vec<u8>>,
+    queued: &watch::Sender<usize>,
+) -> std::io::Result<()> {
+    while let Ok(mut batch) = messages.recv() {
+        while batch.len() < 64 << 10
+            && let Ok(next) = messages.try_recv()
+        {
+            batch.extend_from_slice(&next);
+        }
+        output.write_all(&batch)?;
+        output.flush()?;
+        queued.send_modify(|queued| *queued = queued.saturating_sub(batch.len()));
+    }
+    Ok(())
+}
+
+/// What is to be written, counted in bytes until it is.
+#[derive(Clone)]
+pub(super) struct Outbox {
+    to: std::sync::mpsc::Sender<Vec<u8>>,
+    pub(super) queued: Arc<watch::Sender<usize>>,
+}
+
+impl Outbox {
+    pub(super) fn send(&self, line: Vec<u8>) {
+        let mut line = jsonrpc::visible(line);
+        line.push(b'\n');
+        self.queued.send_modify(|queued| *queued += line.len());
+        // Fails only when the writer is gone, and then everything ends.
+        let _ = self.to.send(line);
+    }
+
+    pub(super) fn backlog(&self) -> usize {
+        *self.queued.borrow()
+    }
+
+    /// Waits until everything is written, at most `limit`.
+    pub(super) async fn flush(&self, limit: Duration) {
+        let mut queued = self.queued.subscribe();
+        let _ = tokio::time::timeout(limit, queued.wait_for(|queued| *queued == 0)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::text;
+
+    #[test]
+    #[allow(clippy::items_after_statements, reason = "the writer belongs to this test")]
+    fn r4_9_every_line_that_goes_out_is_escaped() {
+        let stop = Stop::default();
+        let written = Arc::new(std::sync::Mutex::new(Vec::new()));
+        struct To(Arc<std::sync::Mutex<Vec<u8>>>);
+        impl Write for To {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.lock().unwrap().extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let pipes = Pipes::open(std::io::empty(), To(Arc::clone(&written)), &stop).unwrap();
+        let said = json!({"a\u{202e}": "\u{7f}\u{e0041}\u{200b}é\n"});
+        pipes.out.send(said.to_string().into_bytes());
+        crate::runtime::block_on(pipes.out.flush(Duration::from_secs(5))).unwrap();
+        let line = String::from_utf8(written.lock().unwrap().clone()).unwrap();
+        assert!(!line.trim_end_matches('\n').chars().any(text::is_hidden), "{line:?}");
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), said);
+    }
+}

@@ -1,0 +1,237 @@
+//! A list over several connections of one grant, which the provider does not page over itself: read apart and
+//! merged, in the declared order or in turns (R3.15).
+
+use std::cmp::Ordering;
+
+use futures_util::future::{join_all, try_join_all};
+use serde_json::{Map, Value, json};
+
+use super::cursor::{Position, Walk};
+use super::{Answer, DEFAULT_LIMIT, Listing, Order, Page, Row, Shape, ask, page};
+use crate::mcp::reading::source::Source;
+use crate::mcp::render::envelope;
+use crate::mcp::tool_error::ToolError;
+
+/// Reads several connections apart and merges them.
+pub(super) async fn merged(
+    source: &Source,
+    listing: &Listing,
+    shape: &dyn Shape,
+    positions: Vec<Position>,
+    order: Option<&Order>,
+    unscoped: Option<Map<String, Value>>,
+) -> Result<Page, ToolError> {
+    let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
+    let with_order = order.and_then(|order| listing.with_field(&order.field));
+    let added = with_order.as_ref().and(order).map(|order| order.field.as_str());
+    let asked = with_order.as_ref().unwrap_or(listing);
+    let live = (0..positions.len()).filter(|index| !positions[*index].is_done).collect::<Vec<_>>();
+    let asks = live.iter().map(|index| {
+        let position = &positions[*index];
+        ask(source, asked, position, Some(position.limit.unwrap_or(limit)), shape, added)
+    });
+    let mut answers = try_join_all(asks).await?;
+    for (index, answer) in live.iter().zip(&mut answers) {
+        answer.rows.drain(..positions[*index].skip.min(answer.rows.len()));
+    }
+    let mut body = merged_body(unscoped.as_ref(), &answers);
+    body.remove("links");
+
+    let order = order.filter(|order| answers.iter().all(|answer| is_ordered(&answer.rows, order)));
+    let mut turns =
+        interleave(&answers.iter().map(|answer| answer.rows.as_slice()).collect::<Vec<_>>(), order);
+    turns.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let mut rows = turns.iter().map(|(answer, row)| answers[*answer].rows[*row].clone()).collect::<Vec<_>>();
+    if let Some(added) = added {
+        for data in rows.iter_mut().filter_map(|row| row.get_mut("data")?.as_object_mut()) {
+            data.remove(added);
+        }
+    }
+    let mut fit = shape.fit(&body, &rows).clamp(usize::from(!rows.is_empty()), rows.len());
+    loop {
+        let mut used = vec![0usize; answers.len()];
+        for (answer, _) in &turns[..fit] {
+            used[*answer] += 1;
+        }
+        let moves = live.iter().enumerate().map(|(at, index)| {
+            advance(source, asked, shape, &positions[*index], &answers[at], used[at], limit)
+        });
+        let mut after = positions.clone();
+        for (index, position) in live.iter().zip(join_all(moves).await) {
+            after[*index] = position;
+        }
+        let has_more = after.iter().any(|position| !position.is_done);
+        let next = has_more
+            .then(|| Walk { query: listing.fingerprint(), positions: after, seen: Vec::new() }.encode());
+        if next.as_ref().is_some_and(|next| next.len() > shape.max_cursor())
+            && let Some(first) = turns.first().map(|(answer, _)| *answer)
+            && turns.iter().any(|(answer, _)| *answer != first)
+        {
+            // No cursor could hold a place in each: then one is read to its end after the other.
+            keep_only(&mut rows, &mut turns, first);
+            warn_of_order(&mut body);
+            body.remove("next_cursor");
+            fit = shape.fit(&body, &rows).clamp(1, rows.len());
+            continue;
+        }
+        // How long the cursor is, is known only now: fewer rows may fit beside it.
+        body.insert("next_cursor".into(), json!(next));
+        let beside = shape.fit(&body, &rows[..fit]).max(1);
+        if next.is_none() || beside >= fit {
+            let is_fitted = fit < rows.len();
+            rows.truncate(fit);
+            return Ok(Page { is_fitted, ..page(shape, body, rows, has_more, next) });
+        }
+        fit = beside;
+    }
+}
+
+/// Leaves of a merge the rows of one answer.
+fn keep_only(rows: &mut Vec<Row>, turns: &mut Vec<(usize, usize)>, answer: usize) {
+    let mut turn = turns.iter();
+    rows.retain(|_| turn.next().is_some_and(|(of, _)| *of == answer));
+    turns.retain(|(of, _)| *of == answer);
+}
+
+fn warn_of_order(body: &mut Map<String, Value>) {
+    envelope::warn(
+        body,
+        "one_connection_at_a_time",
+        "the rows of one connection come after those of another: no cursor could hold a place in each",
+    );
+}
+
+/// The position behind the `used` rows of `answer` that are shown.
+async fn advance(
+    source: &Source,
+    listing: &Listing,
+    shape: &dyn Shape,
+    position: &Position,
+    answer: &Answer,
+    used: usize,
+    limit: u64,
+) -> Position {
+    if used == answer.rows.len() {
+        let is_done = answer.cursor.is_none();
+        return Position { cursor: answer.cursor.clone(), limit: None, skip: 0, is_done, ..position.clone() };
+    }
+    if used == 0 {
+        return position.clone();
+    }
+    let skipped = Position {
+        limit: Some(position.limit.unwrap_or(limit)),
+        skip: position.skip + used,
+        ..position.clone()
+    };
+    if position.skip > 0 {
+        return skipped;
+    }
+    // Asked again for just these rows, the provider's own cursor stands behind them.
+    match ask(source, listing, position, Some(used as u64), shape, None).await {
+        Ok(again) if same_ids(&again.rows, &answer.rows[..used]) && again.cursor.is_some() => {
+            Position { cursor: again.cursor, limit: None, skip: 0, is_done: false, ..position.clone() }
+        }
+        _ => skipped,
+    }
+}
+
+fn same_ids(one: &[Row], other: &[Row]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.get("id") == other.get("id"))
+}
+
+/// One envelope for several: counts added up, warnings once, without the one that says that the provider
+/// could not page over several connections.
+fn merged_body(unscoped: Option<&Map<String, Value>>, answers: &[Answer]) -> Map<String, Value> {
+    let first = answers.first().map(|answer| answer.body.clone()).unwrap_or_default();
+    let mut body = unscoped.cloned().unwrap_or(first);
+    let mut warnings: Vec<Value> = Vec::new();
+    let bodies = unscoped.into_iter().chain(answers.iter().map(|answer| &answer.body));
+    for warning in bodies.filter_map(|body| body.get("meta")?.get("warnings")?.as_array()).flatten() {
+        let is_partial = warning.get("code").and_then(Value::as_str) == Some("partial_results");
+        if !is_partial && !warnings.contains(warning) {
+            warnings.push(warning.clone());
+        }
+    }
+    let count = |answer: &Answer| answer.body.get("meta")?.get("count")?.get("value")?.as_u64();
+    let total = answers.iter().map(count).sum::<Option<u64>>();
+    if let Some(Value::Object(meta)) = body.get_mut("meta") {
+        meta.insert("warnings".into(), Value::Array(warnings));
+        if let (None, Some(total), Some(Value::Object(count))) = (unscoped, total, meta.get_mut("count")) {
+            count.insert("value".into(), json!(total));
+        }
+    }
+    body
+}
+
+/// Which row of which list comes when: in `order`, else in turns.
+fn interleave(lists: &[&[Row]], order: Option<&Order>) -> Vec<(usize, usize)> {
+    let mut at = vec![0usize; lists.len()];
+    let mut turns = Vec::with_capacity(lists.iter().map(|list| list.len()).sum());
+    loop {
+        let open = (0..lists.len()).filter(|list| at[*list] < lists[*list].len());
+        let next = match order {
+            // The first among equals, so that the same rows come in the same order.
+            Some(order) => open.min_by(|one, other| {
+                compare(&lists[*one][at[*one]], &lists[*other][at[*other]], order).then(one.cmp(other))
+            }),
+            None => open.min_by_key(|list| (at[*list], *list)),
+        };
+        let Some(list) = next else { return turns };
+        turns.push((list, at[list]));
+        at[list] += 1;
+    }
+}
+
+fn is_ordered(rows: &[Row], order: &Order) -> bool {
+    rows.iter().all(|row| sort_value(row, order).is_some())
+        && rows.windows(2).all(|pair| compare(&pair[0], &pair[1], order) != Ordering::Greater)
+}
+
+fn sort_value<'a>(row: &'a Row, order: &Order) -> Option<&'a Value> {
+    row.get("data")?.get(&order.field).filter(|value| value.is_string() || value.is_number())
+}
+
+fn compare(one: &Row, other: &Row, order: &Order) -> Ordering {
+    let ascending = match (sort_value(one, order), sort_value(other, order)) {
+        (Some(Value::String(one)), Some(Value::String(other))) => one.cmp(other),
+        (Some(Value::Number(one)), Some(Value::Number(other))) => {
+            let (one, other) = (one.as_f64(), other.as_f64());
+            one.partial_cmp(&other).unwrap_or(Ordering::Equal)
+        }
+        _ => Ordering::Equal,
+    };
+    if order.is_descending { ascending.reverse() } else { ascending }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use super::super::tests::row;
+
+    #[test]
+    fn rows_come_in_order_or_in_turns() {
+        let (one, other) = ([row("5"), row("3")], [row("4"), row("2"), row("1")]);
+        let order = Order { field: "at".into(), is_descending: true };
+        assert!(is_ordered(&one, &order) && is_ordered(&other, &order));
+        let lists: [&[Row]; 2] = [&one, &other];
+        assert_eq!(interleave(&lists, Some(&order)), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
+        assert_eq!(interleave(&lists, None), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
+        let ascending = Order { is_descending: false, ..order };
+        assert!(!is_ordered(&one, &ascending));
+    }
+
+    proptest! {
+        #[test]
+        fn every_row_takes_its_turn_once(sizes in prop::collection::vec(0usize..6, 0..5)) {
+            let lists = sizes.iter().map(|size| (0..*size).map(|n| row(&n.to_string())).collect::<Vec<_>>()).collect::<Vec<_>>();
+            let slices = lists.iter().map(Vec::as_slice).collect::<Vec<_>>();
+            let mut turns = interleave(&slices, None);
+            prop_assert_eq!(turns.len(), sizes.iter().sum::<usize>());
+            crate::order::sort(&mut turns);
+            turns.dedup();
+            prop_assert_eq!(turns.len(), sizes.iter().sum::<usize>());
+        }
+    }
+}

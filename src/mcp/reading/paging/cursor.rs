@@ -1,0 +1,235 @@
+//! The cursors that are ours: a walk written out, or the name of one that is kept here because it is too long for a
+//! call to carry.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+use super::Listing;
+use crate::mcp::tool_error::ToolError;
+
+/// What our own cursors begin with; no provider's would.
+const PREFIX: &str = "pdpp1.";
+
+/// What a cursor begins with whose walk is kept here.
+pub(super) const KEPT_PREFIX: &str = "pdpp1.w-";
+
+/// Most pages of walks that are kept.
+const MAX_KEPT: usize = 256;
+
+/// Where a walk stands in one list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Position {
+    /// The grant, where it is one of several.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    pub(super) grant: Option<String>,
+    /// How many rows of it were shown, where grants take turns.
+    #[serde(rename = "t", default, skip_serializing_if = "is_zero")]
+    pub(super) shown: usize,
+    /// The connection, where it is one of several.
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    pub(super) connection: Option<String>,
+    /// The provider's cursor.
+    #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+    pub(super) cursor: Option<String>,
+    /// The limit that the rows to skip were counted with.
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub(super) limit: Option<u64>,
+    /// Rows of the page that were shown already.
+    #[serde(rename = "k", default, skip_serializing_if = "is_zero")]
+    pub(super) skip: usize,
+    /// Whether nothing follows.
+    #[serde(rename = "d", default, skip_serializing_if = "is_false")]
+    pub(super) is_done: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// What our own cursor remembers: positions, and which query they belong to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Walk {
+    #[serde(rename = "q")]
+    pub(super) query: u32,
+    #[serde(rename = "p")]
+    pub(super) positions: Vec<Position>,
+    /// Rows that another grant may give again.
+    #[serde(rename = "h", default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) seen: Vec<u64>,
+}
+
+impl Walk {
+    pub(super) fn encode(&self) -> String {
+        let json = serde_json::to_vec(self).unwrap_or_default();
+        format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(json))
+    }
+
+    pub(super) fn decode(text: &str) -> Option<Self> {
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text.strip_prefix(PREFIX)?).ok()?).ok()
+    }
+}
+
+/// Whether a cursor is one of ours, which is passed on as it is.
+pub fn is_own(cursor: &str) -> bool {
+    cursor.starts_with(PREFIX)
+}
+
+/// Whether a cursor walks several grants.
+pub fn is_over_grants(cursor: &str) -> bool {
+    cursor.starts_with(KEPT_PREFIX)
+        || Walk::decode(cursor).is_some_and(|walk| walk.positions.iter().any(|at| at.grant.is_some()))
+}
+
+impl Listing {
+    /// A number that tells one query's cursors from another's.
+    pub(super) fn fingerprint(&self) -> u32 {
+        let parameters = self.read.query.iter().filter(|(name, _)| name != "changes_since");
+        let parts = self.read.segments.iter().chain(parameters.flat_map(|(name, value)| [name, value]));
+        short_hash(parts.chain(&self.connection).map(String::as_str))
+    }
+
+    pub(super) fn start(&self) -> Result<Vec<Position>, ToolError> {
+        let Some(text) = self.cursor.as_deref().filter(|text| text.starts_with(PREFIX)) else {
+            return Ok(vec![Position { cursor: self.cursor.clone(), ..Position::default() }]);
+        };
+        if text.starts_with(KEPT_PREFIX) {
+            return Err(expired_cursor());
+        }
+        // One of several grants means nothing to a single one.
+        match Walk::decode(text).filter(|walk| walk.positions.iter().all(|at| at.grant.is_none())) {
+            Some(walk)
+                if walk.query == self.fingerprint()
+                    && !walk.positions.is_empty()
+                    && walk.positions.len() <= 256 =>
+            {
+                Ok(walk.positions)
+            }
+            _ => Err(invalid_cursor()),
+        }
+    }
+}
+
+/// Our cursors end with the process that gave them where they were too long to be passed on.
+pub(super) fn expired_cursor() -> ToolError {
+    ToolError::new(
+        "cursor_expired",
+        format!(
+            "the place that this cursor names is not kept any more: the server was started again, or {MAX_KEPT} other pages \
+             were read since"
+        ),
+        "start again without cursor",
+    )
+    .with("param", "cursor")
+}
+
+pub(super) fn invalid_cursor() -> ToolError {
+    unfit_cursor("the cursor is damaged or belongs to another call")
+}
+
+/// As `invalid_cursor`, with what may be wrong with it.
+pub(super) fn unfit_cursor(what: &str) -> ToolError {
+    ToolError::new(
+        "invalid_cursor",
+        what,
+        "start again without cursor; a cursor goes with the very call that gave it",
+    )
+    .with("param", "cursor")
+}
+
+/// Walks whose cursor would be too long to pass on, by name: the last 256 pages. They end with the
+/// process, and the name says which process it was, so that another never takes it for one of its own.
+#[derive(Default)]
+pub struct Walks(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    process: Option<String>,
+    next: u64,
+    /// As JSON, one allocation a page: what is kept long among what lives short pins the memory round it, and a
+    /// walk is many small strings.
+    pages: VecDeque<(u64, Box<[u8]>)>,
+}
+
+impl Walks {
+    pub(super) fn keep(&self, walk: &Walk) -> Option<String> {
+        let page = serde_json::to_vec(walk).ok()?.into_boxed_slice();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.process.is_none() {
+            kept.process = Some(crate::hex::random::<8>().ok()?);
+        }
+        if kept.pages.len() >= MAX_KEPT {
+            kept.pages.pop_front();
+        }
+        let number = kept.next;
+        kept.next += 1;
+        kept.pages.push_back((number, page));
+        Some(format!("{KEPT_PREFIX}{}-{number}", kept.process.as_deref()?))
+    }
+
+    pub(super) fn find(&self, cursor: &str) -> Option<Walk> {
+        let (process, number) = cursor.strip_prefix(KEPT_PREFIX)?.split_once('-')?;
+        let number = number.parse::<u64>().ok()?;
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.process.as_deref() != Some(process) {
+            return None;
+        }
+        let (_, page) = kept.pages.iter().find(|(known, _)| *known == number)?;
+        serde_json::from_slice(page).ok()
+    }
+}
+
+/// A number for texts: FNV-1a.
+pub(super) fn hash<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
+    let bytes = parts.into_iter().flat_map(|part| part.bytes().chain([0xff]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// A shorter one: its halves folded.
+pub(super) fn short_hash<'a>(parts: impl IntoIterator<Item = &'a str>) -> u32 {
+    let hash = hash(parts);
+    #[allow(clippy::cast_possible_truncation, reason = "the lower half is meant")]
+    let folded = (hash ^ (hash >> 32)) as u32;
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use super::super::tests::listing;
+
+    #[test]
+    fn a_cursor_of_another_query_or_a_damaged_one_is_refused() {
+        let walk = Walk {
+            query: listing(None).fingerprint(),
+            positions: vec![Position { limit: Some(5), skip: 2, ..Position::default() }],
+            seen: Vec::new(),
+        };
+        let encoded = walk.encode();
+        assert_eq!(listing(Some(encoded.clone())).start().unwrap(), walk.positions);
+        let mut other = listing(Some(encoded.clone()));
+        other.read.push("filter[a]", "1");
+        assert_eq!(other.start().unwrap_err().code(), "invalid_cursor");
+        assert_eq!(listing(Some(format!("{encoded}x"))).start().unwrap_err().code(), "invalid_cursor");
+        assert_eq!(listing(Some("theirs".into())).start().unwrap()[0].cursor.as_deref(), Some("theirs"));
+    }
+
+    proptest! {
+        #[test]
+        fn cursors_round_trip(query in any::<u32>(), connection in any::<Option<String>>(), cursor in any::<Option<String>>(), limit in any::<Option<u64>>(), skip in 0usize..1000) {
+            let walk = Walk { query, positions: vec![Position { grant: None, shown: skip / 2, connection, cursor, limit, skip, is_done: skip == 7 }], seen: vec![u64::from(query); skip % 3] };
+            prop_assert_eq!(Walk::decode(&walk.encode()), Some(walk));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A grant's schema, whatever the provider has to tell it with.
+
+pub mod core_only;
+pub mod projection;
+
+use serde_json::{Map, Value, json};
+
+use crate::mcp::reading::answer_shape;
+use crate::mcp::reading::source::Source;
+use crate::mcp::render::envelope;
+use crate::mcp::tool_error::ToolError;
+use crate::provider::rs::Read;
+
+/// The compact schema of the grant, or of one stream or connection of it (R3.1): as the provider gives
+/// it; projected from the full one where it has no compact view (R3.2); put together from `/v1/streams`
+/// where it has no schema at all.
+///
+/// # Errors
+/// Those of [`Source::get`]; `provider_answer_broken` for one without the streams that it has to hold.
+pub async fn compact(
+    source: &Source,
+    stream: Option<&str>,
+    connection: Option<&str>,
+) -> Result<Map<String, Value>, ToolError> {
+    let scoped = |read: Read| read.with_some("stream", stream).with_some("connection_id", connection);
+    let schema = Read::of(["schema"]);
+    if source.is_known_core() {
+        return core_only::assemble(source, stream, connection).await;
+    }
+    let body = match source.get(&scoped(schema.clone().with("view", "compact"))).await {
+        Ok(envelope) => envelope.body,
+        // It rejects the compact view: the full schema is projected.
+        Err(error) if error.detail("status") == Some(&json!(400)) => source.get(&scoped(schema)).await?.body,
+        Err(error) if error.detail("status") == Some(&json!(404)) => {
+            // A provider of the draft's Core has no schema; any other 404 stands as it is.
+            return match core_only::assemble(source, stream, connection).await {
+                Ok(body) => {
+                    source.set_core();
+                    Ok(body)
+                }
+                Err(broken) if broken.code() == "provider_answer_broken" => Err(broken),
+                Err(_) => Err(error),
+            };
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(projection::compact(with_streams(body)?, stream, connection))
+}
+
+/// Checks that every connector has its streams: none is left out unsaid. A hosted `schema` of very many gives them
+/// as plain names, or only their number.
+fn with_streams(mut body: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
+    answer_shape::objects(body.get("connectors"), "connectors")?;
+    let connectors = body.get_mut("connectors").and_then(Value::as_array_mut).into_iter().flatten();
+    let mut not_named = 0;
+    for connector in connectors.filter_map(Value::as_object_mut) {
+        match (connector.get("streams"), connector.get("stream_names")) {
+            (None, Some(Value::Array(names))) => {
+                let streams = names.iter().map(|name| json!({ "name": name })).collect();
+                connector.insert("streams".into(), streams);
+            }
+            (None, None) if connector.get("stream_count").is_some_and(Value::is_u64) => {
+                not_named += connector["stream_count"].as_u64().unwrap_or(0);
+            }
+            (streams, _) => drop(answer_shape::objects(streams, "connectors[].streams")?),
+        }
+    }
+    if not_named > 0 {
+        let message =
+            format!("{not_named} streams are not named here: schema with a connection_id names them");
+        envelope::warn(&mut body, "partial_results", message);
+    }
+    Ok(body)
+}
+
+/// The typed error for what a Core-only provider does not have.
+pub fn unsupported(what: &str, instead: &str) -> ToolError {
+    ToolError::new(
+        "unsupported_by_provider",
+        format!("This provider has no {what} (it offers the core of PDPP v0.1: streams, records, blobs)"),
+        instead.to_owned(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r5_5_streams_that_are_named_or_counted_only_are_not_left_out() {
+        let body = |connectors: Value| Map::from_iter([("connectors".to_owned(), connectors)]);
+        let named = with_streams(body(json!([{"stream_names": ["a", "b"]}]))).unwrap();
+        assert_eq!(named["connectors"][0]["streams"], json!([{"name": "a"}, {"name": "b"}]));
+        assert!(!named.contains_key("meta"));
+        let counted =
+            with_streams(body(json!([{"stream_count": 3}, {"streams": []}, {"stream_count": 4}]))).unwrap();
+        assert!(counted["meta"]["warnings"][0]["message"].as_str().unwrap().starts_with("7 streams"));
+        for wrong in [
+            json!(null),
+            json!([null]),
+            json!([{}]),
+            json!([{"streams": [1]}]),
+            json!([{"stream_count": "3"}]),
+        ] {
+            assert_eq!(with_streams(body(wrong)).unwrap_err().code(), "provider_answer_broken");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Whose a blob is: its id does not say, but the answer that named it came from one grant.
+
+use std::sync::{Arc, PoisonError};
+
+use super::child::Child;
+use super::route::candidates_of;
+use super::{Package, nothing_served};
+use crate::mcp::protocol::service::ResourceContents;
+use crate::mcp::protocol::service::ResourceError;
+use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::resource;
+
+/// Most blobs that are remembered.
+const MAX_BLOBS: usize = 1_000;
+
+impl Package {
+    /// Remembers which grant names which blobs, so that their URIs lead back to it.
+    pub(super) fn remember_blobs(&self, child: &Child, text: &str) {
+        let mut blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
+        for id in blob_ids(text) {
+            let (provider, grant) = child.grant();
+            let named = (id.to_owned(), (provider.to_owned(), grant.to_owned()));
+            if !blobs.contains(&named) {
+                blobs.push_back(named);
+            }
+        }
+        let excess = blobs.len().saturating_sub(MAX_BLOBS);
+        blobs.drain(..excess);
+    }
+
+    pub(super) async fn read_blob(&self, blob: &resource::Blob) -> Result<ResourceContents, ResourceError> {
+        let child = self.of_blob(&blob.id, blob.connection.as_deref());
+        blob.read(child.map_err(|error| resource::failed_with(&error))?.source()).await
+    }
+
+    /// The grant whose blob it is: a blob's id does not say, but one grant alone may have named it.
+    fn of_blob(&self, id: &str, connection: Option<&str>) -> Result<Arc<Child>, ToolError> {
+        let children = self.children();
+        if children.len() > 1 && connection.is_none() {
+            let blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
+            let named = |child: &&Arc<Child>| {
+                blobs.iter().any(|(blob, (provider, grant))| blob == id && child.grant() == (provider, grant))
+            };
+            let mut by = children.iter().filter(named);
+            if let (Some(only), None) = (by.next(), by.next()) {
+                return Ok(Arc::clone(only));
+            }
+        }
+        match (children.as_slice(), connection) {
+            ([], _) => Err(nothing_served()),
+            ([only], _) => Ok(Arc::clone(only)),
+            (_, Some(connection)) => self.by_connection(connection, None),
+            (several, None) => {
+                let usable = several.iter().filter(|child| child.unusable().is_none());
+                let candidates = candidates_of(usable, None);
+                Err(ToolError::new(
+                    "ambiguous_connection",
+                    "several grants are served, and a blob's id does not say whose it is",
+                    "name its connection: pdpp://blob/BLOB_ID?connection_id=CONNECTION_ID",
+                )
+                .with("status", 409)
+                .choose_from(candidates))
+            }
+        }
+    }
+}
+
+/// The ids that follow `blob_id` or `/v1/blobs/` in an answer, however its quotes are escaped. A record may
+/// say so of any id; where two grants name the same one, neither is taken.
+fn blob_ids(text: &str) -> impl Iterator<Item = &str> {
+    let is_id = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    ["blob_id", "/v1/blobs/"].into_iter().flat_map(move |mark| {
+        text.split(mark).skip(1).filter_map(move |rest| {
+            let rest = rest.trim_start_matches(['\\', '"', ':', '=', ' ']);
+            let id = &rest[..rest.find(|c| !is_id(c)).unwrap_or(rest.len())];
+            (!id.is_empty() && id.len() <= 512).then_some(id)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r4_5_blobs_are_found_however_they_are_quoted() {
+        let text =
+            r#"blob_ref={"blob_id":"b_1","size":1} read="GET /v1/blobs/b-2" {\"blob_id\":\"b.3\"} blob_id"#;
+        assert_eq!(blob_ids(text).collect::<Vec<_>>(), ["b_1", "b.3", "b-2"]);
+    }
+}

@@ -1,0 +1,653 @@
+//! What a wrong argument was meant to be: a correction is offered only where it keeps the meaning of the
+//! call, else a sentence says what to do. Pure functions over one call's arguments.
+//!
+//! Here are a call and the names in it; `value` has the values of its arguments, `filter` that of `filter`.
+
+mod filter;
+mod value;
+
+use serde_json::{Map, Value, json};
+
+pub use value::whole;
+use value::{choices, fault_of};
+
+/// Most entries of a list argument, and most keys of an object argument.
+const MAX_ENTRIES: usize = 200;
+
+/// Longest text that is read as something else than a text (JSON, a condition).
+const MAX_READ_BYTES: usize = 2_000;
+
+/// What is wrong with one argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// `unknown_argument`, `missing_argument`, `invalid_argument`, `invalid_filter`, `invalid_expand_limit`.
+    pub code: &'static str,
+    /// The argument.
+    pub param: String,
+    /// What it must be.
+    pub message: String,
+    /// What helps, where that is more than the message.
+    pub hint: Option<String>,
+}
+
+/// What to do with a wrong value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Meant {
+    /// Say it so: the same call.
+    So(Value),
+    /// Leave the argument out: it said nothing.
+    Nothing,
+    /// Only the caller knows.
+    Unknown,
+}
+
+/// The faults of a call, and the call that means the same and has none.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Checked {
+    /// In the order in which they should be told.
+    pub faults: Vec<Fault>,
+    /// The tool and the arguments of the corrected call.
+    pub corrected: Option<(&'static str, Map<String, Value>)>,
+}
+
+/// Checks the arguments of a call against the tool's input schema; a `null` counts as not given.
+pub fn check(tool: &'static str, schema: &Map<String, Value>, given: &Map<String, Value>) -> Checked {
+    let checked = check_once(tool, schema, given);
+    // A correction that is refused in turn is none.
+    let is_sound = |(target, arguments): &(&'static str, Map<String, Value>)| {
+        let other = (*target != tool).then(|| crate::mcp::tools::surface::input_schema(target));
+        check_once(target, other.as_ref().unwrap_or(schema), arguments).faults.is_empty()
+    };
+    Checked { corrected: checked.corrected.filter(is_sound), faults: checked.faults }
+}
+
+fn check_once(tool: &'static str, schema: &Map<String, Value>, given: &Map<String, Value>) -> Checked {
+    let empty = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let required = required.iter().filter_map(Value::as_str).collect::<Vec<_>>();
+    let mut faults = Vec::new();
+    let mut corrected = Some(Map::new());
+    let mut renamed = Map::new();
+    let is_given = |name: &str| given.get(name).is_some_and(|value| !value.is_null());
+    let unknown = |name: &str| !properties.contains_key(name);
+
+    for (name, value) in given.iter().filter(|(name, value)| unknown(name) && !value.is_null()) {
+        let names = properties.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let meant = other_name(tool, name, value, given)
+            .filter(|(target, _)| properties.contains_key(*target))
+            .filter(|(target, _)| !is_given(target) && !renamed.contains_key(*target));
+        let hint = match &meant {
+            Some((target, _)) => Some(format!("`{name}` is called `{target}` here")),
+            None => about_unknown(tool, name).map(str::to_owned),
+        };
+        faults.push(Fault {
+            code: "unknown_argument",
+            param: name.clone(),
+            message: format!("{tool} has no argument `{name}`; it takes {names}"),
+            hint,
+        });
+        match meant {
+            Some((target, value)) => {
+                renamed.insert(target.to_owned(), value);
+            }
+            None if says_nothing(name, value) => {}
+            None => corrected = None,
+        }
+    }
+    let all = given.iter().filter(|(name, value)| !unknown(name) && !value.is_null());
+    for (name, value) in all.chain(&renamed) {
+        let Some(spec) = properties.get(name).and_then(Value::as_object) else { continue };
+        let is_renamed = renamed.contains_key(name);
+        let Some((fault, meant)) = fault_of(tool, name, spec, value, required.contains(&name.as_str()))
+        else {
+            if let Some(corrected) = &mut corrected {
+                corrected.insert(name.clone(), value.clone());
+            }
+            continue;
+        };
+        if !is_renamed || meant == Meant::Unknown {
+            faults.push(fault);
+        }
+        match (meant, &mut corrected) {
+            (Meant::So(value), Some(corrected)) => {
+                corrected.insert(name.clone(), value);
+            }
+            (Meant::Nothing, _) | (_, None) => {}
+            (Meant::Unknown, _) => corrected = None,
+        }
+    }
+    for name in required.iter().filter(|name| !is_given(name) && !renamed.contains_key(**name)) {
+        let spec = properties.get(*name).and_then(Value::as_object).unwrap_or(&empty);
+        let one_of = choices(spec).map(|choices| format!("one of {}", choices.join(", ")));
+        faults.push(Fault {
+            code: "missing_argument",
+            param: (*name).to_owned(),
+            message: format!("{tool} needs `{name}`"),
+            hint: one_of.or_else(|| about_missing(name).map(str::to_owned)),
+        });
+        corrected = None;
+    }
+    // A record named by its parts is one id, which says its connection.
+    if let (Some(corrected), Some(Value::String(id))) = (&mut corrected, renamed.get("id"))
+        && given.contains_key("record_id")
+        && id.contains('/')
+    {
+        corrected.remove("connection_id");
+    }
+    let corrected = if faults.is_empty() {
+        None
+    } else {
+        let search = as_search(tool, given).map(|arguments| ("search", arguments));
+        search.or_else(|| corrected.map(|arguments| (tool, arguments)))
+    };
+    Checked { faults, corrected }
+}
+
+/// Words given to a tool that reads one stream: `search` finds them. Only where nothing else is asked.
+fn as_search(tool: &str, given: &Map<String, Value>) -> Option<Map<String, Value>> {
+    if tool != "query_records" {
+        return None;
+    }
+    let mut search = Map::new();
+    for (name, value) in given.iter().filter(|(_, value)| !value.is_null()) {
+        match name.as_str() {
+            "q" | "query" | "search" if value.is_string() => search.insert("q".into(), value.clone()),
+            "stream" => search.insert("streams".into(), json!([value.as_str()?])),
+            "limit" | "connection_id" | "filter" => search.insert(name.clone(), value.clone()),
+            _ => return None,
+        };
+    }
+    search.contains_key("q").then_some(search)
+}
+
+/// The known argument that an unknown one stands for, with its value.
+fn other_name(
+    tool: &str,
+    name: &str,
+    value: &Value,
+    given: &Map<String, Value>,
+) -> Option<(&'static str, Value)> {
+    if tool == "fetch" && name == "record_id" {
+        return record_handle(value, given).map(|id| ("id", id));
+    }
+    let target = match name.to_ascii_lowercase().as_str() {
+        "query" | "text" | "search" | "search_query" | "keywords" | "terms" => "q",
+        "streams" | "stream_name" => "stream",
+        "stream" => "streams",
+        "connection" | "connection_ids" | "connectionid" | "connector_instance_id" => "connection_id",
+        "page_size" | "per_page" | "max_results" | "top_k" | "top" | "size"
+            if tool != "read_record_field" =>
+        {
+            "limit"
+        }
+        "limit" | "max_chars" | "length" => "limit_chars",
+        "offset" | "start" => "offset_chars",
+        "before" => "before_chars",
+        "after" if tool == "read_record_field" => "after_chars",
+        "field" | "fields" if tool == "read_record_field" => "field_path",
+        "path" | "field_name" => "field_path",
+        "field" | "select" | "columns" => "fields",
+        "fields" | "column" => "field",
+        "ids" | "handle" | "record" | "uri" => "id",
+        "filters" | "where" => "filter",
+        "sort_by" | "order_by" | "orderby" | "sort_field" => "sort",
+        "sort_order" | "direction" => "order",
+        "page_token" | "next_cursor" | "next_page" => "cursor",
+        "next_changes_since" => "changes_since",
+        "aggregation" | "function" | "agg" => "metric",
+        "interval" | "bucket" | "period" => "granularity",
+        "timezone" | "tz" => "time_zone",
+        "relations" | "include" | "embed" => "expand",
+        _ => return None,
+    };
+    Some((target, value.clone()))
+}
+
+/// A record named by its parts, as one handle.
+fn record_handle(record: &Value, given: &Map<String, Value>) -> Option<Value> {
+    let text = |name: &str| given.get(name).and_then(Value::as_str);
+    let record = record.as_str()?;
+    if crate::mcp::id::RecordId::parse(record).is_ok() {
+        return Some(json!(record));
+    }
+    let id = crate::mcp::id::RecordId::from_parts(text("connection_id")?, text("stream")?, record).ok()?;
+    id.handle().filter(|_| id.is_self_contained()).map(Value::from)
+}
+
+/// Whether an unknown argument asks for what is done without it.
+fn says_nothing(name: &str, value: &Value) -> bool {
+    match name {
+        "offset" | "skip" => *value == json!(0),
+        "page" => *value == json!(1),
+        // Part of the id that `record_id` becomes.
+        "stream" => true,
+        _ => false,
+    }
+}
+
+fn about_unknown(tool: &str, name: &str) -> Option<&'static str> {
+    Some(match (tool, name) {
+        (_, "offset" | "skip" | "page") => {
+            "there is no offset: go on with the next call that an answer gives"
+        }
+        ("query_records", "q" | "query" | "search") => "search finds words; filter compares whole values",
+        ("aggregate", "q" | "query" | "search") => "aggregate counts what filter selects; search finds words",
+        ("aggregate", "having") => "groups cannot be filtered: filter the records",
+        ("search", "sort" | "order") => "hits come in the provider's own order: narrow with filter",
+        ("search" | "query_records" | "aggregate", "connector_key" | "connector" | "source") => {
+            "connection_id picks the source: schema {} lists them"
+        }
+        ("search", "fields") => "search shows excerpts; fetch takes fields",
+        _ => return None,
+    })
+}
+
+fn about_missing(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "stream" => "schema {} lists the streams",
+        "q" => "the words to find",
+        "id" => "as search or query_records gives it: connection_id/stream:record_id",
+        "field_path" => "the name of a text field of the record",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::mcp::tool_error::ToolError;
+    use crate::mcp::tools::arguments::Arguments;
+    use crate::mcp::tools::surface;
+
+    pub(super) fn refused(tool: &'static str, given: &Value) -> ToolError {
+        Arguments::new(tool, given.as_object().cloned().unwrap()).unwrap_err()
+    }
+
+    /// What readers of one view guessed: the call, the code, a part of the error, the arguments offered.
+    #[test]
+    #[allow(clippy::too_many_lines, reason = "a table")]
+    fn r5_2_a_corrected_call_means_the_same_or_is_not_offered() {
+        let none = Value::Null;
+        for (tool, given, code, part, offered) in [
+            (
+                "query_records",
+                json!({"stream": "s", "order": "newest"}),
+                "invalid_argument",
+                "asc, desc",
+                json!({"stream": "s", "order": "desc"}),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "order": "random"}),
+                "invalid_argument",
+                "asc, desc",
+                none.clone(),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "sort": ["-at"]}),
+                "invalid_argument",
+                "`sort`",
+                json!({"stream": "s", "sort": "-at"}),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "sort": "at desc"}),
+                "invalid_argument",
+                "-field",
+                json!({"stream": "s", "sort": "-at"}),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "sort": {"at": "desc"}}),
+                "invalid_argument",
+                "`sort`",
+                json!({"stream": "s", "sort": "-at"}),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "sort": "a, b"}),
+                "invalid_argument",
+                "one field",
+                none.clone(),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "connection_id": ["w"]}),
+                "invalid_argument",
+                "`connection_id`",
+                json!({"stream": "s", "connection_id": "w"}),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "connection_id": ["w", "p"]}),
+                "invalid_argument",
+                "one connection a call",
+                none.clone(),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "limit": "5", "fields": "x"}),
+                "invalid_argument",
+                "`limit`",
+                json!({"stream": "s", "limit": 5, "fields": ["x"]}),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "limit": 500}),
+                "invalid_argument",
+                "further pages",
+                json!({"stream": "s", "limit": 100}),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "limit": 0}),
+                "invalid_argument",
+                "aggregate",
+                none.clone(),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "offset": 100}),
+                "unknown_argument",
+                "no offset",
+                none.clone(),
+            ),
+            (
+                "query_records",
+                json!({"streams": ["s"]}),
+                "unknown_argument",
+                "`stream` here",
+                json!({"stream": "s"}),
+            ),
+            (
+                "query_records",
+                json!({"streams": ["s", "t"]}),
+                "unknown_argument",
+                "one stream a call",
+                none.clone(),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "page_size": 2, "fields": "a,b"}),
+                "unknown_argument",
+                "`limit` here",
+                json!({"stream": "s", "limit": 2, "fields": ["a", "b"]}),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "fields": "[\"a\"]"}),
+                "invalid_argument",
+                "a list",
+                json!({"stream": "s", "fields": ["a"]}),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "fields": ["*"]}),
+                "invalid_argument",
+                "a list",
+                json!({"stream": "s"}),
+            ),
+            (
+                "query_records",
+                json!({"stream": "s", "count": true}),
+                "invalid_argument",
+                "exact",
+                json!({"stream": "s", "count": "exact"}),
+            ),
+            ("query_records", json!({"filter": {"a": 1}}), "missing_argument", "schema {}", none.clone()),
+            (
+                "aggregate",
+                json!({"stream": "s", "metric": "avg", "field": "a"}),
+                "invalid_argument",
+                "sum with the field, divided",
+                none.clone(),
+            ),
+            (
+                "aggregate",
+                json!({"stream": "s", "metric": "total", "field": ["a"]}),
+                "invalid_argument",
+                "count_distinct",
+                json!({"stream": "s", "metric": "sum", "field": "a"}),
+            ),
+            (
+                "aggregate",
+                json!({"stream": "s", "metric": "count", "group_by_time": "at", "granularity": "monthly"}),
+                "invalid_argument",
+                "month",
+                json!({"stream": "s", "metric": "count", "group_by_time": "at", "granularity": "month"}),
+            ),
+            (
+                "aggregate",
+                json!({"stream": "s", "metric": "count", "group_by_time": "at", "granularity": "fortnight"}),
+                "invalid_argument",
+                "shorter",
+                none.clone(),
+            ),
+            (
+                "aggregate",
+                json!({"stream": "s", "metric": "count", "group_by": ["a"]}),
+                "invalid_argument",
+                "`group_by`",
+                json!({"stream": "s", "metric": "count", "group_by": "a"}),
+            ),
+            (
+                "aggregate",
+                json!({"stream": "s", "metric": "count", "group_by": ["a", "b"]}),
+                "invalid_argument",
+                "one field a call",
+                none.clone(),
+            ),
+            ("search", json!({"query": "ferry"}), "unknown_argument", "`q` here", json!({"q": "ferry"})),
+            (
+                "search",
+                json!({"query": "ferry", "stream": "s", "limit": "3"}),
+                "unknown_argument",
+                "`streams` here",
+                json!({"q": "ferry", "streams": ["s"], "limit": 3}),
+            ),
+            ("search", json!({"q": ""}), "invalid_argument", "not empty", none.clone()),
+            ("search", json!({}), "missing_argument", "the words to find", none.clone()),
+            (
+                "fetch",
+                json!({"record_id": "r/1", "stream": "s", "connection_id": "c"}),
+                "unknown_argument",
+                "`id` here",
+                json!({"id": "c/s:r%2F1"}),
+            ),
+            (
+                "fetch",
+                json!({"record_id": "r", "stream": "s"}),
+                "unknown_argument",
+                "connection_id/stream:record_id",
+                none.clone(),
+            ),
+            (
+                "read_record_field",
+                json!({"id": "c/s:r", "field": "body", "offset": 5}),
+                "unknown_argument",
+                "`field_path` here",
+                json!({"id": "c/s:r", "field_path": "body", "offset_chars": 5}),
+            ),
+            (
+                "read_record_field",
+                json!({"id": "c/s:r", "field_path": "body", "limit_chars": 50_000}),
+                "invalid_argument",
+                "reads on",
+                json!({"id": "c/s:r", "field_path": "body", "limit_chars": 16_384}),
+            ),
+            (
+                "schema",
+                json!({"streams": ["s"]}),
+                "unknown_argument",
+                "`stream` here",
+                json!({"stream": "s"}),
+            ),
+        ] {
+            let error = refused(tool, &given);
+            assert_eq!(error.code(), code, "{given}");
+            assert!(error.to_text().contains(part), "{given}: {}", error.to_text());
+            let next = error.next_call().map_or(Value::Null, |call| {
+                assert_eq!(call.tool, tool);
+                Value::Object(call.arguments.clone())
+            });
+            assert_eq!(next, offered, "{given}");
+        }
+        let error = refused("query_records", &json!({"stream": "tx", "q": "rent", "limit": 5}));
+        assert_eq!(error.next(), r#"search {"limit":5,"q":"rent","streams":["tx"]}"#);
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let words = [
+            "",
+            "a",
+            "-at",
+            "at desc",
+            "5",
+            "newest",
+            "monthly",
+            "a,b",
+            "*",
+            "2026-08-01",
+            "a=1&b<2",
+            "{\"a\":{\"$lt\":1}}",
+            "[\"a\"]",
+            "beginning",
+            "count",
+            "avg",
+            "c/s:r",
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (-2i64..600).prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            prop::sample::select(words.to_vec()).prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 3, |inner| {
+            let key = prop_oneof![
+                prop::sample::select(vec![
+                    "a",
+                    "b",
+                    "lt",
+                    "$lt",
+                    "lte",
+                    "<",
+                    ">=",
+                    "gt",
+                    "gte",
+                    "$gte",
+                    "eq",
+                    "in",
+                    "between",
+                    "a[gte]",
+                    "filter[a]",
+                    "field",
+                    "op",
+                    "value",
+                    "before",
+                    "after",
+                ])
+                .prop_map(str::to_owned),
+                any::<String>(),
+            ];
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::hash_map(key, inner, 0..3)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    fn any_call() -> impl Strategy<Value = (&'static str, Map<String, Value>)> {
+        let tools = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"];
+        let others = [
+            "query",
+            "q",
+            "streams",
+            "stream",
+            "page_size",
+            "offset",
+            "where",
+            "order_by",
+            "record_id",
+            "field",
+            "fields",
+            "connection",
+            "limit",
+            "id",
+            "colour",
+        ];
+        prop::sample::select(tools.to_vec()).prop_flat_map(move |tool| {
+            let schema = surface::input_schema(tool);
+            let mut names = schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+            names.extend(others.map(str::to_owned));
+            let given = prop::collection::hash_map(prop::sample::select(names), any_json(), 0..5);
+            // Often enough, what has to be there is.
+            (given, any::<bool>()).prop_map(move |(given, is_complete)| {
+                let mut given = given.into_iter().collect::<Map<_, _>>();
+                let schema = surface::input_schema(tool);
+                let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+                for name in required.iter().filter(|_| is_complete) {
+                    let name = name.as_str().unwrap();
+                    given.insert(name.to_owned(), json!(if name == "metric" { "count" } else { "a" }));
+                }
+                (tool, given)
+            })
+        })
+    }
+
+    /// Which way each field is bounded, and by what, however it is written.
+    fn directions(filter: &Value) -> Vec<(String, bool, String)> {
+        let mut all = Vec::new();
+        for (field, value) in filter.as_object().into_iter().flatten() {
+            let field = field.trim_start_matches("filter[").trim_end_matches(']').trim_end_matches("[gte");
+            for (name, bound) in value.as_object().into_iter().flatten() {
+                let bound = bound.as_array().and_then(|items| items.first()).unwrap_or(bound).to_string();
+                match name.trim_start_matches('$') {
+                    "lt" | "lte" | "<" | "before" => all.push((field.to_owned(), false, bound)),
+                    "gt" | "gte" | ">=" | "after" => all.push((field.to_owned(), true, bound)),
+                    _ => {}
+                }
+            }
+        }
+        all
+    }
+
+    proptest! {
+        /// An offered call is never refused in its turn, and drops nothing that it was given unless that
+        /// said nothing.
+        #[test]
+        fn r5_2_an_offered_call_is_accepted((tool, given) in any_call()) {
+            if let Err(error) = Arguments::new(tool, given.clone())
+                && let Some(next) = error.next_call()
+            {
+                let again = Arguments::new(next.tool, next.arguments.clone());
+                prop_assert!(again.is_ok(), "{given:?}: {error:?}");
+            }
+        }
+
+        #[test]
+        fn r5_2_a_corrected_filter_compares_in_the_same_direction(filter in any_json()) {
+            let given = Map::from_iter([("q".into(), json!("x")), ("filter".into(), filter.clone())]);
+            if let Err(error) = Arguments::new("search", given)
+                && let Some(corrected) = error.next_call().and_then(|next| next.arguments.get("filter"))
+            {
+                let offered = directions(corrected);
+                for (field, is_lower, bound) in directions(&filter) {
+                    let opposite = (field.clone(), !is_lower, bound.clone());
+                    let same = (field, is_lower, bound);
+                    prop_assert!(offered.contains(&same) || same.2 == "null", "{filter}: {corrected}");
+                    prop_assert!(
+                        !offered.contains(&opposite) || directions(&filter).contains(&opposite),
+                        "{filter}: {corrected}"
+                    );
+                }
+            }
+        }
+    }
+}

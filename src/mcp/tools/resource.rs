@@ -1,0 +1,153 @@
+//! `pdpp://` resources: the same grant-scoped data as the tools, for hosts that read resources (R4.5).
+
+use serde_json::{Map, Value, json};
+
+use crate::mcp::id::{RECORD_URI, RecordId, check_segment};
+use crate::mcp::protocol::service::ReadSurface;
+use crate::mcp::protocol::service::ResourceContents;
+use crate::mcp::protocol::service::ResourceError;
+use crate::mcp::reading::source::Source;
+use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::core::Core;
+
+/// The largest blob that is read, in bytes.
+pub const MAX_BLOB_BYTES: usize = 8 << 20;
+
+const FIELD_WINDOW_URI: &str = "pdpp://field-window/";
+const STREAM_URI: &str = "pdpp://stream/";
+const BLOB_URI: &str = "pdpp://blob/";
+
+/// A blob, named by its URI.
+pub struct Blob {
+    /// Its id.
+    pub id: String,
+    /// The connection it is of, where several grants are served: `?connection_id=`.
+    pub connection: Option<String>,
+}
+
+impl Blob {
+    /// Reads a blob's URI; nothing where it is another resource's.
+    pub fn parse(uri: &str) -> Option<Result<Self, ResourceError>> {
+        let rest = uri.strip_prefix(BLOB_URI)?;
+        let (id, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut parameters = url::form_urlencoded::parse(query.as_bytes());
+        let connection =
+            parameters.find(|(name, _)| name == "connection_id").map(|(_, value)| value.into_owned());
+        let blob = Self { id: id.to_owned(), connection };
+        Some(match check_segment("blob", id) {
+            Ok(()) => Ok(blob),
+            Err(error) => Err(ResourceError::InvalidUri(error.to_string())),
+        })
+    }
+
+    /// Reads the blob, at most [`MAX_BLOB_BYTES`] of it.
+    ///
+    /// # Errors
+    /// [`ResourceError`]: what its grant's source says.
+    pub async fn read(&self, source: &Source) -> Result<ResourceContents, ResourceError> {
+        let blob = source.blob(&self.id).await.map_err(|error| failed_with(&error))?;
+        if blob.bytes.len() > MAX_BLOB_BYTES {
+            let error = ToolError::new(
+                "blob_too_large",
+                format!("the blob has {} bytes, more than {MAX_BLOB_BYTES}", blob.bytes.len()),
+                "tell the user: it is too large to read here",
+            );
+            return Err(ResourceError::Failed {
+                message: error.message().to_owned(),
+                data: Value::Object(error.to_structured()),
+            });
+        }
+        Ok(ResourceContents::Blob { media_type: blob.media_type, bytes: blob.bytes })
+    }
+}
+
+/// Reads a resource of one grant.
+///
+/// # Errors
+/// [`ResourceError`]: each with what the tools would say.
+pub async fn read(core: &Core, uri: &str) -> Result<ResourceContents, ResourceError> {
+    match Blob::parse(uri) {
+        Some(blob) => blob?.read(core.source()).await,
+        None => read_by_call(core, uri).await,
+    }
+}
+
+/// Reads a resource that is what a tool answers with.
+///
+/// # Errors
+/// [`ResourceError`]: each with what the tool would say.
+pub async fn read_by_call(surface: &dyn ReadSurface, uri: &str) -> Result<ResourceContents, ResourceError> {
+    let (tool, arguments) = as_call(uri)?;
+    let answer = surface.call(tool, arguments).await;
+    if answer.is_error {
+        let error = answer.structured.unwrap_or_default().remove("error").unwrap_or(Value::Null);
+        return Err(failed(&error));
+    }
+    Ok(ResourceContents::Text {
+        media_type: "application/json".to_owned(),
+        text: crate::ui::json_ascii_controls(
+            &Value::Object(answer.structured.unwrap_or_default()).to_string(),
+        )
+        .into_owned(),
+    })
+}
+
+/// The tool call that a record, stream or field-window URI stands for.
+fn as_call(uri: &str) -> Result<(&'static str, Map<String, Value>), ResourceError> {
+    let invalid =
+        |why: String| ResourceError::InvalidUri(format!("{why}; resources/templates/list shows the forms"));
+    let decoded = |text: &str| {
+        let text = percent_encoding::percent_decode_str(text).decode_utf8();
+        text.map(std::borrow::Cow::into_owned).map_err(|_| invalid("the URI is not UTF-8".to_owned()))
+    };
+    let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+    if uri.starts_with(RECORD_URI) {
+        RecordId::parse(uri).map_err(|error| invalid(error.to_string()))?;
+        return Ok(("fetch", object(json!({"id": uri}))));
+    }
+    if let Some(rest) = uri.strip_prefix(STREAM_URI) {
+        let (stream, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let stream = decoded(stream)?;
+        check_segment("stream", &stream).map_err(|error| invalid(error.to_string()))?;
+        let mut arguments = object(json!({"stream": stream}));
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            if name != "connection_id" {
+                return Err(invalid(format!("unknown parameter {name}")));
+            }
+            arguments.insert(name.into_owned(), json!(value));
+        }
+        return Ok(("query_records", arguments));
+    }
+    if let Some(rest) = uri.strip_prefix(FIELD_WINDOW_URI) {
+        let (handle, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (handle, field) =
+            handle.rsplit_once('/').ok_or_else(|| invalid("no field is named".to_owned()))?;
+        let mut arguments = object(json!({"id": decoded(handle)?, "field_path": decoded(field)?}));
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            let value = match name.as_ref() {
+                "offset_chars" | "limit_chars" => {
+                    let number = value.parse::<u64>();
+                    json!(number.map_err(|_| invalid(format!("{name} is not a number")))?)
+                }
+                _ => return Err(invalid(format!("unknown parameter {name}"))),
+            };
+            arguments.insert(name.into_owned(), value);
+        }
+        return Ok(("read_record_field", arguments));
+    }
+    Err(invalid("this is no pdpp:// resource".to_owned()))
+}
+
+/// A typed error, as a resource read tells it.
+pub fn failed_with(error: &ToolError) -> ResourceError {
+    failed(error.to_structured().get("error").unwrap_or(&Value::Null))
+}
+
+fn failed(error: &Value) -> ResourceError {
+    let message = error.get("message").and_then(Value::as_str).unwrap_or("the read failed").to_owned();
+    let data = json!({"error": error});
+    if error.get("status") == Some(&json!(404)) {
+        return ResourceError::NotFound { message, data };
+    }
+    ResourceError::Failed { message, data }
+}
