@@ -310,7 +310,7 @@ fn write(log: &AccessLog, waiting: &Receiver<Vec<u8>>) {
 #[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
 mod tests {
     use super::*;
-    use crate::mcp::call_log::Caller;
+    use crate::mcp::protocol::caller::Caller;
 
     fn access(tool: &str) -> Access {
         Access {

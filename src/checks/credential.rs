@@ -11,8 +11,9 @@ use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::select::renew_command;
 use crate::error::{Error, Kind};
-use crate::mcp::reading::hosted_tools::Remote;
-use crate::mcp::reading::source::{self, Source};
+use crate::mcp::reading::hosted_tools::HostedTools;
+use crate::mcp::reading::reader::{self, Reader};
+use crate::mcp::reading::request::Request;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::grant::TokenKind;
 use crate::provider::http::{Http, HttpError, Limits};
@@ -175,11 +176,11 @@ async fn check(cache: &Cache, http: &Http, credential: &Credential, all: &[Crede
     let compact = Read::of(["schema"]).with("view", "compact");
     if credential.token_kind == TokenKind::McpPackage {
         // Its token is good for the provider's own `/mcp` only.
-        let remote = Remote::new(http.clone(), &credential.provider);
+        let provider = credential.provider.clone();
+        let hosted = HostedTools::new(http.clone(), &provider, rs);
         let grant = Some(credential.grant_id.as_str().to_owned());
-        let source =
-            Source::new(credential.provider.clone(), grant, rs, source::only(bearer)).through(remote);
-        return match source.get(&compact).await {
+        let reader = Reader::new(provider, grant, hosted, reader::only(bearer));
+        return match reader.read(&Request::compact_schema(None, None)).await {
             Ok(_) => Verdict::plain(State::Works),
             Err(error) => of_tool(&error, renew),
         };

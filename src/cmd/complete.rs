@@ -12,7 +12,7 @@ use super::Global;
 use crate::cache::credential::Credential;
 use crate::cache::select::{GrantName, short_id};
 use crate::error::Result;
-use crate::mcp::tools::surface;
+use crate::mcp::call::Tool;
 use crate::text;
 use crate::ui::Ui;
 
@@ -67,8 +67,8 @@ pub fn candidates(words: &[String], connected: impl FnOnce() -> Vec<Credential>)
     }
     let id = argument.get_id().as_str();
     if id == "tool" {
-        for name in surface::NAMES {
-            add(name, "");
+        for tool in Tool::ALL {
+            add(tool.name(), "");
         }
     }
     if id == "page" {
@@ -275,7 +275,7 @@ mod tests {
     fn what_the_definitions_list() {
         assert!(values(&["mcp", "setup", "claude", ""]).contains(&"codex".to_owned()));
         assert!(values(&["connect", "--flow", ""]).contains(&"device-code".to_owned()));
-        assert_eq!(values(&["mcp", "call", ""]), surface::NAMES);
+        assert_eq!(values(&["mcp", "call", ""]), Tool::ALL.map(Tool::name));
         let pages = values(&["man", ""]);
         assert!(
             pages.contains(&"connect".to_owned()) && !pages.contains(&"__complete".to_owned()),

@@ -44,7 +44,7 @@ use self::tls::{Files, Tls};
 use crate::advice;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::protocol::http::{self, About, Endpoint, Refusal};
-use crate::mcp::render::Bounds;
+use crate::mcp::size::Bounds;
 use crate::provider::discovery::{Discovery, DiscoveryError, discover};
 use crate::provider::http::{Http, Limits as HttpLimits};
 use crate::provider::network::Network;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pdpp::cache::Cache;
-use pdpp::mcp::protocol::service::ReadSurface;
 use pdpp::mcp::protocol::service::ResourceContents;
 use pdpp::mcp::protocol::service::ResourceError;
-use pdpp::mcp::protocol::service::ToolAnswer;
+use pdpp::mcp::protocol::service::Service;
+use pdpp::mcp::protocol::service::{Offer, ToolAnswer};
 use pdpp::mcp::protocol::stdio;
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::{Envelope, Read, RsError};
@@ -59,11 +59,15 @@ impl Panicking {
                 let _ = &secret[index..];
             }
         }
-        ToolAnswer { text: String::new(), structured: None, is_error: false }
+        ToolAnswer { text: String::new(), structured: None, is_error: false, rows: 0 }
     }
 }
 
-impl ReadSurface for Panicking {
+impl Service for Panicking {
+    fn offer(&self) -> Offer {
+        pdpp::mcp::tools::surface::offer()
+    }
+
     fn call(&self, _tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
         let how = arguments["how"].as_str().unwrap().to_owned();
         Box::pin(async move { self.act(&how).await })

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use pdpp::mcp::id::RecordId;
-use pdpp::mcp::render::{Bounds, binary};
-use pdpp::mcp::tools::core::Core;
+use pdpp::mcp::reading::binary;
+use pdpp::mcp::size::Bounds;
+use pdpp::mcp::tools::service::Tools;
 use pdpp::provider::http::{Http, Limits};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -75,7 +76,7 @@ fn case() -> impl Strategy<Value = (Vec<Value>, Paging, usize, Option<u8>, usize
 /// A case, served; and the tools over it.
 struct Served {
     store: Arc<Store>,
-    core: Core,
+    core: Tools,
 }
 
 /// Serves what [`case`] made, for a walk.

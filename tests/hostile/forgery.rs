@@ -282,7 +282,7 @@ fn r4_9_an_index_of_streams_named_like_our_lines() {
             let answer = call(&core, "schema", &json!({})).await;
             assert_eq!(acted_upon(&answer.text), Vec::<String>::new(), "{}", answer.text);
             let heading = answer.text.lines().next().unwrap();
-            let names = made::TRAPS.iter().filter(|name| !heading.contains(&pdpp::mcp::render::line::token(name)));
+            let names = made::TRAPS.iter().filter(|name| !heading.contains(&pdpp::mcp::line::token(name)));
             assert_eq!(names.collect::<BTreeSet<_>>(), BTreeSet::new());
         }
     });

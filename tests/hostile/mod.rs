@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use pdpp::mcp::protocol::service::ReadSurface as _;
+use pdpp::mcp::protocol::service::Service as _;
 use pdpp::mcp::protocol::service::ToolAnswer;
-use pdpp::mcp::reading::source::{BearerSource, Source};
-use pdpp::mcp::render::Bounds;
-use pdpp::mcp::tools::core::Core;
+use pdpp::mcp::reading::reader::{BearerSource, Reader};
+use pdpp::mcp::size::Bounds;
+use pdpp::mcp::tools::service::Tools;
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
 use pdpp::provider::url::ProviderUrl;
@@ -54,14 +54,14 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// A core over the provider at `origin`, with its own source: nothing is remembered from another one.
-fn core_at(origin: &str, http: &Http, bounds: Bounds) -> Core {
+fn core_at(origin: &str, http: &Http, bounds: Bounds) -> Tools {
     let provider: ProviderUrl = origin.parse().unwrap();
     let base = format!("{origin}/v1").parse().unwrap();
     let rs = ResourceServer::new(http.clone(), &provider, base).unwrap();
     let bearer: BearerSource =
         Arc::new(|| std::future::ready(Ok(AccessToken::new("t".to_owned()).unwrap())).boxed());
-    let source = Source::new(provider, Some("grt_1".to_owned()), rs, bearer);
-    Core::new(source.renewed_by(format!("pdpp connect {origin} --renew")), bounds)
+    let source = Reader::new(provider, Some("grt_1".to_owned()), rs, bearer);
+    Tools::over_one(source.renewed_by(format!("pdpp connect {origin} --renew")), bounds)
 }
 
 fn object(value: Value) -> Map<String, Value> {
@@ -72,7 +72,7 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// Calls, and checks what holds for every answer: its bounds, and nothing hidden in its text.
-async fn call(core: &Core, tool: &str, arguments: &Value) -> ToolAnswer {
+async fn call(core: &Tools, tool: &str, arguments: &Value) -> ToolAnswer {
     let answer = core.call(tool, object(arguments.clone())).await;
     let bounds = core.bounds();
     let about = || format!("{tool} {} at {bounds:?}", pdpp::text::prefix(&arguments.to_string(), 300));

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pdpp::mcp::call::Tool;
 use pdpp::mcp::id::RecordId;
-use pdpp::mcp::tools::arguments::Arguments;
+use pdpp::mcp::tools::arguments::{Given, checked};
 use pdpp::mcp::tools::surface;
 use pdpp::provider::http::{Http, Limits};
 use proptest::prelude::*;
@@ -14,8 +15,6 @@ use serde_json::{Map, Value, json};
 use super::provider::{Asked, Provider, Reply};
 use super::store::{Paging, Store, record};
 use super::{BOUNDS, call, cases, core_at, made, object, runtime};
-
-const TOOLS: [&str; 6] = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"];
 
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -38,8 +37,9 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 /// Arguments with the names that a tool knows and values of any kind, and sometimes a name that it does not.
 fn arguments() -> impl Strategy<Value = (&'static str, Map<String, Value>)> {
-    let known =
-        TOOLS.iter().flat_map(|tool| surface::input_schema(tool)["properties"].as_object().unwrap().clone());
+    let known = Tool::ALL
+        .into_iter()
+        .flat_map(|tool| surface::input_schema(tool)["properties"].as_object().unwrap().clone());
     let mut names = known.map(|(name, _)| name).collect::<Vec<_>>();
     names.sort();
     names.dedup();
@@ -55,7 +55,7 @@ fn arguments() -> impl Strategy<Value = (&'static str, Map<String, Value>)> {
     ];
     let name = prop_oneof![12 => prop::sample::select(names), 1 => made::name()];
     let value = prop_oneof![2 => plausible, 1 => any_json()];
-    (prop::sample::select(&TOOLS[..]), prop::collection::vec((name, value), 0..6))
+    (prop::sample::select(Tool::ALL.map(Tool::name).to_vec()), prop::collection::vec((name, value), 0..6))
         .prop_map(|(tool, pairs)| (tool, pairs.into_iter().collect()))
 }
 
@@ -65,7 +65,7 @@ fn r3_60_filter_parameters_are_well_formed() {
     cases(256)
         .run(&any_json(), |filter| {
             let given = Map::from_iter([("q".into(), json!("x")), ("filter".into(), filter)]);
-            let Ok(pairs) = Arguments::new("search", given).map(|arguments| arguments.filter()) else {
+            let Ok(pairs) = checked(Tool::Search, given).map(|call| Given(&call).filter().to_query()) else {
                 return Ok(());
             };
             for (name, _) in pairs {

@@ -2,7 +2,7 @@
 
 use pdpp::mcp::id::RecordId;
 use pdpp::mcp::protocol::service::ToolAnswer;
-use pdpp::mcp::tools::core::Core;
+use pdpp::mcp::tools::service::Tools;
 use serde_json::{Map, Value, json};
 
 use super::call;
@@ -95,7 +95,7 @@ pub fn ids(text: &str) -> Vec<RecordId> {
 }
 
 /// Follows `next` to the end; both views must offer the same.
-pub async fn walk(core: &Core, tool: &str, arguments: &Value) -> Vec<ToolAnswer> {
+pub async fn walk(core: &Tools, tool: &str, arguments: &Value) -> Vec<ToolAnswer> {
     let mut offer = Offer { tool: tool.to_owned(), arguments: arguments.clone() };
     let mut answers = Vec::new();
     loop {
@@ -114,7 +114,7 @@ pub async fn walk(core: &Core, tool: &str, arguments: &Value) -> Vec<ToolAnswer>
 }
 
 /// Follows a `read_record_field` call to its end; gives what the windows hold, joined.
-pub async fn read_to_end(core: &Core, offer: &Offer) -> String {
+pub async fn read_to_end(core: &Tools, offer: &Offer) -> String {
     assert_eq!(offer.tool, "read_record_field");
     let mut whole = String::new();
     for answer in walk(core, &offer.tool, &offer.arguments).await {
@@ -127,7 +127,7 @@ pub async fn read_to_end(core: &Core, offer: &Offer) -> String {
 }
 
 /// Puts a record's data together again: what `shown` has of it, and what the calls read.
-pub async fn restored(core: &Core, shown: &Value, fields: &[(String, Offer)]) -> Value {
+pub async fn restored(core: &Tools, shown: &Value, fields: &[(String, Offer)]) -> Value {
     let mut data = shown.as_object().cloned().unwrap_or_default();
     for (path, read) in fields {
         let rest = read_to_end(core, read).await;

@@ -181,7 +181,7 @@ async fn r6_5_tasks_are_solved_over_a_package_with_grants_that_fail() {
     for task in tasks().iter().filter(is_played) {
         for view in [View::Text, View::Structured] {
             let known = |key: &str| {
-                vec![pdpp::mcp::reading::served::KnownSource {
+                vec![pdpp::mcp::reading::package::KnownSource {
                     connector_key: Some(key.to_owned()),
                     connections: vec![(format!("cin_{key}"), None)],
                     streams: vec![format!("{key}_log")],

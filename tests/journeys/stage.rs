@@ -8,12 +8,12 @@ use futures_util::FutureExt as _;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
 use pdpp::mcp::protocol::client::{Client, ServerCommand};
-use pdpp::mcp::protocol::service::ReadSurface;
 use pdpp::mcp::protocol::service::ResourceContents;
-use pdpp::mcp::reading::served::{Child, KnownSource, Package, Roster};
-use pdpp::mcp::reading::source::{BearerSource, Source};
-use pdpp::mcp::render::Bounds;
-use pdpp::mcp::tools::core::Core;
+use pdpp::mcp::protocol::service::Service;
+use pdpp::mcp::reading::package::{KnownSource, Member, Package, Roster};
+use pdpp::mcp::reading::reader::{BearerSource, Reader};
+use pdpp::mcp::size::Bounds;
+use pdpp::mcp::tools::service::Tools as SixTools;
 use pdpp::provider::grant::{GrantedConnection, GrantedSource};
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
@@ -38,7 +38,7 @@ pub struct Answer {
 
 /// The tools, wherever they run.
 pub enum Tools {
-    InProcess(Box<dyn ReadSurface>),
+    InProcess(Box<dyn Service>),
     Served(Box<tokio::sync::Mutex<Client>>),
 }
 
@@ -128,7 +128,10 @@ impl Stage {
             let token = AccessToken::new(token.clone()).unwrap();
             async move { Ok(token) }.boxed()
         });
-        Tools::InProcess(Box::new(Core::new(Source::new(provider, None, rs, bearer), Bounds::default())))
+        Tools::InProcess(Box::new(SixTools::over_one(
+            Reader::new(provider, None, rs, bearer),
+            Bounds::default(),
+        )))
     }
 }
 
@@ -136,7 +139,7 @@ impl Stage {
 pub fn package(grants: Vec<(String, String, Vec<KnownSource>)>, deadline: Duration) -> Tools {
     let http = Http::new(Limits::default());
     let roster: Roster = Arc::new(move || {
-        let child = |(n, (url, token, known)): (usize, &(String, String, Vec<KnownSource>))| {
+        let member = |(n, (url, token, known)): (usize, &(String, String, Vec<KnownSource>))| {
             let provider = url.parse::<pdpp::provider::url::ProviderUrl>().unwrap();
             let rs =
                 ResourceServer::new(http.clone(), &provider, format!("{url}/v1").parse().unwrap()).unwrap();
@@ -145,13 +148,13 @@ pub fn package(grants: Vec<(String, String, Vec<KnownSource>)>, deadline: Durati
                 let token = AccessToken::new(made.clone()).unwrap();
                 async move { Ok(token) }.boxed()
             });
-            let core =
-                Core::new(Source::new(provider, Some(format!("grt-{n}")), rs, bearer), Bounds::default());
-            Child::new(format!("{n} {url}"), format!("Life at {url}"), core, None, known.clone())
+            let reader = Reader::new(provider, Some(format!("grt-{n}")), rs, bearer);
+            Member::new(format!("{n} {url}"), format!("Life at {url}"), reader, None, known.clone())
         };
-        Ok(grants.iter().enumerate().map(child).collect())
+        Ok(grants.iter().enumerate().map(member).collect())
     });
-    Tools::InProcess(Box::new(Package::new(roster, Bounds::default()).unwrap().with_deadline(deadline)))
+    let package = Package::new(roster).unwrap().with_deadline(deadline);
+    Tools::InProcess(Box::new(SixTools::new(package, Bounds::default())))
 }
 
 impl Stage {

@@ -1,18 +1,19 @@
 //! Providers of a few lines, and packages over them.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use futures_util::FutureExt as _;
 use pdpp::error::{Error, Kind};
-use pdpp::mcp::protocol::service::ReadSurface as _;
+use pdpp::mcp::protocol::service::Service as _;
 use pdpp::mcp::protocol::service::ToolAnswer;
-use pdpp::mcp::reading::served::{Child, KnownSource, Package, Roster};
-use pdpp::mcp::reading::source::{BearerSource, Source};
-use pdpp::mcp::render::Bounds;
-use pdpp::mcp::tools::core::Core;
+use pdpp::mcp::reading::package::{KnownSource, Member, Package, Roster};
+use pdpp::mcp::reading::reader::{BearerSource, Reader};
+use pdpp::mcp::size::Bounds;
+use pdpp::mcp::tools::service::Tools;
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
 use pdpp::secret::AccessToken;
@@ -137,7 +138,7 @@ pub fn served(fake: &Fake, grant: &str, known: Vec<KnownSource>) -> Served {
 }
 
 /// The grant's bearer is its id.
-pub fn child(served: &Served, bounds: Bounds, http: &Http) -> Child {
+pub fn member(served: &Served, http: &Http) -> Member {
     let provider = served.url.parse().unwrap();
     let base = format!("{}/v1", served.url).parse().unwrap();
     let rs = ResourceServer::new(http.clone(), &provider, base).unwrap();
@@ -146,15 +147,25 @@ pub fn child(served: &Served, bounds: Bounds, http: &Http) -> Child {
         let token = AccessToken::new(token.clone()).unwrap();
         async move { Ok(token) }.boxed()
     });
-    let source = Source::new(provider, Some(served.grant.clone()), rs, bearer);
-    let core = Core::new(source.renewed_by(format!("pdpp connect {} --renew", served.url)), bounds);
-    Child::new(served.id.clone(), served.label.clone(), core, served.ends, served.known.clone())
+    let reader = Reader::new(provider, Some(served.grant.clone()), rs, bearer);
+    let reader = reader.renewed_by(format!("pdpp connect {} --renew", served.url));
+    Member::new(served.id.clone(), served.label.clone(), reader, served.ends, served.known.clone())
 }
 
 /// A list of grants that can change while it is served.
 pub type Grants = Arc<Mutex<Vec<Served>>>;
 
-pub fn package_of(grants: &Grants, bounds: Bounds) -> Package {
+pub fn package_of(grants: &Grants, bounds: Bounds) -> Tools {
+    Tools::new(served_together(grants), bounds)
+}
+
+/// As [`package`], where each grant has `deadline` to answer.
+pub fn package_within(deadline: Duration, grants: Vec<Served>) -> Tools {
+    let package = served_together(&Arc::new(Mutex::new(grants))).with_deadline(deadline);
+    Tools::new(package, Bounds::default())
+}
+
+fn served_together(grants: &Grants) -> Package {
     let grants = Arc::clone(grants);
     let http = Http::new(Limits::default());
     let roster: Roster = Arc::new(move || {
@@ -162,16 +173,16 @@ pub fn package_of(grants: &Grants, bounds: Bounds) -> Package {
         if served.is_empty() {
             return Err(Error::new(Kind::NotConnected, "not_connected", "Nothing is connected"));
         }
-        Ok(served.iter().map(|one| child(one, bounds, &http)).collect())
+        Ok(served.iter().map(|served| member(served, &http)).collect())
     });
-    Package::new(roster, bounds).unwrap()
+    Package::new(roster).unwrap()
 }
 
-pub fn package(grants: Vec<Served>) -> Package {
+pub fn package(grants: Vec<Served>) -> Tools {
     package_of(&Arc::new(Mutex::new(grants)), Bounds::default())
 }
 
-pub async fn call(package: &Package, tool: &str, arguments: Value) -> ToolAnswer {
+pub async fn call(package: &Tools, tool: &str, arguments: Value) -> ToolAnswer {
     package.call(tool, arguments.as_object().unwrap().clone()).await
 }
 

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use pdpp::mcp::render::{Bounds, json_len};
+use pdpp::mcp::size::Bounds;
+use pdpp::mcp::size::json_len;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::fake::{
-    Does, Fake, Wrapped, call, error, hit, ok, package, package_of, page, provider, schema, served, source,
-    structured,
+    Does, Fake, Wrapped, call, error, hit, ok, package, package_of, package_within, page, provider, schema,
+    served, source, structured,
 };
 
 fn ids(answer: &Value) -> Vec<String> {
@@ -183,12 +184,14 @@ async fn r6_5_a_killed_and_a_slow_grant_leave_a_partial_answer_that_says_so() {
     let healthy = provider("mail", "ca", 30, Wrapped::Data).await;
     let gone = Fake::gone().await;
     let slow = Fake::start(|_| Does::Hang).await;
-    let package = package(vec![
-        served(&gone, "g1", vec![source("chat", "cb", &["notes"])]),
-        served(&healthy, "g2", vec![source("mail", "ca", &["notes"])]),
-        served(&slow, "g3", vec![source("bank", "cc", &["notes"])]),
-    ])
-    .with_deadline(Duration::from_millis(700));
+    let package = package_within(
+        Duration::from_millis(700),
+        vec![
+            served(&gone, "g1", vec![source("chat", "cb", &["notes"])]),
+            served(&healthy, "g2", vec![source("mail", "ca", &["notes"])]),
+            served(&slow, "g3", vec![source("bank", "cc", &["notes"])]),
+        ],
+    );
     for (tool, arguments) in [
         ("search", json!({"q": "the", "limit": 4})),
         ("schema", json!({})),
@@ -220,11 +223,13 @@ async fn r6_5_a_killed_and_a_slow_grant_leave_a_partial_answer_that_says_so() {
     assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
 
     // Nobody answers: that is an error, and says what to do.
-    let package = super::fake::package(vec![
-        served(&gone, "g1", vec![source("chat", "cb", &["notes"])]),
-        served(&slow, "g3", vec![source("bank", "cc", &["notes"])]),
-    ])
-    .with_deadline(Duration::from_millis(700));
+    let package = package_within(
+        Duration::from_millis(700),
+        vec![
+            served(&gone, "g1", vec![source("chat", "cb", &["notes"])]),
+            served(&slow, "g3", vec![source("bank", "cc", &["notes"])]),
+        ],
+    );
     for (tool, arguments) in [("search", json!({"q": "the"})), ("schema", json!({}))] {
         let answer = call(&package, tool, arguments).await;
         assert_eq!(error(&answer)["code"], "all_grants_failed", "{tool}: {}", answer.text);
@@ -239,11 +244,13 @@ async fn r6_5_a_killed_and_a_slow_grant_leave_a_partial_answer_that_says_so() {
 async fn r6_5_a_silent_grant_costs_its_time_once_when_a_filter_is_checked() {
     let healthy = provider("mail", "ca", 3, Wrapped::Data).await;
     let silent = Fake::start(|_| Does::Hang).await;
-    let package = package(vec![
-        served(&healthy, "g1", vec![source("mail", "ca", &["notes"])]),
-        served(&silent, "g2", vec![source("chat", "cb", &["notes"])]),
-    ])
-    .with_deadline(Duration::from_millis(700));
+    let package = package_within(
+        Duration::from_millis(700),
+        vec![
+            served(&healthy, "g1", vec![source("mail", "ca", &["notes"])]),
+            served(&silent, "g2", vec![source("chat", "cb", &["notes"])]),
+        ],
+    );
     let asked = json!({"q": "the", "streams": ["notes"], "filter": {"id": "x"}});
     let answer = call(&package, "search", asked).await;
     assert_eq!(ids(&structured(&answer)).len(), 3, "{}", answer.text);
@@ -264,11 +271,13 @@ async fn r3_60_a_wrong_filter_over_grants_does_not_wait_for_a_silent_one() {
     })
     .await;
     let silent = Fake::start(|_| Does::Hang).await;
-    let package = package(vec![
-        served(&typed, "g1", vec![source("mail", "ca", &["notes"])]),
-        served(&silent, "g2", vec![source("chat", "cb", &["notes"])]),
-    ])
-    .with_deadline(Duration::from_secs(100_000));
+    let package = package_within(
+        Duration::from_secs(100_000),
+        vec![
+            served(&typed, "g1", vec![source("mail", "ca", &["notes"])]),
+            served(&silent, "g2", vec![source("chat", "cb", &["notes"])]),
+        ],
+    );
     let answer =
         call(&package, "search", json!({"q": "x", "streams": ["notes"], "filter": {"size": "many"}})).await;
     assert_eq!(error(&answer)["code"], "invalid_filter", "{}", answer.text);

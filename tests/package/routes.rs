@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use pdpp::mcp::protocol::service::ReadSurface as _;
 use pdpp::mcp::protocol::service::ResourceContents;
 use pdpp::mcp::protocol::service::ResourceError;
-use pdpp::mcp::reading::served::KnownSource;
-use pdpp::mcp::render::Bounds;
+use pdpp::mcp::protocol::service::Service as _;
+use pdpp::mcp::reading::package::KnownSource;
+use pdpp::mcp::size::Bounds;
 use serde_json::json;
 
 use super::fake::{

@@ -258,7 +258,7 @@ async fn r5_1_a_refusal_is_explained_with_what_the_schema_says() {
             (400, "invalid_request", "filter[...] is not supported for client-token reads in PDPP v0.1"),
             "query_records",
             json!({"stream": "transactions", "filter": {"category": "x"}}),
-            "this provider does not take filter for a grant",
+            "this provider may not take filter for a grant",
             Value::Null,
         ),
         (

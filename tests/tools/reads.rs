@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use pdpp::mcp::protocol::service::ReadSurface as _;
 use pdpp::mcp::protocol::service::ResourceContents;
 use pdpp::mcp::protocol::service::ResourceError;
+use pdpp::mcp::protocol::service::Service as _;
 use serde_json::{Value, json};
 
 use super::fake::{Asked, Fake, list, note, refusal, schema, structured};
@@ -39,7 +39,10 @@ async fn r3_10_arguments_are_forwarded_and_none_invented() {
 #[tokio::test]
 async fn r3_10_a_refused_feature_is_passed_on_with_what_works() {
     let fake = Fake::start(with_schema(|_| {
-        (400, refusal("invalid_request", "filter is not supported for client tokens"))
+        // As the reference refuses it: the argument is named, and nothing is read into the words.
+        let mut refused = refusal("invalid_request", "filter is not supported for client tokens");
+        refused["error"]["param"] = json!("filter");
+        (400, refused)
     }))
     .await;
     let answer = fake.call("query_records", json!({"stream": "notes", "filter": {"title": "x"}})).await;
@@ -47,7 +50,7 @@ async fn r3_10_a_refused_feature_is_passed_on_with_what_works() {
     for part in [
         "error invalid_request: filter is not supported",
         "request_id=\"req_7\"",
-        "leave it out and narrow with fields, sort, limit",
+        "this provider does not take filter for a grant; leave it out and narrow with fields, sort, limit",
     ] {
         assert!(answer.text.contains(part), "{part} in\n{}", answer.text);
     }
@@ -186,7 +189,7 @@ fn many_groups(asked: &Asked) -> (u16, Value) {
 
 #[tokio::test]
 async fn r4_8_groups_are_walked_to_what_the_provider_gives() {
-    let fake = Fake::bounded(pdpp::mcp::render::Bounds { text: 4_000, structured: 4_000 }, many_groups).await;
+    let fake = Fake::bounded(pdpp::mcp::size::Bounds { text: 4_000, structured: 4_000 }, many_groups).await;
     let mut arguments = json!({"stream": "notes", "metric": "count", "group_by": "kind"});
     let mut keys = Vec::new();
     let last = loop {

@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
-use crate::mcp::reading::hosted_tools::Remote;
-use crate::mcp::reading::source::{Source, only};
+use crate::mcp::reading::hosted_tools::HostedTools;
+use crate::mcp::reading::reader::{Reader, only};
+use crate::mcp::reading::request::Request;
 use crate::provider::approve::proof::schema_sources;
 use crate::provider::approve::token::TokenResponse;
 use crate::provider::discovery::Discovery;
 use crate::provider::grant::{GrantId, GrantedConnection, GrantedSource};
 use crate::provider::http::Http;
-use crate::provider::rs::{Read, ResourceServer};
+use crate::provider::rs::ResourceServer;
 
 /// Longest time for asking. Names are worth no more: the grant is there without them.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -57,9 +58,9 @@ async fn schema(
 ) -> Option<Vec<GrantedSource>> {
     let provider = &discovery.provider;
     let rs = ResourceServer::new(http.clone(), provider, discovery.query_base.clone()).ok()?;
-    let remote = Remote::new(http, provider);
+    let hosted = HostedTools::new(http, provider, rs);
     let bearer = only(response.access_token.clone());
-    let source = Source::new(provider.clone(), Some(id.as_str().to_owned()), rs, bearer).through(remote);
-    let schema = source.get(&Read::of(["schema"]).with("view", "compact")).await.ok()?;
+    let reader = Reader::new(provider.clone(), Some(id.as_str().to_owned()), hosted, bearer);
+    let schema = reader.read(&Request::compact_schema(None, None)).await.ok()?;
     schema_sources(&schema.body).ok()
 }

@@ -12,7 +12,7 @@ use crate::host::rate::Allowance;
 use crate::host::tls::Files;
 use crate::host::{self, Config};
 use crate::mcp::protocol::http::{AllowedOrigin, Endpoint, Limits, TrustedHost};
-use crate::mcp::render::Bounds;
+use crate::mcp::size::Bounds;
 use crate::provider::url::ProviderUrl;
 use crate::ui::Ui;
 

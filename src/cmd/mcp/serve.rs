@@ -10,7 +10,7 @@ use crate::access_log::{AccessLog, Writer};
 use crate::cmd::Global;
 use crate::error::{Error, Result};
 use crate::mcp::call_log::Recorded;
-use crate::mcp::protocol::service::ReadSurface;
+use crate::mcp::protocol::service::Service;
 use crate::mcp::protocol::stdio::{self, Ended};
 use crate::runtime;
 use crate::ui::Ui;
@@ -49,11 +49,11 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         return Ok(checked.map_or_else(|error| error.kind().exit_code(), |()| 0));
     }
     // Arguments and the index: nothing slower may happen before `initialize` is answered.
-    match args.which.package(global) {
-        Ok(package) if args.no_access_log => serve(Arc::new(package)),
-        Ok(package) => {
+    match args.which.tools(global) {
+        Ok(tools) if args.no_access_log => serve(Arc::new(tools)),
+        Ok(tools) => {
             let log = Arc::new(Writer::new(AccessLog::new(global.cache()?.dir())));
-            let served = serve(Arc::new(Recorded::new(package, Arc::clone(&log) as _)));
+            let served = serve(Arc::new(Recorded::new(tools, Arc::clone(&log) as _)));
             log.close(LAST_LINES);
             served
         }
@@ -61,8 +61,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     }
 }
 
-fn serve(surface: Arc<dyn ReadSurface>) -> Result<u8> {
-    let why = match runtime::block_on(stdio::serve_stdio(surface))?? {
+fn serve(service: Arc<dyn Service>) -> Result<u8> {
+    let why = match runtime::block_on(stdio::serve_stdio(service))?? {
         Ended::OutputFailed(kind) => kind.to_string(),
         Ended::NoOutput => "standard output is closed".to_owned(),
         Ended::EndOfInput | Ended::Signal | Ended::OutputClosed | Ended::ParentGone => return Ok(0),

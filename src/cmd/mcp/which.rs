@@ -10,11 +10,11 @@ use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cache::select::{GrantName, Selection, distinct_label, renew_command};
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
-use crate::mcp::reading::hosted_tools::Remote;
-use crate::mcp::reading::served::{Child, KnownSource, Package, Roster};
-use crate::mcp::reading::source::{BearerSource, DeadBearer, Source};
-use crate::mcp::render::Bounds;
-use crate::mcp::tools::core::Core;
+use crate::mcp::reading::hosted_tools::HostedTools;
+use crate::mcp::reading::package::{KnownSource, Member, Package, Roster};
+use crate::mcp::reading::reader::{BearerSource, DeadBearer, Reader};
+use crate::mcp::size::Bounds;
+use crate::mcp::tools::service::Tools;
 use crate::provider::grant::{GrantedSource, TokenKind};
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
@@ -58,7 +58,7 @@ impl Which {
     ///
     /// # Errors
     /// Those of the cache and of the choice: nothing connected, an owner credential.
-    pub fn package(&self, global: &Global) -> Result<Package> {
+    pub fn tools(&self, global: &Global) -> Result<Tools> {
         refuse_owner_credentials_in_environment()?;
         let cache = global.cache()?;
         let selection = self.selection();
@@ -72,37 +72,35 @@ impl Which {
             let credentials = cache.credentials()?;
             let served = selection.all(&credentials, jiff::Timestamp::now())?;
             let is_only_one = served.len() == 1;
-            let child = |one: &Credential| match child(
+            let member = |credential: &Credential| match member(
                 &cache,
-                one.clone(),
-                distinct_label(one, &credentials),
-                renew_command(one, &credentials),
+                credential.clone(),
+                distinct_label(credential, &credentials),
+                renew_command(credential, &credentials),
                 &http,
-                bounds,
             ) {
                 // Nothing else could be served instead.
                 Err(error) if is_only_one => Some(Err(error)),
                 Err(error) => {
-                    tracing::warn!(code = error.code(), provider = %one.provider, "a grant is left out");
+                    tracing::warn!(code = error.code(), provider = %credential.provider, "a grant is left out");
                     None
                 }
-                child => Some(child),
+                member => Some(member),
             };
-            served.into_iter().filter_map(child).collect()
+            served.into_iter().filter_map(member).collect()
         });
-        Package::new(roster, bounds)
+        Ok(Tools::new(Package::new(roster)?, bounds))
     }
 }
 
 /// The grant of `credential`, read with the bearer that the cache has for it at the time of each call.
-fn child(
+fn member(
     cache: &Cache,
     credential: Credential,
     label: String,
     renew: String,
     http: &Http,
-    bounds: Bounds,
-) -> Result<Child> {
+) -> Result<Member> {
     let rs = ResourceServer::new(http.clone(), &credential.provider, credential.query_base.clone()).map_err(
         |error| {
             Error::new(
@@ -122,7 +120,6 @@ fn child(
     let is_whole = credential.sources.len() < MOST_SOURCES;
     let known = credential.sources.iter().map(|source| known(source, is_whole)).collect();
     let is_package = credential.token_kind == TokenKind::McpPackage;
-    let remote = is_package.then(|| Remote::new(http.clone(), &provider));
     let cache = cache.clone();
     let (dead_cache, dead_credential) = (cache.clone(), credential.clone());
     let bearer: BearerSource = Arc::new(move || {
@@ -133,13 +130,13 @@ fn child(
         let (cache, credential) = (dead_cache.clone(), dead_credential.clone());
         async move { cache.bearer_instead_of(&credential, &dead).await }.boxed()
     });
-    let mut source =
-        Source::new(provider, grant_id, rs, bearer).instead_of_dead(instead).ending(ends).renewed_by(renew);
-    if let Some(remote) = remote {
-        source = source.through(remote);
-    }
-    let core = Core::new(source, bounds);
-    Ok(Child::new(id, label, core, ends, known))
+    let reader = if is_package {
+        Reader::new(provider.clone(), grant_id, HostedTools::new(http.clone(), &provider, rs), bearer)
+    } else {
+        Reader::new(provider, grant_id, rs, bearer)
+    };
+    let reader = reader.instead_of_dead(instead).ending(ends).renewed_by(renew);
+    Ok(Member::new(id, label, reader, ends, known))
 }
 
 /// How many sources of a grant the index names at most.

@@ -314,8 +314,8 @@ pub(super) fn icon() -> Response {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::super::tests::endpoint;
+    use super::*;
 
     #[test]
     fn r7_5_two_documents_name_two_resources() {

@@ -9,17 +9,21 @@ use super::request::{METHOD, NAME};
 use super::*;
 use crate::mcp::protocol::service::ResourceContents;
 use crate::mcp::protocol::service::ResourceError;
-use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::protocol::service::{Offer, ToolAnswer};
 
 /// Says whose it is and what it was asked.
 struct Whose(String);
 
-impl ReadSurface for Whose {
+impl Service for Whose {
+    fn offer(&self) -> Offer {
+        Offer::of_names(&["schema", "query_records", "search", "fetch"])
+    }
+
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
         let text = format!("{} {tool} {}", self.0, Value::Object(arguments));
         async move {
             assert!(!text.contains("panic"), "asked for");
-            ToolAnswer { text, structured: None, is_error: false }
+            ToolAnswer { text, structured: None, is_error: false, rows: 0 }
         }
         .boxed()
     }
@@ -32,7 +36,7 @@ impl ReadSurface for Whose {
 struct Names;
 
 impl Gate for Names {
-    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn ReadSurface>, Refusal>> {
+    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn Service>, Refusal>> {
         let name = bearer.expose_bearer().to_owned();
         async move {
             match name.as_str() {
@@ -40,7 +44,7 @@ impl Gate for Names {
                 "busy" => Err(Refusal::too_many("rate_limited", "Too many requests", 7)),
                 "scope" => Err(Refusal::insufficient_scope("package_unsupported", "Not here")),
                 "panics" => panic!("asked for"),
-                _ => Ok(Arc::new(Whose(name)) as Arc<dyn ReadSurface>),
+                _ => Ok(Arc::new(Whose(name)) as Arc<dyn Service>),
             }
         }
         .boxed()
@@ -343,7 +347,11 @@ impl Drop for Dropped {
     }
 }
 
-impl ReadSurface for Hangs {
+impl Service for Hangs {
+    fn offer(&self) -> Offer {
+        Offer::of_names(&["schema", "query_records", "search", "fetch"])
+    }
+
     fn call(&self, _: &str, _: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
         let told = self.0.clone();
         async move {
@@ -362,8 +370,8 @@ impl ReadSurface for Hangs {
 struct Always(Arc<Hangs>);
 
 impl Gate for Always {
-    fn admit(&self, _: AccessToken) -> BoxFuture<'_, Result<Arc<dyn ReadSurface>, Refusal>> {
-        let surface = Arc::clone(&self.0) as Arc<dyn ReadSurface>;
+    fn admit(&self, _: AccessToken) -> BoxFuture<'_, Result<Arc<dyn Service>, Refusal>> {
+        let surface = Arc::clone(&self.0) as Arc<dyn Service>;
         async move { Ok(surface) }.boxed()
     }
 }

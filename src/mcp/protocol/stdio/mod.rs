@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::{Error, Result};
 use crate::mcp::protocol::jsonrpc::{self, Envelope};
 use crate::mcp::protocol::server::Server;
-use crate::mcp::protocol::service::ReadSurface;
+use crate::mcp::protocol::service::Service;
 use crate::mcp::protocol::transport::Transport;
 use crate::text;
 use crate::ui::Ui;
@@ -88,20 +88,20 @@ impl Stop {
     }
 }
 
-/// Serves `surface` on this process's stdin and stdout until there is nobody to serve.
+/// Serves `service` on this process's stdin and stdout until there is nobody to serve.
 ///
 /// Takes the process over: its signals, its panic messages, its standard streams, and its end, which
 /// has to follow at once: half a second later it is enforced, unless a token is on its way ([`crate::shutdown`]).
 ///
 /// # Errors
 /// `no_thread`: the system gave no threads.
-pub async fn serve_stdio(surface: Arc<dyn ReadSurface>) -> Result<Ended> {
+pub async fn serve_stdio(service: Arc<dyn Service>) -> Result<Ended> {
     if guard::is_stdout_closed() {
         return Ok(Ended::NoOutput);
     }
     let stop = Stop::default();
     let pipes = take_over_process(&stop)?;
-    Ok(serve(surface, pipes, stop).await)
+    Ok(serve(service, pipes, stop).await)
 }
 
 /// Answers the first request, whatever it is, with `error`, says it on stderr, and gives the exit code
@@ -134,9 +134,9 @@ fn take_over_process(stop: &Stop) -> Result<Pipes> {
     Pipes::open(std::io::stdin(), output, stop).map_err(no_thread)
 }
 
-async fn serve(surface: Arc<dyn ReadSurface>, pipes: Pipes, stop: Stop) -> Ended {
+async fn serve(service: Arc<dyn Service>, pipes: Pipes, stop: Stop) -> Ended {
     let connection = Transport::Stdio(Box::new(Connection::new(pipes, stop.clone())));
-    let running = connection.serve(Server::new(surface), None, stop.now.clone());
+    let running = connection.serve(Server::new(service), None, stop.now.clone());
     let _ = running.waiting().await;
     stop.cause()
 }

@@ -7,18 +7,20 @@ use futures_util::future::{join_all, try_join_all};
 use serde_json::{Map, Value, json};
 
 use super::cursor::{Position, Walk};
-use super::{Answer, DEFAULT_LIMIT, Listing, Order, Page, Row, Shape, ask, page};
-use crate::mcp::reading::source::Source;
-use crate::mcp::render::envelope;
+use super::list::{Answer, DEFAULT_LIMIT, Listing, Page, Shape, ask, page};
+use crate::mcp::reading::envelope;
+use crate::mcp::reading::filter::Sort;
+use crate::mcp::reading::reader::Reader;
+use crate::mcp::reading::rows::Row;
 use crate::mcp::tool_error::ToolError;
 
 /// Reads several connections apart and merges them.
 pub(super) async fn merged(
-    source: &Source,
+    reader: &Reader,
     listing: &Listing,
     shape: &dyn Shape,
     positions: Vec<Position>,
-    order: Option<&Order>,
+    order: Option<&Sort>,
     unscoped: Option<Map<String, Value>>,
 ) -> Result<Page, ToolError> {
     let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
@@ -28,7 +30,7 @@ pub(super) async fn merged(
     let live = (0..positions.len()).filter(|index| !positions[*index].is_done).collect::<Vec<_>>();
     let asks = live.iter().map(|index| {
         let position = &positions[*index];
-        ask(source, asked, position, Some(position.limit.unwrap_or(limit)), shape, added)
+        ask(reader, asked, position, Some(position.limit.unwrap_or(limit)), shape, added)
     });
     let mut answers = try_join_all(asks).await?;
     for (index, answer) in live.iter().zip(&mut answers) {
@@ -54,7 +56,7 @@ pub(super) async fn merged(
             used[*answer] += 1;
         }
         let moves = live.iter().enumerate().map(|(at, index)| {
-            advance(source, asked, shape, &positions[*index], &answers[at], used[at], limit)
+            advance(reader, asked, shape, &positions[*index], &answers[at], used[at], limit)
         });
         let mut after = positions.clone();
         for (index, position) in live.iter().zip(join_all(moves).await) {
@@ -76,13 +78,13 @@ pub(super) async fn merged(
         }
         // How long the cursor is, is known only now: fewer rows may fit beside it.
         body.insert("next_cursor".into(), json!(next));
-        let beside = shape.fit(&body, &rows[..fit]).max(1);
-        if next.is_none() || beside >= fit {
+        let fits = shape.fit(&body, &rows[..fit]).max(1);
+        if next.is_none() || fits >= fit {
             let is_fitted = fit < rows.len();
             rows.truncate(fit);
             return Ok(Page { is_fitted, ..page(shape, body, rows, has_more, next) });
         }
-        fit = beside;
+        fit = fits;
     }
 }
 
@@ -103,7 +105,7 @@ fn warn_of_order(body: &mut Map<String, Value>) {
 
 /// The position behind the `used` rows of `answer` that are shown.
 async fn advance(
-    source: &Source,
+    reader: &Reader,
     listing: &Listing,
     shape: &dyn Shape,
     position: &Position,
@@ -127,7 +129,7 @@ async fn advance(
         return skipped;
     }
     // Asked again for just these rows, the provider's own cursor stands behind them.
-    match ask(source, listing, position, Some(used as u64), shape, None).await {
+    match ask(reader, listing, position, Some(used as u64), shape, None).await {
         Ok(again) if same_ids(&again.rows, &answer.rows[..used]) && again.cursor.is_some() => {
             Position { cursor: again.cursor, limit: None, skip: 0, is_done: false, ..position.clone() }
         }
@@ -164,7 +166,7 @@ fn merged_body(unscoped: Option<&Map<String, Value>>, answers: &[Answer]) -> Map
 }
 
 /// Which row of which list comes when: in `order`, else in turns.
-fn interleave(lists: &[&[Row]], order: Option<&Order>) -> Vec<(usize, usize)> {
+fn interleave(lists: &[&[Row]], order: Option<&Sort>) -> Vec<(usize, usize)> {
     let mut at = vec![0usize; lists.len()];
     let mut turns = Vec::with_capacity(lists.iter().map(|list| list.len()).sum());
     loop {
@@ -182,16 +184,16 @@ fn interleave(lists: &[&[Row]], order: Option<&Order>) -> Vec<(usize, usize)> {
     }
 }
 
-fn is_ordered(rows: &[Row], order: &Order) -> bool {
+fn is_ordered(rows: &[Row], order: &Sort) -> bool {
     rows.iter().all(|row| sort_value(row, order).is_some())
         && rows.windows(2).all(|pair| compare(&pair[0], &pair[1], order) != Ordering::Greater)
 }
 
-fn sort_value<'a>(row: &'a Row, order: &Order) -> Option<&'a Value> {
+fn sort_value<'a>(row: &'a Row, order: &Sort) -> Option<&'a Value> {
     row.get("data")?.get(&order.field).filter(|value| value.is_string() || value.is_number())
 }
 
-fn compare(one: &Row, other: &Row, order: &Order) -> Ordering {
+fn compare(one: &Row, other: &Row, order: &Sort) -> Ordering {
     let ascending = match (sort_value(one, order), sort_value(other, order)) {
         (Some(Value::String(one)), Some(Value::String(other))) => one.cmp(other),
         (Some(Value::Number(one)), Some(Value::Number(other))) => {
@@ -207,18 +209,18 @@ fn compare(one: &Row, other: &Row, order: &Order) -> Ordering {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
     use super::super::tests::row;
+    use super::*;
 
     #[test]
     fn rows_come_in_order_or_in_turns() {
         let (one, other) = ([row("5"), row("3")], [row("4"), row("2"), row("1")]);
-        let order = Order { field: "at".into(), is_descending: true };
+        let order = Sort { field: "at".into(), is_descending: true };
         assert!(is_ordered(&one, &order) && is_ordered(&other, &order));
         let lists: [&[Row]; 2] = [&one, &other];
         assert_eq!(interleave(&lists, Some(&order)), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
         assert_eq!(interleave(&lists, None), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
-        let ascending = Order { is_descending: false, ..order };
+        let ascending = Sort { is_descending: false, ..order };
         assert!(!is_ordered(&one, &ascending));
     }
 
@@ -229,7 +231,7 @@ mod tests {
             let slices = lists.iter().map(Vec::as_slice).collect::<Vec<_>>();
             let mut turns = interleave(&slices, None);
             prop_assert_eq!(turns.len(), sizes.iter().sum::<usize>());
-            crate::order::sort(&mut turns);
+            turns.sort();
             turns.dedup();
             prop_assert_eq!(turns.len(), sizes.iter().sum::<usize>());
         }

@@ -3,7 +3,6 @@
 //! The other side is somebody else's program: it gets a process group of its own, bounded time, bounded
 //! output, and is killed with everything it started. What it says is data; the caller escapes it.
 
-use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -15,6 +14,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWrite
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::message::{self, Outcome, ToolPages, client_info};
 use crate::error::{Error, Result};
 use crate::mcp::protocol::jsonrpc::META_PROTOCOL_VERSION;
 use crate::text;
@@ -23,8 +23,6 @@ use crate::text;
 const MAX_OUTPUT: u64 = 32 << 20;
 const MAX_LINE: u64 = 16 << 20;
 const MAX_OTHER_LINES: usize = 1000;
-const MAX_PAGES: usize = 100;
-const MAX_TOOLS: usize = 5000;
 /// What is kept of a server's stderr: its end.
 const MAX_STDERR: usize = 4 << 10;
 /// How long a server may think about `server/discover`: those of the older eras are known to leave it
@@ -33,7 +31,6 @@ const DISCOVER_FOR: Duration = Duration::from_secs(2);
 /// How long a server may take to end after its stdin was closed.
 const END_WITHIN: Duration = Duration::from_millis(500);
 const MODERN: &str = "2026-07-28";
-const NEWEST_LEGACY: &str = "2025-11-25";
 
 /// What a server said about itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -280,16 +277,14 @@ impl Client {
     /// As [`Self::start`].
     pub async fn initialize(&mut self) -> Result<()> {
         self.modern = false;
-        let mut params = Map::new();
-        params.insert("protocolVersion".into(), NEWEST_LEGACY.into());
-        params.insert("capabilities".into(), json!({}));
-        params.insert("clientInfo".into(), client_info());
-        let result =
-            self.request("initialize", params).await?.map_err(|error| refused("initialize", &error))?;
+        let result = self
+            .request("initialize", message::initialize_params())
+            .await?
+            .map_err(|error| refused("initialize", &error))?;
         let version = result.get("protocolVersion").and_then(Value::as_str).unwrap_or_default().to_owned();
         let info = result.get("serverInfo").cloned().unwrap_or_default();
         self.facts = Some(facts(version, info, &result));
-        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await
+        self.send(&message::initialized()).await
     }
 
     /// Every tool, all pages.
@@ -297,22 +292,13 @@ impl Client {
     /// # Errors
     /// As [`Self::start`], and `server_refused`.
     pub async fn list_tools(&mut self) -> Result<Vec<Value>> {
-        let mut tools = Vec::new();
-        let mut seen = HashSet::new();
-        let mut params = Map::new();
-        loop {
-            let mut page =
-                self.request("tools/list", params).await?.map_err(|error| refused("tools/list", &error))?;
-            let Some(Value::Array(more)) = page.get_mut("tools").map(Value::take) else {
-                return Err(protocol("its tools/list answer has no tools"));
-            };
-            tools.extend(more);
-            let Some(cursor) = page.get("nextCursor").and_then(Value::as_str) else { return Ok(tools) };
-            if !seen.insert(cursor.to_owned()) || seen.len() >= MAX_PAGES || tools.len() > MAX_TOOLS {
-                return Err(protocol("its tools/list has no end"));
-            }
-            params = Map::from_iter([("cursor".to_owned(), Value::from(cursor))]);
+        let (mut pages, mut next) = (ToolPages::default(), Some(Map::new()));
+        while let Some(params) = next {
+            let page = self.request("tools/list", params).await?;
+            let page = page.map_err(|error| refused("tools/list", &error))?;
+            next = pages.take(page).map_err(protocol)?;
         }
+        Ok(pages.into_tools())
     }
 
     /// Calls a tool: its whole result, `isError` or not.
@@ -352,7 +338,7 @@ impl Client {
             meta.insert("io.modelcontextprotocol/clientCapabilities".into(), json!({}));
             params.insert("_meta".into(), meta.into());
         }
-        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let message = message::request(id, method, params);
         match timeout_at(self.deadline, self.exchange(id, &message)).await {
             Ok(done) => {
                 if let Ok(Err(refusal)) = &done {
@@ -378,12 +364,15 @@ impl Client {
                     let reply = reply_to(method, asked);
                     self.send(&reply).await?;
                 }
-            } else if answer.get("id") == Some(&Value::from(id)) {
-                return match (answer.remove("result"), answer.remove("error")) {
-                    (Some(result), None) => Ok(Ok(result)),
-                    (_, Some(error)) => Ok(Err(error)),
-                    (None, None) => Err(protocol("its answer has neither result nor error")),
-                };
+                continue;
+            }
+            match message::outcome(&mut answer, id) {
+                Some(Outcome::Result(result)) => return Ok(Ok(result)),
+                Some(Outcome::Error(error)) => return Ok(Err(error)),
+                Some(Outcome::Neither) => {
+                    return Err(protocol("its answer has neither result nor error"));
+                }
+                None => {}
             }
         }
         Err(self.explain(Error::failed("server_output", "It wrote too much that is no answer")))
@@ -466,10 +455,6 @@ async fn keep_tail(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Vec<u8>>>
 fn facts(protocol_version: String, info: Value, result: &Value) -> ServerFacts {
     let instructions = result.get("instructions").and_then(Value::as_str).unwrap_or_default().to_owned();
     ServerFacts { protocol_version, info, instructions }
-}
-
-fn client_info() -> Value {
-    json!({"name": "pdpp", "version": env!("CARGO_PKG_VERSION")})
 }
 
 /// A server may ask too: it is alive, and everything else is declined.

@@ -2,23 +2,21 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::child::Child;
+use super::member::Member;
+use super::missing::nothing_served;
+use super::roster::Package;
 use super::route::candidates_of;
-use super::{Package, nothing_served};
-use crate::mcp::protocol::service::ResourceContents;
-use crate::mcp::protocol::service::ResourceError;
 use crate::mcp::tool_error::ToolError;
-use crate::mcp::tools::resource;
 
 /// Most blobs that are remembered.
 const MAX_BLOBS: usize = 1_000;
 
 impl Package {
     /// Remembers which grant names which blobs, so that their URIs lead back to it.
-    pub(super) fn remember_blobs(&self, child: &Child, text: &str) {
+    pub fn remember_blobs(&self, member: &Member, text: &str) {
         let mut blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
         for id in blob_ids(text) {
-            let (provider, grant) = child.grant();
+            let (provider, grant) = member.grant();
             let named = (id.to_owned(), (provider.to_owned(), grant.to_owned()));
             if !blobs.contains(&named) {
                 blobs.push_back(named);
@@ -28,30 +26,30 @@ impl Package {
         blobs.drain(..excess);
     }
 
-    pub(super) async fn read_blob(&self, blob: &resource::Blob) -> Result<ResourceContents, ResourceError> {
-        let child = self.of_blob(&blob.id, blob.connection.as_deref());
-        blob.read(child.map_err(|error| resource::failed_with(&error))?.source()).await
-    }
-
     /// The grant whose blob it is: a blob's id does not say, but one grant alone may have named it.
-    fn of_blob(&self, id: &str, connection: Option<&str>) -> Result<Arc<Child>, ToolError> {
-        let children = self.children();
-        if children.len() > 1 && connection.is_none() {
+    ///
+    /// # Errors
+    /// `ambiguous_connection`, with the connections to choose from; those of a choice by connection.
+    pub fn of_blob(&self, id: &str, connection: Option<&str>) -> Result<Arc<Member>, ToolError> {
+        let members = self.members();
+        if members.len() > 1 && connection.is_none() {
             let blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
-            let named = |child: &&Arc<Child>| {
-                blobs.iter().any(|(blob, (provider, grant))| blob == id && child.grant() == (provider, grant))
+            let named = |member: &&Arc<Member>| {
+                blobs
+                    .iter()
+                    .any(|(blob, (provider, grant))| blob == id && member.grant() == (provider, grant))
             };
-            let mut by = children.iter().filter(named);
+            let mut by = members.iter().filter(named);
             if let (Some(only), None) = (by.next(), by.next()) {
                 return Ok(Arc::clone(only));
             }
         }
-        match (children.as_slice(), connection) {
+        match (members.as_slice(), connection) {
             ([], _) => Err(nothing_served()),
             ([only], _) => Ok(Arc::clone(only)),
             (_, Some(connection)) => self.by_connection(connection, None),
             (several, None) => {
-                let usable = several.iter().filter(|child| child.unusable().is_none());
+                let usable = several.iter().filter(|member| member.unusable().is_none());
                 let candidates = candidates_of(usable, None);
                 Err(ToolError::new(
                     "ambiguous_connection",

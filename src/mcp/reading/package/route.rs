@@ -5,41 +5,40 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::child::{Child, Has};
-use super::{OR_ANOTHER, Package, not_granted, nothing_served};
-use crate::mcp::id::RecordId;
+use super::member::{Has, Member};
+use super::missing::{OR_ANOTHER, not_granted, nothing_served};
+use super::roster::Package;
+use crate::mcp::call::Call;
 use crate::mcp::tool_error::{Candidate, ToolError};
-use crate::mcp::tools::arguments::{Arguments, call as call_text};
 use crate::text::shell_word;
+
+/// What a call says of the grant that it is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// The call.
+    pub call: &'a Call,
+    /// The connection that it names.
+    pub connection: Option<&'a str>,
+    /// The stream that it names.
+    pub stream: Option<&'a str>,
+}
 
 impl Package {
     /// The one grant that a call is for (R6.4).
-    pub(super) fn route(&self, arguments: &Arguments) -> Result<Arc<Child>, ToolError> {
-        let children = self.children();
-        let first = children.first().ok_or_else(nothing_served)?;
-        let id = match arguments.text("id") {
-            // What names no record is refused before anybody is asked, whoever that would be.
-            Some(id) => match RecordId::parse(id) {
-                Ok(id) => Some(id),
-                Err(_) => return Ok(Arc::clone(first)),
-            },
-            None if arguments.tool() == "fetch" => return Ok(Arc::clone(first)),
-            None => None,
-        };
-        let embedded = id.as_ref().and_then(|id| id.connection.as_deref());
-        let connection = embedded.or(arguments.text("connection_id"));
-        let stream = match &id {
-            Some(id) => Some(id.stream.as_str()),
-            None => arguments.text("stream"),
-        };
-        match (connection, stream) {
+    ///
+    /// # Errors
+    /// What to choose from (R5.3, R6.6); that no grant has it; that the one that has it is over.
+    pub fn route(&self, target: Target<'_>) -> Result<Arc<Member>, ToolError> {
+        let members = self.members();
+        let first = members.first().ok_or_else(nothing_served)?;
+        match (target.connection, target.stream) {
             (Some(connection), stream) => self.by_connection(connection, stream),
-            (None, Some(stream)) => by_stream(&children, arguments, stream).or_else(|refused| {
+            (None, Some(stream)) => by_stream(&members, target.call, stream).or_else(|refused| {
                 // Nobody is asked to choose between a grant and one that is gone.
                 self.reread();
-                match self.children().as_slice() {
+                match self.members().as_slice() {
                     [] => Err(refused),
-                    fresh => by_stream(fresh, arguments, stream),
+                    fresh => by_stream(fresh, target.call, stream),
                 }
             }),
             (None, None) => Ok(Arc::clone(first)),
@@ -50,14 +49,14 @@ impl Package {
         &self,
         connection: &str,
         stream: Option<&str>,
-    ) -> Result<Arc<Child>, ToolError> {
-        let holders = |children: &[Arc<Child>]| {
-            children.iter().filter(|child| child.has_connection(connection)).cloned().collect::<Vec<_>>()
+    ) -> Result<Arc<Member>, ToolError> {
+        let holders = |members: &[Arc<Member>]| {
+            members.iter().filter(|member| member.has_connection(connection)).cloned().collect::<Vec<_>>()
         };
-        let mut found = holders(&self.children());
+        let mut found = holders(&self.members());
         if found.is_empty() {
             self.reread();
-            found = holders(&self.children());
+            found = holders(&self.members());
         }
         let providers = providers_of(&found);
         if providers.len() > 1 {
@@ -65,8 +64,8 @@ impl Package {
         }
         if found.is_empty() {
             // Nothing says whose it is; where only one grant's connections are unknown, it can only be its.
-            let children = self.children();
-            let mut unknown = children.iter().filter(|child| child.knows_no_connection());
+            let members = self.members();
+            let mut unknown = members.iter().filter(|member| member.knows_no_connection());
             return match (unknown.next(), unknown.next()) {
                 (Some(only), None) => Ok(Arc::clone(only)),
                 _ => Err(ToolError::new(
@@ -78,48 +77,48 @@ impl Package {
             };
         }
         // Grants of one provider that share a connection: one that has the stream, and can be read.
-        crate::order::sort_by_key(&mut found, |child| {
-            (stream.map(|stream| child.has_stream(stream)), child.unusable().is_some())
+        found.sort_by_key(|member| {
+            (stream.map(|stream| member.has_stream(stream)), member.unusable().is_some())
         });
-        let child = found.swap_remove(0);
-        match child.unusable() {
+        let member = found.swap_remove(0);
+        match member.unusable() {
             // One that was refused is asked again: it may have been approved again.
-            Some(why) if !child.source().is_refused() => Err(why.or_next(OR_ANOTHER)),
-            _ => Ok(child),
+            Some(why) if !member.reader().is_refused() => Err(why.or_next(OR_ANOTHER)),
+            _ => Ok(member),
         }
     }
 }
 
 /// The grant that has the stream, where only one has; else what to choose from (R5.3, R6.6).
-fn by_stream(children: &[Arc<Child>], arguments: &Arguments, stream: &str) -> Result<Arc<Child>, ToolError> {
+fn by_stream(members: &[Arc<Member>], call: &Call, stream: &str) -> Result<Arc<Member>, ToolError> {
     let mut able =
-        children.iter().filter(|child| child.has_stream(stream) != Has::No).cloned().collect::<Vec<_>>();
-    crate::order::sort_by_key(&mut able, |child| child.has_stream(stream));
+        members.iter().filter(|member| member.has_stream(stream) != Has::No).cloned().collect::<Vec<_>>();
+    able.sort_by_key(|member| member.has_stream(stream));
     if able.is_empty() {
-        return Err(not_granted(stream, children.len()));
+        return Err(not_granted(stream, members.len()));
     }
     if let [only] = able.as_slice() {
         return match only.unusable() {
-            Some(why) if !only.source().is_refused() => Err(why.or_next(OR_ANOTHER)),
+            Some(why) if !only.reader().is_refused() => Err(why.or_next(OR_ANOTHER)),
             _ => Ok(Arc::clone(only)),
         };
     }
-    let (usable, unusable): (Vec<_>, Vec<_>) = able.iter().partition(|child| child.unusable().is_none());
+    let (usable, unusable): (Vec<_>, Vec<_>) = able.iter().partition(|member| member.unusable().is_none());
     let candidates = candidates_of(usable.iter().copied(), Some(stream));
     if let [only] = candidates.as_slice()
-        && able.iter().all(|child| {
-            let named = child.candidates(Some(stream));
-            child.source().provider() == usable[0].source().provider()
-                && matches!(named.as_slice(), [one] if one.connection_id == only.connection_id)
+        && able.iter().all(|member| {
+            let named = member.candidates(Some(stream));
+            member.reader().provider() == usable[0].reader().provider()
+                && matches!(named.as_slice(), [named] if named.connection_id == only.connection_id)
         })
     {
         // Several grants of one account: a choice would not tell them apart.
         return Ok(Arc::clone(usable[0]));
     }
     let providers = |connection: &str| {
-        providers_of(usable.iter().copied().filter(|child| child.has_connection(connection)))
+        providers_of(usable.iter().copied().filter(|member| member.has_connection(connection)))
     };
-    let clear = candidates.iter().find(|one| providers(&one.connection_id).len() < 2);
+    let clear = candidates.iter().find(|candidate| providers(&candidate.connection_id).len() < 2);
     if let (None, Some(shared)) = (clear, candidates.first()) {
         // Naming it would not say which is meant either.
         return Err(of_two_providers(&shared.connection_id, &providers(&shared.connection_id)));
@@ -133,23 +132,20 @@ fn by_stream(children: &[Arc<Child>], arguments: &Arguments, stream: &str) -> Re
         match clear {
             Some(first) => format!(
                 "repeat the call with one of these connection_id values, e.g. {}",
-                call_text(
-                    arguments.tool(),
-                    &arguments.with([("connection_id", Some(json!(first.connection_id)))])
-                )
+                call.with([("connection_id", Some(json!(first.connection_id)))])
             ),
             None => "schema {} lists the connections of every grant".to_owned(),
         },
     )
     .with("status", 409)
     .with("param", "connection_id");
-    if let Some(child) = unusable.first() {
+    if let Some(member) = unusable.first() {
         let others =
             if unusable.len() > 1 { format!(" and {} more", unusable.len() - 1) } else { String::new() };
         error = error.and(&format!(
             "; {}{others} cannot be read until approved again ({})",
-            crate::text::prefix(&child.label, 100),
-            child.source().audience().brief()
+            crate::text::prefix(&member.label, 100),
+            member.reader().audience().brief()
         ));
     }
     Err(error.choose_from(candidates))
@@ -157,21 +153,21 @@ fn by_stream(children: &[Arc<Child>], arguments: &Arguments, stream: &str) -> Re
 
 /// The connections of several grants, each once however many grants share it.
 pub(super) fn candidates_of<'a>(
-    children: impl IntoIterator<Item = &'a Arc<Child>>,
+    members: impl IntoIterator<Item = &'a Arc<Member>>,
     stream: Option<&str>,
 ) -> Vec<Candidate> {
     let mut seen = BTreeSet::new();
     let mut candidates = Vec::new();
-    for child in children {
-        let provider = child.source().provider().as_str();
-        let fresh = child.candidates(stream).into_iter();
-        candidates.extend(fresh.filter(|one| seen.insert((provider, one.connection_id.clone()))));
+    for member in members {
+        let provider = member.reader().provider().as_str();
+        let fresh = member.candidates(stream).into_iter();
+        candidates.extend(fresh.filter(|candidate| seen.insert((provider, candidate.connection_id.clone()))));
     }
     candidates
 }
 
-fn providers_of<'a>(children: impl IntoIterator<Item = &'a Arc<Child>>) -> BTreeSet<&'a str> {
-    children.into_iter().map(|child| child.source().provider().as_str()).collect()
+fn providers_of<'a>(members: impl IntoIterator<Item = &'a Arc<Member>>) -> BTreeSet<&'a str> {
+    members.into_iter().map(|member| member.reader().provider().as_str()).collect()
 }
 
 /// A connection that cannot be told from another provider's (R6.7).

@@ -5,22 +5,23 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::OR_ANOTHER;
-use super::child::Child;
-use crate::mcp::render::prefix_on_wire;
+use super::member::Member;
+use crate::mcp::call::{Call, Tool};
+use crate::mcp::reading::audience::ask_to_run;
+use crate::mcp::size::prefix_on_wire;
 use crate::mcp::tool_error::ToolError;
 
 /// Most missing grants that one answer names, each with why; the others are counted.
 const MAX_NAMED: usize = 2;
 
 /// A grant that gives nothing, and why.
-pub(super) type Failed = (Arc<Child>, ToolError);
+pub type Failed = (Arc<Member>, ToolError);
 
 /// What to say of grants that are missing in an answer: the first by name, the others counted.
-pub(super) fn warnings<'a>(missing: impl Iterator<Item = (&'a Arc<Child>, &'a ToolError)>) -> Vec<Value> {
+pub fn warnings<'a>(missing: impl Iterator<Item = (&'a Arc<Member>, &'a ToolError)>) -> Vec<Value> {
     let missing = missing.collect::<Vec<_>>();
     let mut warnings =
-        missing.iter().take(MAX_NAMED).map(|(child, error)| child.missing(error)).collect::<Vec<_>>();
+        missing.iter().take(MAX_NAMED).map(|(member, error)| member.missing(error)).collect::<Vec<_>>();
     if let Some(further) = missing.len().checked_sub(MAX_NAMED).filter(|further| *further > 0) {
         warnings.push(
             json!({"code": "partial_results", "message": format!("nothing of {further} further grants either")}),
@@ -30,7 +31,7 @@ pub(super) fn warnings<'a>(missing: impl Iterator<Item = (&'a Arc<Child>, &'a To
 }
 
 /// Every grant that was asked, or would have been, failed: that is no empty success (R6.5).
-pub(super) fn all_failed(failed: &[Failed]) -> ToolError {
+pub fn all_failed(failed: &[Failed]) -> ToolError {
     if let [(_, error)] = failed {
         return error.clone().or_next(OR_ANOTHER);
     }
@@ -47,9 +48,9 @@ pub(super) fn all_failed(failed: &[Failed]) -> ToolError {
     {
         return error.clone().and(&format!(" (the same for all of {} grants)", failed.len()));
     }
-    let named = failed.iter().take(3).map(|(child, error)| {
+    let named = failed.iter().take(3).map(|(member, error)| {
         let code = prefix_on_wire(error.code(), 60);
-        format!("{}: {code}", crate::text::prefix(&child.label, 60))
+        format!("{}: {code}", crate::text::prefix(&member.label, 60))
     });
     let mut named = named.collect::<Vec<_>>().join("; ");
     if failed.len() > 3 {
@@ -61,4 +62,26 @@ pub(super) fn all_failed(failed: &[Failed]) -> ToolError {
         format!("none of {} grants gave an answer: {named}", failed.len()),
         next.into_iter().take(2).collect::<Vec<_>>().join("; "),
     )
+}
+
+/// What else to do than approve a grant again.
+pub const OR_ANOTHER: &str = "; or choose another connection: schema {} lists those there are";
+
+/// A grant can only be gone from the machine that it is kept on: this is for its owner.
+pub fn nothing_served() -> ToolError {
+    ToolError::new(
+        "not_connected",
+        "what is served here is not connected on this machine any more: it was disconnected, or renewed as another grant",
+        ask_to_run("pdpp status"),
+    )
+}
+
+/// That none of the grants has a stream of that name.
+pub fn not_granted(streams: &str, grants: usize) -> ToolError {
+    ToolError::new(
+        "stream_not_granted",
+        format!("none of the {grants} grants served here has a stream `{streams}`"),
+        Call::new(Tool::Schema, json!({})),
+    )
+    .with("param", "stream")
 }

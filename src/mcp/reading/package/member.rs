@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::mcp::reading::catalog::StreamFacts;
 use crate::mcp::reading::paging;
-use crate::mcp::reading::source::Source;
-use crate::mcp::render::prefix_on_wire;
+use crate::mcp::reading::reader::Reader;
+use crate::mcp::size::prefix_on_wire;
 use crate::mcp::tool_error::{Candidate, ToolError};
-use crate::mcp::tools::core::Core;
-use crate::mcp::tools::schema::streams_of;
 
 /// Most bytes of what is said of a missing grant: a warning of this length is never cut.
 const MAX_WARNING: usize = 156;
@@ -39,9 +38,9 @@ impl KnownSource {
         let mut known: Vec<Self> = Vec::new();
         for (stream, connector_key, connections) in streams {
             let is_of =
-                |one: &&mut Self| one.connector_key == connector_key && one.connections == connections;
-            if let Some(one) = known.iter_mut().find(is_of) {
-                one.streams.push(stream);
+                |known: &&mut Self| known.connector_key == connector_key && known.connections == connections;
+            if let Some(source) = known.iter_mut().find(is_of) {
+                source.streams.push(stream);
             } else {
                 let streams = vec![stream];
                 known.push(Self { connector_key, connections, streams, has_all_streams: true });
@@ -52,10 +51,10 @@ impl KnownSource {
 }
 
 /// One grant of a package.
-pub struct Child {
+pub struct Member {
     pub(super) id: String,
     pub(super) label: String,
-    pub(super) core: Core,
+    pub(super) reader: Reader,
     pub(super) ends: Option<Timestamp>,
     /// What the index says.
     pub(super) indexed: Arc<Vec<KnownSource>>,
@@ -65,39 +64,43 @@ pub struct Child {
 
 /// Whether a grant has a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Has {
+pub enum Has {
+    /// It has.
     Yes,
+    /// Nothing says so.
     Unknown,
+    /// It has not.
     No,
 }
 
-impl Child {
-    /// A grant with the tools over it. `id` changes when its token is replaced, `label` is for people, `ends`
+impl Member {
+    /// A grant behind `reader`. `id` changes when its token is replaced, `label` is for people, `ends`
     /// is when the grant is of no use any more.
     pub fn new(
         id: String,
         label: String,
-        core: Core,
+        reader: Reader,
         ends: Option<Timestamp>,
         known: Vec<KnownSource>,
     ) -> Self {
         let indexed = Arc::new(known);
-        Self { id, label, core, ends, known: Mutex::new(Arc::clone(&indexed)), indexed }
+        Self { id, label, reader, ends, known: Mutex::new(Arc::clone(&indexed)), indexed }
     }
 
-    pub(super) const fn source(&self) -> &Source {
-        self.core.source()
+    /// What reads it.
+    pub const fn reader(&self) -> &Reader {
+        &self.reader
     }
 
     /// A short name for it in cursors.
-    pub(super) fn key(&self) -> String {
+    pub fn key(&self) -> String {
         let (provider, grant) = self.grant();
         paging::branch_key(provider, grant)
     }
 
     /// What stays when its token is replaced: provider and grant id.
     pub(super) fn grant(&self) -> (&str, &str) {
-        (self.source().provider().as_str(), self.source().grant_id().unwrap_or(&self.id))
+        (self.reader.provider().as_str(), self.reader.grant_id().unwrap_or(&self.id))
     }
 
     pub(super) fn known(&self) -> Arc<Vec<KnownSource>> {
@@ -113,14 +116,18 @@ impl Child {
     }
 
     /// Learns what a whole compact schema says.
-    pub(super) fn learn(&self, body: &Map<String, Value>) {
-        let known = KnownSource::of_streams(streams_of(body));
+    pub fn learn(&self, body: &Map<String, Value>) {
+        let streams = StreamFacts::of_all_streams(body).into_iter();
+        let known = KnownSource::of_streams(
+            streams.map(|(stream, facts)| (stream, facts.connector_key, facts.connections)),
+        );
         if !known.is_empty() {
             *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
         }
     }
 
-    pub(super) fn has_stream(&self, stream: &str) -> Has {
+    /// Whether it has the stream, as far as is known here.
+    pub fn has_stream(&self, stream: &str) -> Has {
         let known = self.known();
         if known.iter().any(|source| source.streams.iter().any(|name| name == stream)) {
             Has::Yes
@@ -152,9 +159,9 @@ impl Child {
         let mut candidates: Vec<Candidate> = Vec::new();
         for source in sources {
             let key = source.connector_key.as_deref();
-            for one in Candidate::of_source(self.source().grant_id(), key, &source.connections) {
-                if !candidates.iter().any(|known| known.connection_id == one.connection_id) {
-                    candidates.push(one);
+            for candidate in Candidate::of_source(self.reader.grant_id(), key, &source.connections) {
+                if !candidates.iter().any(|known| known.connection_id == candidate.connection_id) {
+                    candidates.push(candidate);
                 }
             }
         }
@@ -162,20 +169,20 @@ impl Child {
     }
 
     /// Why it cannot be read, where that is known without asking (R5.4).
-    pub(super) fn unusable(&self) -> Option<ToolError> {
-        let provider = self.source().provider();
+    pub fn unusable(&self) -> Option<ToolError> {
+        let provider = self.reader.provider();
         if self.ends.is_some_and(|end| end <= Timestamp::now()) {
             return Some(ToolError::new(
                 "grant_expired",
                 format!("the grant for {} is over", self.label),
-                self.source().audience().next(),
+                self.reader.audience().next(),
             ));
         }
-        self.source().is_refused().then(|| {
+        self.reader.is_refused().then(|| {
             ToolError::new(
                 "grant_refused",
                 format!("{provider} refused the grant for {} within the last minute", self.label),
-                self.source().audience().next(),
+                self.reader.audience().next(),
             )
         })
     }
@@ -183,7 +190,7 @@ impl Child {
     /// What is said of it where it is missing in an answer.
     pub(super) fn missing(&self, error: &ToolError) -> Value {
         let is_over = self.unusable().is_some();
-        let next = if is_over { format!(": {}", self.source().audience().brief()) } else { String::new() };
+        let next = if is_over { format!(": {}", self.reader.audience().brief()) } else { String::new() };
         // A command is whole or not there: rather less of the label.
         let code = prefix_on_wire(error.code(), 40);
         let room = MAX_WARNING.saturating_sub("nothing of  ()".len() + code.len() + next.len());

@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{binary, json_len, prefix_on_wire};
+use super::binary;
+use crate::mcp::size::{json_len, prefix_on_wire};
 
 /// Prepares the body of any `/v1` answer in place. A record's own `data` is the person's: only its
 /// binary values are touched, never its keys.
