@@ -72,7 +72,9 @@ pub fn note(provider: &str, grant_id: Option<&str>, streams: &[&str]) {
         if !is_known && notes.grants.len() < MOST {
             notes.grants.push((provider.to_owned(), grant_id.map(str::to_owned)));
         }
-        streams.iter().for_each(|stream| notes.stream(stream));
+        for stream in streams {
+            notes.stream(stream);
+        }
     });
 }
 

@@ -503,8 +503,8 @@ async fn unknown_field(reader: &Reader, error: ToolError, asked: Asked<'_>) -> T
             .choose_from(having.into_iter().flat_map(|facts| candidates(facts)).collect())
             .offer(None);
     }
-    let names = facts.iter().flat_map(|facts| facts.fields.keys().cloned()).collect::<Vec<_>>();
-    let near = near(&wrong, &names);
+    let known = facts.iter().flat_map(|facts| facts.fields.keys().cloned()).collect::<Vec<_>>();
+    let near = near(&wrong, &known);
     let elsewhere = every_stream(reader).await.into_iter().filter(|(_, facts)| declares(facts, &wrong));
     let mut elsewhere = elsewhere.map(|(name, _)| name).collect::<Vec<_>>();
     elsewhere.dedup();
@@ -606,7 +606,7 @@ fn names_of(facts: &[StreamFacts], takes: &dyn Fn(&Declared) -> bool) -> String 
 /// The first of `names`, each once, and how many more there are; nothing of none.
 fn joined(mut names: Vec<&str>) -> Option<String> {
     names.retain(|name| name.len() <= 80);
-    names.sort();
+    names.sort_unstable();
     names.dedup();
     let more = names.len().saturating_sub(MAX_NAMES);
     names.truncate(MAX_NAMES);

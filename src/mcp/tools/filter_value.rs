@@ -70,8 +70,8 @@ fn kind_of(field: &str, facts: &[StreamFacts]) -> Option<Kind> {
 
 /// The handle of a record where the record's own id belongs: no field holds a handle of ours.
 fn handle(field: &str, test: &Test, facts: &[StreamFacts]) -> Option<(Misfit, Value)> {
-    let Test::Equals(Value::String(text)) = test else { return None };
-    let id = RecordId::parse(text).ok()?;
+    let Test::Equals(Value::String(given)) = test else { return None };
+    let id = RecordId::parse(given).ok()?;
     let connection = id.connection.as_deref()?;
     let is_ours = facts.iter().flat_map(|facts| &facts.connections).any(|(known, _)| known == connection);
     is_ours.then(|| {

@@ -126,8 +126,9 @@ fn add_named(rows: &mut Vec<Value>, row: Value, names: &[&str]) {
         match (key.as_str(), value, known.get_mut(&key)) {
             ("stream_names", Value::Array(more), Some(Value::Array(names))) => names.extend(more),
             ("streams", Value::Array(more), Some(Value::Array(streams))) => {
-                more.into_iter()
-                    .for_each(|stream| add_named(streams, stream, &["name", "granted_connections"]));
+                for stream in more {
+                    add_named(streams, stream, &["name", "granted_connections"]);
+                }
             }
             ("field_capabilities", Value::Object(more), Some(Value::Object(fields))) => fields.extend(more),
             (_, value, None) => {
@@ -257,7 +258,10 @@ mod tests {
     use super::*;
 
     fn object(value: Value) -> Map<String, Value> {
-        value.as_object().cloned().unwrap()
+        match value {
+            Value::Object(object) => object,
+            other => panic!("not an object: {other}"),
+        }
     }
 
     #[test]

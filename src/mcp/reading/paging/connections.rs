@@ -231,7 +231,7 @@ mod tests {
             let slices = lists.iter().map(Vec::as_slice).collect::<Vec<_>>();
             let mut turns = interleave(&slices, None);
             prop_assert_eq!(turns.len(), sizes.iter().sum::<usize>());
-            turns.sort();
+            turns.sort_unstable();
             turns.dedup();
             prop_assert_eq!(turns.len(), sizes.iter().sum::<usize>());
         }
