@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::mcp::call::Call;
 use crate::mcp::line;
+use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::paging::{self, most_length};
 use crate::mcp::size::{Bounds, json_len};
 use crate::mcp::tool_error::ToolError;
@@ -188,6 +189,15 @@ pub(super) fn near(meant: &str, names: &[String]) -> Vec<String> {
         .collect::<Vec<_>>();
     near.sort();
     near.into_iter().take(3).map(|(_, name)| name.clone()).collect()
+}
+
+/// An answer that is one body of `data`, and the call that goes on behind it.
+pub(super) fn data_answer(text: String, body: Map<String, Value>, next: Option<Call>) -> ToolAnswer {
+    let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
+    if let Some(next) = next {
+        structured.insert("next".into(), next.to_json());
+    }
+    ToolAnswer { text, structured: Some(structured), is_error: false, rows: 0 }
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::answer_parts::{is_missing, near};
-use super::tool_call::ToolCall;
 use crate::mcp::call::{Call, Tool};
 use crate::mcp::id::RecordId;
 use crate::mcp::reading::catalog::{Declared, StreamFacts};
@@ -23,32 +22,17 @@ const MAX_NAMES: usize = 12;
 /// What was asked, as far as an explanation needs it.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
-    call: &'a Call,
-    stream: Option<&'a str>,
-    connection: Option<&'a str>,
-    /// The record that the call is about, where it is about one.
-    record: Option<&'a RecordId>,
+    /// The call.
+    pub call: &'a Call,
+    /// The one stream that it is about, where it is about one.
+    pub stream: Option<&'a str>,
+    /// The connection that it names, within an id too.
+    pub connection: Option<&'a str>,
+    /// The record that it is about, where it is about one.
+    pub record: Option<&'a RecordId>,
 }
 
 impl<'a> Asked<'a> {
-    /// What `call` asks.
-    pub fn of(call: &'a ToolCall) -> Self {
-        let record = match call {
-            ToolCall::Fetch(arguments) => Some(&arguments.request.id),
-            ToolCall::ReadRecordField(arguments) => Some(&arguments.window.id),
-            ToolCall::Schema(_)
-            | ToolCall::QueryRecords(_)
-            | ToolCall::Aggregate(_)
-            | ToolCall::Search(_) => None,
-        };
-        Self { call: call.call(), stream: call.stream(), connection: call.connection(), record }
-    }
-
-    /// What a search over several grants asks of each.
-    pub fn of_search(call: &'a Call, stream: Option<&'a str>) -> Self {
-        Self { call, stream, connection: None, record: None }
-    }
-
     fn has(&self, name: &str) -> bool {
         self.call.has(name)
     }

@@ -6,7 +6,6 @@ use super::answer_parts::text_of;
 use super::arguments::Given;
 use super::checks::check_expand;
 use super::context::Context;
-use super::search::record_url;
 use crate::mcp::call::Call;
 use crate::mcp::id::RecordId;
 use crate::mcp::protocol::service::ToolAnswer;
@@ -106,7 +105,7 @@ fn document(
         metadata.insert("blob".into(), json!(format!("resources/read pdpp://blob/{blob}")));
     }
     let title = title::of(&record, facts);
-    let url = declared_url(&record).unwrap_or_else(|| record_url(context.reader, Some(&id)));
+    let url = declared_url(&record).unwrap_or_else(|| context.reader.record_url(&id).to_string());
 
     let expanded = record.remove("expanded");
     let mut body = match record.remove("data") {

@@ -201,7 +201,8 @@ impl BranchHooks for OfGrants<'_> {
     }
 
     fn explain(&self, branch: usize, error: ToolError) -> BoxFuture<'_, ToolError> {
-        let asked = Asked::of_search(&self.arguments.call, self.arguments.stream());
+        let (call, stream) = (&self.arguments.call, self.arguments.stream());
+        let asked = Asked { call, stream, connection: None, record: None };
         explain(self.readers[branch], asked, error).boxed()
     }
 }
@@ -532,11 +533,6 @@ fn url_of(reader: &Reader, hit: &Map<String, Value>, id: Option<&RecordId>) -> S
     {
         return url.to_string();
     }
-    record_url(reader, id)
-}
-
-/// The provider's own URL of a record.
-pub fn record_url(reader: &Reader, id: Option<&RecordId>) -> String {
     id.map_or_else(|| reader.provider().to_string(), |id| reader.record_url(id).to_string())
 }
 

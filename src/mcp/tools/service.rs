@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use super::context::Context;
-use super::explanation::{self, Asked};
+use super::explanation;
 use super::tool_call::ToolCall;
 use super::{aggregate, fetch, query_records, read_record_field, resource, schema, search, surface};
 use crate::mcp::protocol::service::{Offer, ResourceContents, ResourceError, Service, ToolAnswer};
@@ -99,7 +99,7 @@ impl Tools {
                 }
                 return Ok(answer);
             }
-            Err(error) => explanation::explain(context.reader, Asked::of(call), error).await,
+            Err(error) => explanation::explain(context.reader, call.asked(), error).await,
         };
         Err(if has_others && member.reader().is_refused() { error.or_next(OR_ANOTHER) } else { error })
     }

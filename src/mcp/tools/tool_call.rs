@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::arguments::checked;
+use super::explanation::Asked;
 use super::{aggregate, fetch, query_records, read_record_field, schema, search};
 use crate::mcp::call::{Call, Tool};
 use crate::mcp::size::{Bounds, json_len};
@@ -80,6 +81,16 @@ impl ToolCall {
             Self::Fetch(arguments) => Some(&arguments.request.id.stream),
             Self::ReadRecordField(arguments) => Some(&arguments.window.id.stream),
         }
+    }
+
+    /// What it asks, for an explanation of what went wrong.
+    pub fn asked(&self) -> Asked<'_> {
+        let record = match self {
+            Self::Fetch(arguments) => Some(&arguments.request.id),
+            Self::ReadRecordField(arguments) => Some(&arguments.window.id),
+            Self::Schema(_) | Self::QueryRecords(_) | Self::Aggregate(_) | Self::Search(_) => None,
+        };
+        Asked { call: self.call(), stream: self.stream(), connection: self.connection(), record }
     }
 
     /// Whether the answer is the index of a grant, which may grow by its names (R3.3).

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{describe, shown_before, with_legend};
 use super::row::Row;
-use super::scoped::{answer, not_granted};
+use super::scoped::not_granted;
 use crate::mcp::call::Call;
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::answer_shape;
@@ -13,6 +13,7 @@ use crate::mcp::reading::request::{Request, SchemaView};
 use crate::mcp::reading::schema::{of_grant, projection, warn_of_end};
 use crate::mcp::size::{Bounds, json_len};
 use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::answer_parts::data_answer;
 use crate::mcp::tools::context::Context;
 
 pub(super) async fn full(
@@ -69,7 +70,7 @@ pub(super) async fn full(
     if shown == 0
         && let Some(json) = fits(&body)
     {
-        return Ok(answer(json, body, None));
+        return Ok(data_answer(json, body, None));
     }
     // Most of a raw schema says what a field cannot do; without that it is as exhaustive.
     let mut without_noes = Value::Object(body.clone());
@@ -81,7 +82,7 @@ pub(super) async fn full(
         let text =
             format!("{json}\ncapabilities that a field does not have are left out ({whole} bytes with them)");
         if text.len() <= bounds.text {
-            return Ok(answer(text, body, None));
+            return Ok(data_answer(text, body, None));
         }
     }
     let compacted = projection::compact(body, Some(stream), connection);
@@ -92,7 +93,7 @@ pub(super) async fn full(
         return Err(not_granted(reader, call, stream, connection).await);
     }
     let (text, body, next) = describe(call, compacted, shown, room)?;
-    Ok(with_legend(answer(format!("{note}\n{text}"), body, next)))
+    Ok(with_legend(data_answer(format!("{note}\n{text}"), body, next)))
 }
 
 /// Takes out capabilities that are declared and usable by nobody, and what is empty then.

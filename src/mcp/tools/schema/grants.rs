@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::fields::{describe, shown_before};
 use super::index::{Parts, show_index};
 use super::row::Row;
-use super::scoped::answer;
 use crate::mcp::call::Call;
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::package::{Member, Package, all_failed, not_granted};
 use crate::mcp::size::Bounds;
 use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::answer_parts::data_answer;
 
 /// How a schema over the grants of a package ends.
 pub enum OverGrants {
@@ -58,5 +58,5 @@ pub async fn over_grants(
         .with("param", "stream"));
     }
     let (text, body, next) = describe(call, schema.body, shown, bounds)?;
-    Ok(OverGrants::Answer(answer(text, body, next)))
+    Ok(OverGrants::Answer(data_answer(text, body, next)))
 }

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::row::{Row, bound_envelope, short};
-use super::scoped::answer;
 use crate::mcp::call::{Call, Tool};
 use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
@@ -13,7 +12,7 @@ use crate::mcp::reading::catalog::connections;
 use crate::mcp::render::ladder::next_line;
 use crate::mcp::size::{Bounds, json_len};
 use crate::mcp::tool_error::ToolError;
-use crate::mcp::tools::answer_parts::{counted, meta_lines};
+use crate::mcp::tools::answer_parts::{counted, data_answer, meta_lines};
 
 /// Bound of both views together for the index of a grant of up to 500 streams (R3.3).
 const INDEX_BYTES: usize = 16_000;
@@ -90,7 +89,7 @@ pub(super) fn show_index(
             if json_len(&body) + 12 > room {
                 next = strip_to_names(&mut body, room.saturating_sub(200));
             }
-            return Ok(answer(text, body, next));
+            return Ok(data_answer(text, body, next));
         }
     }
     let parts = parts.filter(|_| shown < rows.len()).ok_or_else(|| no_such_place(call))?;
@@ -163,7 +162,7 @@ fn page_of_index(
     text.truncate(text.trim_end().len());
     body.insert("connectors".into(), connectors.into());
     body.insert("streams_not_shown".into(), json!(rows.len() - at));
-    answer(text, body, next)
+    data_answer(text, body, next)
 }
 
 fn index_text(call: &Call, rows: &[Row], body: &Map<String, Value>) -> String {

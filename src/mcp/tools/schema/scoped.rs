@@ -1,6 +1,6 @@
 //! One stream of one grant.
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::fields::{describe, shown_before, with_legend};
 use super::row::Row;
@@ -9,6 +9,7 @@ use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::schema::of_grant;
 use crate::mcp::tool_error::ToolError;
+use crate::mcp::tools::answer_parts::data_answer;
 use crate::mcp::tools::context::Context;
 use crate::mcp::tools::explanation::{every_stream, unknown_connection, unknown_stream};
 
@@ -24,7 +25,7 @@ pub(super) async fn scoped(
         return Err(not_granted(context.reader, call, stream, connection).await);
     }
     let (text, body, next) = describe(call, body, shown, context.bounds)?;
-    Ok(with_legend(answer(text, body, next)))
+    Ok(with_legend(data_answer(text, body, next)))
 }
 
 /// The schema of a stream that is not there is empty, which looks like a stream without fields.
@@ -43,12 +44,4 @@ pub(super) async fn not_granted(
     let message = format!("The grant holds no stream `{stream}`");
     let error = ToolError::new("stream_not_granted", message, Call::new(Tool::Schema, json!({})));
     unknown_stream(error.with("param", "stream"), stream, &all)
-}
-
-pub(super) fn answer(text: String, body: Map<String, Value>, next: Option<Call>) -> ToolAnswer {
-    let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
-    if let Some(next) = next {
-        structured.insert("next".into(), next.to_json());
-    }
-    ToolAnswer { text, structured: Some(structured), is_error: false, rows: 0 }
 }
