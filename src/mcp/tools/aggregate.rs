@@ -175,8 +175,8 @@ const MANY: u64 = 100;
 
 /// How many groups the provider gave at most: as it says, else as it was asked for.
 fn limit_of(call: &Call, body: &Map<String, Value>, groups: usize) -> u64 {
-    let said = body.get("limit").and_then(Value::as_u64);
-    said.or_else(|| call.arguments.get("limit")?.as_u64()).unwrap_or(groups as u64)
+    let stated = body.get("limit").and_then(Value::as_u64);
+    stated.or_else(|| call.arguments.get("limit")?.as_u64()).unwrap_or(groups as u64)
 }
 
 /// Says that the provider gives fewer groups than were asked for, where some are missing for that.

@@ -88,7 +88,7 @@ pub(super) fn meta_lines(out: &mut String, body: &Map<String, Value>) {
     // Several grants may each say one.
     let recalls = meta.get("recall").map_or(&[][..], |recall| match recall {
         Value::Array(several) => several.as_slice(),
-        one => std::slice::from_ref(one),
+        left => std::slice::from_ref(left),
     });
     for recall in recalls.iter().take(MAX_RECALLS) {
         let _ = writeln!(out, "recall: {}", recall_words(recall));
@@ -122,8 +122,8 @@ pub(super) fn next_page(call: &Call, cursor: Option<&str>) -> Option<Call> {
 /// The longest cursor that a call with these arguments can carry beside them: longer ones would be
 /// refused when they come back.
 pub(super) fn max_cursor(call: &Call, bounds: Bounds) -> usize {
-    let beside = json_len(&call.with([("cursor", None), ("changes_since", None)]).arguments) + 16;
-    (bounds.text.min(bounds.structured) / 4).saturating_sub(beside)
+    let reserved = json_len(&call.with([("cursor", None), ("changes_since", None)]).arguments) + 16;
+    (bounds.text.min(bounds.structured) / 4).saturating_sub(reserved)
 }
 
 /// How many bytes the cursor of a page takes, as JSON.
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(near("message", &names), ["messages", "message_bodies"]);
         assert_eq!(near("transaction", &names), ["transactions"]);
         assert!(near("zzz", &names).is_empty() && near("", &names).is_empty());
-        let edits = |one, other| strsim::levenshtein(one, other);
+        let edits = |left, right| strsim::levenshtein(left, right);
         assert_eq!((edits("", "ab"), edits("kitten", "sitting"), edits("äb", "ab")), (2, 3, 1));
         assert_eq!((counted(1, "record"), counted(0, "hit")), ("1 record".to_owned(), "0 hits".to_owned()));
     }

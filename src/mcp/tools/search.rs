@@ -235,8 +235,8 @@ impl Shape for HitShape<'_> {
         let tail = tail(&hits, self.arguments, body, None);
         let fit = |cursor: usize| {
             let next = if cursor == 0 { 0 } else { cursors.call + cursor };
-            let beside = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + NOTE_BYTES + 100;
-            let mut room = self.bounds.structured.saturating_sub(beside);
+            let reserved = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + NOTE_BYTES + 100;
+            let mut room = self.bounds.structured.saturating_sub(reserved);
             let mut text_room = self.bounds.text.saturating_sub(tail.len() + next + NOTE_BYTES + 20);
             let hits = sizes.iter().take_while(|(size, text)| {
                 let fits = *size <= room && *text <= text_room;
@@ -253,9 +253,9 @@ impl Shape for HitShape<'_> {
     fn max_cursor(&self) -> usize {
         if self.is_over_grants {
             // It has to come back beside the other arguments; a longer one is kept here under a short name.
-            let beside = json_len(&self.arguments.call.with([("cursor", None)]).arguments) + 40;
+            let reserved = json_len(&self.arguments.call.with([("cursor", None)]).arguments) + 40;
             return (self.bounds.structured.min(self.bounds.text) / 4)
-                .saturating_sub(beside)
+                .saturating_sub(reserved)
                 .clamp(100, 1_000);
         }
         max_cursor(&self.arguments.call, self.bounds)

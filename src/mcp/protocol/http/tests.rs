@@ -120,8 +120,8 @@ async fn r7_1_the_eras_with_initialize_need_no_session() {
         let body: Value = serde_json::from_str(&body).unwrap();
         assert_eq!((status, &body["result"]["protocolVersion"]), (200, &json!(version)), "{body}");
         assert!(!headers.contains_key("mcp-session-id"));
-        let told = Asked::post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        assert_eq!(told.with(PROTOCOL_VERSION, version).answer().await.0, 202);
+        let sent = Asked::post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        assert_eq!(sent.with(PROTOCOL_VERSION, version).answer().await.0, 202);
         let asked = Asked::post(&call(&json!(7), "fetch")).with(PROTOCOL_VERSION, version);
         let (status, body) = asked.json().await;
         assert_eq!((status, &body["id"]), (200, &json!(7)));
@@ -353,10 +353,10 @@ impl Service for Hangs {
     }
 
     fn call(&self, _: &str, _: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
-        let told = self.0.clone();
+        let sent = self.0.clone();
         async move {
-            let _dropped = Dropped(told.clone());
-            let _ = told.send("begun");
+            let _dropped = Dropped(sent.clone());
+            let _ = sent.send("begun");
             std::future::pending().await
         }
         .boxed()
@@ -379,11 +379,11 @@ impl Gate for Always {
 #[tokio::test]
 async fn r7_1_a_client_that_goes_away_ends_its_call() {
     use tokio::io::AsyncWriteExt as _;
-    let (told, mut events) = tokio::sync::mpsc::unbounded_channel();
+    let (sent, mut events) = tokio::sync::mpsc::unbounded_channel();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let endpoint = Endpoint::new(format!("http://{address}/mcp").parse().unwrap());
-    let routes = router(Arc::new(endpoint), Arc::new(Always(Arc::new(Hangs(told)))));
+    let routes = router(Arc::new(endpoint), Arc::new(Always(Arc::new(Hangs(sent)))));
     tokio::spawn(async move { axum::serve(listener, routes).await });
     let body = call(&json!(1), "fetch").to_string();
     let head = format!(

@@ -20,8 +20,8 @@ pub(super) fn structured(
         _ => None,
     };
     if result.get("isError") == Some(&json!(true)) {
-        let said = result.get("content").and_then(|content| content.get(0)?.get("text")?.as_str());
-        return Err(refused(structured.unwrap_or_default(), said.unwrap_or_default()));
+        let message_text = result.get("content").and_then(|content| content.get(0)?.get("text")?.as_str());
+        return Err(refused(structured.unwrap_or_default(), message_text.unwrap_or_default()));
     }
     structured.ok_or_else(|| ReadError::Unsupported {
         what: format!("the provider's {tool} gives no structured output"),
@@ -31,9 +31,9 @@ pub(super) fn structured(
 }
 
 /// A tool's own error, as the refusal of a resource server; `said` is its text.
-fn refused(mut structured: Map<String, Value>, said: &str) -> ReadError {
+fn refused(mut structured: Map<String, Value>, message_text: &str) -> ReadError {
     let Some(Value::Object(error)) = structured.remove("error") else {
-        let message = if said.is_empty() { "the provider's own tools refused the call" } else { said };
+        let message = if message_text.is_empty() { "the provider's own tools refused the call" } else { message_text };
         return ReadError::CallRefused { message: message.to_owned(), code: Value::Null };
     };
     let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_owned);

@@ -137,8 +137,8 @@ async fn advance(
     }
 }
 
-fn same_ids(one: &[Row], other: &[Row]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.get("id") == other.get("id"))
+fn same_ids(left: &[Row], right: &[Row]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left.get("id") == right.get("id"))
 }
 
 /// One envelope for several: counts added up, warnings once, without the one that says that the provider
@@ -173,8 +173,8 @@ fn interleave(lists: &[&[Row]], order: Option<&Sort>) -> Vec<(usize, usize)> {
         let open = (0..lists.len()).filter(|list| at[*list] < lists[*list].len());
         let next = match order {
             // The first among equals, so that the same rows come in the same order.
-            Some(order) => open.min_by(|one, other| {
-                compare(&lists[*one][at[*one]], &lists[*other][at[*other]], order).then(one.cmp(other))
+            Some(order) => open.min_by(|left, right| {
+                compare(&lists[*left][at[*left]], &lists[*right][at[*right]], order).then(left.cmp(right))
             }),
             None => open.min_by_key(|list| (at[*list], *list)),
         };
@@ -193,12 +193,12 @@ fn sort_value<'a>(row: &'a Row, order: &Sort) -> Option<&'a Value> {
     row.get("data")?.get(&order.field).filter(|value| value.is_string() || value.is_number())
 }
 
-fn compare(one: &Row, other: &Row, order: &Sort) -> Ordering {
-    let ascending = match (sort_value(one, order), sort_value(other, order)) {
-        (Some(Value::String(one)), Some(Value::String(other))) => one.cmp(other),
-        (Some(Value::Number(one)), Some(Value::Number(other))) => {
-            let (one, other) = (one.as_f64(), other.as_f64());
-            one.partial_cmp(&other).unwrap_or(Ordering::Equal)
+fn compare(left: &Row, right: &Row, order: &Sort) -> Ordering {
+    let ascending = match (sort_value(left, order), sort_value(right, order)) {
+        (Some(Value::String(left)), Some(Value::String(right))) => left.cmp(right),
+        (Some(Value::Number(left)), Some(Value::Number(right))) => {
+            let (left, right) = (left.as_f64(), right.as_f64());
+            left.partial_cmp(&right).unwrap_or(Ordering::Equal)
         }
         _ => Ordering::Equal,
     };
@@ -214,14 +214,14 @@ mod tests {
 
     #[test]
     fn rows_come_in_order_or_in_turns() {
-        let (one, other) = ([row("5"), row("3")], [row("4"), row("2"), row("1")]);
+        let (left, right) = ([row("5"), row("3")], [row("4"), row("2"), row("1")]);
         let order = Sort { field: "at".into(), is_descending: true };
-        assert!(is_ordered(&one, &order) && is_ordered(&other, &order));
-        let lists: [&[Row]; 2] = [&one, &other];
+        assert!(is_ordered(&left, &order) && is_ordered(&right, &order));
+        let lists: [&[Row]; 2] = [&left, &right];
         assert_eq!(interleave(&lists, Some(&order)), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
         assert_eq!(interleave(&lists, None), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
         let ascending = Sort { is_descending: false, ..order };
-        assert!(!is_ordered(&one, &ascending));
+        assert!(!is_ordered(&left, &ascending));
     }
 
     proptest! {
