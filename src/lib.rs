@@ -14,7 +14,7 @@
 //!   is shown; [`mcp::protocol::stdio`], [`mcp::protocol::http`] and [`mcp::protocol::server`] speak the protocol, [`mcp::protocol::client`] is its other end.
 //! - [`setup`]: one right entry in a host's own config: [`setup::edit`] keeps every other byte,
 //!   [`setup::clients`] is a file a host, [`setup::proof`] starts what was recorded. [`fs::foreign`] writes.
-//! - [`host`]: the same tools over HTTP, in front of a provider: whose bearer it is, how often, how many at once.
+//! - [`endpoint`]: the same tools over HTTP, in front of a provider: whose bearer it is, how often, how many at once.
 //! - [`sandbox`]: an embedded provider with a made-up life in it. Its `/v1` and its authorization
 //!   server share nothing with [`provider`], so that a test of one against the other proves something; its `/mcp`
 //!   ([`sandbox::hosted`]) is the tool core over them.
@@ -24,7 +24,7 @@
 //!   [`shutdown`]: one error, the command to type next, safe text, the one writer, private files, a token, public addresses,
 //!   names in hexadecimal, sorting, a grant's end in words, the event loop, what the end of the process waits for.
 //!
-//! Arrows go one way: `cmd → checks → {access_log, host, sandbox, setup} → {cache, mcp} → provider` → the line above
+//! Arrows go one way: `cmd → checks → {access_log, endpoint, sandbox, setup} → {cache, mcp} → provider` → the line above
 //! (`tests/docs/map.rs`). So [`mcp`] knows no cache: it gets a bearer through one function
 //! ([`mcp::reading::source::BearerSource`]).
 //!
@@ -56,10 +56,10 @@ pub mod advice;
 pub mod cache;
 pub mod checks;
 pub mod cmd;
+pub mod endpoint;
 pub mod error;
 pub mod fs;
 pub mod hex;
-pub mod host;
 pub mod mcp;
 pub mod net;
 pub mod order;
