@@ -17,7 +17,7 @@ use crate::secret::AccessToken;
 /// Seconds until it is worth asking again after an introspection that failed.
 const RETRY_AFTER: u64 = 5;
 
-/// The gate of a hosted endpoint.
+/// The gate of an endpoint.
 pub struct Gate {
     admission: Arc<Admission>,
     rate: Rate,

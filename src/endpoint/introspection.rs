@@ -76,7 +76,7 @@ pub struct Introspection {
 pub struct Expected {
     /// The authorization server that the provider names.
     pub issuer: ProviderUrl,
-    /// The hosted endpoint's own URL, which a token's `aud` names.
+    /// The endpoint's own URL, which a token's `aud` names.
     pub endpoint: Url,
     /// The provider, whose `/v1` and `/mcp` a `client` token is for alike.
     pub provider: ProviderUrl,

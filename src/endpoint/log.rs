@@ -1,4 +1,4 @@
-//! The access log: one line of JSON a request, on stderr, and the operator's events among them. No token, no
+//! The endpoint's log: one line of JSON per request, on stderr, and the operator's events among them. No token, no
 //! argument, nothing of an answer: a bearer's hash, whom the authorization server says it was issued to, and
 //! words of this program's own.
 
@@ -28,8 +28,8 @@ use crate::ui::{Ui, json_ascii_controls};
 /// neither holds anybody up.
 const MOST_WAITING: usize = 4_096;
 
-/// How often the same trouble is told to the operator.
-const TOLD_EVERY: Duration = Duration::from_mins(1);
+/// How often the same trouble is reported to the operator.
+const REPORTED_EVERY: Duration = Duration::from_mins(1);
 
 /// Longest text of another's in a line, in bytes.
 const MOST_TEXT: usize = 200;
@@ -38,7 +38,7 @@ const MOST_TEXT: usize = 200;
 pub struct Log {
     lines: SyncSender<String>,
     metrics: Arc<Metrics>,
-    told: Mutex<HashMap<&'static str, Instant>>,
+    reported: Mutex<HashMap<&'static str, Instant>>,
     cut: CancellationToken,
 }
 
@@ -67,7 +67,7 @@ impl Log {
                 let _ = end.send(());
             })
             .map_err(|error| Error::failed("no_thread", "Could not start a thread").because(error))?;
-        Ok((Self { lines, metrics, told: Mutex::default(), cut }, Writing { done }))
+        Ok((Self { lines, metrics, reported: Mutex::default(), cut }, Writing { done }))
     }
 
     /// Something that an operator should see: `event` is stable, `message` is for people.
@@ -84,18 +84,18 @@ impl Log {
     pub fn trouble(&self, level: &'static str, event: &'static str, message: impl FnOnce() -> String) {
         let now = Instant::now();
         {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            if told.get(event).is_some_and(|told| now.duration_since(*told) < TOLD_EVERY) {
+            let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            if reported.get(event).is_some_and(|last| now.duration_since(*last) < REPORTED_EVERY) {
                 return;
             }
-            told.insert(event, now);
+            reported.insert(event, now);
         }
         self.event(level, event, &message());
     }
 
     /// Every trouble is new again, after something was changed about it.
-    pub fn forget_told(&self) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    pub fn forget_reported(&self) {
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn write(&self, line: &Value) {

@@ -1,5 +1,5 @@
-//! The hosted endpoint: MCP over Streamable HTTP in front of a provider's resource server, in its trust
-//! boundary (R7). What is public about it comes from configuration, what a caller may read from its bearer.
+//! The endpoint: MCP over Streamable HTTP in front of a provider's resource server, inside the provider's trust
+//! boundary (R7). What is public about it comes from its configuration, what a caller may read from its bearer.
 //!
 //! - [`credentials`], [`introspection`]: asking the authorization server about a bearer;
 //!   [`admission`]: what it said, for at most a minute; [`rate`]: how often; [`gate`]: all three, for
@@ -75,7 +75,7 @@ pub struct Config {
     pub network: Network,
     /// Where to listen.
     pub listen: SocketAddr,
-    /// Where to tell the metrics; nowhere without.
+    /// Where to serve the metrics; nowhere without it.
     pub metrics_listen: Option<SocketAddr>,
     /// The endpoint as clients see it.
     pub endpoint: Endpoint,
@@ -104,10 +104,10 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// What to tell the operator of an endpoint that clients reach at `public`: level, event, message.
-    fn in_words(&self, public: &Url) -> Vec<(&'static str, &'static str, String)> {
+    /// The events to log for an endpoint that clients reach at `public`: level, event, message.
+    fn events(&self, public: &Url) -> Vec<(&'static str, &'static str, String)> {
         let place = |url: &Url| url[Position::BeforeHost..Position::AfterPort].to_owned();
-        let mut said = vec![if self.url == *public {
+        let mut events = vec![if self.url == *public {
             ("info", "ready", format!("MCP endpoint ready at {public}"))
         } else {
             let message = format!(
@@ -120,15 +120,15 @@ impl Ready {
         if self.url.scheme() == "http" {
             if public.scheme() == "https" {
                 let message = "TLS is left to a proxy in front; --tls-cert and --tls-key do it here";
-                said.push(("info", "tls_elsewhere", message.to_owned()));
+                events.push(("info", "tls_elsewhere", message.to_owned()));
             }
             if !self.is_loopback {
                 let message =
                     "bearers arrive here in plain text: let nobody but the proxy reach this address";
-                said.push(("warn", "plain_text", message.to_owned()));
+                events.push(("warn", "plain_text", message.to_owned()));
             }
         }
-        said
+        events
     }
 }
 
@@ -139,7 +139,7 @@ impl Ready {
 /// those of [`discover`], `runtime_failed`, `no_thread`.
 pub fn run(config: Config, ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
     let runtime =
-        tokio::runtime::Builder::new_multi_thread().thread_name("host").enable_all().build().map_err(
+        tokio::runtime::Builder::new_multi_thread().thread_name("endpoint").enable_all().build().map_err(
             |error| Error::failed("runtime_failed", "Could not start the event loop").because(error),
         )?;
     let metrics = Arc::new(Metrics::default());
@@ -199,7 +199,7 @@ async fn serve(
         None => None,
     };
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let told = Ready {
+    let listening = Ready {
         url: at(scheme, address, config.endpoint.public_url.path())?,
         is_loopback: address.ip().is_loopback(),
         metrics: match &metrics_listener {
@@ -208,7 +208,7 @@ async fn serve(
         },
     };
 
-    ready(&told)?;
+    ready(&listening)?;
     let gate = Gate::new(Arc::clone(&admission), Rate::new(config.allowance), Arc::clone(&log));
     let routes = routes(&config.endpoint, &discovery.provider, &about(&discovery), gate, &log);
     let stop = CancellationToken::new();
@@ -226,7 +226,7 @@ async fn serve(
         let listener = Listener { listener, routes, tls: None, most: MOST_METRICS_CONNECTIONS, metrics, cut };
         tokio::spawn(listener.serve(CancellationToken::new(), Duration::ZERO));
     }
-    for (level, event, message) in told.in_words(&config.endpoint.public_url) {
+    for (level, event, message) in listening.events(&config.endpoint.public_url) {
         log.event(level, event, &message);
     }
     tokio::spawn(check(Arc::clone(&admission), Arc::clone(&log)));
@@ -243,27 +243,29 @@ async fn serve(
     }
     log.event("info", "stopping", &format!("no new connections; requests have {} s", config.drain.as_secs()));
     stop.cancel();
-    let mut told_again = false;
+    let mut stopped_twice = false;
     let left = loop {
         tokio::select! {
             left = &mut main => break left.unwrap_or_default(),
-            // Whoever says it again means now.
+            // A second signal means: now.
             signal = signals.next() => if signal == Signal::Stop {
-                told_again = true;
+                stopped_twice = true;
                 cut.cancel();
             },
         }
     };
-    say_stopped((!told_again).then_some(left), &log);
+    log_stopped((!stopped_twice).then_some(left), &log);
     Ok(())
 }
 
-/// `cut_off` connections had not ended by themselves; `None` where nobody was waited for.
-fn say_stopped(cut_off: Option<usize>, log: &Log) {
+/// Logs the end. `cut_off` connections had not ended by themselves; `None` where nothing was waited for.
+fn log_stopped(cut_off: Option<usize>, log: &Log) {
     match cut_off {
         Some(0) => log.event("info", "stopped", "all requests were answered"),
         Some(left) => log.event("warn", "stopped", &format!("{left} connections were cut off")),
-        None => log.event("warn", "stopped", "told a second time: what was not answered was cut off"),
+        None => {
+            log.event("warn", "stopped", "a second signal came: requests that were not answered were cut off")
+        }
     }
 }
 
@@ -281,7 +283,7 @@ async fn reload(
     let credentials = match read {
         Ok(Ok(client)) => {
             admission.introspection().reload(client);
-            log.forget_told();
+            log.forget_reported();
             tokio::spawn(check(Arc::clone(admission), Arc::clone(log)));
             Ok(())
         }
@@ -322,13 +324,13 @@ async fn check(admission: Arc<Admission>, log: Arc<Log>) {
 /// What [`DiscoveryError::told`] says, to an operator: here the address is an option.
 fn not_discovered(error: DiscoveryError, provider: &ProviderUrl) -> Error {
     let meant = error.meant(provider);
-    let told = error.told(provider);
+    let error = error.told(provider);
     match meant {
-        Some(meant) => told.hint(format!(
+        Some(meant) => error.hint(format!(
             "If {meant} is the provider: {}",
             advice::typed_with("--provider-url", &meant, "mcp host")
         )),
-        None => told,
+        None => error,
     }
 }
 

@@ -1,4 +1,4 @@
-//! `pdpp mcp host`: MCP over HTTP, in front of a provider.
+//! `pdpp mcp host`: the endpoint, MCP over HTTP in front of a provider.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// Tell counters in Prometheus' format at /metrics here, apart from the endpoint
+    /// Serve counters in Prometheus' format at /metrics here, apart from the endpoint
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics_listen: Option<SocketAddr>,
 
@@ -94,7 +94,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=600))]
     pub drain: u32,
 
-    /// Tell where it is as one line of JSON on stdout: {"url":…,"public_url":…,"metrics_url":…,"pid":…}
+    /// Print where it listens as one line of JSON on stdout: {"url":…,"public_url":…,"metrics_url":…,"pid":…}
     #[arg(long)]
     pub json: bool,
 }
@@ -104,7 +104,7 @@ Examples:
   pdpp mcp host --provider-url https://provider.example \\
     --introspection-file /etc/pdpp/introspection.json
 
-SIGHUP reads credentials and certificates again; SIGTERM stops. stderr has a line of JSON a request.";
+SIGHUP reads credentials and certificates again; SIGTERM stops. stderr has one line of JSON per request.";
 
 /// Serves until it is told to stop.
 ///
