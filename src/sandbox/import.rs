@@ -13,10 +13,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::manifest::{Aggregation, Connector, Field, Kind, Stream};
-use super::store::{Catalog, Connection, Ingest, Store};
-use super::{DATABASE, id, json, open_data_dir, store_failed, time};
 use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::vault::declaration::{Aggregation, Connector, Field, Kind, Stream};
+use crate::vault::store::{Catalog, Connection, Ingest, Store};
+use crate::vault::{DATABASE, id, json, open_data_dir, store_failed, time};
 
 /// Bad lines that are named before the rest is only counted.
 const NAMED_LINES: usize = 20;
@@ -162,7 +162,7 @@ pub fn run(import: &Import<'_>, mut progress: impl FnMut(&'static str, u64)) -> 
     Ok(imported)
 }
 
-/// For the transaction of [`super::store::Store::write`], whose commit can fail on a full disk.
+/// For the transaction of [`crate::vault::store::Store::write`], whose commit can fail on a full disk.
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
         write_failed(error)

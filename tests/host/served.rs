@@ -1,7 +1,7 @@
 //! Whom it serves, and with what.
 
-use pdpp::sandbox::oauth::tokens;
-use pdpp::sandbox::{App, Config};
+use pdpp::vault::oauth::tokens;
+use pdpp::vault::{App, Config};
 use serde_json::{Value, json};
 
 use super::fake::Fake;
@@ -171,7 +171,7 @@ fn client_token(app: &App, resource: Option<&str>) -> (String, String) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r7_1_in_front_of_the_sandbox_every_tool_answers_as_the_sandboxs_own_endpoint_does() {
     let env = TestEnv::new();
-    let sandbox = pdpp::sandbox::start(Config::default()).unwrap();
+    let sandbox = pdpp::vault::start(Config::default()).unwrap();
     let client = sandbox.introspection();
     let path = credentials(&env, &client.client_id, &client.client_secret);
     let running = Running::start(&env, sandbox.url(), &path, &[]);

@@ -17,12 +17,13 @@ use pdpp::mcp::tools::core::Core;
 use pdpp::provider::grant::{GrantedConnection, GrantedSource};
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
-use pdpp::sandbox::grant::{
+use pdpp::sandbox::seed;
+use pdpp::secret::AccessToken;
+use pdpp::vault::grant::{
     Client as GrantClient, Declaration, Grant, GrantStream, Source as GrantSource, Subject,
 };
-use pdpp::sandbox::wire::{Reply, Request};
-use pdpp::sandbox::{App, Config, Handle, seed};
-use pdpp::secret::AccessToken;
+use pdpp::vault::wire::{Reply, Request};
+use pdpp::vault::{App, Config, Handle};
 use serde_json::{Map, Value, json};
 
 use crate::support::credential::credential;
@@ -97,7 +98,7 @@ pub struct Stage {
 impl Stage {
     pub async fn new(seed: u64) -> Self {
         let start = |core| {
-            pdpp::sandbox::start(Config { seed: Some(seed), core, auto_approve: true, ..Config::default() })
+            pdpp::vault::start(Config { seed: Some(seed), core, auto_approve: true, ..Config::default() })
                 .unwrap()
         };
         let full = start(false);
@@ -184,7 +185,7 @@ fn issued(handle: &Handle, connectors: Option<&[String]>) -> (String, Vec<KnownS
 /// Three sandboxes whose grants are kept in `env`, as `pdpp connect` would: a healthy one with `connectors`, one
 /// that takes `delay` for each answer (calendar), and one that was killed since (music).
 pub async fn three(env: &TestEnv, connectors: &[String], delay: Duration) -> [Handle; 2] {
-    let start = || pdpp::sandbox::start(Config { seed: Some(1), ..Config::default() }).unwrap();
+    let start = || pdpp::vault::start(Config { seed: Some(1), ..Config::default() }).unwrap();
     let [healthy, behind, killed] = [start(), start(), start()];
     let slow = slow(Arc::clone(behind.app()), delay).await;
     let own = |key: &str| vec![key.to_owned()];
@@ -279,10 +280,10 @@ fn grant(connectors: Option<&[String]>) -> Grant {
     }
     Grant {
         version: "0.1.0".into(),
-        grant_id: pdpp::sandbox::id::random_id("grt_").unwrap(),
+        grant_id: pdpp::vault::id::random_id("grt_").unwrap(),
         issued_at: "2026-11-01T00:00:00Z".into(),
         expires_at: None,
-        subject: Subject { id: pdpp::sandbox::grant::SUBJECT.into() },
+        subject: Subject { id: pdpp::vault::grant::SUBJECT.into() },
         client: GrantClient { client_id: "journeys".into() },
         source: GrantSource { kind: "provider_native".into(), id: "https://sandbox.pdpp.example".into() },
         source_declaration: Declaration { version: "sandbox.v1".into() },

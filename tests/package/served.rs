@@ -7,8 +7,8 @@ use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
 use pdpp::mcp::protocol::client::{Client, ServerCommand};
 use pdpp::provider::grant::{GrantedConnection, GrantedSource};
-use pdpp::sandbox::{Config, Handle};
 use pdpp::secret::AccessToken;
+use pdpp::vault::{Config, Handle};
 use serde_json::{Value, json};
 
 use super::fake::{Does, Fake, hit, ok, page, schema};
@@ -52,7 +52,7 @@ fn keep(dir: &Path, url: &str, key: &str) {
 }
 
 fn sandbox(seed: u64) -> Handle {
-    pdpp::sandbox::start(Config { seed: Some(seed), auto_approve: true, ..Config::default() }).unwrap()
+    pdpp::vault::start(Config { seed: Some(seed), auto_approve: true, ..Config::default() }).unwrap()
 }
 
 fn connect(env: &TestEnv, url: &str) {

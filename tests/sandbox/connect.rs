@@ -1,6 +1,6 @@
 //! From a program's question to the owner's answer.
 
-use pdpp::sandbox::{App, Config};
+use pdpp::vault::{App, Config};
 use serde_json::{Value, json};
 
 use super::{Answer, BASE, ask, get, post, shared};
@@ -357,7 +357,7 @@ fn the_metadata_leads_from_the_resource_to_what_is_there() {
 #[test]
 fn introspection_is_for_the_resource_server() {
     use base64::Engine as _;
-    let handle = pdpp::sandbox::start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let handle = pdpp::vault::start(Config { auto_approve: true, ..Config::default() }).unwrap();
     let app = handle.app().as_ref();
     let attempt = begin(app, "Reader");
     let body = poll(app, &attempt).json();

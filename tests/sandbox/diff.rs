@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use pdpp::sandbox::oauth::tokens;
-use pdpp::sandbox::{App, Config};
+use pdpp::vault::oauth::tokens;
+use pdpp::vault::{App, Config};
 use serde_json::{Value, json};
 
 use super::connect::Page;

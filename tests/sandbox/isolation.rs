@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pdpp::sandbox::grant::{Grant, GrantStream, Source, TimeConstraint};
-use pdpp::sandbox::manifest::{Connector, StreamSpec};
-use pdpp::sandbox::store::{Connection, Ingest};
-use pdpp::sandbox::{App, Config, time};
+use pdpp::vault::declaration::{Connector, StreamSpec};
+use pdpp::vault::grant::{Grant, GrantStream, Source, TimeConstraint};
+use pdpp::vault::store::{Connection, Ingest};
+use pdpp::vault::{App, Config, time};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

@@ -13,10 +13,10 @@ use pdpp::mcp::protocol::service::ResourceContents;
 use pdpp::mcp::protocol::service::ResourceError;
 use pdpp::mcp::protocol::service::ToolAnswer;
 use pdpp::provider::grant::{GrantedConnection, GrantedSource};
-use pdpp::sandbox::grant::Grant;
-use pdpp::sandbox::oauth::tokens;
-use pdpp::sandbox::{App, Config, Handle, time};
 use pdpp::secret::AccessToken;
+use pdpp::vault::grant::Grant;
+use pdpp::vault::oauth::tokens;
+use pdpp::vault::{App, Config, Handle, time};
 use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 
@@ -106,7 +106,7 @@ fn call(id: u64, tool: &str, arguments: &Value) -> Value {
 }
 
 pub fn start() -> Handle {
-    pdpp::sandbox::start(Config::default()).unwrap()
+    pdpp::vault::start(Config::default()).unwrap()
 }
 
 const MAIL: [&str; 2] = ["cin_mail_work", "cin_mail_personal"];

@@ -9,10 +9,10 @@ mod process;
 mod reads;
 mod remote;
 
-use pdpp::sandbox::grant::{Client, Declaration, Grant, GrantStream, Source, Subject};
-use pdpp::sandbox::id::random_id;
-use pdpp::sandbox::wire::{Reply, Request};
-use pdpp::sandbox::{App, Config, time};
+use pdpp::vault::grant::{Client, Declaration, Grant, GrantStream, Source, Subject};
+use pdpp::vault::id::random_id;
+use pdpp::vault::wire::{Reply, Request};
+use pdpp::vault::{App, Config, time};
 use serde_json::Value;
 
 /// Where the in-process requests believe the provider to be.

@@ -3,8 +3,8 @@
 use std::io::{Read as _, Write as _};
 
 use base64::Engine as _;
-use pdpp::sandbox::oauth::tokens::{self, Standing};
-use pdpp::sandbox::{App, Config};
+use pdpp::vault::oauth::tokens::{self, Standing};
+use pdpp::vault::{App, Config};
 use serde_json::{Value, json};
 
 use super::connect::{Page, register};
@@ -95,7 +95,7 @@ fn error(answer: &Answer) -> String {
     answer.json()["error"].as_str().unwrap_or_default().to_owned()
 }
 
-fn introspect(app: &pdpp::sandbox::Handle, token: &str) -> Value {
+fn introspect(app: &pdpp::vault::Handle, token: &str) -> Value {
     let client = app.introspection();
     let basic = base64::engine::general_purpose::STANDARD
         .encode(format!("{}:{}", client.client_id, client.client_secret));
@@ -106,7 +106,7 @@ fn introspect(app: &pdpp::sandbox::Handle, token: &str) -> Value {
 
 #[test]
 fn one_source_is_a_client_token_that_is_refreshed_once() {
-    let handle = pdpp::sandbox::start(Config::default()).unwrap();
+    let handle = pdpp::vault::start(Config::default()).unwrap();
     let app = handle.app().as_ref();
     let client = register(app, "Native");
     // Two accounts of one kind are one source.
@@ -148,7 +148,7 @@ fn grants_of_package(app: &App, token: &str) -> usize {
 
 #[test]
 fn several_sources_are_a_package_that_v1_does_not_know() {
-    let handle = pdpp::sandbox::start(Config::default()).unwrap();
+    let handle = pdpp::vault::start(Config::default()).unwrap();
     let app = handle.app().as_ref();
     let client = register(app, "Native");
     let code = picked(app, &client, &["cin_mail_work", "cin_bank_fjord"]);

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use pdpp::sandbox::import::{self, Import};
-use pdpp::sandbox::store::Store;
-use pdpp::sandbox::{App, Config};
+use pdpp::vault::store::Store;
+use pdpp::vault::{App, Config};
 use serde_json::{Value, json};
 
 use super::{everything, get, post, walk};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pdpp::sandbox::grant::TimeConstraint;
-use pdpp::sandbox::{App, Config};
+use pdpp::vault::grant::TimeConstraint;
+use pdpp::vault::{App, Config};
 use serde_json::Value;
 
 use super::{ask, everything, get, grant, shared, token, walk, whole};

@@ -19,8 +19,8 @@ use pdpp::mcp::tools::core::Core;
 use pdpp::provider::grant::TokenKind;
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
-use pdpp::sandbox::oauth::tokens;
 use pdpp::secret::AccessToken;
+use pdpp::vault::oauth::tokens;
 use serde_json::{Value, json};
 
 use super::mcp::{Host, keep, package, revoke, start, unsealed};
@@ -46,7 +46,7 @@ fn keep_package(env: &TestEnv, url: &str, granted: &tokens::Granted, issued: &to
     cache.store(credential, &secrets, None).unwrap();
 }
 
-fn token_of(app: &pdpp::sandbox::App, grant: &pdpp::sandbox::grant::Grant) -> String {
+fn token_of(app: &pdpp::vault::App, grant: &pdpp::vault::grant::Grant) -> String {
     tokens::issue_kept(app, grant).unwrap()
 }
 

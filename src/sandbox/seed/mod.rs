@@ -12,9 +12,9 @@ pub mod music;
 
 use std::fmt::Write as _;
 
-use super::id::source_uri;
-use super::json::{list, quote_into};
-use super::manifest::{BadField, Connector, StreamSpec};
+use crate::vault::declaration::{BadField, Connector, StreamSpec};
+use crate::vault::id::source_uri;
+use crate::vault::json::{list, quote_into};
 
 /// When this life begins: 2024-01-01T00:00:00Z, in seconds since 1970.
 pub const BEGIN: i64 = 1_704_067_200;
