@@ -18,6 +18,7 @@
 //! - [`vault`]: a provider on this machine: what it keeps, how a grant is enforced, its `/v1`, its authorization server and
 //!   its consent pages. They share nothing with [`provider`] but the wire, so that a test of one against the other proves
 //!   something; only its `/mcp` ([`vault::mcp_endpoint`]) is the tool core over them.
+//!   It knows nobody's data: whoever opens a vault says whose it is, and may fill a new one.
 //! - [`sandbox`]: the life of a fictional person, which fills a vault for the demonstration and for tests.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying.

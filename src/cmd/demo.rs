@@ -15,9 +15,9 @@ use crate::error::{Error, Kind, Result};
 use crate::mcp::protocol::client::{Client, ServerCommand};
 use crate::mcp::protocol::measure::estimate_tokens;
 use crate::runtime::{self, StopSignals};
+use crate::sandbox::{self, Config};
 use crate::text;
 use crate::ui::Ui;
-use crate::vault::{self, Config};
 
 /// See it work: a provider, a grant and an agent's five questions, on this machine, in a few seconds
 ///
@@ -55,7 +55,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         "PDPP lets you give an AI agent a part of your data: you approve a grant at the provider that holds it,\n\
          and the agent reads that, and nothing more. This is how; all data is made up, and nothing leaves this machine.\n",
     );
-    let provider = vault::start(Config { seed: Some(args.seed), auto_approve: true, ..Config::default() })?;
+    let provider = sandbox::start(Config { seed: Some(args.seed), auto_approve: true, ..Config::default() })?;
     ui.print(&format!("1. A provider    {}   ($ pdpp sandbox)", provider.url()));
 
     // From here on a signal ends this by the way that removes the folder.

@@ -7,8 +7,8 @@ use clap::Subcommand;
 
 use crate::error::{Error, Result};
 use crate::sandbox::import::{self, Import};
+use crate::sandbox::{self, Config};
 use crate::ui::Ui;
-use crate::vault::{self, Config};
 
 /// Run a PDPP provider on this computer, with fictional data
 ///
@@ -39,7 +39,7 @@ pub enum Action {
 #[derive(Debug, clap::Args)]
 pub struct Serve {
     /// Where to listen: a loopback address; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value_t = SocketAddr::from(([127, 0, 0, 1], vault::DEFAULT_PORT)))]
+    #[arg(long, value_name = "ADDR:PORT", default_value_t = SocketAddr::from(([127, 0, 0, 1], sandbox::DEFAULT_PORT)))]
     pub listen: SocketAddr,
 
     /// Keep data, grants and clients in this directory [default: in memory]
@@ -94,7 +94,7 @@ pub struct ImportArgs {
 /// Serves until it is told to stop, or imports.
 ///
 /// # Errors
-/// Those of [`vault::start`] and [`import::run`]; `output_failed`.
+/// Those of [`sandbox::start`] and [`import::run`]; `output_failed`.
 pub fn run(args: Args, ui: &Ui) -> Result<u8> {
     match args.action {
         Some(Action::Import(args)) => run_import(&args, ui),
@@ -105,7 +105,7 @@ pub fn run(args: Args, ui: &Ui) -> Result<u8> {
 fn serve(args: Serve, ui: &Ui) -> Result<u8> {
     let (json, auto_approve) = (args.json, args.auto_approve);
     let kept = args.data_dir.clone();
-    let handle = vault::start(Config {
+    let handle = sandbox::start(Config {
         listen: args.listen,
         data_dir: args.data_dir,
         seed: Some(args.seed),

@@ -1,4 +1,168 @@
-//! A fictional life that fills a vault.
+//! The life of a fictional person, and the vault that it fills: what `pdpp sandbox`, `pdpp demo` and tests try things on.
+//!
+//! [`seed`] makes the life up, [`import`] adds records of a file to it. The provider itself is [`crate::vault`], which
+//! knows nothing of this.
 
 pub mod import;
 pub mod seed;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Kind, Result};
+use crate::vault::server::{self, Handle};
+use crate::vault::store::{self, Filling, Store};
+use crate::vault::{self, OpenError, Profile, Vault};
+
+/// The port that `pdpp sandbox` listens on unless it is told another: P-D-P-P on a telephone.
+pub const DEFAULT_PORT: u16 = 7377;
+
+/// Whose vault a sandbox is.
+const PROFILE: Profile = Profile {
+    name: "PDPP sandbox (fictional data)",
+    title: "PDPP sandbox",
+    owner: "Fictional data of Maren Solberg",
+    subject_id: "owner_sandbox",
+    declaration_version: "sandbox.v1",
+    introspection_client_id: "sandbox_rs",
+    database: "sandbox.db",
+};
+
+/// What a sandbox is to be.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where to listen: a loopback address; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where to keep the data; in memory without.
+    pub data_dir: Option<PathBuf>,
+    /// Which life a new store is filled with; none leaves it empty.
+    pub seed: Option<u64>,
+    /// Only what v0.1 of the draft has: no schema, search, aggregate or field windows, no filters,
+    /// expansion or views.
+    pub core: bool,
+    /// Approve every request without asking.
+    pub auto_approve: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            data_dir: None,
+            seed: Some(1),
+            core: false,
+            auto_approve: false,
+        }
+    }
+}
+
+impl Config {
+    fn into_vault(self) -> vault::Config {
+        let Self { data_dir, core, auto_approve, .. } = self;
+        vault::Config { data_dir, core, auto_approve, profile: PROFILE }
+    }
+}
+
+/// Opens a sandbox without a socket.
+///
+/// # Errors
+/// `sandbox_store`, `sandbox_data_dir`, `no_randomness`.
+pub fn open(config: Config) -> Result<Vault> {
+    with_filling(config.seed, |filling| Vault::open(config.into_vault(), filling))
+}
+
+/// Starts a sandbox on a thread of its own, ready when this returns. Works inside and outside of a runtime.
+///
+/// # Errors
+/// `sandbox_not_loopback`, `sandbox_listen`, `sandbox_in_use`; those of [`open`].
+pub fn start(config: Config) -> Result<Handle> {
+    let listen = config.listen;
+    with_filling(config.seed, |filling| server::start(config.into_vault(), filling, listen))
+}
+
+/// Opens the store of the sandbox in `dir`.
+fn open_store(dir: &Path, seed: Option<u64>) -> Result<Store> {
+    with_filling(seed, |filling| vault::open_store(dir, &PROFILE, filling))
+}
+
+/// Opens something whose new store is filled with the life of `seed`.
+fn with_filling<T>(
+    seed: Option<u64>,
+    open: impl FnOnce(Option<&Filling<'_>>) -> Result<T, OpenError>,
+) -> Result<T> {
+    let opened = match seed {
+        Some(seed) => open(Some(&|ingest| seed::fill(ingest, seed))),
+        None => open(None),
+    };
+    opened.map_err(error)
+}
+
+/// What to do about a directory that cannot be used.
+const OTHER_DIR: &str =
+    "Make it your own user's, mode 700, or name one that is not there yet: pdpp sandbox --data-dir DIR";
+/// What to do about an address that cannot be used.
+const OTHER_ADDRESS: &str = "pdpp sandbox --listen 127.0.0.1:0";
+
+/// Why a sandbox does not open, for whoever started it.
+fn error(error: OpenError) -> Error {
+    match error {
+        OpenError::NotLoopback(address) => Error::new(
+            Kind::Usage,
+            "sandbox_not_loopback",
+            format!("The sandbox listens on loopback only, not on {address}"),
+        )
+        .hint(OTHER_ADDRESS),
+        OpenError::Listen(address, error) => {
+            Error::failed("sandbox_listen", format!("Could not listen on {address}"))
+                .because(error)
+                .hint(OTHER_ADDRESS)
+        }
+        OpenError::Start(what, error) => {
+            Error::failed("sandbox_listen", format!("Could not start {what}")).because(error)
+        }
+        OpenError::InUse(dir, by) => {
+            let by = by.map_or("another sandbox".to_owned(), |by| {
+                format!("the sandbox at {} (process {})", by.url, by.pid)
+            });
+            Error::failed("sandbox_in_use", format!("{by} serves {} already", dir.display()))
+                .hint("Use that one, or name another directory: pdpp sandbox --data-dir DIR")
+        }
+        OpenError::Directory(path, error) => {
+            Error::failed("sandbox_data_dir", format!("Could not use the directory {}", path.display()))
+                .because(error)
+                .hint(OTHER_DIR)
+        }
+        OpenError::File(what, error) => {
+            Error::failed("sandbox_data_dir", format!("Could not {what} the data directory"))
+                .because(error)
+                .hint(OTHER_DIR)
+        }
+        OpenError::Store(error) => {
+            let other_version = matches!(error, store::OpenError::OtherVersion { .. });
+            let failed = Error::failed("sandbox_store", "Could not open the sandbox's data").because(error);
+            if other_version { failed.hint("use another --data-dir, or remove this one") } else { failed }
+        }
+        OpenError::NoRandomness => {
+            Error::failed("no_randomness", "The system gave no randomness, so no key can be made")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_store_is_filled_and_an_old_one_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = dir.path().join("kept");
+        let count = |store: &Store| {
+            store.read::<i64, rusqlite::Error>(|db, _| {
+                db.query_row("SELECT count(*) FROM record WHERE data IS NOT NULL", [], |row| row.get(0))
+            })
+        };
+        let first = count(&open_store(&kept, Some(1)).unwrap()).unwrap();
+        assert!(first > 20_000);
+        assert_eq!(count(&open_store(&kept, Some(2)).unwrap()).unwrap(), first);
+    }
+}

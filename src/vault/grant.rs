@@ -4,9 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::time;
 
-/// The owner of everything here.
-pub const SUBJECT: &str = "owner_sandbox";
-
 /// An issued grant. Immutable; whether it was revoked is kept beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {

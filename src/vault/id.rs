@@ -1,4 +1,4 @@
-//! How things are called: random identifiers, and the URIs of sources.
+//! Random identifiers and tokens, and how a token is known.
 
 /// A random identifier: `prefix` and 128 bits in hexadecimal.
 ///
@@ -8,7 +8,16 @@ pub fn random_id(prefix: &str) -> Result<String, getrandom::Error> {
     Ok(prefix.to_owned() + &crate::hex::random::<16>()?)
 }
 
-/// The URI that names the connector `key` in a grant.
-pub fn source_uri(key: &str) -> String {
-    format!("https://sandbox.pdpp.example/connectors/{key}")
+/// A random secret: `prefix` and 256 bits in hexadecimal. The prefix is for people and secret scanners; no server
+/// reads it.
+///
+/// # Errors
+/// If the system has no randomness to give.
+pub fn random_token(prefix: &str) -> Result<String, getrandom::Error> {
+    Ok(prefix.to_owned() + &crate::hex::random::<32>()?)
+}
+
+/// The hash under which a token is known.
+pub fn token_hash(token: &str) -> String {
+    crate::hex::sha256(token.as_bytes())
 }

@@ -1,6 +1,6 @@
 //! The provider's own `/mcp`: the tools of [`crate::mcp`] over its own `/v1`.
 //!
-//! It is the one place where the sandbox uses what the client is made of: what answers here is that client,
+//! It is the one place where the vault uses what the client is made of: what answers here is that client,
 //! reading through HTTP as it would from anywhere else, with the caller's own bearer (R7.4). A package's
 //! bearer is nothing to `/v1`; there its child grants are read with bearers that only this process knows
 //! and that last a minute (R7.8).
@@ -13,9 +13,9 @@ use axum::http::StatusCode;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use super::App;
+use super::Vault;
 use super::grant::Grant;
-use super::id::random_id;
+use super::id::{random_token, token_hash};
 use super::oauth::tokens::{self, Standing};
 use super::store::Catalog;
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ const MAX_KEPT: usize = 256;
 /// What the endpoint at `base` (`http://127.0.0.1:7377`) is.
 ///
 /// # Errors
-/// If that is no URL.
+/// If that is not a URL.
 pub fn endpoint(base: &str) -> std::result::Result<Endpoint, url::ParseError> {
     let origins = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
     Ok(Endpoint {
@@ -48,38 +48,47 @@ pub fn endpoint(base: &str) -> std::result::Result<Endpoint, url::ParseError> {
     })
 }
 
-/// What its metadata says of the provider.
+/// What its metadata says of the provider, which is called `name`.
 ///
 /// # Errors
-/// If `base` is no URL.
-pub fn about(base: &str) -> std::result::Result<About, url::ParseError> {
+/// If `base` is not a URL.
+pub fn about(name: &str, base: &str) -> std::result::Result<About, url::ParseError> {
     Ok(About {
         provider: base.parse()?,
-        name: "PDPP sandbox (fictional data), MCP endpoint".to_owned(),
+        name: format!("{name}, MCP endpoint"),
         authorization_servers: vec![base.to_owned()],
         query_base: format!("{base}/v1").parse()?,
         packages: true,
     })
 }
 
-/// The endpoint of `app` at `base`.
+/// The endpoint under each name of a server: a client finds in the metadata the name that it came by.
+pub type Endpoints = HashMap<String, Mcp>;
+
+/// The endpoints of `vault`, whose server is called `names` (`127.0.0.1:7377`, `localhost:7377`).
 ///
 /// # Errors
-/// `sandbox_listen` if `base` is no URL.
-pub fn mcp(app: &Arc<App>, base: &str, names: Arc<[String]>) -> Result<Mcp> {
-    let no_url = |why: String| Error::failed("sandbox_listen", format!("{base} is not a URL: {why}"));
-    let provider: ProviderUrl = base.parse().map_err(|error| no_url(format!("{error}")))?;
-    let about = about(base).map_err(|error| no_url(error.to_string()))?;
-    let rs = ResourceServer::new(Http::new(Limits::default()), &provider, about.query_base)
-        .map_err(|error| no_url(error.to_string()))?;
-    let gate = Callers { app: Arc::clone(app), provider, rs, names, kept: Mutex::default() };
-    let endpoint = endpoint(base).map_err(|error| no_url(error.to_string()))?;
-    Ok(Mcp::new(Arc::new(endpoint), Arc::new(gate)))
+/// If one of them makes no URL.
+pub fn endpoints(
+    vault: &Arc<Vault>,
+    names: &Arc<[String]>,
+) -> std::result::Result<Endpoints, Box<dyn std::error::Error + Send + Sync>> {
+    let mut endpoints = HashMap::new();
+    for name in names.iter() {
+        let base = format!("http://{name}");
+        let provider: ProviderUrl = base.parse()?;
+        let about = about(vault.config.profile.name, &base)?;
+        let rs = ResourceServer::new(Http::new(Limits::default()), &provider, about.query_base)?;
+        let (vault, names) = (Arc::clone(vault), Arc::clone(names));
+        let gate = Callers { vault, provider, rs, names, kept: Mutex::default() };
+        endpoints.insert(name.clone(), Mcp::new(Arc::new(endpoint(&base)?), Arc::new(gate)));
+    }
+    Ok(endpoints)
 }
 
 /// Who may call, and the tools of each.
 struct Callers {
-    app: Arc<App>,
+    vault: Arc<Vault>,
     provider: ProviderUrl,
     rs: ResourceServer,
     /// What this server is called: `127.0.0.1:7377`, `localhost:7377`.
@@ -100,7 +109,7 @@ impl Gate for Callers {
         bearer: AccessToken,
     ) -> BoxFuture<'_, std::result::Result<Arc<dyn ReadSurface>, Refusal>> {
         async move {
-            let (app, names, token) = (Arc::clone(&self.app), Arc::clone(&self.names), bearer.clone());
+            let (vault, names, token) = (Arc::clone(&self.vault), Arc::clone(&self.names), bearer.clone());
             let standing = tokio::task::spawn_blocking(move || {
                 let is_ours = |resource: &str| {
                     let host = resource.strip_prefix("http://").unwrap_or_default();
@@ -108,15 +117,15 @@ impl Gate for Callers {
                         .iter()
                         .any(|name| matches!(host.strip_prefix(name.as_str()), Some("" | "/" | "/mcp")))
                 };
-                let standing = tokens::standing(&app, token.expose_bearer(), is_ours)?;
-                let catalog = app.store.read(|_, catalog| Ok::<_, rusqlite::Error>(Arc::clone(catalog)))?;
+                let standing = tokens::standing(&vault, token.expose_bearer(), is_ours)?;
+                let catalog = vault.store.read(|_, catalog| Ok::<_, rusqlite::Error>(Arc::clone(catalog)))?;
                 Ok::<_, super::wire::ApiError>((standing, catalog))
             });
             let broken =
                 || Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", "Internal server error");
             let (standing, catalog) = standing.await.map_err(|_| broken())?.map_err(|_| broken())?;
             let (key, grants, is_package) = match standing {
-                Standing::Client(grant) => (tokens::hash(bearer.expose_bearer()), vec![*grant], false),
+                Standing::Client(grant) => (token_hash(bearer.expose_bearer()), vec![*grant], false),
                 // Its next token goes on where this one is: neither reads anything itself.
                 Standing::Package(id, grants) => (id, grants, true),
                 refused => return Err(refusal(&refused)),
@@ -191,7 +200,7 @@ impl Callers {
 
     /// Bearers for a grant of a package, one after the other.
     fn inner(&self, grant: &Grant) -> BearerSource {
-        let (app, grant_id) = (Arc::clone(&self.app), grant.grant_id.clone());
+        let (vault, grant_id) = (Arc::clone(&self.vault), grant.grant_id.clone());
         let last: Mutex<Option<(AccessToken, Instant)>> = Mutex::default();
         let last = Arc::new(last);
         Arc::new(move || {
@@ -202,7 +211,7 @@ impl Callers {
                 {
                     return Ok(token.clone());
                 }
-                let token = app.inner.issue(&grant_id)?;
+                let token = vault.inner.issue(&grant_id)?;
                 *last = Some((token.clone(), Instant::now()));
                 Ok(token)
             };
@@ -245,15 +254,11 @@ pub struct InnerTokens(Mutex<HashMap<String, (String, Instant)>>);
 impl InnerTokens {
     fn issue(&self, grant_id: &str) -> Result<AccessToken> {
         let no_token = || Error::failed("no_randomness", "The system gives no random numbers");
-        let token = format!(
-            "{}{}",
-            random_id("pdpp_it_").map_err(|_| no_token())?,
-            random_id("").map_err(|_| no_token())?
-        );
+        let token = random_token("pdpp_it_").map_err(|_| no_token())?;
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         all.retain(|_, (_, end)| *end > now);
-        all.insert(tokens::hash(&token), (grant_id.to_owned(), now + INNER_LASTS));
+        all.insert(token_hash(&token), (grant_id.to_owned(), now + INNER_LASTS));
         AccessToken::new(token).map_err(|error| no_token().because(error))
     }
 

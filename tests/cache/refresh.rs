@@ -348,7 +348,7 @@ fn a_blob_is_read_with_the_token_that_replaced_a_dead_one() {
 /// The sandbox keeps refresh-token families of its own, which share nothing with this side.
 #[test]
 fn two_processes_renew_a_grant_of_the_sandbox() {
-    use pdpp::vault::{Config, start};
+    use pdpp::sandbox::{Config, start};
     let provider = start(Config { auto_approve: true, ..Config::default() }).unwrap();
     let env = TestEnv::new();
     let ran = crate::connect::flows::by_code_at(

@@ -179,7 +179,7 @@ fn every_way_shows_the_same_before_the_owner_is_asked() {
 /// The embedded provider and the client share no code: that they understand each other says something.
 #[test]
 fn every_way_leads_to_a_grant_of_the_sandbox() {
-    use pdpp::vault::{Config, start};
+    use pdpp::sandbox::{Config, start};
     const BANK: &str = "https://sandbox.pdpp.example/connectors/bank";
     let provider = start(Config { auto_approve: true, ..Config::default() }).unwrap();
     let env = TestEnv::new();
@@ -730,7 +730,7 @@ fn what_is_replaced_is_ended_at_its_provider_and_nothing_else_is() {
 
 #[test]
 fn a_renewed_grant_of_the_sandbox_leaves_the_old_token_dead() {
-    use pdpp::vault::{Config, start};
+    use pdpp::sandbox::{Config, start};
     let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
     let env = TestEnv::new();
     assert_eq!(env.run(&["connect", sandbox.url(), "--no-browser"]).code, Some(0));
@@ -757,7 +757,7 @@ fn a_renewed_grant_of_the_sandbox_leaves_the_old_token_dead() {
 
 #[test]
 fn an_unknown_name_is_told_with_those_there_are() {
-    use pdpp::vault::{Config, start};
+    use pdpp::sandbox::{Config, start};
     const MAIL: &str = "https://sandbox.pdpp.example/connectors/mail";
     let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
     let env = TestEnv::new();

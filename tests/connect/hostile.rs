@@ -307,7 +307,7 @@ fn answers_without_end_take_bounded_memory() {
 
 #[test]
 fn two_at_the_same_time_are_both_kept() {
-    use pdpp::vault::{Config, start};
+    use pdpp::sandbox::{Config, start};
     let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
     let env = TestEnv::new();
     std::thread::scope(|scope| {

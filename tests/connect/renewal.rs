@@ -109,7 +109,7 @@ fn a_provider_that_takes_no_such_request_is_asked_as_before() {
 
 #[test]
 fn a_package_is_renewed_as_what_it_was() {
-    use pdpp::vault::{Config, start};
+    use pdpp::sandbox::{Config, start};
     let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
     let env = TestEnv::new();
     let ran = by_code_at(&env, sandbox.url(), &["--flow", "authorization-code"], approving);

@@ -62,7 +62,7 @@ fn a_token_has_no_place_until_there_is_one_to_come() {
 
 #[test]
 fn fields_are_named_as_they_are_asked_for_and_required_ones_are_no_surprise() {
-    use pdpp::vault::{Config, start};
+    use pdpp::sandbox::{Config, start};
     let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
     let env = TestEnv::new();
     let url = sandbox.url();
@@ -87,7 +87,7 @@ fn fields_are_named_as_they_are_asked_for_and_required_ones_are_no_surprise() {
 
 #[test]
 fn a_directory_is_served_by_one_sandbox() {
-    use pdpp::vault::{Config, start};
+    use pdpp::sandbox::{Config, start};
     let dir = tempfile::tempdir().unwrap();
     let config = || Config { data_dir: Some(dir.path().join("kept")), ..Config::default() };
     let first = start(config()).unwrap();

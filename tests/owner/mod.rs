@@ -109,7 +109,7 @@ fn status_says_what_is_connected_and_whether_it_works() {
 #[test]
 fn a_package_is_tried_at_its_providers_own_mcp() {
     use crate::connect::flows::{approving, by_code_at};
-    use pdpp::vault::{Config, start};
+    use pdpp::sandbox::{Config, start};
     let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
     let env = TestEnv::new();
     let ran = by_code_at(&env, sandbox.url(), &["--flow", "authorization-code"], approving);

@@ -7,8 +7,9 @@ use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
 use pdpp::mcp::protocol::client::{Client, ServerCommand};
 use pdpp::provider::grant::{GrantedConnection, GrantedSource};
+use pdpp::sandbox::Config;
 use pdpp::secret::AccessToken;
-use pdpp::vault::{Config, Handle};
+use pdpp::vault::server::Handle;
 use serde_json::{Value, json};
 
 use super::fake::{Does, Fake, hit, ok, page, schema};
@@ -52,7 +53,7 @@ fn keep(dir: &Path, url: &str, key: &str) {
 }
 
 fn sandbox(seed: u64) -> Handle {
-    pdpp::vault::start(Config { seed: Some(seed), auto_approve: true, ..Config::default() }).unwrap()
+    pdpp::sandbox::start(Config { seed: Some(seed), auto_approve: true, ..Config::default() }).unwrap()
 }
 
 fn connect(env: &TestEnv, url: &str) {

@@ -6,23 +6,23 @@ use serde_json::Value;
 use super::clients::{self, Client};
 use super::flows::{Decision, Outcome, Pending, Redirect, Way};
 use super::{authorization_details, connect, consent, token_endpoint};
-use crate::vault::App;
+use crate::vault::Vault;
 use crate::vault::wire::{ApiError, Reply, Request};
 
 /// `GET /oauth/authorize`
 ///
 /// # Errors
 /// Where the database fails; all else is a page, or told to the client by way of its address.
-pub fn answer(app: &App, request: &Request) -> Result<Reply, ApiError> {
+pub fn answer(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     // Until it is known to be the client's, nothing is sent to an address (RFC 6749 §4.1.2.1).
-    let page = |what: &str| Ok(consent::refused_page(what));
+    let page = |what: &str| Ok(consent::refused_page(&vault.config.profile, what));
     let params = match token_endpoint::parameters(request.params()) {
         Ok(params) => params,
         Err(error) => return page(error.message()),
     };
     let text = |name: &str| params.get(name).and_then(Value::as_str);
     let Some(client_id) = text("client_id") else { return page("client_id is required") };
-    let client = match clients::find(app, client_id) {
+    let client = match clients::find(vault, client_id) {
         Ok(client) => client,
         Err(error) if error.status.is_server_error() => return Err(error),
         Err(error) => return page(error.message()),
@@ -38,9 +38,9 @@ pub fn answer(app: &App, request: &Request) -> Result<Reply, ApiError> {
         resource: text("resource").map(str::to_owned),
     };
     let made = check(request, &params).and_then(|()| {
-        let id = pending(app, request, &client, &params, &redirect)?;
-        if app.config.auto_approve {
-            consent::approve_unasked(app, &request.base, &id)?;
+        let id = pending(vault, request, &client, &params, &redirect)?;
+        if vault.config.auto_approve {
+            consent::approve_unasked(vault, &request.base, &id)?;
         }
         Ok(id)
     });
@@ -58,9 +58,9 @@ pub fn answer(app: &App, request: &Request) -> Result<Reply, ApiError> {
             return Ok(see_other(&back));
         }
     };
-    if app.config.auto_approve
+    if vault.config.auto_approve
         && let Some(Decision::Approved(Outcome::Redirect(back))) =
-            app.flows.get(&id).map(|pending| pending.decision)
+            vault.flows.get(&id).map(|pending| pending.decision)
     {
         return Ok(see_other(&back));
     }
@@ -97,7 +97,7 @@ fn check(request: &Request, params: &serde_json::Map<String, Value>) -> Result<(
 }
 
 fn pending(
-    app: &App,
+    vault: &Vault,
     request: &Request,
     client: &Client,
     params: &serde_json::Map<String, Value>,
@@ -108,14 +108,14 @@ fn pending(
     let pending = match details {
         // Without them the owner picks out of everything (the reference's own way).
         None => {
-            let offer = app.store.read(|_, catalog| {
+            let offer = vault.store.read(|_, catalog| {
                 Ok::<_, ApiError>(authorization_details::everything(catalog, &request.base))
             })?;
             Pending::of_picked(client.clone(), offer, way)
         }
         Some(details) => {
             let body = connect::with_details(details)?;
-            let asked = app
+            let asked = vault
                 .store
                 .read(|_, catalog| authorization_details::read(catalog, &request.base, &body))
                 .map_err(|error| {
@@ -129,7 +129,7 @@ fn pending(
             Pending::new(client.clone(), asked, way)
         }
     };
-    app.flows.add(pending)
+    vault.flows.add(pending)
 }
 
 /// Back to the program, with these parameters, its state and who answers (RFC 9207).

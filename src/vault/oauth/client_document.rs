@@ -1,6 +1,6 @@
 //! Client ID Metadata Documents: a client id that is an address, where the client says who it is.
 //!
-//! This is the one thing that the sandbox fetches, and anybody may name the address: so https or
+//! This is the one thing that the vault fetches, and anybody may name the address: so https or
 //! loopback only, nothing in this machine's own network, no redirect, no proxy, little and soon.
 
 use std::collections::HashMap;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::client_document;
-use crate::vault::App;
+use crate::vault::Vault;
 use crate::vault::id::random_id;
 use crate::vault::time;
 use crate::vault::wire::{ApiError, Reply, Request};
@@ -40,7 +40,7 @@ pub struct Client {
 ///
 /// # Errors
 /// Where the database fails; a bad request is answered in RFC 7591's own form.
-pub fn register(app: &App, request: &Request) -> Result<Reply, ApiError> {
+pub fn register(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let refused = |code: &str, what: &str| {
         Ok(Reply::json(StatusCode::BAD_REQUEST, &json!({ "error": code, "error_description": what })))
     };
@@ -68,7 +68,7 @@ pub fn register(app: &App, request: &Request) -> Result<Reply, ApiError> {
             metadata.insert(echoed.to_owned(), value.clone());
         }
     }
-    let client_id = add(app, &metadata)?;
+    let client_id = add(vault, &metadata)?;
     metadata.insert("client_id".to_owned(), client_id.into());
     metadata.insert("client_id_issued_at".to_owned(), (time::now_ms() / 1000).into());
     Ok(Reply::json(StatusCode::CREATED, &Value::Object(metadata)).no_store())
@@ -78,9 +78,9 @@ pub fn register(app: &App, request: &Request) -> Result<Reply, ApiError> {
 ///
 /// # Errors
 /// `too_many_clients`; where the database fails.
-pub fn add(app: &App, metadata: &Map<String, Value>) -> Result<String, ApiError> {
+pub fn add(vault: &Vault, metadata: &Map<String, Value>) -> Result<String, ApiError> {
     let client_id = random_id("cli_")?;
-    app.store.write(|tx, _| {
+    vault.store.write(|tx, _| {
         let count: i64 = tx.query_row("SELECT count(*) FROM client", [], |row| row.get(0))?;
         if count >= MAX_CLIENTS {
             return Err(ApiError::new(
@@ -101,15 +101,15 @@ pub fn add(app: &App, metadata: &Map<String, Value>) -> Result<String, ApiError>
 ///
 /// # Errors
 /// `invalid_client` for an unknown one.
-pub fn find(app: &App, client_id: &str) -> Result<Client, ApiError> {
+pub fn find(vault: &Vault, client_id: &str) -> Result<Client, ApiError> {
     if let Some((id, name)) = PRE_REGISTERED.iter().find(|(known, _)| *known == client_id) {
         let (id, name) = ((*id).to_owned(), (*name).to_owned());
         return Ok(Client { id, name, redirect_uris: Vec::new(), domain: None });
     }
     if client_id.contains("://") {
-        return app.client_documents.client(client_id);
+        return vault.client_documents.client(client_id);
     }
-    let metadata: Option<String> = app.store.read(|db, _| {
+    let metadata: Option<String> = vault.store.read(|db, _| {
         db.query_row("SELECT metadata FROM client WHERE client_id = ?1", [client_id], |row| row.get(0))
             .optional()
             .map_err(ApiError::from)

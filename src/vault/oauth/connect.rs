@@ -5,22 +5,22 @@ use serde_json::{Map, Value, json};
 
 use super::flows::{EXPIRES_IN, INTERVAL, Pending, Poll, URI_PREFIX, Way};
 use super::{authorization_details, clients, consent};
-use crate::vault::App;
+use crate::vault::Vault;
 use crate::vault::wire::{ApiError, Reply, Request};
 
 /// `POST /oauth/par`
 ///
 /// # Errors
 /// Every refusal.
-pub fn pushed_request(app: &App, request: &Request) -> Result<Reply, ApiError> {
+pub fn pushed_request(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let body = read_body(request)?;
     let client_id = body
         .get("client_id")
         .and_then(Value::as_str)
         .ok_or_else(|| ApiError::invalid("client_id is required").param("client_id"))?;
-    let client = clients::find(app, client_id)?;
-    let asked = app.store.read(|_, catalog| authorization_details::read(catalog, &request.base, &body))?;
-    let id = app.flows.add(Pending::new(client, asked, Way::AgentConnect))?;
+    let client = clients::find(vault, client_id)?;
+    let asked = vault.store.read(|_, catalog| authorization_details::read(catalog, &request.base, &body))?;
+    let id = vault.flows.add(Pending::new(client, asked, Way::AgentConnect))?;
     Ok(Reply::json(
         StatusCode::CREATED,
         &json!({
@@ -36,7 +36,7 @@ pub fn pushed_request(app: &App, request: &Request) -> Result<Reply, ApiError> {
 ///
 /// # Errors
 /// Every refusal.
-pub fn begin(app: &App, request: &Request) -> Result<Reply, ApiError> {
+pub fn begin(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let body = read_body(request)?;
     let text = |name: &str| body.get(name).and_then(Value::as_str);
     if let Some(resource) = text("resource")
@@ -50,7 +50,7 @@ pub fn begin(app: &App, request: &Request) -> Result<Reply, ApiError> {
     let pending = match text("request_uri") {
         Some(uri) => {
             let id = uri.strip_prefix(URI_PREFIX).unwrap_or_default();
-            let known = app.flows.get(id).filter(|pending| {
+            let known = vault.flows.get(id).filter(|pending| {
                 !pending.is_expired()
                     && matches!(pending.way, Way::AgentConnect)
                     && text("client_id").is_none_or(|client| client == pending.client.id)
@@ -65,11 +65,11 @@ pub fn begin(app: &App, request: &Request) -> Result<Reply, ApiError> {
             let said = "authorization_details belong to a pushed request (POST /oauth/par), and its request_uri here";
             return Err(ApiError::invalid(said).param("authorization_details"));
         }
-        None => whole_provider(app, request, &body)?,
+        None => whole_provider(vault, request, &body)?,
     };
-    let (id, polling_code) = app.flows.attempt(&pending)?;
-    if app.config.auto_approve {
-        consent::approve_unasked(app, &request.base, &pending)?;
+    let (id, polling_code) = vault.flows.attempt(&pending)?;
+    if vault.config.auto_approve {
+        consent::approve_unasked(vault, &request.base, &pending)?;
     }
     let token_url = format!("{}/agent-connect/{id}/token", request.base);
     Ok(Reply::json(
@@ -90,7 +90,7 @@ pub fn begin(app: &App, request: &Request) -> Result<Reply, ApiError> {
 }
 
 /// A request without a source: the owner is shown all of them and picks.
-fn whole_provider(app: &App, request: &Request, body: &Map<String, Value>) -> Result<String, ApiError> {
+fn whole_provider(vault: &Vault, request: &Request, body: &Map<String, Value>) -> Result<String, ApiError> {
     let text = |name: &str| body.get(name).and_then(Value::as_str);
     let client_id = if let Some(client_id) = text("client_id") {
         client_id.to_owned()
@@ -100,23 +100,23 @@ fn whole_provider(app: &App, request: &Request, body: &Map<String, Value>) -> Re
             .ok_or_else(|| ApiError::invalid("client_id or client_name is required").param("client_id"))?;
         let mut metadata = Map::new();
         metadata.insert("client_name".to_owned(), name.into());
-        clients::add(app, &metadata)?
+        clients::add(vault, &metadata)?
     };
-    let client = clients::find(app, &client_id)?;
-    let asked = app
+    let client = clients::find(vault, &client_id)?;
+    let asked = vault
         .store
         .read(|_, catalog| Ok::<_, ApiError>(authorization_details::everything(catalog, &request.base)))?;
-    app.flows.add(Pending::new(client, asked, Way::AgentConnect))
+    vault.flows.add(Pending::new(client, asked, Way::AgentConnect))
 }
 
 /// `POST /agent-connect/{attempt}/token`
 ///
 /// # Errors
 /// `access_denied`, `expired_token`, `invalid_grant`.
-pub fn poll(app: &App, request: &Request, attempt: &str) -> Result<Reply, ApiError> {
+pub fn poll(vault: &Vault, request: &Request, attempt: &str) -> Result<Reply, ApiError> {
     let body = read_body(request)?;
     let code = body.get("polling_code").and_then(Value::as_str).unwrap_or_default();
-    match app.flows.poll(attempt, code) {
+    match vault.flows.poll(attempt, code) {
         Poll::Waiting => Ok(Reply::json(
             StatusCode::ACCEPTED,
             &json!({

@@ -5,15 +5,15 @@ use serde_json::{Map, Value, json};
 
 use super::flows::{self, EXPIRES_IN, INTERVAL, Pending, Way};
 use super::{authorization_details, clients, connect, consent, token_endpoint};
-use crate::vault::App;
+use crate::vault::Vault;
 use crate::vault::wire::{ApiError, Reply, Request};
 
 /// Where the owner types a code, below the cookie's path.
 pub const PATH: &str = "/consent/device";
 
 /// `POST /oauth/device_authorization`
-pub fn authorize(app: &App, request: &Request) -> Reply {
-    match begin(app, request) {
+pub fn authorize(vault: &Vault, request: &Request) -> Reply {
+    match begin(vault, request) {
         Ok(body) => Reply::ok(&body).no_store(),
         Err(error) => {
             let code = if error.status.is_server_error() { "server_error" } else { error.code };
@@ -22,23 +22,24 @@ pub fn authorize(app: &App, request: &Request) -> Reply {
     }
 }
 
-fn begin(app: &App, request: &Request) -> Result<Value, ApiError> {
+fn begin(vault: &Vault, request: &Request) -> Result<Value, ApiError> {
     let form: Map<String, Value> = token_endpoint::parameters(request.form())?;
     let required = |name: &str| {
         let missing = || ApiError::invalid(format!("{name} is required")).param(name);
         form.get(name).and_then(Value::as_str).ok_or_else(missing)
     };
-    let client = clients::find(app, required("client_id")?)?;
+    let client = clients::find(vault, required("client_id")?)?;
     token_endpoint::check_resource(request, required("resource")?)?;
     let details = connect::with_details(required("authorization_details")?)?;
-    let asked = app.store.read(|_, catalog| authorization_details::read(catalog, &request.base, &details))?;
+    let asked =
+        vault.store.read(|_, catalog| authorization_details::read(catalog, &request.base, &details))?;
     let user_code = flows::user_code()?;
     let client_id = client.id.clone();
     let pending = Pending::new(client, asked, Way::Device { user_code: user_code.clone() });
-    let id = app.flows.add(pending)?;
-    let device_code = app.flows.device(&client_id, &user_code, &id)?;
-    if app.config.auto_approve {
-        consent::approve_unasked(app, &request.base, &id)?;
+    let id = vault.flows.add(pending)?;
+    let device_code = vault.flows.device(&client_id, &user_code, &id)?;
+    if vault.config.auto_approve {
+        consent::approve_unasked(vault, &request.base, &id)?;
     }
     let page = format!("{}{PATH}", request.base);
     Ok(json!({
@@ -56,23 +57,23 @@ fn begin(app: &App, request: &Request) -> Result<Value, ApiError> {
 ///
 /// # Errors
 /// Without randomness.
-pub fn page(app: &App, request: &Request) -> Result<Reply, ApiError> {
+pub fn page(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let given = request.params().into_iter().find(|(name, _)| name == "user_code").map(|(_, code)| code);
-    consent::code_page(app, request, StatusCode::OK, given.as_deref().unwrap_or_default(), None)
+    consent::code_page(vault, request, StatusCode::OK, given.as_deref().unwrap_or_default(), None)
 }
 
 /// `POST /consent/device`: leads to the request that the code stands for.
 ///
 /// # Errors
 /// Without randomness.
-pub fn enter(app: &App, request: &Request) -> Result<Reply, ApiError> {
+pub fn enter(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let posted = request.form();
-    if !consent::is_own_form(app, request, &posted, consent::CODE_FORM) {
-        return Ok(consent::foreign_page());
+    if !consent::is_own_form(vault, request, &posted, consent::CODE_FORM) {
+        return Ok(consent::foreign_page(&vault.config.profile));
     }
     let typed = posted.iter().find(|(name, _)| name == "user_code").map_or("", |(_, code)| code.as_str());
-    let again = |status, problem: &str| consent::code_page(app, request, status, typed, Some(problem));
-    match app.flows.by_user_code(typed) {
+    let again = |status, problem: &str| consent::code_page(vault, request, status, typed, Some(problem));
+    match vault.flows.by_user_code(typed) {
         Ok(Some(id)) => Ok(super::authorize::see_other(&consent::page_url(&request.base, &id))),
         Ok(None) => {
             again(StatusCode::BAD_REQUEST, "No device waits with that code; look at its screen again")

@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::authorization_details::AuthorizationDetails;
 use super::clients::Client;
-use super::tokens::{Granted, hash};
+use super::tokens::Granted;
 use crate::vault::grant::Grant;
-use crate::vault::id::random_id;
+use crate::vault::id::{random_id, random_token, token_hash};
 use crate::vault::time;
 use crate::vault::wire::ApiError;
 
@@ -304,7 +304,7 @@ impl Flows {
         let State { pending, attempts, .. } = &mut *state;
         let Some(attempt) = attempts.get_mut(attempt).filter(|attempt| {
             // Hashed, so that how long it takes says nothing about the code.
-            hash(&attempt.polling_code) == hash(polling_code)
+            token_hash(&attempt.polling_code) == token_hash(polling_code)
         }) else {
             return Poll::Unknown;
         };
@@ -327,7 +327,7 @@ impl Flows {
     /// # Errors
     /// Without randomness.
     pub fn device(&self, client_id: &str, user_code: &str, pending: &str) -> Result<String, ApiError> {
-        let device_code = format!("{}{}", random_id("dvc_")?, random_id("")?);
+        let device_code = random_token("dvc_")?;
         let device = Device {
             client_id: client_id.to_owned(),
             user_code: user_code.to_owned(),
@@ -336,7 +336,7 @@ impl Flows {
             interval: INTERVAL,
             is_spent: false,
         };
-        self.state().devices.insert(hash(&device_code), device);
+        self.state().devices.insert(token_hash(&device_code), device);
         Ok(device_code)
     }
 
@@ -344,7 +344,8 @@ impl Flows {
     pub fn poll_device(&self, device_code: &str, client_id: &str) -> DevicePoll {
         let mut state = self.state();
         let State { pending, devices, .. } = &mut *state;
-        let Some(device) = devices.get_mut(&hash(device_code)).filter(|device| device.client_id == client_id)
+        let Some(device) =
+            devices.get_mut(&token_hash(device_code)).filter(|device| device.client_id == client_id)
         else {
             return DevicePoll::Unknown;
         };
@@ -401,13 +402,13 @@ impl Flows {
 
     /// Notes a code that was issued.
     pub fn add_code(&self, code: &str, issued: Code) {
-        self.state().codes.insert(hash(code), issued);
+        self.state().codes.insert(token_hash(code), issued);
     }
 
     /// What a code stands for. It is spent by this, whatever comes of it.
     pub fn present(&self, code: &str) -> Presented {
         let mut state = self.state();
-        let Some(code) = state.codes.get_mut(&hash(code)) else { return Presented::Unknown };
+        let Some(code) = state.codes.get_mut(&token_hash(code)) else { return Presented::Unknown };
         if std::mem::replace(&mut code.used, true) {
             return Presented::Again(code.family.clone());
         }
@@ -419,7 +420,7 @@ impl Flows {
 
     /// Notes which tokens a code got, so that its second use can end them.
     pub fn code_got(&self, code: &str, family: &str) {
-        if let Some(code) = self.state().codes.get_mut(&hash(code)) {
+        if let Some(code) = self.state().codes.get_mut(&token_hash(code)) {
             code.family = Some(family.to_owned());
         }
     }

@@ -4,17 +4,17 @@ use axum::http::StatusCode;
 use base64::Engine as _;
 use serde_json::json;
 
-use super::tokens::{Known, hash, look_up};
-use crate::vault::grant::SUBJECT;
+use super::tokens::{Known, look_up};
+use crate::vault::id::token_hash;
 use crate::vault::wire::{ApiError, Reply, Request};
-use crate::vault::{App, time};
+use crate::vault::{Vault, time};
 
 /// `POST /introspect` (RFC 7662), for the resource server of the provider's own.
 ///
 /// # Errors
 /// 401 without its credentials.
-pub fn introspect(app: &App, request: &Request) -> Result<Reply, ApiError> {
-    if !is_resource_server(app, request) {
+pub fn introspect(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
+    if !is_resource_server(vault, request) {
         let refused = ApiError::new(
             StatusCode::UNAUTHORIZED,
             "context.authentication_failed",
@@ -25,11 +25,11 @@ pub fn introspect(app: &App, request: &Request) -> Result<Reply, ApiError> {
     let form = request.form();
     let token = form.iter().find(|(name, _)| name == "token").map(|(_, token)| token.as_str());
     let token = token.ok_or_else(|| ApiError::invalid("token is required").param("token"))?;
-    let answer = match look_up(app, token)? {
+    let answer = match look_up(vault, token)? {
         Some(Known::Owner) => json!({
             "active": true,
             "pdpp_token_kind": "owner",
-            "subject_id": SUBJECT,
+            "subject_id": vault.config.profile.subject_id,
             "iss": request.base,
         }),
         Some(Known::Package { package_id, client_id, grants, expires_ms, resource })
@@ -38,7 +38,7 @@ pub fn introspect(app: &App, request: &Request) -> Result<Reply, ApiError> {
             let mut answer = json!({
                 "active": true,
                 "pdpp_token_kind": "mcp_package",
-                "subject_id": SUBJECT,
+                "subject_id": vault.config.profile.subject_id,
                 "client_id": client_id,
                 "grant_package_id": package_id,
                 "aud": resource.unwrap_or_else(|| format!("{}/mcp", request.base)),
@@ -86,7 +86,7 @@ pub fn introspect(app: &App, request: &Request) -> Result<Reply, ApiError> {
     Ok(Reply::ok(&answer).no_store())
 }
 
-fn is_resource_server(app: &App, request: &Request) -> bool {
+fn is_resource_server(vault: &Vault, request: &Request) -> bool {
     let credentials = || {
         let (scheme, encoded) = request.header("authorization")?.split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("basic") {
@@ -100,6 +100,7 @@ fn is_resource_server(app: &App, request: &Request) -> bool {
         Some((plain(id), plain(secret)))
     };
     credentials().is_some_and(|(id, secret)| {
-        id == app.introspection.client_id && hash(&secret) == hash(&app.introspection.client_secret)
+        id == vault.introspection.client_id
+            && token_hash(&secret) == token_hash(&vault.introspection.client_secret)
     })
 }

@@ -6,17 +6,17 @@ use super::clients::PRE_REGISTERED;
 use super::token_endpoint::DEVICE_GRANT;
 use crate::vault::rs::params::{DEFAULT_LIMIT, MAX_LIMIT};
 use crate::vault::wire::{ApiError, Request};
-use crate::vault::{App, mcp_endpoint};
+use crate::vault::{Vault, mcp_endpoint};
 
 /// The one type of authorization details.
 pub const DETAILS_TYPE: &str = "https://pdpp.dev/data-access";
 
 /// `GET /.well-known/oauth-protected-resource`
-pub fn protected_resource(app: &App, request: &Request) -> Value {
+pub fn protected_resource(vault: &Vault, request: &Request) -> Value {
     let base = &request.base;
     let mut metadata = json!({
         "resource": base,
-        "resource_name": "PDPP sandbox (fictional data)",
+        "resource_name": vault.config.profile.name,
         "authorization_servers": [base],
         "bearer_methods_supported": ["header"],
         "pdpp_core_query_base": format!("{base}/v1"),
@@ -38,7 +38,7 @@ pub fn protected_resource(app: &App, request: &Request) -> Value {
     if let Ok(endpoint) = mcp_endpoint::endpoint(base) {
         metadata["pdpp_agent_discovery"]["mcp"] = endpoint.discovery_hint();
     }
-    if app.config.core {
+    if vault.config.core {
         metadata["capabilities"] = json!({
             "lexical_retrieval": { "supported": false },
             "semantic_retrieval": { "supported": false },
@@ -85,10 +85,10 @@ pub fn protected_resource(app: &App, request: &Request) -> Value {
 ///
 /// # Errors
 /// None where the caller's name of this server is one of its own.
-pub fn mcp_resource(request: &Request) -> Result<Value, ApiError> {
+pub fn mcp_resource(vault: &Vault, request: &Request) -> Result<Value, ApiError> {
     let no_url = |_| ApiError::invalid("This server has another name");
     let endpoint = mcp_endpoint::endpoint(&request.base).map_err(no_url)?;
-    Ok(endpoint.mcp_document(&mcp_endpoint::about(&request.base).map_err(no_url)?))
+    Ok(endpoint.mcp_document(&mcp_endpoint::about(vault.config.profile.name, &request.base).map_err(no_url)?))
 }
 
 /// `GET /.well-known/oauth-authorization-server`

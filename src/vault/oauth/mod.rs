@@ -16,14 +16,14 @@ pub mod tokens;
 
 use axum::http::{Method, StatusCode};
 
-use super::App;
+use super::Vault;
 use super::wire::{ApiError, Reply, Request};
 
 /// Answers what belongs to the authorization server; `None` for anything else.
 ///
 /// # Errors
 /// Every refusal.
-pub fn answer(app: &App, request: &Request, path: &[&str]) -> Result<Option<Reply>, ApiError> {
+pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<Reply>, ApiError> {
     let only = |method: Method| {
         if request.method == method || (method == Method::GET && request.method == Method::HEAD) {
             return Ok(());
@@ -39,11 +39,11 @@ pub fn answer(app: &App, request: &Request, path: &[&str]) -> Result<Option<Repl
     Ok(Some(match path {
         [".well-known", "oauth-protected-resource"] => {
             get()?;
-            Reply::ok(&metadata::protected_resource(app, request))
+            Reply::ok(&metadata::protected_resource(vault, request))
         }
         [".well-known", "oauth-protected-resource", "mcp"] => {
             get()?;
-            Reply::ok(&metadata::mcp_resource(request)?)
+            Reply::ok(&metadata::mcp_resource(vault, request)?)
         }
         [".well-known", "oauth-authorization-server"] => {
             get()?;
@@ -51,64 +51,64 @@ pub fn answer(app: &App, request: &Request, path: &[&str]) -> Result<Option<Repl
         }
         ["oauth", "register"] => {
             post()?;
-            clients::register(app, request)?
+            clients::register(vault, request)?
         }
         ["oauth", "par"] => {
             post()?;
-            connect::pushed_request(app, request)?
+            connect::pushed_request(vault, request)?
         }
         ["oauth", "authorize"] => {
             get()?;
-            authorize::answer(app, request)?
+            authorize::answer(vault, request)?
         }
         ["oauth", "token"] => {
             post()?;
-            token_endpoint::answer(app, request)
+            token_endpoint::answer(vault, request)
         }
         ["oauth", "device_authorization"] => {
             post()?;
-            device::authorize(app, request)
+            device::authorize(vault, request)
         }
         ["agent-connect"] => {
             post()?;
-            connect::begin(app, request)?
+            connect::begin(vault, request)?
         }
         ["agent-connect", attempt, "token"] => {
             post()?;
-            connect::poll(app, request, attempt)?
+            connect::poll(vault, request, attempt)?
         }
         ["consent"] => {
             get()?;
-            consent::show(app, request)?
+            consent::show(vault, request)?
         }
         ["consent.css"] => {
             get()?;
             consent::stylesheet()
         }
-        ["consent", "device"] if request.method == Method::POST => device::enter(app, request)?,
+        ["consent", "device"] if request.method == Method::POST => device::enter(vault, request)?,
         ["consent", "device"] => {
             get()?;
-            device::page(app, request)?
+            device::page(vault, request)?
         }
         ["consent", "sources"] => {
             post()?;
-            consent::pick(app, request)?
+            consent::pick(vault, request)?
         }
         ["consent", "approve"] => {
             post()?;
-            consent::approve(app, request)?
+            consent::approve(vault, request)?
         }
         ["consent", "deny"] => {
             post()?;
-            consent::deny(app, request)?
+            consent::deny(vault, request)?
         }
         ["introspect"] => {
             post()?;
-            introspection::introspect(app, request)?
+            introspection::introspect(vault, request)?
         }
         ["grants", grant_id, "revoke"] => {
             post()?;
-            tokens::revoke(app, request, grant_id)?
+            tokens::revoke(vault, request, grant_id)?
         }
         _ => return Ok(None),
     }))

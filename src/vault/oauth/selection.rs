@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::authorization_details::AuthorizationDetails;
-use crate::vault::grant::{
-    Client, Declaration, Grant, GrantStream, SUBJECT, Source, Subject, TimeConstraint,
-};
+use crate::vault::Profile;
+use crate::vault::grant::{Client, Declaration, Grant, GrantStream, Source, Subject, TimeConstraint};
 use crate::vault::id::random_id;
 use crate::vault::store::Catalog;
 use crate::vault::time;
@@ -28,6 +27,7 @@ pub struct Selection {
 /// `invalid_request` where nothing is left, or a choice is not one of the request's.
 pub fn resolve(
     catalog: &Catalog,
+    profile: &Profile,
     client_id: &str,
     asked: &AuthorizationDetails,
     selection: &Selection,
@@ -78,10 +78,10 @@ pub fn resolve(
         grant_id: random_id("grt_")?,
         issued_at: time::format_ms(time::now_ms()),
         expires_at: selection.expires_ms.map(time::format_ms),
-        subject: Subject { id: SUBJECT.to_owned() },
+        subject: Subject { id: profile.subject_id.to_owned() },
         client: Client { client_id: client_id.to_owned() },
         source: asked.source.clone(),
-        source_declaration: Declaration { version: "sandbox.v1".to_owned() },
+        source_declaration: Declaration { version: profile.declaration_version.to_owned() },
         purpose_code: asked.purpose_code.clone(),
         purpose_description: asked.purpose_description.clone(),
         access_mode: if asked.single_use { "single_use" } else { "continuous" }.to_owned(),
@@ -95,6 +95,7 @@ pub fn resolve(
 /// As [`resolve`].
 pub fn resolve_each(
     catalog: &Catalog,
+    profile: &Profile,
     client_id: &str,
     asked: &AuthorizationDetails,
     selection: &Selection,
@@ -109,7 +110,7 @@ pub fn resolve_each(
         }
         let source = Source { kind: "connector".to_owned(), id: connector.id.clone() };
         let part = AuthorizationDetails { source, ..asked.clone() };
-        grants.push(resolve(catalog, client_id, &part, &Selection { kept, ..selection.clone() })?);
+        grants.push(resolve(catalog, profile, client_id, &part, &Selection { kept, ..selection.clone() })?);
     }
     if grants.is_empty() {
         return Err(ApiError::invalid("Nothing is ticked: approve at least one stream, or deny"));

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use super::clients;
 use super::flows::{DevicePoll, Presented};
 use super::tokens::{self, Granted, Refreshed};
-use crate::vault::App;
+use crate::vault::Vault;
+use crate::vault::id::token_hash;
 use crate::vault::wire::{ApiError, Reply, Request};
 
 /// RFC 8628 §3.4.
@@ -60,20 +61,20 @@ pub fn parameters(pairs: Vec<(String, String)>) -> Result<Map<String, Value>, Ap
 }
 
 /// `POST /oauth/token`
-pub fn answer(app: &App, request: &Request) -> Reply {
-    match exchange(app, request) {
+pub fn answer(vault: &Vault, request: &Request) -> Reply {
+    match exchange(vault, request) {
         Ok(body) => Reply::ok(&body).no_store(),
         Err(Refused(status, code, what)) => refusal(request, status, code, &what, &Map::new()),
     }
 }
 
-fn exchange(app: &App, request: &Request) -> Result<Value, Refused> {
+fn exchange(vault: &Vault, request: &Request) -> Result<Value, Refused> {
     let form = parameters(request.form())?;
     let text = |name: &str| form.get(name).and_then(Value::as_str);
     let required =
         |name: &str| text(name).ok_or_else(|| Refused::bad("invalid_request", format!("{name} is required")));
     let grant_type = required("grant_type")?;
-    let client = clients::find(app, required("client_id")?)?;
+    let client = clients::find(vault, required("client_id")?)?;
     if let Some(resource) = text("resource") {
         check_resource(request, resource)?;
     }
@@ -82,13 +83,13 @@ fn exchange(app: &App, request: &Request) -> Result<Value, Refused> {
             let code = required("code")?;
             let (redirect_uri, verifier) = (required("redirect_uri")?, required("code_verifier")?);
             let invalid = |what: &str| Refused::bad("invalid_grant", what);
-            let code_state = match app.flows.present(code) {
+            let code_state = match vault.flows.present(code) {
                 Presented::Fresh(state) => state,
                 Presented::Unknown => return Err(invalid("The code is not known, or was not used in time")),
                 Presented::Again(family) => {
                     // Somebody else has it too: what it got is taken back (RFC 6749 §4.1.2).
                     if let Some(family) = family {
-                        tokens::revoke_family(app, &family)?;
+                        tokens::revoke_family(vault, &family)?;
                     }
                     return Err(invalid("The code was used before; what it got is revoked"));
                 }
@@ -107,12 +108,12 @@ fn exchange(app: &App, request: &Request) -> Result<Value, Refused> {
             if text("resource").is_some_and(|asked| Some(asked) != resource) {
                 return Err(Refused::bad("invalid_target", "The code is for another resource"));
             }
-            let issued = tokens::begin_family(app, &code_state.granted, resource)?;
-            app.flows.code_got(code, &issued.family_id);
+            let issued = tokens::begin_family(vault, &code_state.granted, resource)?;
+            vault.flows.code_got(code, &issued.family_id);
             Ok(told(&issued, &code_state.granted))
         }
         "refresh_token" => {
-            match tokens::refresh(app, required("refresh_token")?, &client.id, text("resource"))? {
+            match tokens::refresh(vault, required("refresh_token")?, &client.id, text("resource"))? {
                 Refreshed::Issued(issued, granted) => Ok(told(&issued, &granted)),
                 Refreshed::Unknown => {
                     Err(Refused::bad("invalid_grant", "The refresh token is not good any more"))
@@ -126,7 +127,7 @@ fn exchange(app: &App, request: &Request) -> Result<Value, Refused> {
                 }
             }
         }
-        DEVICE_GRANT => match app.flows.poll_device(required("device_code")?, &client.id) {
+        DEVICE_GRANT => match vault.flows.poll_device(required("device_code")?, &client.id) {
             DevicePoll::Waiting => Err(Refused::bad("authorization_pending", "Authorization still pending")),
             DevicePoll::SlowDown => Err(Refused::bad("slow_down", "Polling too quickly")),
             DevicePoll::Denied => Err(Refused::bad("access_denied", "The owner denied the request")),
@@ -136,7 +137,7 @@ fn exchange(app: &App, request: &Request) -> Result<Value, Refused> {
                 let [grant] = granted.grants.as_slice() else {
                     return Err(Refused::bad("invalid_grant", "A device gets one grant"));
                 };
-                let token = tokens::issue_kept(app, grant)?;
+                let token = tokens::issue_kept(vault, grant)?;
                 Ok(json!({
                     "access_token": token,
                     "token_type": "Bearer",
@@ -166,7 +167,7 @@ fn verifies(verifier: &str, challenge: &str) -> bool {
     let fits = (43..=128).contains(&verifier.len());
     let digest = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
     // Both sides hashed once more, so that how long it takes says nothing.
-    fits && tokens::hash(&URL_SAFE_NO_PAD.encode(digest)) == tokens::hash(challenge)
+    fits && token_hash(&URL_SAFE_NO_PAD.encode(digest)) == token_hash(challenge)
 }
 
 fn told(issued: &tokens::Issued, granted: &Granted) -> Value {

@@ -5,16 +5,11 @@ use rusqlite::{Connection as Sqlite, OptionalExtension, params};
 use serde_json::json;
 
 use super::flows::Approved;
-use crate::vault::App;
+use crate::vault::Vault;
 use crate::vault::grant::Grant;
-use crate::vault::id::random_id;
+use crate::vault::id::{random_id, random_token, token_hash};
 use crate::vault::time;
 use crate::vault::wire::{ApiError, Reply, Request};
-
-/// The hash under which a token is known.
-pub fn hash(token: &str) -> String {
-    crate::hex::sha256(token.as_bytes())
-}
 
 /// What an owner approved at once: one grant, or a package of several.
 #[derive(Debug, Clone)]
@@ -31,11 +26,6 @@ pub struct Granted {
 const CLIENT_TOKEN_SECONDS: i64 = 3_600;
 const PACKAGE_TOKEN_SECONDS: i64 = 600;
 
-/// A new access token: 256 bits; the prefix is for people and secret scanners, no server reads it.
-fn new_token(prefix: &str) -> Result<String, ApiError> {
-    Ok(format!("{}{}", random_id(prefix)?, random_id("")?))
-}
-
 fn insert_grant(tx: &Sqlite, grant: &Grant) -> Result<(), ApiError> {
     let body = serde_json::to_string(grant).map_err(|_| ApiError::invalid("The grant does not write"))?;
     let expires_ms = grant.expires_at.as_deref().and_then(time::parse_ms);
@@ -49,32 +39,34 @@ fn insert_grant(tx: &Sqlite, grant: &Grant) -> Result<(), ApiError> {
 fn insert_client_token(tx: &Sqlite, token: &str, grant_id: &str) -> Result<(), ApiError> {
     tx.execute(
         "INSERT INTO token (hash, kind, grant_id) VALUES (?1, 'client', ?2)",
-        params![hash(token), grant_id],
+        params![token_hash(token), grant_id],
     )?;
     Ok(())
 }
 
-/// Keeps a grant and issues its one token, which lasts as long as it.
-///
-/// # Errors
-/// Where the database fails.
-pub fn issue(app: &App, grant: Grant) -> Result<Approved, ApiError> {
-    let token = new_token("pdpp_ct_")?;
-    app.store.write(|tx, _| {
-        insert_grant(tx, &grant)?;
-        insert_client_token(tx, &token, &grant.grant_id)
-    })?;
-    Ok(Approved { grant, token })
+impl Vault {
+    /// Keeps a grant, asking nobody, and issues its one token, which lasts as long as it.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub fn issue(&self, grant: Grant) -> Result<Approved, ApiError> {
+        let token = random_token("pdpp_ct_")?;
+        self.store.write(|tx, _| {
+            insert_grant(tx, &grant)?;
+            insert_client_token(tx, &token, &grant.grant_id)
+        })?;
+        Ok(Approved { grant, token })
+    }
 }
 
 /// Keeps what was approved; its tokens come later.
 ///
 /// # Errors
 /// Where the database fails.
-pub fn keep(app: &App, client_id: &str, grants: Vec<Grant>) -> Result<Granted, ApiError> {
+pub fn keep(vault: &Vault, client_id: &str, grants: Vec<Grant>) -> Result<Granted, ApiError> {
     let package_id = if grants.len() > 1 { Some(random_id("pkg_")?) } else { None };
     let ids: Vec<&str> = grants.iter().map(|grant| grant.grant_id.as_str()).collect();
-    app.store.write(|tx, _| {
+    vault.store.write(|tx, _| {
         for grant in &grants {
             insert_grant(tx, grant)?;
         }
@@ -93,9 +85,9 @@ pub fn keep(app: &App, client_id: &str, grants: Vec<Grant>) -> Result<Granted, A
 ///
 /// # Errors
 /// Where the database fails.
-pub fn issue_kept(app: &App, grant: &Grant) -> Result<String, ApiError> {
-    let token = new_token("pdpp_ct_")?;
-    app.store.write(|tx, _| insert_client_token(tx, &token, &grant.grant_id))?;
+pub fn issue_kept(vault: &Vault, grant: &Grant) -> Result<String, ApiError> {
+    let token = random_token("pdpp_ct_")?;
+    vault.store.write(|tx, _| insert_client_token(tx, &token, &grant.grant_id))?;
     Ok(token)
 }
 
@@ -126,7 +118,7 @@ struct Family {
 ///
 /// # Errors
 /// Where the database fails.
-pub fn begin_family(app: &App, granted: &Granted, resource: Option<&str>) -> Result<Issued, ApiError> {
+pub fn begin_family(vault: &Vault, granted: &Granted, resource: Option<&str>) -> Result<Issued, ApiError> {
     let grant_id = granted.grants.first().filter(|_| granted.package_id.is_none());
     let family = Family {
         id: random_id("fam_")?,
@@ -137,7 +129,7 @@ pub fn begin_family(app: &App, granted: &Granted, resource: Option<&str>) -> Res
     };
     // A grant for one reading is used up by its first token (draft §7).
     let lasts = granted.grants.iter().all(|grant| grant.access_mode == "continuous");
-    app.store.write(|tx, _| {
+    vault.store.write(|tx, _| {
         tx.execute(
             "INSERT INTO family (family_id, client_id, grant_id, package_id, resource) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![family.id, family.client_id, family.grant_id, family.package_id, family.resource],
@@ -151,11 +143,11 @@ fn issue_of(tx: &Sqlite, family: &Family, with_refresh: bool) -> Result<Issued, 
         Some(_) => ("mcp_package", "pdpp_pt_", PACKAGE_TOKEN_SECONDS),
         None => ("client", "pdpp_ct_", CLIENT_TOKEN_SECONDS),
     };
-    let access_token = new_token(prefix)?;
+    let access_token = random_token(prefix)?;
     tx.execute(
         "INSERT INTO token (hash, kind, grant_id, package_id, family_id, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         params![
-            hash(&access_token),
+            token_hash(&access_token),
             kind,
             family.grant_id,
             family.package_id,
@@ -163,9 +155,12 @@ fn issue_of(tx: &Sqlite, family: &Family, with_refresh: bool) -> Result<Issued, 
             time::now_ms() + seconds * 1000
         ],
     )?;
-    let refresh_token = if with_refresh { Some(new_token("pdpp_rt_")?) } else { None };
+    let refresh_token = if with_refresh { Some(random_token("pdpp_rt_")?) } else { None };
     if let Some(token) = &refresh_token {
-        tx.execute("INSERT INTO refresh (hash, family_id) VALUES (?1, ?2)", params![hash(token), family.id])?;
+        tx.execute(
+            "INSERT INTO refresh (hash, family_id) VALUES (?1, ?2)",
+            params![token_hash(token), family.id],
+        )?;
     }
     Ok(Issued { family_id: family.id.clone(), access_token, expires_in: seconds, refresh_token })
 }
@@ -174,8 +169,8 @@ fn issue_of(tx: &Sqlite, family: &Family, with_refresh: bool) -> Result<Issued, 
 ///
 /// # Errors
 /// Where the database fails.
-pub fn revoke_family(app: &App, family_id: &str) -> Result<(), ApiError> {
-    app.store.write(|tx, _| end_family(tx, family_id).map(|_| ()).map_err(ApiError::from))
+pub fn revoke_family(vault: &Vault, family_id: &str) -> Result<(), ApiError> {
+    vault.store.write(|tx, _| end_family(tx, family_id).map(|_| ()).map_err(ApiError::from))
 }
 
 fn end_family(tx: &Sqlite, family_id: &str) -> rusqlite::Result<usize> {
@@ -203,17 +198,17 @@ pub enum Refreshed {
 /// # Errors
 /// Where the database fails.
 pub fn refresh(
-    app: &App,
+    vault: &Vault,
     token: &str,
     client_id: &str,
     resource: Option<&str>,
 ) -> Result<Refreshed, ApiError> {
-    app.store.write(|tx, _| {
+    vault.store.write(|tx, _| {
         let found = tx
             .query_row(
                 "SELECT f.family_id, f.client_id, f.grant_id, f.package_id, f.resource, f.revoked_ms, r.used_ms
                  FROM refresh r JOIN family f ON f.family_id = r.family_id WHERE r.hash = ?1",
-                [hash(token)],
+                [token_hash(token)],
                 |row| {
                     let family = Family {
                         id: row.get(0)?,
@@ -246,7 +241,7 @@ pub fn refresh(
             return Ok(Refreshed::Unknown);
         }
         let now = time::now_ms();
-        tx.execute("UPDATE refresh SET used_ms = ?2 WHERE hash = ?1", params![hash(token), now])?;
+        tx.execute("UPDATE refresh SET used_ms = ?2 WHERE hash = ?1", params![token_hash(token), now])?;
         let issued = issue_of(tx, &family, true)?;
         let granted = Granted { client_id: family.client_id, grants: live, package_id: family.package_id };
         Ok(Refreshed::Issued(issued, granted))
@@ -312,19 +307,19 @@ pub(super) enum Known {
 }
 
 /// What a token stands for; `None` for one that is not known or not good any more by itself.
-pub(super) fn look_up(app: &App, token: &str) -> Result<Option<Known>, ApiError> {
-    if hash(token) == app.owner_token_hash {
+pub(super) fn look_up(vault: &Vault, token: &str) -> Result<Option<Known>, ApiError> {
+    if token_hash(token) == vault.owner_token_hash {
         return Ok(Some(Known::Owner));
     }
-    if let Some(grant_id) = app.inner.grant_of(&hash(token)) {
-        let grant = app.store.read(|db, _| grants_of(db, Some(&grant_id), None))?.pop();
+    if let Some(grant_id) = vault.inner.grant_of(&token_hash(token)) {
+        let grant = vault.store.read(|db, _| grants_of(db, Some(&grant_id), None))?.pop();
         return Ok(grant.map(|kept| Known::Client {
             kept: Box::new(kept),
             expires_ms: None,
             resource: None,
         }));
     }
-    app.store.read(|db, _| {
+    vault.store.read(|db, _| {
         type Found =
             (Option<String>, Option<String>, Option<i64>, Option<i64>, Option<String>, Option<String>);
         let found: Option<Found> = db
@@ -333,7 +328,7 @@ pub(super) fn look_up(app: &App, token: &str) -> Result<Option<Known>, ApiError>
                  LEFT JOIN family f ON f.family_id = t.family_id
                  LEFT JOIN package p ON p.package_id = t.package_id WHERE t.hash = ?1",
             )?
-            .query_row([hash(token)], |row| {
+            .query_row([token_hash(token)], |row| {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
             })
             .optional()?;
@@ -380,9 +375,9 @@ pub enum Standing {
 ///
 /// # Errors
 /// Where the database fails.
-pub fn standing(app: &App, token: &str, is_ours: impl Fn(&str) -> bool) -> Result<Standing, ApiError> {
+pub fn standing(vault: &Vault, token: &str, is_ours: impl Fn(&str) -> bool) -> Result<Standing, ApiError> {
     let is_other = |resource: &Option<String>| resource.as_deref().is_some_and(|resource| !is_ours(resource));
-    Ok(match look_up(app, token)? {
+    Ok(match look_up(vault, token)? {
         None => Standing::Unknown,
         Some(Known::Owner) => Standing::Owner,
         Some(Known::Client { resource, .. } | Known::Package { resource, .. }) if is_other(&resource) => {
@@ -407,10 +402,10 @@ fn bearer(request: &Request) -> Option<&str> {
 /// # Errors
 /// 401 without a token or with an unknown one; 403 `grant_revoked`, `grant_expired`, and for an owner's;
 /// 404 for a package's.
-pub fn authorize(app: &App, request: &Request) -> Result<Grant, ApiError> {
+pub fn authorize(vault: &Vault, request: &Request) -> Result<Grant, ApiError> {
     let token =
         bearer(request).ok_or_else(|| ApiError::challenge("authentication_error", "Missing Bearer token"))?;
-    match look_up(app, token)? {
+    match look_up(vault, token)? {
         None => Err(ApiError::challenge("context.active_false", "The token is not active")),
         Some(Known::Owner) => Err(ApiError::new(
             StatusCode::FORBIDDEN,
@@ -434,10 +429,10 @@ pub fn authorize(app: &App, request: &Request) -> Result<Grant, ApiError> {
 ///
 /// # Errors
 /// As [`authorize`]; `permission_error` for another grant's token.
-pub fn revoke(app: &App, request: &Request, grant_id: &str) -> Result<Reply, ApiError> {
+pub fn revoke(vault: &Vault, request: &Request, grant_id: &str) -> Result<Reply, ApiError> {
     let token =
         bearer(request).ok_or_else(|| ApiError::challenge("authentication_error", "Missing Bearer token"))?;
-    let ended: Option<Vec<String>> = match look_up(app, token)? {
+    let ended: Option<Vec<String>> = match look_up(vault, token)? {
         None => return Err(ApiError::challenge("context.active_false", "The token is not active")),
         Some(Known::Owner) => None,
         Some(Known::Client { kept, .. }) => {
@@ -460,7 +455,8 @@ pub fn revoke(app: &App, request: &Request, grant_id: &str) -> Result<Reply, Api
         ));
     };
     // Again is fine: who revokes wants it gone. An expired grant can be revoked too.
-    app.store
+    vault
+        .store
         .write(|tx, _| {
             ended.iter().try_for_each(|grant_id| {
                 tx.execute(

@@ -139,7 +139,7 @@ pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
         "links": { "self": context.request.target() },
         "meta": plain_meta(),
     });
-    context.app.store.read(|db, catalog| {
+    context.vault.store.read(|db, catalog| {
         let accesses = one_stream(context, catalog, stream, &params)?;
         let mut sources = Vec::new();
         let mut total = 0;

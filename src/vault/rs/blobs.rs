@@ -13,7 +13,7 @@ use crate::vault::wire::{ApiError, Reply};
 /// `blob_not_found`, for an unknown one and for one that is not granted alike.
 pub fn get(context: &Context<'_>, id: &str) -> Result<Reply, ApiError> {
     Params::read(context.request, &[])?;
-    context.app.store.read(|db, catalog| {
+    context.vault.store.read(|db, catalog| {
         for access in enforcement::reach(context.grant, catalog, Selector::default())? {
             if let Some((media_type, bytes)) = access.blob(db, id)? {
                 return Ok(Reply { status: StatusCode::OK, headers: Vec::new(), body: bytes }

@@ -17,13 +17,13 @@ use serde_json::{Map, Value, json};
 use super::enforcement::{self, Access, Selector};
 use super::grant::Grant;
 use super::wire::{ApiError, Reply, Request, VERSION};
-use super::{App, oauth, time};
+use super::{Vault, oauth, time};
 
 /// Answers what is below `/v1`; `path` is what follows it.
 ///
 /// # Errors
 /// Every refusal.
-pub fn answer(app: &App, request: &Request, path: &[&str]) -> Result<Reply, ApiError> {
+pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Reply, ApiError> {
     if let Some(wanted) = request.header("pdpp-version")
         && wanted != VERSION
     {
@@ -33,9 +33,9 @@ pub fn answer(app: &App, request: &Request, path: &[&str]) -> Result<Reply, ApiE
             format!("PDPP-Version {wanted} is not supported; this server speaks {VERSION}"),
         ));
     }
-    let grant = oauth::tokens::authorize(app, request)?;
-    let context = Context { app, request, grant: &grant };
-    let core = app.config.core;
+    let grant = oauth::tokens::authorize(vault, request)?;
+    let context = Context { vault, request, grant: &grant };
+    let core = vault.config.core;
     let answer = match path {
         ["streams"] => context.get(streams::list),
         ["streams", stream] => context.get(|at| streams::detail(at, stream)),
@@ -62,7 +62,7 @@ pub fn answer(app: &App, request: &Request, path: &[&str]) -> Result<Reply, ApiE
 /// One authorized read.
 pub struct Context<'a> {
     /// The server.
-    pub app: &'a App,
+    pub vault: &'a Vault,
     /// What was asked.
     pub request: &'a Request,
     /// What its caller may see.
@@ -92,13 +92,13 @@ impl Context<'_> {
     }
 
     fn seal<T: serde::Serialize>(&self, context: &str, value: &T) -> Result<String, ApiError> {
-        self.app.seal.close(context, value).ok_or_else(|| {
+        self.vault.seal.close(context, value).ok_or_else(|| {
             ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", "Internal server error")
         })
     }
 
     fn open<T: serde::de::DeserializeOwned>(&self, context: &str, cursor: &str) -> Result<T, ApiError> {
-        self.app.seal.open(context, cursor).ok_or_else(|| {
+        self.vault.seal.open(context, cursor).ok_or_else(|| {
             ApiError::new(
                 StatusCode::BAD_REQUEST,
                 "invalid_cursor",

@@ -53,7 +53,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
     refuse_beyond_core(context, &params)?;
     let (limit, warnings) = params.limit()?;
     let conditions = params.conditions()?;
-    context.app.store.read(|db, catalog| {
+    context.vault.store.read(|db, catalog| {
         let accesses = one_stream(context, catalog, stream, &params)?;
         let order = order(&params, &accesses)?;
         let count = match params.one("count")? {
@@ -84,7 +84,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
             // A cursor carries its session: `changes_since` beside it changes nothing.
             Some(cursor) => match context.open(&bound, cursor) {
                 Ok(cursor) => Some(cursor),
-                Err(error) => Some(context.app.seal.open(&session, cursor).ok_or(error)?),
+                Err(error) => Some(context.vault.seal.open(&session, cursor).ok_or(error)?),
             },
             None => match params.one("changes_since")? {
                 Some(since) => Some(begin_changes(context, db, &session, since)?),
@@ -150,7 +150,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
 pub fn single(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, ApiError> {
     let params = Params::read(context.request, SINGLE_PARAMS)?;
     refuse_beyond_core(context, &params)?;
-    context.app.store.read(|db, catalog| {
+    context.vault.store.read(|db, catalog| {
         let (access, row) = find(context, db, catalog, stream, id, &params)?;
         let accesses = std::slice::from_ref(&access);
         let wanted = params.projection(accesses)?;
@@ -206,7 +206,7 @@ pub fn find(
 }
 
 fn refuse_beyond_core(context: &Context<'_>, params: &Params) -> Result<(), ApiError> {
-    if !context.app.config.core {
+    if !context.vault.config.core {
         return Ok(());
     }
     let refused = |name: &str, what: &str| {
@@ -278,7 +278,7 @@ fn begin_changes(context: &Context<'_>, db: &Sqlite, session: &str, since: &str)
     if since == "beginning" {
         return Ok(Cursor::Changes { since: 0, horizon, after: None });
     }
-    match context.app.seal.open(session, since) {
+    match context.vault.seal.open(session, since) {
         Some(Cursor::Changes { since, .. }) => Ok(Cursor::Changes { since, horizon, after: None }),
         _ => Err(ApiError::new(
             StatusCode::BAD_REQUEST,

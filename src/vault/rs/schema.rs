@@ -49,7 +49,7 @@ pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
         Some(_) => return Err(ApiError::invalid("view must be compact or full").param("view")),
     };
     let detail = if compact && !exhaustive { Detail::Compact } else { Detail::Full };
-    context.app.store.read(|db, catalog| {
+    context.vault.store.read(|db, catalog| {
         // Looking something up that is not there is no error: the answer is that there is nothing.
         let reached = enforcement::reach(context.grant, catalog, Selector::default())?;
         let (connection, connector) = (params.one("connection_id")?, params.one("connector_id")?);
@@ -196,7 +196,7 @@ pub fn stream_rows(
     let mut rows = Vec::new();
     for (_, relations, of) in looks {
         let Some(first) = of.first() else { continue };
-        let relations = if context.app.config.core { Vec::new() } else { relations };
+        let relations = if context.vault.config.core { Vec::new() } else { relations };
         let mut row = match detail {
             Detail::Compact => compact(first, &relations),
             Detail::Full => {
@@ -204,7 +204,7 @@ pub fn stream_rows(
                 for access in &of {
                     last = last.max(access.last_emitted(db)?);
                 }
-                let mut row = full(first, &relations, context.app.config.core);
+                let mut row = full(first, &relations, context.vault.config.core);
                 row.insert("freshness".to_owned(), streams::freshness(last));
                 let ids: Vec<Value> = of.iter().map(|access| access.connection().id.clone().into()).collect();
                 row.insert("instance_ids".to_owned(), ids.into());

@@ -83,7 +83,7 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
         )
         .param("streams"));
     }
-    context.app.store.read(|db, catalog| {
+    context.vault.store.read(|db, catalog| {
         let selector = Selector {
             stream: None,
             connection: params.one("connection_id")?,

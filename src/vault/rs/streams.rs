@@ -19,7 +19,7 @@ const STALE_MS: i64 = 7 * 24 * 3600 * 1000;
 /// Every refusal.
 pub fn list(context: &Context<'_>) -> Result<Value, ApiError> {
     let params = Params::read(context.request, &["connection_id", "connector_id"])?;
-    context.app.store.read(|db, catalog| {
+    context.vault.store.read(|db, catalog| {
         let selector = Selector {
             stream: None,
             connection: params.one("connection_id")?,
@@ -54,7 +54,7 @@ pub fn list(context: &Context<'_>) -> Result<Value, ApiError> {
 /// Every refusal.
 pub fn detail(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
     let params = Params::read(context.request, &["connection_id", "connector_id"])?;
-    context.app.store.read(|db, catalog| {
+    context.vault.store.read(|db, catalog| {
         let accesses = one_stream(context, catalog, stream, &params)?;
         let mut rows = schema::stream_rows(context, db, catalog, &accesses, Detail::Full)?;
         if rows.len() > 1 {
@@ -76,7 +76,7 @@ pub fn detail(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
 /// Every refusal.
 pub fn connectors(context: &Context<'_>) -> Result<Value, ApiError> {
     Params::read(context.request, &[])?;
-    context.app.store.read(|db, catalog| {
+    context.vault.store.read(|db, catalog| {
         let mut data: Vec<Value> = Vec::new();
         for group in enforcement::by_stream(enforcement::reach(context.grant, catalog, Selector::default())?)
         {

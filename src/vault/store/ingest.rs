@@ -5,48 +5,10 @@ use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{Connection, OpenError, last_seq};
-use crate::sandbox::seed;
+use super::{Connection, last_seq};
 use crate::vault::declaration::{Connector, Kind, Stream};
 use crate::vault::fields::Fields;
 use crate::vault::{time, words};
-
-/// Fills a new store with the life of `seed`.
-pub(super) fn fill(tx: &Transaction<'_>, seed: u64) -> Result<(), OpenError> {
-    let mut ingest = Ingest::new(tx)?;
-    for connector in seed::connectors()? {
-        ingest.connector(&connector)?;
-    }
-    for account in seed::ACCOUNTS {
-        let connection = Connection {
-            id: account.connection_id.to_owned(),
-            connector: account.connector.to_owned(),
-            display_name: account.display_name.to_owned(),
-        };
-        ingest.connection(&connection)?;
-        // The life's writer cannot fail; the first failure here is kept and given afterwards.
-        let (mut failed, mut blobs) = (None, Vec::new());
-        {
-            let mut event = |event: seed::Event| {
-                if failed.is_none() {
-                    let at = event.emitted_ms;
-                    failed = ingest.put(event.stream, &event.key, at, event.data.as_deref()).err();
-                }
-            };
-            let mut blob = |blob: seed::Blob| blobs.push(blob);
-            let mut rng = seed::Rng::new(seed, account.connection_id);
-            (account.fill)(&mut rng, &mut seed::Records::new(&mut event, &mut blob));
-        }
-        if let Some(error) = failed {
-            return Err(error.into());
-        }
-        for blob in blobs {
-            ingest.blob(&blob.id, blob.media_type, &blob.bytes)?;
-        }
-    }
-    ingest.finish()?;
-    Ok(())
-}
 
 /// Writes records into the store, inside somebody's transaction.
 pub struct Ingest<'a> {

@@ -156,10 +156,13 @@ pub enum OpenError {
         /// Its format.
         found: i64,
     },
-    /// The built-in declarations do not read.
-    #[error(transparent)]
-    Declaration(#[from] super::declaration::BadField),
+    /// What fills a new store failed.
+    #[error("it could not be filled")]
+    Filling(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
+
+/// What a new store is filled with. It is called once, in the transaction that makes the tables.
+pub type Filling<'a> = dyn Fn(&mut Ingest<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> + 'a;
 
 /// The store.
 pub struct Store {
@@ -180,11 +183,11 @@ struct Readers {
 const MAX_READERS: usize = 8;
 
 impl Store {
-    /// Opens the database at `path`, or one in memory, and fills a new one with the life of `seed`.
+    /// Opens the database at `path`, or one in memory, and fills a new one with `filling`.
     ///
     /// # Errors
-    /// If SQLite refuses, or another version wrote it.
-    pub fn open(path: Option<&Path>, life: Option<u64>) -> Result<Self, OpenError> {
+    /// If SQLite refuses, another version wrote it, or the filling fails.
+    pub fn open(path: Option<&Path>, filling: Option<&Filling<'_>>) -> Result<Self, OpenError> {
         let mut db = match path {
             Some(path) => Sqlite::open(path)?,
             None => Sqlite::open_in_memory()?,
@@ -203,8 +206,10 @@ impl Store {
             tx.execute_batch(TABLES_2)?;
             tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
             tx.execute("INSERT INTO meta VALUES ('catalog', 0), ('seq', 0)", [])?;
-            if let Some(seed) = life {
-                ingest::fill(&tx, seed)?;
+            if let Some(fill) = filling {
+                let mut ingest = Ingest::new(&tx)?;
+                fill(&mut ingest).map_err(OpenError::Filling)?;
+                ingest.finish()?;
             }
         } else if found != SCHEMA_VERSION {
             let path = path.map(|path| path.display().to_string()).unwrap_or_default();
@@ -372,13 +377,16 @@ mod tests {
     fn a_new_store_is_filled_and_an_old_one_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.db");
-        let count = |store: &Store| {
-            store.read::<i64, rusqlite::Error>(|db, _| {
-                db.query_row("SELECT count(*) FROM record WHERE data IS NOT NULL", [], |row| row.get(0))
+        let blob =
+            |id: &'static str| move |ingest: &mut Ingest<'_>| Ok(ingest.blob(id, "text/plain", b"")?);
+        let blobs = |store: &Store| {
+            store.read::<String, rusqlite::Error>(|db, _| {
+                db.query_row("SELECT group_concat(id) FROM blob", [], |row| row.get(0))
             })
         };
-        let first = count(&Store::open(Some(&path), Some(1)).unwrap()).unwrap();
-        assert!(first > 20_000);
-        assert_eq!(count(&Store::open(Some(&path), Some(2)).unwrap()).unwrap(), first);
+        assert_eq!(blobs(&Store::open(Some(&path), Some(&blob("first"))).unwrap()).unwrap(), "first");
+        assert_eq!(blobs(&Store::open(Some(&path), Some(&blob("second"))).unwrap()).unwrap(), "first");
+        let failed = Store::open(None, Some(&|_| Err("no room".into())));
+        assert!(matches!(failed.err(), Some(OpenError::Filling(why)) if why.to_string() == "no room"));
     }
 }

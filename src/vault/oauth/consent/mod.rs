@@ -20,10 +20,11 @@ use super::flows::{Code, Decision, Outcome, Pending, URI_PREFIX, Way};
 use super::selection::{Selection, resolve, resolve_each};
 use super::tokens;
 use crate::vault::grant::Grant;
-use crate::vault::id::random_id;
+use crate::vault::html::Html;
+use crate::vault::id::{random_id, random_token};
 use crate::vault::store::record_counts;
 use crate::vault::wire::{ApiError, Reply, Request};
-use crate::vault::{App, time};
+use crate::vault::{Vault, time};
 use page::{Form, TurnedBack, already, ended, form, form_reply, page_reply, picker, unknown};
 
 const COOKIE: &str = "pdpp_consent";
@@ -53,19 +54,14 @@ pub fn page_url(base: &str, pending: &str) -> String {
 ///
 /// # Errors
 /// Where the database fails.
-pub fn show(app: &App, request: &Request) -> Result<Reply, ApiError> {
+pub fn show(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let params = request.params();
-    let Some((id, pending)) = pending(app, &params) else { return Ok(unknown()) };
-    if let Some(ended) = ended(&pending) {
+    let Some((id, pending)) = pending(vault, &params) else { return Ok(unknown(&vault.config.profile)) };
+    if let Some(ended) = ended(&vault.config.profile, &pending) {
         return Ok(ended);
     }
     let (cookie, set) = cookie_or_new(request)?;
-    let csrf = csrf(app, &cookie, &id);
-    let page = app.store.read(|db, catalog| {
-        let counts = record_counts(db)?;
-        let form_of = Form { pending: &pending, id: &id, csrf, catalog, counts: &counts, turned_back: None };
-        Ok::<_, ApiError>(if pending.is_unpicked() { picker(&form_of) } else { form(&form_of) })
-    })?;
+    let page = form_page(vault, &cookie, &id, &pending, None)?;
     Ok(form_reply(StatusCode::OK, page, &pending).with("set-cookie", set))
 }
 
@@ -73,9 +69,9 @@ pub fn show(app: &App, request: &Request) -> Result<Reply, ApiError> {
 ///
 /// # Errors
 /// Where the database fails.
-pub fn pick(app: &App, request: &Request) -> Result<Reply, ApiError> {
+pub fn pick(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let posted = request.form();
-    let (id, pending) = match checked(app, request, &posted) {
+    let (id, pending) = match checked(vault, request, &posted) {
         Ok(found) => found,
         Err(refused) => return Ok(*refused),
     };
@@ -84,9 +80,9 @@ pub fn pick(app: &App, request: &Request) -> Result<Reply, ApiError> {
     let again = posted.iter().any(|(name, _)| name == "again");
     if picked.is_empty() && !again && pending.is_unpicked() {
         let problem = TurnedBack { problem: "Tick at least one account, or deny", posted: &posted };
-        return self::again(app, request, &id, &pending, &problem);
+        return self::again(vault, request, &id, &pending, &problem);
     }
-    app.flows.pick(&id, |choice| picked.contains(choice.connection.as_str()));
+    vault.flows.pick(&id, |choice| picked.contains(choice.connection.as_str()));
     Ok(see(&request.base, &id))
 }
 
@@ -94,9 +90,9 @@ pub fn pick(app: &App, request: &Request) -> Result<Reply, ApiError> {
 ///
 /// # Errors
 /// Where the database fails.
-pub fn approve(app: &App, request: &Request) -> Result<Reply, ApiError> {
+pub fn approve(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let posted = request.form();
-    let (id, pending) = match checked(app, request, &posted) {
+    let (id, pending) = match checked(vault, request, &posted) {
         Ok(found) => found,
         Err(refused) => return Ok(*refused),
     };
@@ -108,13 +104,13 @@ pub fn approve(app: &App, request: &Request) -> Result<Reply, ApiError> {
                 "Training an AI model needs your explicit agreement: tick its box, or deny",
             ));
         }
-        grants(app, &pending, &selection)
+        grants(vault, &pending, &selection)
     });
     let grants = match made {
         Ok(grants) => grants,
         Err(error) if error.status == StatusCode::BAD_REQUEST => {
             return again(
-                app,
+                vault,
                 request,
                 &id,
                 &pending,
@@ -123,7 +119,7 @@ pub fn approve(app: &App, request: &Request) -> Result<Reply, ApiError> {
         }
         Err(error) => return Err(error),
     };
-    match decide(app, &request.base, &id, grants) {
+    match decide(vault, &request.base, &id, grants) {
         Err(error) if error.status != StatusCode::BAD_REQUEST => Err(error),
         // Decided meanwhile: its page says how.
         Err(_) => Ok(see(&request.base, &id)),
@@ -135,32 +131,32 @@ pub fn approve(app: &App, request: &Request) -> Result<Reply, ApiError> {
 }
 
 /// The grants that an approval makes: one for what was asked for, one a source where sources were picked.
-fn grants(app: &App, pending: &Pending, selection: &Selection) -> Result<Vec<Grant>, ApiError> {
-    let (client, asked) = (&pending.client.id, &pending.asked);
-    app.store.read(|_, catalog| match &pending.offer {
-        Some(_) => resolve_each(catalog, client, asked, selection),
-        None => resolve(catalog, client, asked, selection).map(|grant| vec![grant]),
+fn grants(vault: &Vault, pending: &Pending, selection: &Selection) -> Result<Vec<Grant>, ApiError> {
+    let (profile, client, asked) = (&vault.config.profile, &pending.client.id, &pending.asked);
+    vault.store.read(|_, catalog| match &pending.offer {
+        Some(_) => resolve_each(catalog, profile, client, asked, selection),
+        None => resolve(catalog, profile, client, asked, selection).map(|grant| vec![grant]),
     })
 }
 
 /// Approves an open request, in the way that its program waits for.
-fn decide(app: &App, base: &str, id: &str, grants: Vec<Grant>) -> Result<Outcome, ApiError> {
+fn decide(vault: &Vault, base: &str, id: &str, grants: Vec<Grant>) -> Result<Outcome, ApiError> {
     let mut made = None;
     let mut issued = None;
-    app.flows.decide(id, |pending| {
+    vault.flows.decide(id, |pending| {
         let client = pending.client.id.as_str();
         let outcome = match (&pending.way, grants) {
             (Way::Redirect(redirect), grants) => {
-                let code = format!("{}{}", random_id("pdpp_ac_")?, random_id("")?);
+                let code = random_token("pdpp_ac_")?;
                 let back = authorize::with(redirect, base, &[("code", &code)]);
-                let granted = tokens::keep(app, client, grants)?;
+                let granted = tokens::keep(vault, client, grants)?;
                 issued = Some((code, Code::new(granted, redirect.as_ref().clone())));
                 Outcome::Redirect(back)
             }
-            (Way::Device { .. }, grants) => Outcome::Granted(Box::new(tokens::keep(app, client, grants)?)),
+            (Way::Device { .. }, grants) => Outcome::Granted(Box::new(tokens::keep(vault, client, grants)?)),
             (Way::AgentConnect, mut grants) => {
                 let grant = grants.pop().ok_or_else(|| ApiError::invalid("Nothing is ticked"))?;
-                Outcome::Token(Box::new(tokens::issue(app, grant)?))
+                Outcome::Token(Box::new(vault.issue(grant)?))
             }
         };
         made = Some(outcome.clone());
@@ -168,7 +164,7 @@ fn decide(app: &App, base: &str, id: &str, grants: Vec<Grant>) -> Result<Outcome
     })?;
     // Known before anybody is told of it.
     if let Some((code, issued)) = issued {
-        app.flows.add_code(&code, issued);
+        vault.flows.add_code(&code, issued);
     }
     made.ok_or_else(|| ApiError::invalid("This request is not open any more"))
 }
@@ -177,13 +173,13 @@ fn decide(app: &App, base: &str, id: &str, grants: Vec<Grant>) -> Result<Outcome
 ///
 /// # Errors
 /// None beyond pages that say so.
-pub fn deny(app: &App, request: &Request) -> Result<Reply, ApiError> {
+pub fn deny(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let posted = request.form();
-    let (id, pending) = match checked(app, request, &posted) {
+    let (id, pending) = match checked(vault, request, &posted) {
         Ok(found) => found,
         Err(refused) => return Ok(*refused),
     };
-    let denied = app.flows.decide(&id, |_| Ok(Decision::Denied));
+    let denied = vault.flows.decide(&id, |_| Ok(Decision::Denied));
     Ok(match &pending.way {
         Way::Redirect(redirect) if denied.is_ok() => {
             let said = [("error", "access_denied"), ("error_description", "The owner denied the request")];
@@ -198,17 +194,17 @@ pub fn deny(app: &App, request: &Request) -> Result<Reply, ApiError> {
 ///
 /// # Errors
 /// Where the database fails.
-pub fn approve_unasked(app: &App, base: &str, id: &str) -> Result<(), ApiError> {
+pub fn approve_unasked(vault: &Vault, base: &str, id: &str) -> Result<(), ApiError> {
     // Where sources are picked first, all of them are.
-    app.flows.pick(id, |_| true);
-    let Some(pending) = app.flows.get(id) else { return Ok(()) };
+    vault.flows.pick(id, |_| true);
+    let Some(pending) = vault.flows.get(id) else { return Ok(()) };
     if !matches!(pending.decision, Decision::Open) || pending.asked.purpose_code == AI_TRAINING {
         return Ok(());
     }
     // Of several accounts that nobody named, none: there is nobody to pick.
     if !pending.asked.choices.iter().any(|choice| choice.preselected) {
         let known: BTreeSet<&str> = pending.asked.choices.iter().map(|choice| &*choice.connection).collect();
-        let known: Vec<Value> = app.store.read(|_, catalog| {
+        let known: Vec<Value> = vault.store.read(|_, catalog| {
             let known = catalog.connections.iter().filter(|connection| known.contains(&*connection.id));
             Ok::<_, ApiError>(
                 known
@@ -230,14 +226,14 @@ pub fn approve_unasked(app: &App, base: &str, id: &str) -> Result<(), ApiError> 
         .collect();
     let expires_ms = pending.asked.expires_ms.unwrap_or_else(|| time::now_ms() + 30 * DAY_MS);
     let selection = Selection { kept, since: None, expires_ms: Some(expires_ms) };
-    let grants = grants(app, &pending, &selection)?;
-    decide(app, base, id, grants).map(|_| ())
+    let grants = grants(vault, &pending, &selection)?;
+    decide(vault, base, id, grants).map(|_| ())
 }
 
-fn pending(app: &App, params: &[(String, String)]) -> Option<(String, Pending)> {
+fn pending(vault: &Vault, params: &[(String, String)]) -> Option<(String, Pending)> {
     let (_, uri) = params.iter().find(|(name, _)| name == "request_uri")?;
     let id = uri.strip_prefix(URI_PREFIX)?;
-    Some((id.to_owned(), app.flows.get(id)?))
+    Some((id.to_owned(), vault.flows.get(id)?))
 }
 
 /// The browser's cookie, a new one if need be; and the header that sets it.
@@ -257,15 +253,15 @@ fn cookie(request: &Request) -> Option<String> {
 }
 
 /// The form's token: of this browser and this request.
-fn csrf(app: &App, cookie: &str, id: &str) -> String {
-    let tag = hmac::sign(&app.csrf, format!("{cookie}\n{id}").as_bytes());
+fn csrf(vault: &Vault, cookie: &str, id: &str) -> String {
+    let tag = hmac::sign(&vault.csrf, format!("{cookie}\n{id}").as_bytes());
     crate::hex::sha256(tag.as_ref())
 }
 
 /// Whether a form came from a page of ours about `subject`, in the browser that was shown it.
-pub fn is_own_form(app: &App, request: &Request, posted: &[(String, String)], subject: &str) -> bool {
+pub fn is_own_form(vault: &Vault, request: &Request, posted: &[(String, String)], subject: &str) -> bool {
     let sent = posted.iter().find(|(name, _)| name == "csrf").map(|(_, value)| value.as_str());
-    let expected = cookie(request).map(|cookie| csrf(app, &cookie, subject));
+    let expected = cookie(request).map(|cookie| csrf(vault, &cookie, subject));
     let foreign = request.header("origin").is_some_and(|origin| origin != request.base)
         || request.header("sec-fetch-site").is_some_and(|site| site != "same-origin");
     !foreign && expected.is_some() && sent == expected.as_deref()
@@ -273,15 +269,18 @@ pub fn is_own_form(app: &App, request: &Request, posted: &[(String, String)], su
 
 /// The open request that a form is about, if the form is ours.
 fn checked(
-    app: &App,
+    vault: &Vault,
     request: &Request,
     posted: &[(String, String)],
 ) -> Result<(String, Pending), Box<Reply>> {
-    let Some((id, pending)) = pending(app, posted) else { return Err(Box::new(unknown())) };
-    if !is_own_form(app, request, posted, &id) {
-        return Err(Box::new(foreign_page()));
+    let Some((id, pending)) = pending(vault, posted) else {
+        return Err(Box::new(unknown(&vault.config.profile)));
+    };
+    if !is_own_form(vault, request, posted, &id) {
+        return Err(Box::new(foreign_page(&vault.config.profile)));
     }
-    match already(&pending).or_else(|| ended(&pending)) {
+    let profile = &vault.config.profile;
+    match already(profile, &pending).or_else(|| ended(profile, &pending)) {
         Some(page) => Err(Box::new(page)),
         None => Ok((id, pending)),
     }
@@ -337,21 +336,32 @@ fn see(base: &str, id: &str) -> Reply {
 }
 
 fn again(
-    app: &App,
+    vault: &Vault,
     request: &Request,
     id: &str,
     pending: &Pending,
     turned_back: &TurnedBack<'_>,
 ) -> Result<Reply, ApiError> {
     let cookie = cookie(request).unwrap_or_default();
-    let page = app.store.read(|db, catalog| {
-        let counts = record_counts(db)?;
-        let csrf = csrf(app, &cookie, id);
-        let turned_back = Some(turned_back);
-        let form_of = Form { pending, id, csrf, catalog, counts: &counts, turned_back };
-        Ok::<_, ApiError>(if pending.is_unpicked() { picker(&form_of) } else { form(&form_of) })
-    })?;
+    let page = form_page(vault, &cookie, id, pending, Some(turned_back))?;
     Ok(form_reply(StatusCode::BAD_REQUEST, page, pending))
+}
+
+/// The page of a request: sources to pick, or what could be read of them.
+fn form_page(
+    vault: &Vault,
+    cookie: &str,
+    id: &str,
+    pending: &Pending,
+    turned_back: Option<&TurnedBack<'_>>,
+) -> Result<Html, ApiError> {
+    let csrf = csrf(vault, cookie, id);
+    vault.store.read(|db, catalog| {
+        let counts = record_counts(db)?;
+        let profile = &vault.config.profile;
+        let form_of = Form { profile, pending, id, csrf, catalog, counts: &counts, turned_back };
+        Ok(if pending.is_unpicked() { picker(&form_of) } else { form(&form_of) })
+    })
 }
 
 /// The page on which the code of a device is typed, or compared where the address brought it.
@@ -359,7 +369,7 @@ fn again(
 /// # Errors
 /// Without randomness.
 pub fn code_page(
-    app: &App,
+    vault: &Vault,
     request: &Request,
     status: StatusCode,
     code: &str,
@@ -367,6 +377,6 @@ pub fn code_page(
 ) -> Result<Reply, ApiError> {
     let (cookie, set) = cookie_or_new(request)?;
     let code: String = code.chars().take(40).collect();
-    let page = page::device_code(&csrf(app, &cookie, CODE_FORM), &code, problem);
+    let page = page::device_code(&vault.config.profile, &csrf(vault, &cookie, CODE_FORM), &code, problem);
     Ok(page_reply(status, page).with("set-cookie", set))
 }

@@ -3,12 +3,14 @@
 use axum::http::StatusCode;
 
 use super::{ASKED_END, ENDS, USUAL_END};
+use crate::vault::Profile;
 use crate::vault::html::Html;
 use crate::vault::oauth::authorization_details::{AI_TRAINING, AuthorizationDetails, Choice};
 use crate::vault::oauth::flows::{Decision, Pending, URI_PREFIX, Way};
 use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::Reply;
+
 /// A page with the form of a request. What it is sent to may answer with the way back to the app, and a
 /// browser counts that as where the form goes.
 pub(super) fn form_reply(status: StatusCode, page: Html, pending: &Pending) -> Reply {
@@ -60,29 +62,31 @@ pub fn stylesheet() -> Reply {
         .with("cache-control", "no-cache")
 }
 
-pub(super) fn shell(title: &str, main: &Html) -> Html {
+fn shell(profile: &Profile, title: &str, main: &Html) -> Html {
     let mut page = Html::new();
     page.markup(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"robots\" content=\"noindex\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
     );
-    page.text(title);
-    page.markup(
-        " – PDPP sandbox</title>\n<link rel=\"stylesheet\" href=\"/consent.css\">\n</head>\n<body>\n\
-         <header><p>PDPP sandbox</p><p>Fictional data of Maren Solberg</p></header>\n<main>\n",
-    );
+    page.text(title).markup(" – ").text(profile.title);
+    page.markup("</title>\n<link rel=\"stylesheet\" href=\"/consent.css\">\n</head>\n<body>\n<header><p>")
+        .text(profile.title)
+        .markup("</p><p>")
+        .text(profile.owner)
+        .markup("</p></header>\n<main>\n");
     page.html(main).markup("</main>\n</body>\n</html>\n");
     page
 }
 
-fn message(title: &str, said: &str) -> Html {
+fn message(profile: &Profile, title: &str, text: &str) -> Html {
     let mut main = Html::new();
-    main.markup("<h1>").text(title).markup("</h1>\n<p>").text(said).markup("</p>\n");
-    shell(title, &main)
+    main.markup("<h1>").text(title).markup("</h1>\n<p>").text(text).markup("</p>\n");
+    shell(profile, title, &main)
 }
 
 pub(super) struct Form<'a> {
+    pub(super) profile: &'a Profile,
     pub(super) pending: &'a Pending,
     pub(super) id: &'a str,
     pub(super) csrf: String,
@@ -156,7 +160,7 @@ pub(super) fn form(form: &Form<'_>) -> Html {
     }
     main.markup("</div>\n</form>\n");
     let not_yet = if form.turned_back.is_some() { "Not approved yet: " } else { "" };
-    shell(&format!("{not_yet}{name} asks to read your data"), &main)
+    shell(form.profile, &format!("{not_yet}{name} asks to read your data"), &main)
 }
 
 /// Who asks, as far as that is known, and where the answer goes.
@@ -251,11 +255,11 @@ pub(super) fn picker(form: &Form<'_>) -> Html {
          <button type=\"submit\" class=\"deny\" formaction=\"/consent/deny\" formnovalidate>Deny</button>\n</div>\n</form>\n",
     );
     let not_yet = if form.turned_back.is_some() { "Not approved yet: " } else { "" };
-    shell(&format!("{not_yet}{} asks to read your data", form.pending.client.name), &main)
+    shell(form.profile, &format!("{not_yet}{} asks to read your data", form.pending.client.name), &main)
 }
 
 /// The form for the code of a device; `problem` says why the one before did not do.
-pub(super) fn device_code(csrf: &str, code: &str, problem: Option<&str>) -> Html {
+pub(super) fn device_code(profile: &Profile, csrf: &str, code: &str, problem: Option<&str>) -> Html {
     let mut main = Html::new();
     main.markup("<h1>Connect a device</h1>\n");
     if let Some(problem) = problem {
@@ -282,7 +286,7 @@ pub(super) fn device_code(csrf: &str, code: &str, problem: Option<&str>) -> Html
             "></p>\n<div class=\"actions\">\n<button type=\"submit\" class=\"approve\">Continue</button>\n</div>\n</form>\n",
         );
     let not_yet = if problem.is_some() { "Not found: " } else { "" };
-    shell(&format!("{not_yet}Connect a device"), &main)
+    shell(profile, &format!("{not_yet}Connect a device"), &main)
 }
 
 const fn tick(is_ticked: bool) -> &'static str {
@@ -457,8 +461,9 @@ fn thousands(count: u64) -> String {
 }
 
 /// What a form of another site is answered with.
-pub fn foreign_page() -> Reply {
+pub fn foreign_page(profile: &Profile) -> Reply {
     let page = message(
+        profile,
         "This form is not from here",
         "The decision did not come from the page of this request, so nothing was decided. Open the address that \
          the app showed you again, and decide there.",
@@ -467,19 +472,19 @@ pub fn foreign_page() -> Reply {
 }
 
 /// What a browser is shown whose app asked for something that cannot be shown to its owner.
-pub fn refused_page(why: &str) -> Reply {
+pub fn refused_page(profile: &Profile, why: &str) -> Reply {
     let mut main = Html::new();
     main.markup("<h1>This app cannot ask</h1>\n<p>The app that sent you here made a mistake: ")
         .text(why)
         .markup(
             ". Nothing was decided, and nothing was sent to it. Go back to the app and start again.</p>\n",
         );
-    page_reply(StatusCode::BAD_REQUEST, shell("This app cannot ask", &main))
+    page_reply(StatusCode::BAD_REQUEST, shell(profile, "This app cannot ask", &main))
 }
 
 /// What a form is told whose request was decided from another page, or from the one before.
-pub(super) fn already(pending: &Pending) -> Option<Reply> {
-    let (title, said) = match &pending.decision {
+pub(super) fn already(profile: &Profile, pending: &Pending) -> Option<Reply> {
+    let (title, text) = match &pending.decision {
         Decision::Approved(_) => (
             "Already approved",
             "This request was approved before; what you pressed just now changed nothing. The access ends by itself at the \
@@ -492,12 +497,12 @@ pub(super) fn already(pending: &Pending) -> Option<Reply> {
         ),
         Decision::Open => return None,
     };
-    Some(page_reply(StatusCode::CONFLICT, message(title, said)))
+    Some(page_reply(StatusCode::CONFLICT, message(profile, title, text)))
 }
 
 /// How a request ended, if it did.
-pub(super) fn ended(pending: &Pending) -> Option<Reply> {
-    let (title, said) = match &pending.decision {
+pub(super) fn ended(profile: &Profile, pending: &Pending) -> Option<Reply> {
+    let (title, text) = match &pending.decision {
         Decision::Approved(_) => (
             "Access approved",
             "The app has been told. You can close this page and go back to it. The access ends by itself at the time that \
@@ -512,11 +517,12 @@ pub(super) fn ended(pending: &Pending) -> Option<Reply> {
         ),
         Decision::Open => return None,
     };
-    Some(page_reply(StatusCode::OK, message(title, said)))
+    Some(page_reply(StatusCode::OK, message(profile, title, text)))
 }
 
-pub(super) fn unknown() -> Reply {
+pub(super) fn unknown(profile: &Profile) -> Reply {
     let page = message(
+        profile,
         "There is no such request",
         "It may be old, or the address may be incomplete. Start again from the app that asked.",
     );
