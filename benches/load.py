@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The hosted endpoint under load, beside the bare resource server, in one run: a Markdown table.
+"""The endpoint under load, beside the bare resource server, in one run: a Markdown table.
 
     python3 benches/load.py target/release/pdpp [SECONDS]
 

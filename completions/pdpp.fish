@@ -239,7 +239,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l introspection-file -d 'Credentials for introspection: {"client_id":…,"client_secret":…}, mode 600' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l tls-cert -d 'Do TLS here, with this certificate chain (PEM)' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l tls-key -d 'Its private key (PEM), mode 600' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l metrics-listen -d 'Tell counters in Prometheus\' format at /metrics here, apart from the endpoint' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l metrics-listen -d 'Serve counters in Prometheus\' format at /metrics here, apart from the endpoint' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-body-bytes -d 'The longest message' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l max-result-bytes -d 'The most that either view of one result may take [default: 8000 of text, 10000 of structured output]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l requests-per-minute -d 'How often one bearer may ask, on average' -r -f
@@ -255,7 +255,7 @@ info\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l introspection-keyring -d 'Take them from the keyring instead'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l json -d 'Tell where it is as one line of JSON on stdout: {"url":…,"public_url":…,"metrics_url":…,"pid":…}'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -l json -d 'Print where it listens as one line of JSON on stdout: {"url":…,"public_url":…,"metrics_url":…,"pid":…}'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from host" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'

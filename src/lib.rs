@@ -14,17 +14,19 @@
 //!   is shown; [`mcp::protocol::stdio`], [`mcp::protocol::http`] and [`mcp::protocol::server`] speak the protocol, [`mcp::protocol::client`] is its other end.
 //! - [`setup`]: one right entry in a host's own config: [`setup::edit`] keeps every other byte,
 //!   [`setup::clients`] is a file a host, [`setup::proof`] starts what was recorded. [`fs::foreign`] writes.
-//! - [`host`]: the same tools over HTTP, in front of a provider: whose bearer it is, how often, how many at once.
-//! - [`sandbox`]: an embedded provider with a made-up life in it. Its `/v1` and its authorization
-//!   server share nothing with [`provider`], so that a test of one against the other proves something; its `/mcp`
-//!   ([`sandbox::hosted`]) is the tool core over them.
+//! - [`endpoint`]: the same tools over HTTP, in front of a provider: whose bearer it is, how often, how many at once.
+//! - [`vault`]: a provider on this machine: what it keeps, how a grant is enforced, its `/v1`, its authorization server and
+//!   its consent pages. They share nothing with [`provider`] but the wire, so that a test of one against the other proves
+//!   something; only its `/mcp` ([`vault::mcp_endpoint`]) is the tool core over them.
+//!   It knows nobody's data: whoever opens a vault says whose it is, and may fill a new one.
+//! - [`sandbox`]: the life of a fictional person, which fills a vault for the demonstration and for tests.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying.
 //! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`secret`], [`net`], [`hex`], [`order`], [`time_text`], [`runtime`],
 //!   [`shutdown`]: one error, the command to type next, safe text, the one writer, private files, a token, public addresses,
 //!   names in hexadecimal, sorting, a grant's end in words, the event loop, what the end of the process waits for.
 //!
-//! Arrows go one way: `cmd → checks → {access_log, host, sandbox, setup} → {cache, mcp} → provider` → the line above
+//! Arrows go one way: `cmd → checks → {access_log, endpoint, sandbox, setup} → vault → {cache, mcp} → provider` → the line above
 //! (`tests/docs/map.rs`). So [`mcp`] knows no cache: it gets a bearer through one function
 //! ([`mcp::reading::source::BearerSource`]).
 //!
@@ -56,10 +58,10 @@ pub mod advice;
 pub mod cache;
 pub mod checks;
 pub mod cmd;
+pub mod endpoint;
 pub mod error;
 pub mod fs;
 pub mod hex;
-pub mod host;
 pub mod mcp;
 pub mod net;
 pub mod order;
@@ -72,3 +74,4 @@ pub mod shutdown;
 pub mod text;
 pub mod time_text;
 pub mod ui;
+pub mod vault;

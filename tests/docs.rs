@@ -179,7 +179,7 @@ fn operators_are_told_of_every_metric_and_no_other() {
             |rest: &str| rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap().to_owned();
         rest.map(name).collect()
     };
-    let source = read("src/host/metrics.rs");
+    let source = read("src/endpoint/metrics.rs");
     let counted = names(source.split("#[cfg(test)]").next().unwrap());
     assert!(counted.len() > 5, "{counted:?}");
     // A histogram's series have its name and one of these behind it.

@@ -13,10 +13,12 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::manifest::{Aggregation, Connector, Field, Kind, Stream};
-use super::store::{Catalog, Connection, Ingest, Store};
-use super::{DATABASE, id, json, open_data_dir, store_failed, time};
+use super::open_store;
+use super::seed::source_uri;
 use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::vault::declaration::{Aggregation, Connector, Field, Kind, Stream};
+use crate::vault::store::{self, Catalog, Connection, Ingest};
+use crate::vault::{json, time};
 
 /// Bad lines that are named before the rest is only counted.
 const NAMED_LINES: usize = 20;
@@ -95,8 +97,7 @@ pub fn run(import: &Import<'_>, mut progress: impl FnMut(&'static str, u64)) -> 
     std::fs::File::open(import.file)
         .and_then(|mut file| std::io::Read::read(&mut file, &mut [0]))
         .map_err(|error| unreadable(import.file, error))?;
-    let dir = open_data_dir(import.data_dir)?;
-    let store = Store::open(Some(&dir.path().join(DATABASE)), import.seed).map_err(store_failed)?;
+    let store = open_store(import.data_dir, import.seed)?;
     let declared = store
         .read(|_, catalog: &Arc<Catalog>| -> rusqlite::Result<_> {
             Ok((
@@ -104,7 +105,7 @@ pub fn run(import: &Import<'_>, mut progress: impl FnMut(&'static str, u64)) -> 
                 catalog.connection(import.connection).map(|known| known.connector.clone()),
             ))
         })
-        .map_err(|error| store_failed(error.into()))?;
+        .map_err(|error: rusqlite::Error| super::error(store::OpenError::from(error).into()))?;
     let (declared, belongs_to) = declared;
     if belongs_to.as_ref().is_some_and(|connector| connector != import.connector) {
         return Err(Error::new(
@@ -140,10 +141,10 @@ pub fn run(import: &Import<'_>, mut progress: impl FnMut(&'static str, u64)) -> 
     };
 
     let mut imported = Imported { lines, upserts: 0, deletes: 0 };
-    store.write(|tx, _| {
-        let mut ingest = Ingest::new(tx).map_err(write_failed)?;
-        ingest.connector(&connector).map_err(write_failed)?;
-        ingest.connection(&connection).map_err(write_failed)?;
+    let written = store.write(|tx, _| {
+        let mut ingest = Ingest::new(tx)?;
+        ingest.connector(&connector)?;
+        ingest.connection(&connection)?;
         each_line(import.file, |number, text| {
             // Checked before; a file that changed meanwhile is refused here, and nothing is written.
             let line = check(text, Some(&connector)).map_err(|why| changed(import.file, number, &why))?;
@@ -157,16 +158,25 @@ pub fn run(import: &Import<'_>, mut progress: impl FnMut(&'static str, u64)) -> 
             }
             Ok(())
         })?;
-        ingest.finish().map_err(write_failed)
-    })?;
-    Ok(imported)
+        ingest.finish()?;
+        Ok(())
+    });
+    match written {
+        Ok(()) => Ok(imported),
+        Err(NotWritten::Database(error)) => Err(write_failed(error)),
+        Err(NotWritten::Line(error)) => Err(error),
+    }
 }
 
-/// For the transaction of [`super::store::Store::write`], whose commit can fail on a full disk.
-impl From<rusqlite::Error> for Error {
-    fn from(error: rusqlite::Error) -> Self {
-        write_failed(error)
-    }
+/// Why the transaction that writes everything was not committed.
+#[derive(Debug, thiserror::Error)]
+enum NotWritten {
+    /// The database refused, on a full disk for example.
+    #[error(transparent)]
+    Database(#[from] rusqlite::Error),
+    /// A line could not be written.
+    #[error(transparent)]
+    Line(#[from] Error),
 }
 
 fn write_failed(error: rusqlite::Error) -> Error {
@@ -501,7 +511,7 @@ impl Seen {
 fn declare(key: &str, declared: Option<Connector>, inferred: BTreeMap<String, Inferred>) -> Connector {
     let mut connector = declared.unwrap_or_else(|| Connector {
         key: key.to_owned(),
-        id: id::source_uri(key),
+        id: source_uri(key),
         name: key.to_owned(),
         streams: Vec::new(),
     });

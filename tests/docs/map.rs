@@ -1,6 +1,7 @@
 //! The map in `src/lib.rs` is the house: every room is on it, and arrows go the way that it says.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::{read, sources};
 
@@ -82,6 +83,27 @@ fn arrows_go_the_way_that_the_map_says() {
             inside.display()
         );
     }
+}
+
+/// The one file of the vault that is made of what the client is made of.
+const VAULTS_OWN_CLIENT: &str = "vault/mcp_endpoint.rs";
+
+#[test]
+fn the_vault_shares_nothing_with_the_provider_client_but_the_wire() {
+    let mut seen = 0;
+    for (path, source) in sources() {
+        let inside = path.strip_prefix(super::root().join("src")).unwrap();
+        if !inside.starts_with("vault") {
+            continue;
+        }
+        seen += 1;
+        let named = named(&source);
+        let shares = named.contains("provider") || named.contains("mcp");
+        assert_eq!(shares, inside == Path::new(VAULTS_OWN_CLIENT), "{} uses {named:?}", inside.display());
+        let fiction = ["sandbox", "fictional", "Maren"].into_iter().find(|word| source.contains(word));
+        assert_eq!(fiction, None, "{} knows of the fiction", inside.display());
+    }
+    assert!(seen > 20, "{seen}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The hosted endpoint as a process: whom it serves, what it refuses, what it costs, how it ends.
+//! The endpoint as a process: whom it serves, what it refuses, what it costs, how it ends.
 #![cfg(unix)]
 
 mod bounds;

@@ -141,7 +141,7 @@ async fn a_second_stop_does_not_wait() {
     assert!(asking.await.unwrap().is_err(), "cut off");
     let (code, _, stderr) = running.ended();
     assert_eq!(code, Some(0));
-    assert!(stderr.contains("told a second time"), "{stderr}");
+    assert!(stderr.contains("a second signal came"), "{stderr}");
     cut_off(&stderr);
 }
 

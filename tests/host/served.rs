@@ -1,7 +1,8 @@
 //! Whom it serves, and with what.
 
-use pdpp::sandbox::oauth::tokens;
-use pdpp::sandbox::{App, Config};
+use pdpp::sandbox::Config;
+use pdpp::vault::Vault;
+use pdpp::vault::oauth::tokens;
 use serde_json::{Value, json};
 
 use super::fake::Fake;
@@ -161,7 +162,7 @@ async fn r7_2_r7_5_r7_6_r7_7_what_is_public_comes_from_configuration_alone() {
     );
 }
 
-fn client_token(app: &App, resource: Option<&str>) -> (String, String) {
+fn client_token(app: &Vault, resource: Option<&str>) -> (String, String) {
     let made = grant(vec![whole(app, "mail", "messages", &["cin_mail_work", "cin_mail_personal"])]);
     let id = made.grant_id.clone();
     let granted = tokens::keep(app, "pdpp_cli", vec![made]).unwrap();
@@ -172,10 +173,10 @@ fn client_token(app: &App, resource: Option<&str>) -> (String, String) {
 async fn r7_1_in_front_of_the_sandbox_every_tool_answers_as_the_sandboxs_own_endpoint_does() {
     let env = TestEnv::new();
     let sandbox = pdpp::sandbox::start(Config::default()).unwrap();
-    let client = sandbox.introspection();
+    let client = sandbox.vault().introspection();
     let path = credentials(&env, &client.client_id, &client.client_secret);
     let running = Running::start(&env, sandbox.url(), &path, &[]);
-    let (token, grant_id) = client_token(sandbox.app(), Some(&sandbox.mcp_url()));
+    let (token, grant_id) = client_token(sandbox.vault(), Some(&sandbox.mcp_url()));
     let own = |message: &Value| {
         let request =
             plain().build().unwrap().post(sandbox.mcp_url()).header("content-type", "application/json");
@@ -212,7 +213,7 @@ async fn r7_1_in_front_of_the_sandbox_every_tool_answers_as_the_sandboxs_own_end
         }
     }
     let package = {
-        let app = sandbox.app();
+        let app = sandbox.vault();
         let grants = vec![
             grant(vec![whole(app, "mail", "messages", &["cin_mail_work"])]),
             grant(vec![whole(app, "bank", "transactions", &["cin_bank_fjord"])]),
@@ -220,9 +221,10 @@ async fn r7_1_in_front_of_the_sandbox_every_tool_answers_as_the_sandboxs_own_end
         let granted = tokens::keep(app, "pdpp_cli", grants).unwrap();
         tokens::begin_family(app, &granted, Some(&sandbox.mcp_url())).unwrap().access_token
     };
-    for (token, code) in
-        [(package.as_str(), "package_token_unsupported"), (sandbox.owner_token(), "owner_token_refused")]
-    {
+    for (token, code) in [
+        (package.as_str(), "package_token_unsupported"),
+        (sandbox.vault().owner_token(), "owner_token_refused"),
+    ] {
         let refused = running.tools_list(token).await;
         assert_eq!((refused.status, refused.code().as_str()), (403, code));
     }
@@ -230,7 +232,7 @@ async fn r7_1_in_front_of_the_sandbox_every_tool_answers_as_the_sandboxs_own_end
     // Revoked: no datum from that moment on, whatever is still remembered of the token.
     let bearer = format!("Bearer {token}");
     let revoked = crate::sandbox::ask(
-        sandbox.app(),
+        sandbox.vault(),
         "POST",
         &format!("/grants/{grant_id}/revoke"),
         &[("authorization", &bearer)],
@@ -240,7 +242,7 @@ async fn r7_1_in_front_of_the_sandbox_every_tool_answers_as_the_sandboxs_own_end
     let refused = running.call(&token, "search", &json!({"q": "the"})).await;
     assert!(refused.status == 401 || refused.json()["result"]["isError"] == true, "{}", refused.text);
     assert!(!refused.text.contains("cin_mail_work/"));
-    for secret in [&token, &package, &client.client_secret, sandbox.owner_token()] {
+    for secret in [&token, &package, &client.client_secret, sandbox.vault().owner_token()] {
         assert!(!running.stderr().contains(secret));
     }
 }

@@ -1,4 +1,4 @@
-//! docs/host.md's way to try it, command by command as it stands there.
+//! docs/endpoint.md's way to try it, command by command as it stands there.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -21,7 +21,7 @@ impl Drop for Background {
 
 /// The commands of the guide's first block, each whole.
 fn commands() -> Vec<String> {
-    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/host.md")).unwrap();
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/endpoint.md")).unwrap();
     let block = guide.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
     block.replace("\\\n", " ").lines().map(str::to_owned).collect()
 }

@@ -17,12 +17,15 @@ use pdpp::mcp::tools::service::Tools as SixTools;
 use pdpp::provider::grant::{GrantedConnection, GrantedSource};
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
-use pdpp::sandbox::grant::{
+use pdpp::sandbox::Config;
+use pdpp::sandbox::seed;
+use pdpp::secret::AccessToken;
+use pdpp::vault::Vault;
+use pdpp::vault::grant::{
     Client as GrantClient, Declaration, Grant, GrantStream, Source as GrantSource, Subject,
 };
-use pdpp::sandbox::wire::{Reply, Request};
-use pdpp::sandbox::{App, Config, Handle, seed};
-use pdpp::secret::AccessToken;
+use pdpp::vault::server::Handle;
+use pdpp::vault::wire::{Reply, Request};
 use serde_json::{Map, Value, json};
 
 use crate::support::credential::credential;
@@ -101,7 +104,7 @@ impl Stage {
                 .unwrap()
         };
         let full = start(false);
-        let apart = apart(Arc::clone(full.app())).await;
+        let apart = apart(Arc::clone(full.vault())).await;
         Self { full, core: start(true), apart }
     }
 
@@ -120,7 +123,7 @@ impl Stage {
             Provider::Core => (&self.core, self.core.url()),
             Provider::Apart => (&self.full, self.apart.as_str()),
         };
-        let token = handle.app().issue(grant(connectors)).unwrap().token;
+        let token = handle.vault().issue(grant(connectors)).unwrap().token;
         let provider = url.parse::<pdpp::provider::url::ProviderUrl>().unwrap();
         let base = format!("{url}/v1").parse().unwrap();
         let rs = ResourceServer::new(Http::new(Limits::default()), &provider, base).unwrap();
@@ -181,7 +184,7 @@ fn issued(handle: &Handle, connectors: Option<&[String]>) -> (String, Vec<KnownS
             has_all_streams: true,
         })
     });
-    (handle.app().issue(grant(connectors)).unwrap().token, known.collect())
+    (handle.vault().issue(grant(connectors)).unwrap().token, known.collect())
 }
 
 /// Three sandboxes whose grants are kept in `env`, as `pdpp connect` would: a healthy one with `connectors`, one
@@ -189,7 +192,7 @@ fn issued(handle: &Handle, connectors: Option<&[String]>) -> (String, Vec<KnownS
 pub async fn three(env: &TestEnv, connectors: &[String], delay: Duration) -> [Handle; 2] {
     let start = || pdpp::sandbox::start(Config { seed: Some(1), ..Config::default() }).unwrap();
     let [healthy, behind, killed] = [start(), start(), start()];
-    let slow = slow(Arc::clone(behind.app()), delay).await;
+    let slow = slow(Arc::clone(behind.vault()), delay).await;
     let own = |key: &str| vec![key.to_owned()];
     for (handle, url, connectors) in [
         (&healthy, healthy.url(), connectors.to_vec()),
@@ -219,7 +222,7 @@ pub async fn three(env: &TestEnv, connectors: &[String], delay: Duration) -> [Ha
 }
 
 /// Serves `app`, each answer after `delay`.
-async fn slow(app: Arc<App>, delay: Duration) -> String {
+async fn slow(app: Arc<Vault>, delay: Duration) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let base = url.clone();
@@ -282,10 +285,10 @@ fn grant(connectors: Option<&[String]>) -> Grant {
     }
     Grant {
         version: "0.1.0".into(),
-        grant_id: pdpp::sandbox::id::random_id("grt_").unwrap(),
+        grant_id: pdpp::vault::id::random_id("grt_").unwrap(),
         issued_at: "2026-11-01T00:00:00Z".into(),
         expires_at: None,
-        subject: Subject { id: pdpp::sandbox::grant::SUBJECT.into() },
+        subject: Subject { id: "owner_sandbox".into() },
         client: GrantClient { client_id: "journeys".into() },
         source: GrantSource { kind: "provider_native".into(), id: "https://sandbox.pdpp.example".into() },
         source_declaration: Declaration { version: "sandbox.v1".into() },
@@ -298,7 +301,7 @@ fn grant(connectors: Option<&[String]>) -> Grant {
 
 /// Serves `app` as a provider that reads each connection of a grant apart: a list over two of them gives a
 /// page of each, says that more follows, and has no cursor.
-async fn apart(app: Arc<App>) -> String {
+async fn apart(app: Arc<Vault>) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
@@ -312,7 +315,7 @@ async fn apart(app: Arc<App>) -> String {
     url
 }
 
-fn answer_apart(app: &App, request: &axum::extract::Request) -> Reply {
+fn answer_apart(app: &Vault, request: &axum::extract::Request) -> Reply {
     let ask = |connection: Option<&str>| {
         let query = request.uri().query().unwrap_or("").to_owned();
         let query = connection.map_or(query.clone(), |id| format!("{query}&connection_id={id}"));

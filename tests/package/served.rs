@@ -7,8 +7,9 @@ use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
 use pdpp::mcp::protocol::client::{Client, ServerCommand};
 use pdpp::provider::grant::{GrantedConnection, GrantedSource};
-use pdpp::sandbox::{Config, Handle};
+use pdpp::sandbox::Config;
 use pdpp::secret::AccessToken;
+use pdpp::vault::server::Handle;
 use serde_json::{Value, json};
 
 use super::fake::{Does, Fake, hit, ok, page, schema};

@@ -96,7 +96,7 @@ def to_a_host(pdpp, environment, folder):
 def documented(folder, program, environment):
     """Every link of a package's documents leads to a file of it; what help, manual and guides name is in it."""
     documents = [*folder.glob("*.md"), *folder.glob("docs/*.md")]
-    assert {"README.md", "host.md", "operators.md", "errors.md"} <= {path.name for path in documents}, documents
+    assert {"README.md", "endpoint.md", "operators.md", "errors.md"} <= {path.name for path in documents}, documents
     # Making a release and what holds a requirement is for whoever has the source.
     texts = {path: path.read_text() for path in documents if path.name not in ("release.md", "requirements.md")}
     links = 0
@@ -110,7 +110,7 @@ def documented(folder, program, environment):
         texts[" ".join(command)] = good(program, *command, "--help", env=environment) + good(program, "man", *command, env=environment)
     named = {(where, name) for where, text in texts.items() for name in re.findall(r"(?<![\w/])((?:docs|packaging)/[\w./-]*\w)", text)}
     missing = {(where, name) for where, name in named if not (folder / name).exists()}
-    assert ("mcp host", "docs/host.md") in named and not missing, missing
+    assert ("mcp host", "docs/endpoint.md") in named and not missing, missing
 
 
 def documents():

@@ -1,20 +1,21 @@
 //! From a program's question to the owner's answer.
 
-use pdpp::sandbox::{App, Config};
+use pdpp::sandbox::{Config, open};
+use pdpp::vault::Vault;
 use serde_json::{Value, json};
 
 use super::{Answer, BASE, ask, get, post, shared};
 
 const AGENT: [(&str, &str); 1] = [("content-type", "application/x-www-form-urlencoded")];
 
-pub fn register(app: &App, name: &str) -> String {
+pub fn register(app: &Vault, name: &str) -> String {
     let answer =
         post(app, "/oauth/register", &json!({ "client_name": name, "token_endpoint_auth_method": "none" }));
     assert_eq!(answer.status, 201, "{}", answer.text());
     answer.json()["client_id"].as_str().unwrap().to_owned()
 }
 
-fn begin(app: &App, name: &str) -> Value {
+fn begin(app: &Vault, name: &str) -> Value {
     let client_id = register(app, name);
     let answer = post(
         app,
@@ -25,7 +26,7 @@ fn begin(app: &App, name: &str) -> Value {
     answer.json()
 }
 
-fn push(app: &App, client_id: &str, streams: &Value, source: &str) -> Answer {
+fn push(app: &Vault, client_id: &str, streams: &Value, source: &str) -> Answer {
     post(
         app,
         "/oauth/par",
@@ -43,7 +44,7 @@ fn push(app: &App, client_id: &str, streams: &Value, source: &str) -> Answer {
     )
 }
 
-fn poll(app: &App, attempt: &Value) -> Answer {
+fn poll(app: &Vault, attempt: &Value) -> Answer {
     let target = attempt["poll_url"].as_str().unwrap().strip_prefix(BASE).unwrap();
     post(app, target, &json!({ "polling_code": attempt["polling_code"] }))
 }
@@ -57,7 +58,7 @@ pub struct Page {
 }
 
 impl Page {
-    pub fn open(app: &App, approval_url: &str) -> Self {
+    pub fn open(app: &Vault, approval_url: &str) -> Self {
         let target = approval_url.strip_prefix(BASE).unwrap().to_owned();
         let answer = ask(app, "GET", &target, &[], b"");
         assert_eq!(answer.status, 200);
@@ -68,7 +69,7 @@ impl Page {
     }
 
     /// By way of the page for a device's code.
-    pub fn of_user_code(app: &App, user_code: &str) -> Self {
+    pub fn of_user_code(app: &Vault, user_code: &str) -> Self {
         let typed = Self::open(app, &format!("{BASE}/consent/device"));
         let form = [("user_code".to_owned(), user_code.to_owned())];
         let sent = typed.send(app, "device", &form);
@@ -95,7 +96,7 @@ impl Page {
         fields
     }
 
-    pub fn send(&self, app: &App, action: &str, fields: &[(String, String)]) -> Answer {
+    pub fn send(&self, app: &Vault, action: &str, fields: &[(String, String)]) -> Answer {
         let mut form = url::form_urlencoded::Serializer::new(String::new());
         form.append_pair("request_uri", &self.request_uri()).append_pair("csrf", &self.csrf);
         form.extend_pairs(fields);
@@ -313,7 +314,7 @@ fn a_pushed_request_names_its_source() {
 
 #[test]
 fn training_needs_a_consent_of_its_own() {
-    let app = App::open(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let app = open(Config { auto_approve: true, ..Config::default() }).unwrap();
     let client_id = register(&app, "Trainer");
     let pushed = post(
         &app,
@@ -358,11 +359,11 @@ fn the_metadata_leads_from_the_resource_to_what_is_there() {
 fn introspection_is_for_the_resource_server() {
     use base64::Engine as _;
     let handle = pdpp::sandbox::start(Config { auto_approve: true, ..Config::default() }).unwrap();
-    let app = handle.app().as_ref();
+    let app = handle.vault().as_ref();
     let attempt = begin(app, "Reader");
     let body = poll(app, &attempt).json();
     let token = body["access_token"].as_str().unwrap();
-    let client = handle.introspection();
+    let client = handle.vault().introspection();
     let basic = |secret: &str| {
         let pair = format!("{}:{secret}", client.client_id);
         format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair))
@@ -380,9 +381,9 @@ fn introspection_is_for_the_resource_server() {
     );
     assert_eq!(active["authorization_details"][0]["streams"], body["grant"]["streams"]);
     assert_eq!(introspect(&good, "made-up").json(), json!({ "active": false }));
-    assert_eq!(introspect(&good, handle.owner_token()).json()["pdpp_token_kind"], "owner");
+    assert_eq!(introspect(&good, handle.vault().owner_token()).json()["pdpp_token_kind"], "owner");
     // The owner's token exists so that refusing it can be tested.
-    let refused = get(app, handle.owner_token(), "/v1/schema");
+    let refused = get(app, handle.vault().owner_token(), "/v1/schema");
     assert_eq!((refused.status, refused.code().as_str()), (403, "owner_token_not_accepted"));
     handle.stop();
 }

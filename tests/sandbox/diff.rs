@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use pdpp::sandbox::oauth::tokens;
-use pdpp::sandbox::{App, Config};
+use pdpp::sandbox::{Config, open};
+use pdpp::vault::Vault;
+use pdpp::vault::oauth::tokens;
 use serde_json::{Value, json};
 
 use super::connect::Page;
@@ -47,8 +48,8 @@ fn differences_from_the_recordings_are_known() {
     let allowed = Allowed::read();
     let mut differences = BTreeSet::new();
     let mut compared = 0;
-    let app = App::open(Config::default()).unwrap();
-    let core = App::open(Config { core: true, ..Config::default() }).unwrap();
+    let app = open(Config::default()).unwrap();
+    let core = open(Config { core: true, ..Config::default() }).unwrap();
     let (mut replay, mut core) = (Replay::new(&app), Replay::new(&core));
     for (name, recorded) in exchanges(&recordings) {
         if allowed.skips(&name) {
@@ -275,7 +276,7 @@ impl Shape {
 
 /// Asks the sandbox what the reference was asked.
 struct Replay<'a> {
-    app: &'a App,
+    app: &'a Vault,
     tokens: BTreeMap<&'static str, String>,
     chat_id: String,
     /// The latest step of a flow.
@@ -283,7 +284,7 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(app: &'a App) -> Self {
+    fn new(app: &'a Vault) -> Self {
         let personal = ["cin_mail_personal"];
         let both = ["cin_mail_personal", "cin_mail_work"];
         let streams = ["messages", "message_bodies", "attachments"];

@@ -8,10 +8,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pdpp::sandbox::grant::{Grant, GrantStream, Source, TimeConstraint};
-use pdpp::sandbox::manifest::{Connector, StreamSpec};
-use pdpp::sandbox::store::{Connection, Ingest};
-use pdpp::sandbox::{App, Config, time};
+use pdpp::sandbox::{Config, open};
+use pdpp::vault::declaration::{Connector, StreamSpec};
+use pdpp::vault::grant::{Grant, GrantStream, Source, TimeConstraint};
+use pdpp::vault::store::{Connection, Ingest};
+use pdpp::vault::{Vault, time};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -193,14 +194,14 @@ fn grant_of(parts: &Parts) -> Grant {
 
 /// A store, and what is in it.
 struct World {
-    app: App,
+    app: Vault,
     token: String,
     states: BTreeMap<(usize, usize, usize), Map<String, Value>>,
 }
 
 impl World {
     fn new(parts: &Parts) -> Self {
-        let app = App::open(Config { seed: None, ..Config::default() }).unwrap();
+        let app = open(Config { seed: None, ..Config::default() }).unwrap();
         let connector = Connector {
             key: "things".to_owned(),
             id: source().id,

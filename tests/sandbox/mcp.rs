@@ -13,10 +13,12 @@ use pdpp::mcp::protocol::service::ResourceError;
 use pdpp::mcp::protocol::service::Service;
 use pdpp::mcp::protocol::service::{Offer, ToolAnswer};
 use pdpp::provider::grant::{GrantedConnection, GrantedSource};
-use pdpp::sandbox::grant::Grant;
-use pdpp::sandbox::oauth::tokens;
-use pdpp::sandbox::{App, Config, Handle, time};
+use pdpp::sandbox::Config;
 use pdpp::secret::AccessToken;
+use pdpp::vault::grant::Grant;
+use pdpp::vault::oauth::tokens;
+use pdpp::vault::server::Handle;
+use pdpp::vault::{Vault, time};
 use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 
@@ -112,7 +114,7 @@ pub fn start() -> Handle {
 const MAIL: [&str; 2] = ["cin_mail_work", "cin_mail_personal"];
 
 /// Grants of two sources, and one package of them.
-pub fn package(app: &App, resource: &str) -> (Vec<Grant>, tokens::Granted, tokens::Issued) {
+pub fn package(app: &Vault, resource: &str) -> (Vec<Grant>, tokens::Granted, tokens::Issued) {
     let grants = vec![
         grant(vec![whole(app, "mail", "messages", &MAIL)]),
         grant(vec![whole(app, "bank", "transactions", &["cin_bank_fjord"])]),
@@ -122,12 +124,12 @@ pub fn package(app: &App, resource: &str) -> (Vec<Grant>, tokens::Granted, token
     (grants, granted, issued)
 }
 
-fn client_token(app: &App, made: Grant, resource: Option<&str>) -> String {
+fn client_token(app: &Vault, made: Grant, resource: Option<&str>) -> String {
     let granted = tokens::keep(app, "pdpp_cli", vec![made]).unwrap();
     tokens::begin_family(app, &granted, resource).unwrap().access_token
 }
 
-pub fn revoke(app: &App, grant_id: &str, token: &str) {
+pub fn revoke(app: &Vault, grant_id: &str, token: &str) {
     let bearer = format!("Bearer {token}");
     let revoked =
         super::ask(app, "POST", &format!("/grants/{grant_id}/revoke"), &[("authorization", &bearer)], b"{}");
@@ -164,7 +166,7 @@ async fn r7_5_the_metadata_says_where_the_endpoint_is_and_who_may_call() {
 #[tokio::test]
 async fn r7_2_r7_3_only_a_live_client_or_package_token_for_this_endpoint_is_served() {
     let handle = start();
-    let (app, host) = (handle.app().as_ref(), Host::new(&handle.mcp_url()));
+    let (app, host) = (handle.vault().as_ref(), Host::new(&handle.mcp_url()));
     let ours = handle.mcp_url();
     let mail = || grant(vec![whole(app, "mail", "messages", &MAIL)]);
     let (grants, kept, several) = package(app, &ours);
@@ -173,7 +175,7 @@ async fn r7_2_r7_3_only_a_live_client_or_package_token_for_this_endpoint_is_serv
     let (gone_id, gone) = (gone.grant_id.clone(), app.issue(gone).unwrap().token);
     revoke(app, &gone_id, &gone);
     let cases = [
-        (handle.owner_token().to_owned(), 403, "owner_token_not_accepted"),
+        (handle.vault().owner_token().to_owned(), 403, "owner_token_not_accepted"),
         ("made-up".to_owned(), 401, "invalid_token"),
         (several.refresh_token.unwrap(), 401, "invalid_token"),
         (gone, 401, "grant_revoked"),
@@ -208,7 +210,7 @@ async fn r7_2_r7_3_only_a_live_client_or_package_token_for_this_endpoint_is_serv
 #[tokio::test]
 async fn r7_8_a_package_is_served_over_its_grants_and_v1_stays_shut_to_it() {
     let handle = start();
-    let (_, granted, issued) = package(handle.app(), &handle.mcp_url());
+    let (_, granted, issued) = package(handle.vault(), &handle.mcp_url());
     let host = Host::new(&handle.mcp_url()).with(&issued.access_token);
     let (text, _) = host.views("schema", json!({})).await;
     assert!(text.contains("messages") && text.contains("transactions"), "{text}");
@@ -227,7 +229,7 @@ async fn r7_8_a_package_is_served_over_its_grants_and_v1_stays_shut_to_it() {
     assert_eq!(Answered::of(v1).await.status, 404);
     // One grant of it ends: the rest goes on, and no answer of before is served from memory.
     let mail = granted.grants.iter().find(|grant| grant.streams[0].name == "messages").unwrap();
-    revoke(handle.app(), &mail.grant_id, &issued.access_token);
+    revoke(handle.vault(), &mail.grant_id, &issued.access_token);
     let (text, _) = host.views("schema", json!({})).await;
     assert!(!text.contains("messages") && text.contains("transactions"), "{text}");
 }
@@ -235,7 +237,7 @@ async fn r7_8_a_package_is_served_over_its_grants_and_v1_stays_shut_to_it() {
 #[tokio::test]
 async fn r7_4_nothing_is_written_and_nobody_is_asked_for_more() {
     let handle = start();
-    let app = handle.app().as_ref();
+    let app = handle.vault().as_ref();
     let count = || {
         app.store()
             .read::<_, rusqlite::Error>(|db, _| {
@@ -281,7 +283,7 @@ async fn interleave(pairs: [(Host, &'static str, &'static str); 2], times: usize
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r7_4_two_callers_with_equal_ids_never_see_each_others_data() {
     let handle = start();
-    let app = handle.app().as_ref();
+    let app = handle.vault().as_ref();
     let http = Host::new(&handle.mcp_url());
     let of = |connection: &str| {
         let token = app.issue(grant(vec![whole(app, "mail", "messages", &[connection])])).unwrap().token;
@@ -362,7 +364,7 @@ fn calls() -> Vec<(&'static str, Value)> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r7_1_the_same_grants_give_the_same_bytes_by_stdio_and_by_http() {
     let handle = start();
-    let app = handle.app().as_ref();
+    let app = handle.vault().as_ref();
     let (grants, _, issued) = package(app, &handle.mcp_url());
     let host = Host::new(&handle.mcp_url()).with(&issued.access_token);
     let env = TestEnv::new();
@@ -540,7 +542,7 @@ async fn r7_1_r7_2_r7_5_a_remote_host_goes_the_whole_way_by_itself() {
         session.views("schema", json!({"stream": "transactions"})).await;
         let grants = fresh["grants"].as_array().cloned().unwrap_or_else(|| vec![fresh["grant"].clone()]);
         for grant in grants {
-            revoke(handle.app(), grant["grant_id"].as_str().unwrap(), &token(&fresh, "access_token"));
+            revoke(handle.vault(), grant["grant_id"].as_str().unwrap(), &token(&fresh, "access_token"));
         }
         assert_eq!(session.call("schema", &json!({})).await.status, 401);
     }

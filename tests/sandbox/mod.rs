@@ -9,10 +9,11 @@ mod process;
 mod reads;
 mod remote;
 
-use pdpp::sandbox::grant::{Client, Declaration, Grant, GrantStream, Source, Subject};
-use pdpp::sandbox::id::random_id;
-use pdpp::sandbox::wire::{Reply, Request};
-use pdpp::sandbox::{App, Config, time};
+use pdpp::sandbox::{Config, open};
+use pdpp::vault::grant::{Client, Declaration, Grant, GrantStream, Source, Subject};
+use pdpp::vault::id::random_id;
+use pdpp::vault::wire::{Reply, Request};
+use pdpp::vault::{Vault, time};
 use serde_json::Value;
 
 /// Where the in-process requests believe the provider to be.
@@ -52,7 +53,7 @@ impl From<Reply> for Answer {
 }
 
 /// Asks the provider, without a socket.
-pub fn ask(app: &App, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+pub fn ask(app: &Vault, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let mut map = axum::http::HeaderMap::new();
     for (name, value) in headers {
@@ -73,22 +74,22 @@ pub fn ask(app: &App, method: &str, target: &str, headers: &[(&str, &str)], body
     .into()
 }
 
-pub fn get(app: &App, token: &str, target: &str) -> Answer {
+pub fn get(app: &Vault, token: &str, target: &str) -> Answer {
     ask(app, "GET", target, &[("authorization", &format!("Bearer {token}"))], b"")
 }
 
-pub fn post(app: &App, target: &str, body: &Value) -> Answer {
+pub fn post(app: &Vault, target: &str, body: &Value) -> Answer {
     ask(app, "POST", target, &[("content-type", "application/json")], body.to_string().as_bytes())
 }
 
 /// The life of seed 1, in memory.
-pub fn life() -> App {
-    App::open(Config::default()).unwrap()
+pub fn life() -> Vault {
+    open(Config::default()).unwrap()
 }
 
 /// One provider with the life for all tests that only read.
-pub fn shared() -> &'static App {
-    static APP: std::sync::LazyLock<App> = std::sync::LazyLock::new(life);
+pub fn shared() -> &'static Vault {
+    static APP: std::sync::LazyLock<Vault> = std::sync::LazyLock::new(life);
     &APP
 }
 
@@ -111,7 +112,7 @@ pub fn grant(streams: Vec<GrantStream>) -> Grant {
 }
 
 /// All fields of a stream of a connector, from these connections.
-pub fn whole(app: &App, connector: &str, stream: &str, connections: &[&str]) -> GrantStream {
+pub fn whole(app: &Vault, connector: &str, stream: &str, connections: &[&str]) -> GrantStream {
     app.store()
         .read::<_, rusqlite::Error>(|_, catalog| {
             let connector = catalog.connector(connector).unwrap();
@@ -129,12 +130,12 @@ pub fn whole(app: &App, connector: &str, stream: &str, connections: &[&str]) -> 
 }
 
 /// A token for these streams.
-pub fn token(app: &App, streams: Vec<GrantStream>) -> String {
+pub fn token(app: &Vault, streams: Vec<GrantStream>) -> String {
     app.issue(grant(streams)).unwrap().token
 }
 
 /// A token for everything there is.
-pub fn everything(app: &App) -> String {
+pub fn everything(app: &Vault) -> String {
     let all: Vec<(String, String, Vec<String>)> = app
         .store()
         .read::<_, rusqlite::Error>(|_, catalog| {
@@ -163,7 +164,7 @@ pub fn everything(app: &App) -> String {
 }
 
 /// Every row of a list, page by page: `(row, …)` and how many pages there were.
-pub fn walk(app: &App, token: &str, target: &str) -> (Vec<Value>, usize) {
+pub fn walk(app: &Vault, token: &str, target: &str) -> (Vec<Value>, usize) {
     let (mut rows, mut pages) = (Vec::new(), 0);
     let mut next = target.to_owned();
     loop {

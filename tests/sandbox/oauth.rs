@@ -3,8 +3,9 @@
 use std::io::{Read as _, Write as _};
 
 use base64::Engine as _;
-use pdpp::sandbox::oauth::tokens::{self, Standing};
-use pdpp::sandbox::{App, Config};
+use pdpp::sandbox::{Config, open};
+use pdpp::vault::Vault;
+use pdpp::vault::oauth::tokens::{self, Standing};
 use serde_json::{Value, json};
 
 use super::connect::{Page, register};
@@ -18,12 +19,12 @@ const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 const BANK: &str = "https://sandbox.pdpp.example/connectors/bank";
 
-fn form(app: &App, target: &str, pairs: &[(&str, &str)]) -> Answer {
+fn form(app: &Vault, target: &str, pairs: &[(&str, &str)]) -> Answer {
     let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
     ask(app, "POST", target, &[FORM], body.as_bytes())
 }
 
-fn authorize<'a>(app: &App, client: &'a str, edit: impl FnOnce(&mut Vec<(&'a str, &'a str)>)) -> Answer {
+fn authorize<'a>(app: &Vault, client: &'a str, edit: impl FnOnce(&mut Vec<(&'a str, &'a str)>)) -> Answer {
     let mut query = vec![
         ("response_type", "code"),
         ("client_id", client),
@@ -53,7 +54,7 @@ fn code(answer: &Answer) -> String {
 }
 
 /// The owner picks these accounts and approves all of them; gives the code.
-fn picked(app: &App, client: &str, accounts: &[&str]) -> String {
+fn picked(app: &Vault, client: &str, accounts: &[&str]) -> String {
     let begun = authorize(app, client, |_| ());
     let page = Page::open(app, begun.header("location").unwrap());
     assert!(page.html.contains("Which accounts may it read?"));
@@ -70,7 +71,7 @@ fn picked(app: &App, client: &str, accounts: &[&str]) -> String {
     code(&page.send(app, "approve", &page.fields()))
 }
 
-fn exchange(app: &App, client: &str, code: &str, edit: impl FnOnce(&mut Vec<(&str, &str)>)) -> Answer {
+fn exchange(app: &Vault, client: &str, code: &str, edit: impl FnOnce(&mut Vec<(&str, &str)>)) -> Answer {
     let mut pairs = vec![
         ("grant_type", "authorization_code"),
         ("client_id", client),
@@ -82,7 +83,7 @@ fn exchange(app: &App, client: &str, code: &str, edit: impl FnOnce(&mut Vec<(&st
     form(app, "/oauth/token", &pairs)
 }
 
-fn refresh(app: &App, client: &str, token: &Value) -> Answer {
+fn refresh(app: &Vault, client: &str, token: &Value) -> Answer {
     let token = token.as_str().unwrap();
     form(
         app,
@@ -95,19 +96,19 @@ fn error(answer: &Answer) -> String {
     answer.json()["error"].as_str().unwrap_or_default().to_owned()
 }
 
-fn introspect(app: &pdpp::sandbox::Handle, token: &str) -> Value {
-    let client = app.introspection();
+fn introspect(app: &pdpp::vault::server::Handle, token: &str) -> Value {
+    let client = app.vault().introspection();
     let basic = base64::engine::general_purpose::STANDARD
         .encode(format!("{}:{}", client.client_id, client.client_secret));
     let body = format!("token={token}");
     let headers = [FORM, ("authorization", &format!("Basic {basic}"))];
-    ask(app.app(), "POST", "/introspect", &headers, body.as_bytes()).json()
+    ask(app.vault(), "POST", "/introspect", &headers, body.as_bytes()).json()
 }
 
 #[test]
 fn one_source_is_a_client_token_that_is_refreshed_once() {
     let handle = pdpp::sandbox::start(Config::default()).unwrap();
-    let app = handle.app().as_ref();
+    let app = handle.vault().as_ref();
     let client = register(app, "Native");
     // Two accounts of one kind are one source.
     let code = picked(app, &client, &["cin_mail_work", "cin_mail_personal"]);
@@ -139,7 +140,7 @@ fn one_source_is_a_client_token_that_is_refreshed_once() {
     handle.stop();
 }
 
-fn grants_of_package(app: &App, token: &str) -> usize {
+fn grants_of_package(app: &Vault, token: &str) -> usize {
     match tokens::standing(app, token, |resource| resource == RESOURCE).unwrap() {
         Standing::Package(_, grants) => grants.len(),
         other => panic!("{other:?}"),
@@ -149,7 +150,7 @@ fn grants_of_package(app: &App, token: &str) -> usize {
 #[test]
 fn several_sources_are_a_package_that_v1_does_not_know() {
     let handle = pdpp::sandbox::start(Config::default()).unwrap();
-    let app = handle.app().as_ref();
+    let app = handle.vault().as_ref();
     let client = register(app, "Native");
     let code = picked(app, &client, &["cin_mail_work", "cin_bank_fjord"]);
     let body = exchange(app, &client, &code, |_| ()).json();
@@ -405,7 +406,7 @@ fn a_clients_own_document_says_who_it_is() {
 /// A whole provider narrowed by streams, of which two sources have one of the same name.
 #[test]
 fn a_whole_provider_can_be_asked_for_streams() {
-    let app = App::open(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let app = open(Config { auto_approve: true, ..Config::default() }).unwrap();
     let client = register(&app, "Narrow");
     let pushed = post(
         &app,
@@ -430,7 +431,7 @@ fn a_whole_provider_can_be_asked_for_streams() {
 #[test]
 fn a_name_that_is_not_known_is_answered_with_those_that_are() {
     const MAIL: &str = "https://sandbox.pdpp.example/connectors/mail";
-    let app = App::open(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let app = open(Config { auto_approve: true, ..Config::default() }).unwrap();
     let client = register(&app, "Narrow");
     let push = |source: &str, streams: Value| {
         let details = json!([{
@@ -462,7 +463,7 @@ fn a_name_that_is_not_known_is_answered_with_those_that_are() {
 #[test]
 fn an_older_store_is_read_on() {
     let dir = tempfile::tempdir().unwrap();
-    let open = || App::open(Config { data_dir: Some(dir.path().join("kept")), ..Config::default() }).unwrap();
+    let open = || open(Config { data_dir: Some(dir.path().join("kept")), ..Config::default() }).unwrap();
     let token = super::everything(&open());
     let db = rusqlite::Connection::open(dir.path().join("kept/sandbox.db")).unwrap();
     db.execute_batch(

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use pdpp::sandbox::import::{self, Import};
-use pdpp::sandbox::store::Store;
-use pdpp::sandbox::{App, Config};
+use pdpp::sandbox::{Config, open};
+use pdpp::vault::Vault;
+use pdpp::vault::store::Store;
 use serde_json::{Value, json};
 
 use super::{everything, get, post, walk};
@@ -143,12 +144,12 @@ fn a_data_directory_keeps_grants_and_secrets_to_its_owner() {
     let dir = root.path().join("kept");
     let config = || Config { data_dir: Some(dir.clone()), ..Config::default() };
     let (token, cursor) = {
-        let app = App::open(config()).unwrap();
+        let app = open(config()).unwrap();
         let token = everything(&app);
         let page = get(&app, &token, "/v1/streams/transactions/records?limit=1").json();
         (token, page["next_cursor"].as_str().unwrap().to_owned())
     };
-    let app = App::open(config()).unwrap();
+    let app = open(config()).unwrap();
     let next = get(&app, &token, &format!("/v1/streams/transactions/records?limit=1&cursor={cursor}"));
     assert_eq!(next.status, 200, "a cursor outlives the process");
     for name in ["owner-token", "introspection.json", "sandbox.db", "sandbox.db-wal"] {
@@ -196,7 +197,7 @@ fn import_text<'a>(dir: &'a Path, file: &'a Path, text: &str) -> Import<'a> {
 fn an_import_is_all_or_nothing_and_is_read_at_once() {
     let root = tempfile::tempdir().unwrap();
     let (dir, file) = (root.path().join("kept"), root.path().join("in.jsonl"));
-    let app = App::open(Config { data_dir: Some(dir.clone()), seed: None, ..Config::default() }).unwrap();
+    let app = open(Config { data_dir: Some(dir.clone()), seed: None, ..Config::default() }).unwrap();
     let bad = lines(3, 0) + "{\"stream\":\"readings\"}\nnonsense\n" + &lines(1, 3);
     let error = import::run(&import_text(&dir, &file, &bad), |_, _| {}).unwrap_err();
     assert_eq!(error.code(), "import_bad_lines");
@@ -205,7 +206,7 @@ fn an_import_is_all_or_nothing_and_is_read_at_once() {
         "{}",
         error.message()
     );
-    let catalog = |app: &App| {
+    let catalog = |app: &Vault| {
         app.store().read::<_, rusqlite::Error>(|_, catalog| Ok(catalog.connections.len())).unwrap()
     };
     assert_eq!(catalog(&app), 0);
@@ -264,7 +265,7 @@ fn ten_readers_and_an_import_do_not_disturb_each_other() {
     let root = tempfile::tempdir().unwrap();
     let (dir, file) = (root.path().join("kept"), root.path().join("in.jsonl"));
     import::run(&import_text(&dir, &file, &lines(200, 0)), |_, _| {}).unwrap();
-    let app = App::open(Config { data_dir: Some(dir.clone()), seed: None, ..Config::default() }).unwrap();
+    let app = open(Config { data_dir: Some(dir.clone()), seed: None, ..Config::default() }).unwrap();
     let token = everything(&app);
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {

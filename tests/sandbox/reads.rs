@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use pdpp::sandbox::grant::TimeConstraint;
-use pdpp::sandbox::{App, Config};
+use pdpp::sandbox::{Config, open};
+use pdpp::vault::Vault;
+use pdpp::vault::grant::TimeConstraint;
 use serde_json::Value;
 
 use super::{ask, everything, get, grant, shared, token, walk, whole};
 
-fn mail(app: &App) -> String {
+fn mail(app: &Vault) -> String {
     let both = ["cin_mail_personal", "cin_mail_work"];
     let streams = ["messages", "message_bodies", "attachments"];
     token(app, streams.iter().map(|stream| whole(app, "mail", stream, &both)).collect())
@@ -361,7 +362,7 @@ fn a_period_narrows_every_way_to_read() {
 
 #[test]
 fn core_has_the_draft_and_nothing_more() {
-    let app = App::open(Config { core: true, ..Config::default() }).unwrap();
+    let app = open(Config { core: true, ..Config::default() }).unwrap();
     let token = token(&app, vec![whole(&app, "mail", "messages", &["cin_mail_work"])]);
     for target in [
         "/v1/schema",

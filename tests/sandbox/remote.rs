@@ -19,8 +19,8 @@ use pdpp::mcp::tools::service::Tools;
 use pdpp::provider::grant::TokenKind;
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
-use pdpp::sandbox::oauth::tokens;
 use pdpp::secret::AccessToken;
+use pdpp::vault::oauth::tokens;
 use serde_json::{Value, json};
 
 use super::mcp::{Host, keep, package, revoke, start, unsealed};
@@ -46,14 +46,14 @@ fn keep_package(env: &TestEnv, url: &str, granted: &tokens::Granted, issued: &to
     cache.store(credential, &secrets, None).unwrap();
 }
 
-fn token_of(app: &pdpp::sandbox::App, grant: &pdpp::sandbox::grant::Grant) -> String {
+fn token_of(app: &pdpp::vault::Vault, grant: &pdpp::vault::grant::Grant) -> String {
     tokens::issue_kept(app, grant).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
     let handle = start();
-    let (grants, granted, issued) = package(handle.app(), &handle.mcp_url());
+    let (grants, granted, issued) = package(handle.vault(), &handle.mcp_url());
     let host = Host::new(&handle.mcp_url()).with(&issued.access_token);
     let env = TestEnv::new();
     keep_package(&env, handle.url(), &granted, &issued);
@@ -92,8 +92,8 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
 
     // Beside a grant of its own: one index, each read where it is, and what is not searched is said.
     let other = start();
-    let (more, _, _) = package(other.app(), &other.mcp_url());
-    keep(&env, other.url(), &more[1], &token_of(other.app(), &more[1]));
+    let (more, _, _) = package(other.vault(), &other.mcp_url());
+    keep(&env, other.url(), &more[1], &token_of(other.vault(), &more[1]));
     let index = call("schema", &json!({}));
     let text = index["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("messages") && text.contains("transactions"), "{text}");
@@ -120,7 +120,8 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
         walked.extend(hits.iter().map(|hit| hit["url"].to_string()));
         next = answer["structuredContent"]["next"]["arguments"].clone();
     }
-    let alone = super::walk(other.app(), &token_of(other.app(), &more[1]), "/v1/search?q=bakeri&limit=100").0;
+    let alone =
+        super::walk(other.vault(), &token_of(other.vault(), &more[1]), "/v1/search?q=bakeri&limit=100").0;
     assert_eq!(walked.len(), 2 * alone.len(), "each of the two has the same bank");
     assert_eq!(walked.iter().collect::<BTreeSet<_>>().len(), walked.len());
     client.close().await;
@@ -129,10 +130,10 @@ async fn r6_1_r7_8_a_cached_package_is_read_through_its_providers_own_tools() {
     assert!(rows["content"][0]["text"].as_str().unwrap().contains("cin_mail_work/messages:"), "{rows}");
 
     // The grants end: it is said, and what to type.
-    let token = tokens::issue_kept(handle.app(), &grants[0]).unwrap();
-    revoke(handle.app(), &grants[0].grant_id, &token);
-    let token = tokens::issue_kept(handle.app(), &grants[1]).unwrap();
-    revoke(handle.app(), &grants[1].grant_id, &token);
+    let token = tokens::issue_kept(handle.vault(), &grants[0]).unwrap();
+    revoke(handle.vault(), &grants[0].grant_id, &token);
+    let token = tokens::issue_kept(handle.vault(), &grants[1]).unwrap();
+    revoke(handle.vault(), &grants[1].grant_id, &token);
     let gone = env.run(&["mcp", "call", "schema", "{}", "--view", "text", "--provider", handle.url()]);
     let said = gone.stdout + &gone.stderr;
     assert!(said.contains(&format!("pdpp connect {} --renew", handle.url())), "{said}");

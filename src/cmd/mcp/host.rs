@@ -1,4 +1,4 @@
-//! `pdpp mcp host`: MCP over HTTP, in front of a provider.
+//! `pdpp mcp host`: the endpoint, MCP over HTTP in front of a provider.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cmd::Global;
+use crate::endpoint::credentials::CredentialsSource;
+use crate::endpoint::rate::Allowance;
+use crate::endpoint::tls::Files;
+use crate::endpoint::{self, Config};
 use crate::error::{Error, Kind, Result};
-use crate::host::credentials::CredentialsSource;
-use crate::host::rate::Allowance;
-use crate::host::tls::Files;
-use crate::host::{self, Config};
 use crate::mcp::protocol::http::{AllowedOrigin, Endpoint, Limits, TrustedHost};
 use crate::mcp::size::Bounds;
 use crate::provider::url::ProviderUrl;
@@ -20,7 +20,7 @@ use crate::ui::Ui;
 ///
 /// For a provider's operator: an MCP endpoint (Streamable HTTP, stateless) in front of the provider's
 /// resource server. Every request is read with its own bearer, which the provider's authorization server
-/// is asked about. The guide is docs/host.md, with examples in packaging/: in the source and in every
+/// is asked about. The guide is docs/endpoint.md, with examples in packaging/: in the source and in every
 /// package (of a .deb in /usr/share/doc/pdpp).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("introspection").required(true))]
@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// Tell counters in Prometheus' format at /metrics here, apart from the endpoint
+    /// Serve counters in Prometheus' format at /metrics here, apart from the endpoint
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics_listen: Option<SocketAddr>,
 
@@ -94,7 +94,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=600))]
     pub drain: u32,
 
-    /// Tell where it is as one line of JSON on stdout: {"url":…,"public_url":…,"metrics_url":…,"pid":…}
+    /// Print where it listens as one line of JSON on stdout: {"url":…,"public_url":…,"metrics_url":…,"pid":…}
     #[arg(long)]
     pub json: bool,
 }
@@ -104,17 +104,17 @@ Examples:
   pdpp mcp host --provider-url https://provider.example \\
     --introspection-file /etc/pdpp/introspection.json
 
-SIGHUP reads credentials and certificates again; SIGTERM stops. stderr has a line of JSON a request.";
+SIGHUP reads credentials and certificates again; SIGTERM stops. stderr has one line of JSON per request.";
 
 /// Serves until it is told to stop.
 ///
 /// # Errors
-/// Those of [`host::run`]; `public_url_invalid`, `owner_credential_in_environment`, `output_failed`.
+/// Those of [`endpoint::run`]; `public_url_invalid`, `owner_credential_in_environment`, `output_failed`.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     refuse_owner_credentials_in_environment()?;
     let config = config(args, global)?;
     let public_url = config.endpoint.public_url.clone();
-    host::run(config, |ready| {
+    endpoint::run(config, |ready| {
         if args.json {
             ui.json(&serde_json::json!({
                 "url": ready.url.as_str(),

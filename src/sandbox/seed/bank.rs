@@ -1,7 +1,7 @@
 //! Two bank accounts: amounts with their cents, references beyond 2^53, ids with slashes.
 
 use super::{Object, Records, Rng, compound, date, instant, moment};
-use crate::sandbox::manifest::StreamSpec;
+use crate::vault::declaration::StreamSpec;
 
 /// What the bank declares.
 pub const STREAMS: &[StreamSpec] = &[

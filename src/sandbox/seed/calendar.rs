@@ -1,7 +1,7 @@
 //! Calendars, events and who was invited: an attendee's key is compound.
 
 use super::{Object, PEOPLE, Records, Rng, TOPICS, compound, date, instant, moment, prose};
-use crate::sandbox::manifest::StreamSpec;
+use crate::vault::declaration::StreamSpec;
 
 /// What the calendar declares.
 pub const STREAMS: &[StreamSpec] = &[

@@ -1,8 +1,8 @@
 //! A work chat. Message ids hold a colon, as those of a well-known chat do.
 
 use super::{BEGIN, Object, PEOPLE, Records, Rng, TOPICS, instant, long_text, moment, prose};
-use crate::sandbox::json::list;
-use crate::sandbox::manifest::StreamSpec;
+use crate::vault::declaration::StreamSpec;
+use crate::vault::json::list;
 
 /// What the chat declares.
 pub const STREAMS: &[StreamSpec] = &[

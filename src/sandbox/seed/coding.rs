@@ -1,7 +1,7 @@
 //! Sessions with a coding assistant: ids are paths, and tool output can be very long.
 
 use super::{Object, Records, Rng, TOPICS, instant, long_text, moment, prose};
-use crate::sandbox::manifest::StreamSpec;
+use crate::vault::declaration::StreamSpec;
 
 /// What the coding assistant's history declares.
 pub const STREAMS: &[StreamSpec] = &[

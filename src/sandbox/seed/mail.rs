@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{Blob, END, Object, PEOPLE, Person, Records, Rng, TOPICS, instant, long_text, moment, prose};
-use crate::sandbox::json::list;
-use crate::sandbox::manifest::StreamSpec;
+use crate::vault::declaration::StreamSpec;
+use crate::vault::json::list;
 
 /// The id of the message that both mailboxes have.
 pub const SHARED_ID: &str = "m-shared-0001";

@@ -12,9 +12,9 @@ pub mod music;
 
 use std::fmt::Write as _;
 
-use super::id::source_uri;
-use super::json::{list, quote_into};
-use super::manifest::{BadField, Connector, StreamSpec};
+use crate::vault::declaration::{BadField, Connector, StreamSpec};
+use crate::vault::json::{list, quote_into};
+use crate::vault::store::{Connection, Ingest};
 
 /// When this life begins: 2024-01-01T00:00:00Z, in seconds since 1970.
 pub const BEGIN: i64 = 1_704_067_200;
@@ -75,6 +75,11 @@ pub const ACCOUNTS: [Account; 7] = [
     },
 ];
 
+/// The URI that names the connector `key` in a grant.
+pub fn source_uri(key: &str) -> String {
+    format!("https://sandbox.pdpp.example/connectors/{key}")
+}
+
 /// What the six connectors declare.
 ///
 /// # Errors
@@ -101,6 +106,43 @@ pub fn connectors() -> Result<Vec<Connector>, BadField> {
         })
     })
     .collect()
+}
+
+/// Fills a new store with the life of `seed`.
+///
+/// # Errors
+/// Whatever the store says; a declaration that does not read.
+pub fn fill(ingest: &mut Ingest<'_>, seed: u64) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    for connector in connectors()? {
+        ingest.connector(&connector)?;
+    }
+    for account in ACCOUNTS {
+        ingest.connection(&Connection {
+            id: account.connection_id.to_owned(),
+            connector: account.connector.to_owned(),
+            display_name: account.display_name.to_owned(),
+        })?;
+        // The life's writer cannot fail; the first failure here is kept and given afterwards.
+        let (mut failed, mut blobs) = (None, Vec::new());
+        {
+            let mut event = |event: Event| {
+                if failed.is_none() {
+                    let at = event.emitted_ms;
+                    failed = ingest.put(event.stream, &event.key, at, event.data.as_deref()).err();
+                }
+            };
+            let mut blob = |blob: Blob| blobs.push(blob);
+            let mut rng = Rng::new(seed, account.connection_id);
+            (account.fill)(&mut rng, &mut Records::new(&mut event, &mut blob));
+        }
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        for blob in blobs {
+            ingest.blob(&blob.id, blob.media_type, &blob.bytes)?;
+        }
+    }
+    Ok(())
 }
 
 /// One thing that happens to a record.

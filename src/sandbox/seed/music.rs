@@ -1,8 +1,8 @@
 //! What was listened to: compound keys, and many small records.
 
 use super::{Object, Records, Rng, TOPICS, compound, instant, moment};
-use crate::sandbox::json::list;
-use crate::sandbox::manifest::StreamSpec;
+use crate::vault::declaration::StreamSpec;
+use crate::vault::json::list;
 
 /// What the music service declares.
 pub const STREAMS: &[StreamSpec] = &[

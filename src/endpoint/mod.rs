@@ -1,0 +1,437 @@
+//! The endpoint: MCP over Streamable HTTP in front of a provider's resource server, inside the provider's trust
+//! boundary (R7). What is public about it comes from its configuration, what a caller may read from its bearer.
+//!
+//! - [`credentials`], [`introspection`]: asking the authorization server about a bearer;
+//!   [`admission`]: what it said, for at most a minute; [`rate`]: how often; [`gate`]: all three, for
+//!   [`crate::mcp::protocol::http`].
+//! - [`listen`], [`tls`]: connections. [`mod@log`], [`metrics`]: what an operator sees.
+//!
+//! Nothing is kept between two requests but [`admission`]'s minute, and whose turn comes first: any number of these
+//! can stand behind any balancer.
+
+pub mod admission;
+pub mod credentials;
+pub mod gate;
+pub mod introspection;
+pub mod listen;
+pub mod log;
+pub mod metrics;
+pub mod rate;
+pub mod signals;
+pub mod tls;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{StatusCode, header};
+use axum::response::Response;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use url::{Position, Url};
+
+use self::admission::Admission;
+use self::credentials::CredentialsSource;
+use self::gate::Gate;
+use self::introspection::{Expected, Introspection, Standing, Unknown};
+use self::listen::Listener;
+use self::log::Log;
+use self::metrics::Metrics;
+use self::rate::{Allowance, Rate};
+use self::signals::{Signal, Signals};
+use self::tls::{Files, Tls};
+use crate::advice;
+use crate::error::{Error, Kind, Result};
+use crate::mcp::protocol::http::{self, About, Endpoint, Refusal};
+use crate::mcp::size::Bounds;
+use crate::provider::discovery::{Discovery, DiscoveryError, discover};
+use crate::provider::http::{Http, Limits as HttpLimits};
+use crate::provider::network::Network;
+use crate::provider::rs::ResourceServer;
+use crate::provider::url::ProviderUrl;
+use crate::secret::AccessToken;
+use crate::ui::Ui;
+
+/// Longest that a request may be at work: a tool's reads have 30 s each.
+const REQUEST_TIME: Duration = Duration::from_mins(2);
+/// How often what has run out is forgotten.
+const SWEEP: Duration = Duration::from_secs(30);
+/// Connections of whoever reads the metrics.
+const MOST_METRICS_CONNECTIONS: usize = 16;
+/// How long the authorization server has to take this endpoint's own credentials, before that is told.
+const CHECK_TIME: Duration = Duration::from_secs(3);
+/// The token that it is asked about then. Nobody was given it, and a log of theirs says what it was.
+const MADE_UP: &str = "pdpp-mcp-host-checks-its-own-credentials";
+/// The last lines of the log, at the end.
+const LAST_LINES: Duration = Duration::from_millis(500);
+
+/// What to serve, and how.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The provider.
+    pub provider: ProviderUrl,
+    /// The way to it.
+    pub network: Network,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Where to serve the metrics; nowhere without it.
+    pub metrics_listen: Option<SocketAddr>,
+    /// The endpoint as clients see it.
+    pub endpoint: Endpoint,
+    /// The credentials for introspection.
+    pub introspection: CredentialsSource,
+    /// TLS, where it is done here.
+    pub tls: Option<Files>,
+    /// How often callers may ask.
+    pub allowance: Allowance,
+    /// How large a result may be.
+    pub bounds: Bounds,
+    /// Most connections at once.
+    pub most_connections: usize,
+    /// How long requests that are at work may take when it stops.
+    pub drain: Duration,
+}
+
+/// Where it listens, once it does.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// The listener's own address: `http://127.0.0.1:8484/mcp`.
+    pub url: Url,
+    /// Where the metrics are.
+    pub metrics: Option<Url>,
+    is_loopback: bool,
+}
+
+impl Ready {
+    /// The events to log for an endpoint that clients reach at `public`: level, event, message.
+    fn events(&self, public: &Url) -> Vec<(&'static str, &'static str, String)> {
+        let place = |url: &Url| url[Position::BeforeHost..Position::AfterPort].to_owned();
+        let mut events = vec![if self.url == *public {
+            ("info", "ready", format!("MCP endpoint ready at {public}"))
+        } else {
+            let message = format!(
+                "MCP endpoint ready: clients use {public}; the proxy in front sends that on to {}, with Host: {}",
+                self.url,
+                place(public)
+            );
+            ("info", "ready", message)
+        }];
+        if self.url.scheme() == "http" {
+            if public.scheme() == "https" {
+                let message = "TLS is left to a proxy in front; --tls-cert and --tls-key do it here";
+                events.push(("info", "tls_elsewhere", message.to_owned()));
+            }
+            if !self.is_loopback {
+                let message =
+                    "bearers arrive here in plain text: let nobody but the proxy reach this address";
+                events.push(("warn", "plain_text", message.to_owned()));
+            }
+        }
+        events
+    }
+}
+
+/// Serves until a signal says stop. `ready` is called once it listens; where that fails, nobody is served.
+///
+/// # Errors
+/// Those of `ready`; before it is ready: `introspection_credentials`, `introspection_not_offered`, `host_tls`, `host_listen`,
+/// those of [`discover`], `runtime_failed`, `no_thread`.
+pub fn run(config: Config, ready: impl FnOnce(&Ready) -> Result<()>) -> Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().thread_name("endpoint").enable_all().build().map_err(
+            |error| Error::failed("runtime_failed", "Could not start the event loop").because(error),
+        )?;
+    let metrics = Arc::new(Metrics::default());
+    let cut = CancellationToken::new();
+    let (log, writing) = Log::start(Ui::from_process(), Arc::clone(&metrics), cut.clone())?;
+    let served = runtime.block_on(serve(config, Arc::new(log), metrics, cut, ready));
+    // A dropped runtime would wait for blocking work, a name look-up for example. The log ends with the tasks
+    // that hold it.
+    runtime.shutdown_timeout(LAST_LINES);
+    writing.finish(LAST_LINES);
+    served
+}
+
+async fn serve(
+    config: Config,
+    log: Arc<Log>,
+    metrics: Arc<Metrics>,
+    cut: CancellationToken,
+    ready: impl FnOnce(&Ready) -> Result<()>,
+) -> Result<()> {
+    let mut signals = Signals::new()?;
+    let client = config.introspection.read()?;
+    let tls = config.tls.clone().map(Tls::open).transpose()?.map(Arc::new);
+    let provider = &config.provider;
+    let discovered = Http::new(introspection::LIMITS).over(config.network.clone());
+    let discovery = discover(&discovered, provider).await.map_err(|error| not_discovered(error, provider))?;
+    let introspection_endpoint =
+        discovery.authorization_server.introspection_endpoint.clone().ok_or_else(|| {
+            Error::new(
+                Kind::Unavailable,
+                "introspection_not_offered",
+                format!("The authorization server of {provider} names no introspection_endpoint"),
+            )
+            .hint("Without it nobody can tell whose a bearer is; this is the provider's to put right")
+        })?;
+    let rs_http = Http::new(HttpLimits::default()).over(config.network.clone());
+    let rs = ResourceServer::new(rs_http, provider, discovery.query_base.clone()).map_err(|error| {
+        Error::new(
+            Kind::Refused,
+            "query_base_foreign",
+            "The provider's data is at another address than its own",
+        )
+        .because(error)
+    })?;
+    let expected = Expected {
+        issuer: discovery.authorization_server.issuer.clone(),
+        endpoint: config.endpoint.public_url.clone(),
+        provider: provider.clone(),
+    };
+    let introspection = Introspection::new(discovered, introspection_endpoint, client, expected);
+    let admission =
+        Arc::new(Admission::new(introspection, provider.clone(), rs, config.bounds, Arc::clone(&metrics)));
+
+    let (listener, address) = bind("--listen", config.listen).await?;
+    let metrics_listener = match config.metrics_listen {
+        Some(address) => Some(bind("--metrics-listen", address).await?),
+        None => None,
+    };
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let listening = Ready {
+        url: at(scheme, address, config.endpoint.public_url.path())?,
+        is_loopback: address.ip().is_loopback(),
+        metrics: match &metrics_listener {
+            Some((_, address)) => Some(at("http", *address, "/metrics")?),
+            None => None,
+        },
+    };
+
+    ready(&listening)?;
+    let gate = Gate::new(Arc::clone(&admission), Rate::new(config.allowance), Arc::clone(&log));
+    let routes = routes(&config.endpoint, &discovery.provider, &about(&discovery), gate, &log);
+    let stop = CancellationToken::new();
+    let main = Listener {
+        listener,
+        routes,
+        tls: tls.clone(),
+        most: config.most_connections,
+        metrics: Arc::clone(&metrics),
+        cut: cut.clone(),
+    };
+    let mut main = tokio::spawn(main.serve(stop.clone(), config.drain));
+    if let Some((listener, _)) = metrics_listener {
+        let (routes, metrics, cut) = (metrics_routes(&metrics), Arc::default(), CancellationToken::new());
+        let listener = Listener { listener, routes, tls: None, most: MOST_METRICS_CONNECTIONS, metrics, cut };
+        tokio::spawn(listener.serve(CancellationToken::new(), Duration::ZERO));
+    }
+    for (level, event, message) in listening.events(&config.endpoint.public_url) {
+        log.event(level, event, &message);
+    }
+    tokio::spawn(check(Arc::clone(&admission), Arc::clone(&log)));
+
+    let mut sweep = tokio::time::interval(SWEEP);
+    loop {
+        tokio::select! {
+            signal = signals.next() => match signal {
+                Signal::Reload => reload(&config.introspection, &admission, tls.as_deref(), &log, &metrics).await,
+                Signal::Stop => break,
+            },
+            _ = sweep.tick() => admission.forget_old(),
+        }
+    }
+    log.event("info", "stopping", &format!("no new connections; requests have {} s", config.drain.as_secs()));
+    stop.cancel();
+    let mut stopped_twice = false;
+    let left = loop {
+        tokio::select! {
+            left = &mut main => break left.unwrap_or_default(),
+            // A second signal means: now.
+            signal = signals.next() => if signal == Signal::Stop {
+                stopped_twice = true;
+                cut.cancel();
+            },
+        }
+    };
+    log_stopped((!stopped_twice).then_some(left), &log);
+    Ok(())
+}
+
+/// Logs the end. `cut_off` connections had not ended by themselves; `None` where nothing was waited for.
+fn log_stopped(cut_off: Option<usize>, log: &Log) {
+    match cut_off {
+        Some(0) => log.event("info", "stopped", "all requests were answered"),
+        Some(left) => log.event("warn", "stopped", &format!("{left} connections were cut off")),
+        None => {
+            log.event("warn", "stopped", "a second signal came: requests that were not answered were cut off")
+        }
+    }
+}
+
+/// Reads secrets and certificates again. What cannot be read leaves the old in use.
+async fn reload(
+    place: &CredentialsSource,
+    admission: &Arc<Admission>,
+    tls: Option<&Tls>,
+    log: &Arc<Log>,
+    metrics: &Metrics,
+) {
+    let place = place.clone();
+    // A keyring may take its time.
+    let read = tokio::task::spawn_blocking(move || place.read()).await;
+    let credentials = match read {
+        Ok(Ok(client)) => {
+            admission.introspection().reload(client);
+            log.forget_reported();
+            tokio::spawn(check(Arc::clone(admission), Arc::clone(log)));
+            Ok(())
+        }
+        Ok(Err(error)) => Err(error),
+        Err(error) => Err(Error::failed("runtime_failed", "The credentials were not read").because(error)),
+    };
+    let tls = tls.map_or(Ok(()), Tls::reload);
+    let failed = [credentials, tls].into_iter().filter_map(Result::err).collect::<Vec<_>>();
+    for error in &failed {
+        log.event("error", "reload_failed", &format!("{}; the old stays in use", error.in_full()));
+    }
+    metrics.reloaded(if failed.is_empty() { "ok" } else { "failed" });
+    if failed.is_empty() {
+        log.event("info", "reloaded", "introspection credentials and TLS files were read again");
+    }
+}
+
+/// Asks the authorization server once, so that an operator need not wait for a caller to find out that nobody is
+/// served. Refused credentials stop nothing: a signal takes others.
+async fn check(admission: Arc<Admission>, log: Arc<Log>) {
+    let Ok(made_up) = AccessToken::new(MADE_UP.to_owned()) else { return };
+    match tokio::time::timeout(CHECK_TIME, admission.introspection().ask(&made_up, Standing::Stranger)).await
+    {
+        Ok(Ok(_)) => {}
+        Ok(Err(unknown @ Unknown::Credentials(_))) => {
+            log.trouble("error", unknown.code(), || gate::in_words(&unknown));
+        }
+        Ok(Err(unknown)) => log.event("warn", unknown.code(), &gate::in_words(&unknown)),
+        Err(_) => {
+            let seconds = CHECK_TIME.as_secs();
+            let message =
+                format!("introspection was not answered within {seconds} s; callers get 503 until it is");
+            log.event("warn", "introspection_unavailable", &message);
+        }
+    }
+}
+
+/// What [`DiscoveryError::told`] says, to an operator: here the address is an option.
+fn not_discovered(error: DiscoveryError, provider: &ProviderUrl) -> Error {
+    let meant = error.meant(provider);
+    let error = error.told(provider);
+    match meant {
+        Some(meant) => error.hint(format!(
+            "If {meant} is the provider: {}",
+            advice::typed_with("--provider-url", &meant, "mcp host")
+        )),
+        None => error,
+    }
+}
+
+/// Listens on `address`, the value of `option`, and gives what it became.
+async fn bind(option: &str, address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
+    let failed = |error| {
+        Error::failed("host_listen", format!("Could not listen on {address}"))
+            .because(error)
+            .hint(format!("Name another address: {option} 127.0.0.1:0 takes a free port"))
+    };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let became = listener.local_addr().map_err(failed)?;
+    Ok((listener, became))
+}
+
+fn at(scheme: &str, address: SocketAddr, path: &str) -> Result<Url> {
+    Url::parse(&format!("{scheme}://{address}{path}"))
+        .map_err(|error| Error::failed("host_listen", format!("{address} is no address")).because(error))
+}
+
+fn about(discovery: &Discovery) -> About {
+    About {
+        provider: discovery.provider.url().clone(),
+        name: discovery.name.clone().unwrap_or_else(|| discovery.provider.to_string()),
+        authorization_servers: vec![discovery.authorization_server.issuer.to_string()],
+        query_base: discovery.query_base.clone(),
+        packages: false,
+    }
+}
+
+/// The endpoint, its metadata, and a word for balancers.
+fn routes(
+    endpoint: &Endpoint,
+    provider: &ProviderUrl,
+    about: &About,
+    gate: Gate,
+    log: &Arc<Log>,
+) -> axum::Router {
+    let endpoint = Arc::new(endpoint.clone());
+    let document = |document: serde_json::Value| {
+        let body = document.to_string();
+        get(move || async move { ([(header::CONTENT_TYPE, "application/json")], body) })
+    };
+    let provider_path = provider.well_known("oauth-protected-resource").path().to_owned();
+    let mut metadata =
+        axum::Router::new().route(&endpoint.metadata_path(), document(endpoint.mcp_document(about)));
+    if provider_path != endpoint.metadata_path() {
+        metadata = metadata.route(&provider_path, document(endpoint.provider_document(about)));
+    }
+    let nothing = Arc::clone(&endpoint);
+    let unknown = axum::Router::new().fallback(move || {
+        let endpoint = Arc::clone(&nothing);
+        async move {
+            Refusal::new(StatusCode::NOT_FOUND, "not_found", "There is nothing here").response(&endpoint)
+        }
+    });
+    let logged = |routes: axum::Router, route: &'static str| {
+        let (log, endpoint) = (Arc::clone(log), Arc::clone(&endpoint));
+        routes.layer(axum::middleware::from_fn(
+            move |request: axum::extract::Request, next: axum::middleware::Next| {
+                let (log, endpoint) = (Arc::clone(&log), Arc::clone(&endpoint));
+                log::recorded(Arc::clone(&log), route, async move {
+                    let answered = tokio::time::timeout(REQUEST_TIME, next.run(request)).await;
+                    let response = answered.unwrap_or_else(|_| too_slow(&endpoint));
+                    if response.status() == StatusCode::MISDIRECTED_REQUEST {
+                        log.trouble("warn", "misdirected_request", || misdirected(&endpoint));
+                    }
+                    response
+                })
+            },
+        ))
+    };
+    // A balancer's probe names an address as its Host, and nothing is derived from it. There is no other answer:
+    // whoever stops takes no connection.
+    let health = get(|| async { "ok\n" });
+    let others = http::guard(&endpoint, metadata.merge(unknown));
+    logged(http::router(Arc::clone(&endpoint), Arc::new(gate)), "mcp")
+        .merge(logged(others, "other"))
+        .route("/healthz", health)
+}
+
+/// What the operator can do about a `Host` that this is not; the name that came is nobody's to repeat.
+fn misdirected(endpoint: &Endpoint) -> String {
+    let expected = &endpoint.public_url[Position::BeforeHost..Position::AfterPort];
+    format!(
+        "a request names another Host than {expected}: if it came through the proxy, let that pass Host on as it is, \
+         or name what it sends with --trusted-host HOST[:PORT]"
+    )
+}
+
+fn too_slow(endpoint: &Endpoint) -> Response {
+    Refusal::new(StatusCode::GATEWAY_TIMEOUT, "request_timeout", "The request took too long: ask for less")
+        .response(endpoint)
+}
+
+/// Apart from the endpoint: what an operator counts is no caller's business, and a proxy in front passes on
+/// everything that it is not told to keep.
+fn metrics_routes(metrics: &Arc<Metrics>) -> axum::Router {
+    let metrics = Arc::clone(metrics);
+    let render = get(move || async move {
+        ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render())
+    });
+    axum::Router::new().route("/metrics", render)
+}

@@ -1,0 +1,64 @@
+//! The directory in which a vault keeps its data and its secrets, and who serves it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use super::open_error::{OpenError, ServedBy};
+use crate::fs::{DirLock, PrivateDir};
+
+/// Whoever serves a data directory holds this lock, and says who it is in [`SERVED_BY`].
+const SERVED: &str = "served";
+/// The process that serves a data directory: [`ServedBy`].
+const SERVED_BY: &str = "served-by.json";
+/// A file of the directory at most, in bytes.
+const MAX_FILE: u64 = 4096;
+
+/// Opens, or makes, a data directory.
+///
+/// # Errors
+/// [`OpenError::Directory`].
+pub fn open(path: &Path) -> Result<PrivateDir, OpenError> {
+    PrivateDir::create_named(path).map_err(|error| OpenError::Directory(path.to_owned(), error))
+}
+
+/// The text in the file `name`, made if it is not there; without a directory it is made each time.
+///
+/// # Errors
+/// [`OpenError::File`], and those of `make`.
+pub fn kept(
+    dir: Option<&PrivateDir>,
+    name: &str,
+    make: impl FnOnce() -> Result<String, OpenError>,
+) -> Result<String, OpenError> {
+    let Some(dir) = dir else { return make() };
+    match dir.read(name, MAX_FILE) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).trim().to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let new = make()?;
+            dir.write(name, format!("{new}\n").as_bytes())
+                .map_err(|error| OpenError::File("write to", error))?;
+            Ok(new)
+        }
+        Err(error) => Err(OpenError::File("read", error)),
+    }
+}
+
+/// Takes the right to serve the directory `path` at `address`: two servers would each know half of the requests that
+/// are open.
+///
+/// # Errors
+/// [`OpenError::InUse`]; those of the directory.
+pub fn serve_alone(path: &Path, address: SocketAddr) -> Result<DirLock, OpenError> {
+    let dir = open(path)?;
+    let locked = dir.try_lock(SERVED).map_err(|error| OpenError::File("lock", error))?;
+    let Some(lock) = locked else {
+        let by = dir.read(SERVED_BY, MAX_FILE).ok();
+        let by = by.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        return Err(OpenError::InUse(path.to_owned(), by));
+    };
+    let by = ServedBy { pid: std::process::id(), url: format!("http://{address}") };
+    let by = serde_json::to_vec(&by).map_err(|error| OpenError::File("write to", error.into()))?;
+    dir.write(SERVED_BY, &by).map_err(|error| OpenError::File("write to", error))?;
+    Ok(lock)
+}

@@ -1,0 +1,708 @@
+//! The one place where a grant is enforced.
+//!
+//! An [`Access`] is one stream of one connection as a grant lets it be seen. Only [`reach`] makes one,
+//! and everything that reads records takes one: rows that it does not cover are never selected, and
+//! a row's data leaves a [`Row`] only through the access's projection. The two halves of the rule,
+//! SQL for what is stored now and `Access::covers` for what was stored before, stand side by side.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection as Sqlite, OptionalExtension, Row as SqlRow, params_from_iter};
+use serde_json::{Map, Value};
+
+use super::declaration::{Connector, Field, Relation, Stream};
+use super::grant::Grant;
+use super::store::{Catalog, Connection};
+use super::wire::ApiError;
+use super::{time, words};
+
+/// What a request is about.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Selector<'a> {
+    /// A stream's name.
+    pub stream: Option<&'a str>,
+    /// A connection's id.
+    pub connection: Option<&'a str>,
+    /// A connector's key.
+    pub connector: Option<&'a str>,
+}
+
+/// One stream of one connection, as a grant lets it be seen.
+#[derive(Debug, Clone)]
+pub struct Access {
+    slot: i64,
+    connection: Arc<Connection>,
+    connector: Arc<Connector>,
+    stream: Arc<Stream>,
+    fields: BTreeSet<String>,
+    since: Option<i64>,
+    until: Option<i64>,
+    resources: Option<BTreeSet<String>>,
+}
+
+/// Everything of `grant` that `selector` is about, in the catalog's order.
+///
+/// # Errors
+/// `grant_expired`; `context.stream_not_allowed` or `context.instance_mismatch` where the grant has
+/// nothing of the kind, whether or not the provider does.
+pub fn reach(grant: &Grant, catalog: &Catalog, selector: Selector<'_>) -> Result<Vec<Access>, ApiError> {
+    if grant.is_expired(time::now_ms()) {
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "grant_expired", "Grant has expired"));
+    }
+    let mut reached = Vec::new();
+    let (mut knows_stream, mut knows_connection) = (false, false);
+    for connector in &catalog.connectors {
+        for stream in &connector.streams {
+            for connection in catalog.connections_of(&connector.key) {
+                let Some(granted) = grant.streams.iter().find(|granted| {
+                    granted.name == stream.name
+                        && grant.source_of(granted).id == connector.id
+                        && granted.instance_ids.contains(&connection.id)
+                }) else {
+                    continue;
+                };
+                let Some(slot) = catalog.slot(&connection.id, &stream.name) else { continue };
+                let is_stream = selector.stream.is_none_or(|name| name == stream.name);
+                let is_connection = selector.connection.is_none_or(|id| id == connection.id)
+                    && selector.connector.is_none_or(|key| key == connector.key);
+                knows_stream |= is_stream;
+                knows_connection |= is_connection;
+                if is_stream && is_connection {
+                    let (since, until) = granted.period();
+                    reached.push(Access {
+                        slot,
+                        connection: Arc::clone(connection),
+                        connector: Arc::clone(connector),
+                        stream: Arc::clone(stream),
+                        fields: granted
+                            .fields
+                            .iter()
+                            .filter(|name| stream.field(name).is_some())
+                            .cloned()
+                            .collect(),
+                        since,
+                        until,
+                        resources: granted.resources.as_ref().map(|keys| keys.iter().cloned().collect()),
+                    });
+                }
+            }
+        }
+    }
+    // The reference answers 401 here too: a wrong argument, not a dead token.
+    if selector.stream.is_some() && !knows_stream {
+        return Err(ApiError::challenge("context.stream_not_allowed", "The grant has no such stream"));
+    }
+    if (selector.connection.is_some() || selector.connector.is_some())
+        && (!knows_connection || (selector.stream.is_some() && reached.is_empty()))
+    {
+        return Err(ApiError::challenge("context.instance_mismatch", "The grant has no such connection"));
+    }
+    Ok(reached)
+}
+
+/// A record as it is stored. Its data comes out through [`Access::project`] only.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Its key.
+    pub key: String,
+    /// When it was collected, in milliseconds.
+    pub emitted_ms: i64,
+    sort: i64,
+    data: String,
+}
+
+impl Row {
+    const COLUMNS: &'static str = "r.key, r.emitted_ms, r.sort, r.data";
+
+    fn read(row: &SqlRow<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { key: row.get(0)?, emitted_ms: row.get(1)?, sort: row.get(2)?, data: row.get(3)? })
+    }
+}
+
+/// Where a page ended: the last row's place in the order of all.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Position {
+    sort: i64,
+    key: String,
+    connection: String,
+}
+
+/// Where a page of changes ended.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct ChangePosition {
+    key: String,
+    connection: String,
+}
+
+/// The order of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Oldest first.
+    Ascending,
+    /// Newest first.
+    Descending,
+}
+
+impl Order {
+    /// Compares two places. Rows without a cursor value come last either way, as the draft asks.
+    pub fn compare(self, one: &Position, other: &Position) -> std::cmp::Ordering {
+        let unsorted = |place: &Position| place.sort == i64::MIN;
+        let natural = (one.sort, &one.key, &one.connection).cmp(&(other.sort, &other.key, &other.connection));
+        unsorted(one).cmp(&unsorted(other)).then(match self {
+            Self::Ascending => natural,
+            Self::Descending => natural.reverse(),
+        })
+    }
+}
+
+/// A condition beside the grant's own, over granted fields. Only [`Access::filter`] makes one.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    sql: String,
+    params: Vec<Sql>,
+}
+
+/// How a filter compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compare {
+    /// `filter[f]=v`
+    Equal,
+    /// `filter[f][gte]=v`
+    AtLeast,
+    /// `filter[f][gt]=v`
+    Above,
+    /// `filter[f][lte]=v`
+    AtMost,
+    /// `filter[f][lt]=v`
+    Below,
+}
+
+/// A change of a record, as a grant shows it.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// It is there, and new or different.
+    Present(Row),
+    /// It was there and is not any more: deleted, or outside the grant now. Nobody is told which.
+    Gone {
+        /// Its key.
+        key: String,
+        /// When that was collected, in milliseconds.
+        emitted_ms: i64,
+    },
+}
+
+/// Full-text hits of one access.
+#[derive(Debug, Default)]
+pub struct Hits {
+    /// The hits that were ranked.
+    pub ranked: Vec<Hit>,
+    /// Whether there are more than were ranked.
+    pub truncated: bool,
+}
+
+/// One full-text hit.
+#[derive(Debug)]
+pub struct Hit {
+    /// The record.
+    pub row: Row,
+    /// Lower is better.
+    pub score: f64,
+}
+
+impl Access {
+    /// The connection.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The connector.
+    pub fn connector(&self) -> &Connector {
+        &self.connector
+    }
+
+    /// The stream's declaration. Its fields are declared, not granted: ask [`Access::field`].
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The granted field called `name`.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.contains(name).then(|| self.stream.field(name)).flatten()
+    }
+
+    /// The granted fields, in the order they are declared.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.stream.fields.iter().filter(|field| self.fields.contains(&field.name))
+    }
+
+    /// The field that pages are sorted by, if it is granted: an order by a hidden field would show it.
+    pub fn cursor_field(&self) -> Option<&str> {
+        self.stream.cursor_field.as_deref().filter(|name| self.fields.contains(*name))
+    }
+
+    /// Whether the grant leaves some of the stream's records out.
+    pub fn is_partial(&self) -> bool {
+        self.since.is_some() || self.until.is_some() || self.resources.is_some()
+    }
+
+    /// The part of a row that is granted, and of that what `wanted` names; nothing else leaves here.
+    pub fn project(&self, row: &Row, wanted: Option<&BTreeSet<String>>) -> Map<String, Value> {
+        self.project_json(&row.data, wanted)
+    }
+
+    fn project_json(&self, json: &str, wanted: Option<&BTreeSet<String>>) -> Map<String, Value> {
+        let mut data: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
+        data.retain(|name, _| {
+            self.fields.contains(name) && wanted.is_none_or(|wanted| wanted.contains(name))
+        });
+        data
+    }
+
+    /// Whether the grant covers a record with this key and consent time: what [`Access::condition`]
+    /// says in SQL.
+    fn covers(&self, key: &str, consent_ms: Option<i64>) -> bool {
+        let in_period = match (self.since, self.until) {
+            (None, None) => true,
+            (since, until) => consent_ms.is_some_and(|at| {
+                since.is_none_or(|since| at >= since) && until.is_none_or(|until| at < until)
+            }),
+        };
+        in_period && self.resources.as_ref().is_none_or(|keys| keys.contains(key))
+    }
+
+    /// The rows the grant covers, as a condition over `record r`.
+    fn condition(&self) -> (String, Vec<Sql>) {
+        let mut sql = String::from("r.slot = ? AND r.live = 1");
+        let mut params: Vec<Sql> = vec![self.slot.into()];
+        if let Some(since) = self.since {
+            sql.push_str(" AND r.consent_ms >= ?");
+            params.push(since.into());
+        }
+        if let Some(until) = self.until {
+            sql.push_str(" AND r.consent_ms < ?");
+            params.push(until.into());
+        }
+        if let Some(keys) = &self.resources {
+            sql.push_str(" AND r.key IN (SELECT value FROM json_each(?))");
+            params.push(Value::from(keys.iter().cloned().collect::<Vec<_>>()).to_string().into());
+        }
+        (sql, params)
+    }
+
+    fn query(
+        &self,
+        db: &Sqlite,
+        filter: &Filter,
+        tail: &str,
+        more: impl IntoIterator<Item = Sql>,
+    ) -> rusqlite::Result<Vec<Row>> {
+        let (condition, mut params) = self.condition();
+        params.extend(filter.params.iter().cloned());
+        params.extend(more);
+        let sql = format!("SELECT {} FROM record r WHERE {condition}{} {tail}", Row::COLUMNS, filter.sql);
+        let mut statement = db.prepare_cached(&sql)?;
+        statement.query_map(params_from_iter(params), Row::read)?.collect()
+    }
+
+    /// The record with this key.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn get(&self, db: &Sqlite, key: &str) -> rusqlite::Result<Option<Row>> {
+        Ok(self.query(db, &Filter::default(), "AND r.key = ?", [key.to_owned().into()])?.pop())
+    }
+
+    /// Up to `limit` records after `after`.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn page(
+        &self,
+        db: &Sqlite,
+        filter: &Filter,
+        order: Order,
+        after: Option<&Position>,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Row>> {
+        let count = i64::try_from(limit).unwrap_or(i64::MAX);
+        let (word, sign) = match order {
+            Order::Ascending => ("ASC", ">"),
+            Order::Descending => ("DESC", "<"),
+        };
+        // Of two rows with the same place but for the connection, the connection decides; in this
+        // access that is a constant, so it turns "before" into "at or before".
+        let including = after.is_some_and(|after| match order {
+            Order::Ascending => self.connection.id > after.connection,
+            Order::Descending => self.connection.id < after.connection,
+        });
+        let sign = if including { format!("{sign}=") } else { sign.to_owned() };
+        if self.cursor_field().is_none() {
+            // A place among sorted rows, of another connection, is before all of these.
+            return match after.filter(|after| after.sort == i64::MIN) {
+                Some(after) => self.query(
+                    db,
+                    filter,
+                    &format!("AND r.key {sign} ? ORDER BY r.key {word} LIMIT ?"),
+                    [after.key.clone().into(), count.into()],
+                ),
+                None => self.query(db, filter, &format!("ORDER BY r.key {word} LIMIT ?"), [count.into()]),
+            };
+        }
+        let mut rows = Vec::new();
+        if after.is_none_or(|after| after.sort != i64::MIN) {
+            let least = Sql::from(i64::MIN);
+            rows = match after {
+                Some(after) => self.query(
+                    db,
+                    filter,
+                    &format!("AND r.sort > ? AND (r.sort, r.key) {sign} (?, ?) ORDER BY r.sort {word}, r.key {word} LIMIT ?"),
+                    [least, after.sort.into(), after.key.clone().into(), count.into()],
+                ),
+                None => self.query(
+                    db,
+                    filter,
+                    &format!("AND r.sort > ? ORDER BY r.sort {word}, r.key {word} LIMIT ?"),
+                    [least, count.into()],
+                ),
+            }?;
+        }
+        if rows.len() < limit {
+            let rest = i64::try_from(limit - rows.len()).unwrap_or(i64::MAX);
+            let unsorted = match after.filter(|after| after.sort == i64::MIN) {
+                Some(after) => self.query(
+                    db,
+                    filter,
+                    &format!("AND r.sort = ? AND r.key {sign} ? ORDER BY r.key {word} LIMIT ?"),
+                    [i64::MIN.into(), after.key.clone().into(), rest.into()],
+                ),
+                None => self.query(
+                    db,
+                    filter,
+                    &format!("AND r.sort = ? ORDER BY r.key {word} LIMIT ?"),
+                    [i64::MIN.into(), rest.into()],
+                ),
+            }?;
+            rows.extend(unsorted);
+        }
+        Ok(rows)
+    }
+
+    /// The place of a row in the order of all.
+    pub fn position(&self, row: &Row) -> Position {
+        let sort = if self.cursor_field().is_some() { row.sort } else { i64::MIN };
+        Position { sort, key: row.key.clone(), connection: self.connection.id.clone() }
+    }
+
+    /// How many records there are.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn count(&self, db: &Sqlite, filter: &Filter) -> rusqlite::Result<u64> {
+        let (condition, mut params) = self.condition();
+        params.extend(filter.params.iter().cloned());
+        let sql =
+            format!("SELECT count(*) FROM record r INDEXED BY record_sort WHERE {condition}{}", filter.sql);
+        db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| count(row, 0))
+    }
+
+    /// When the newest record was collected, in milliseconds.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn last_emitted(&self, db: &Sqlite) -> rusqlite::Result<Option<i64>> {
+        let (condition, params) = self.condition();
+        let sql = format!("SELECT max(r.emitted_ms) FROM record r INDEXED BY record_sort WHERE {condition}");
+        db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| row.get(0))
+    }
+
+    /// The values of a granted field, as JSON text, each with how often it is there; `null` stands
+    /// for an absent one.
+    ///
+    /// # Errors
+    /// Whatever SQLite says; if the field is not granted.
+    pub fn values(
+        &self,
+        db: &Sqlite,
+        filter: &Filter,
+        field: &Field,
+    ) -> rusqlite::Result<Vec<(String, u64)>> {
+        if self.field(&field.name).is_none() {
+            return Err(rusqlite::Error::InvalidParameterName(field.name.clone()));
+        }
+        let (condition, mut params) = self.condition();
+        params.insert(0, path(&field.name).into());
+        params.extend(filter.params.iter().cloned());
+        let sql = format!(
+            "SELECT coalesce(r.data -> ?, 'null') AS value, count(*) FROM record r INDEXED BY record_sort WHERE {condition}{} GROUP BY value",
+            filter.sql
+        );
+        let mut statement = db.prepare_cached(&sql)?;
+        statement.query_map(params_from_iter(params), |row| Ok((row.get(0)?, count(row, 1)?)))?.collect()
+    }
+
+    /// A condition over a granted field; `None` where the field does not declare it.
+    pub fn filter(&self, conditions: &[(String, Compare, String)]) -> Option<Filter> {
+        let mut filter = Filter::default();
+        for (name, compare, value) in conditions {
+            let field = self.field(name)?;
+            if !(if *compare == Compare::Equal { field.exact } else { field.range }) {
+                return None;
+            }
+            filter.add(field, *compare, value);
+        }
+        Some(filter)
+    }
+
+    /// The records of this access whose `foreign_key` names `key`: the other end of a relation.
+    ///
+    /// # Errors
+    /// Whatever SQLite says; if the foreign key is not granted, because a match would tell it.
+    pub fn related(
+        &self,
+        db: &Sqlite,
+        relation: &Relation,
+        key: &str,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Row>> {
+        if !self.fields.contains(&relation.foreign_key) {
+            return Err(rusqlite::Error::InvalidParameterName(relation.foreign_key.clone()));
+        }
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.query(
+            db,
+            &Filter::default(),
+            "AND r.rid IN (SELECT f.rid FROM foreign_key f WHERE f.slot = ? AND f.field = ? AND f.value = ?) \
+             ORDER BY r.key LIMIT ?",
+            [self.slot.into(), relation.foreign_key.clone().into(), key.to_owned().into(), limit.into()],
+        )
+    }
+
+    /// What changed after `since` and up to `horizon`, in the order of keys, at most `limit` after `after`.
+    /// `since` 0 is the beginning.
+    ///
+    /// A change counts if what the grant shows of the record changed (draft §8): one that only touched
+    /// hidden fields, or a record never shown, does not. The order is not that of the changes either:
+    /// it would tell of a hidden change which record it was.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn changes(
+        &self,
+        db: &Sqlite,
+        since: i64,
+        horizon: i64,
+        after: Option<&ChangePosition>,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<(ChangePosition, Change)>> {
+        let mut changes = Vec::new();
+        // Of two connections with the same key, the one whose id comes first.
+        let sign = if after.is_some_and(|after| self.connection.id > after.connection) { ">=" } else { ">" };
+        let mut rows = db.prepare_cached(&format!(
+            "SELECT r.key, r.emitted_ms, r.sort, r.data, r.consent_ms FROM record r
+             WHERE r.slot = ?1 AND r.seq > ?2 AND r.seq <= ?3 AND (?4 IS NULL OR r.key {sign} ?4) ORDER BY r.key",
+        ))?;
+        let mut former = db.prepare_cached(
+            "SELECT consent_ms, data FROM history WHERE slot = ?1 AND key = ?2 AND from_seq <= ?3 AND to_seq > ?3",
+        )?;
+        let from = after.map(|after| after.key.as_str());
+        let mut rows = rows.query(rusqlite::params![self.slot, since, horizon, from])?;
+        while let Some(row) = rows.next()? {
+            if changes.len() >= limit {
+                break;
+            }
+            let (key, emitted_ms): (String, i64) = (row.get(0)?, row.get(1)?);
+            let (data, consent): (Option<String>, Option<i64>) = (row.get(3)?, row.get(4)?);
+            let shown = |consent, data: Option<&str>| {
+                data.filter(|_| self.covers(&key, consent)).map(|data| self.project_json(data, None))
+            };
+            let now = shown(consent, data.as_deref());
+            let then = former
+                .query_row(rusqlite::params![self.slot, key, since], |row| {
+                    Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<String>>(1)?))
+                })
+                .optional()?
+                .and_then(|(consent, data)| shown(consent, data.as_deref()));
+            let place = ChangePosition { key: key.clone(), connection: self.connection.id.clone() };
+            match (then, now) {
+                (then, Some(now)) if then.as_ref() != Some(&now) => {
+                    changes.push((place, Change::Present(Row::read(row)?)));
+                }
+                (Some(_), None) => changes.push((place, Change::Gone { key, emitted_ms })),
+                _ => {}
+            }
+        }
+        Ok(changes)
+    }
+
+    /// The granted fields that full-text search covers, with their column of the index.
+    pub fn lexical(&self) -> Vec<(usize, &Field)> {
+        let columns = self.stream.lexical_fields().enumerate();
+        columns.filter(|(_, field)| self.fields.contains(&field.name)).collect()
+    }
+
+    /// The records in whose granted fields all of `query` is found: the `most` newest of them, ranked.
+    ///
+    /// The score is BM25's term saturation with a fixed document length and no statistics of the
+    /// collection: how rare a word is in records outside of the grant is not for its holder to know.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn search(
+        &self,
+        db: &Sqlite,
+        query: &words::Query,
+        filter: &Filter,
+        most: usize,
+    ) -> rusqlite::Result<Hits> {
+        let lexical = self.lexical();
+        if lexical.is_empty() || query.is_empty() {
+            return Ok(Hits::default());
+        }
+        let columns: Vec<usize> = lexical.iter().map(|(column, _)| *column).collect();
+        // In the order of pages, not of arrival: when a hidden record arrived is not to be seen either.
+        let order = if self.cursor_field().is_some() { "r.sort DESC, r.key DESC" } else { "r.key DESC" };
+        let (condition, params) = self.condition();
+        let mut all: Vec<Sql> = vec![query.to_fts5(&columns).into()];
+        all.extend(params);
+        all.extend(filter.params.iter().cloned());
+        all.push(i64::try_from(most + 1).unwrap_or(i64::MAX).into());
+        // CROSS JOIN: begin with the index of words. The inner query sorts numbers, not whole records.
+        let sql = format!(
+            "SELECT {} FROM record r WHERE r.rid IN (SELECT r.rid FROM text_{slot} t CROSS JOIN record r INDEXED BY record_found ON r.rid = t.rowid
+             WHERE text_{slot} MATCH ? AND {condition}{} ORDER BY {order} LIMIT ?)",
+            Row::COLUMNS,
+            filter.sql,
+            slot = self.slot,
+        );
+        let mut statement = db.prepare_cached(&sql)?;
+        let mut found: Vec<Row> =
+            statement.query_map(params_from_iter(all), Row::read)?.collect::<rusqlite::Result<_>>()?;
+        let truncated = found.len() > most;
+        if truncated {
+            let place =
+                |row: &Row| (if self.cursor_field().is_some() { row.sort } else { 0 }, row.key.clone());
+            let last = (0..found.len()).min_by_key(|at| place(&found[*at]));
+            found.swap_remove(last.unwrap_or(0));
+        }
+        let ranked = found.into_iter().map(|row| Hit { score: score(query, &row, &lexical), row }).collect();
+        Ok(Hits { ranked, truncated })
+    }
+
+    /// The text of a granted field of a row, as far as it is one.
+    pub fn text(&self, row: &Row, field: &str) -> Option<String> {
+        self.field(field)?;
+        super::fields::Fields::parse(&row.data).text(field).map(std::borrow::Cow::into_owned)
+    }
+
+    /// The blob `id`, if a record of this access names it in a granted field.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn blob(&self, db: &Sqlite, id: &str) -> rusqlite::Result<Option<(String, Vec<u8>)>> {
+        let mut references =
+            db.prepare_cached("SELECT key, field FROM blob_reference WHERE blob_id = ?1 AND slot = ?2")?;
+        let references = references.query_map(rusqlite::params![id, self.slot], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+        })?;
+        for reference in references {
+            let (key, field) = reference?;
+            if self.field(&field).is_none() {
+                continue;
+            }
+            let Some(row) = self.get(db, &key)? else { continue };
+            // The reference may be of a former state.
+            let named = self.project(&row, None).get(&field).and_then(|value| value.get("blob_id").cloned());
+            if named.as_ref().and_then(Value::as_str) != Some(id) {
+                continue;
+            }
+            return db
+                .prepare_cached("SELECT media_type, bytes FROM blob WHERE id = ?1")?
+                .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional();
+        }
+        Ok(None)
+    }
+}
+
+impl Filter {
+    fn add(&mut self, field: &Field, compare: Compare, value: &str) {
+        use std::fmt::Write as _;
+        let path = path(&field.name);
+        let operator = match compare {
+            Compare::Equal => "=",
+            Compare::AtLeast => ">=",
+            Compare::Above => ">",
+            Compare::AtMost => "<=",
+            Compare::Below => "<",
+        };
+        let instant = || super::time::parse_ms(value);
+        let (left, right): (&str, Sql) = match field.kind {
+            super::declaration::Kind::Timestamp | super::declaration::Kind::Date => match instant() {
+                Some(ms) => ("instant_ms(r.data ->> ?)", ms.into()),
+                // A bound that is no instant: nothing compares to it.
+                None => ("r.data ->> ?", Sql::Null),
+            },
+            super::declaration::Kind::Boolean => ("r.data -> ?", value.to_owned().into()),
+            kind if kind.is_numeric() => match (value.parse::<i64>(), value.parse::<f64>()) {
+                (Ok(number), _) => ("r.data ->> ?", number.into()),
+                (_, Ok(number)) if number.is_finite() => ("r.data ->> ?", number.into()),
+                _ => ("r.data ->> ?", Sql::Null),
+            },
+            _ => ("r.data ->> ?", value.to_owned().into()),
+        };
+        let _ = write!(self.sql, " AND {left} {operator} ?");
+        self.params.extend([path.into(), right]);
+    }
+}
+
+/// See [`Access::search`]. Lower is better.
+fn score(query: &words::Query, row: &Row, lexical: &[(usize, &Field)]) -> f64 {
+    const SATURATION: f64 = 1.2;
+    const LENGTH_WEIGHT: f64 = 0.75;
+    const USUAL_WORDS: f64 = 60.0;
+    const BYTES_A_WORD: f64 = 6.0;
+    // Beyond, one more changes a saturated score by nothing that matters, and a text may be long.
+    const COUNTED: usize = 16;
+    let fields = super::fields::Fields::parse(&row.data);
+    let mut score = 0.0_f64;
+    for (_, field) in lexical {
+        let Some(text) = fields.text(&field.name) else { continue };
+        let count = query.matches(&text, COUNTED).len();
+        #[allow(clippy::cast_precision_loss, reason = "lengths of one text")]
+        let (count, words) = (count as f64, text.len() as f64 / BYTES_A_WORD);
+        let length = 1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * words / USUAL_WORDS;
+        let weight = if field.role.as_deref() == Some("primary-title") { 1.5 } else { 1.0 };
+        score -= weight * count * (SATURATION + 1.0) / (count + SATURATION * length);
+    }
+    // Rounded, so that it is the same on every machine.
+    (score * 1e6).round() / 1e6
+}
+
+fn count(row: &SqlRow<'_>, at: usize) -> rusqlite::Result<u64> {
+    Ok(u64::try_from(row.get::<_, i64>(at)?).unwrap_or(0))
+}
+
+/// The JSON path of a top-level field.
+fn path(field: &str) -> String {
+    format!("$.{}", Value::from(field))
+}
+
+/// Accesses by connector and stream, for answers that have one row for several connections.
+pub fn by_stream(reached: Vec<Access>) -> Vec<Vec<Access>> {
+    let mut groups: Vec<Vec<Access>> = Vec::new();
+    for access in reached {
+        let same = |group: &Vec<Access>| {
+            group.first().is_some_and(|first| {
+                first.connector.key == access.connector.key && first.stream.name == access.stream.name
+            })
+        };
+        match groups.iter().position(same) {
+            Some(at) => groups[at].push(access),
+            None => groups.push(vec![access]),
+        }
+    }
+    groups
+}

@@ -1,0 +1,122 @@
+//! A grant: what an owner approved, in the form that the wire gives it.
+
+use serde::{Deserialize, Serialize};
+
+use super::time;
+
+/// An issued grant. Immutable; whether it was revoked is kept beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// `0.1.0`: the form of a grant.
+    pub version: String,
+    /// `grt_…`.
+    pub grant_id: String,
+    /// RFC 3339.
+    pub issued_at: String,
+    /// RFC 3339; null for one without an end.
+    pub expires_at: Option<String>,
+    /// Whose data.
+    pub subject: Subject,
+    /// Whose grant.
+    pub client: Client,
+    /// What it is about: one source, or this provider with all of its sources.
+    pub source: Source,
+    /// Which declaration was approved.
+    pub source_declaration: Declaration,
+    /// A URI.
+    pub purpose_code: String,
+    /// In the client's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose_description: Option<String>,
+    /// `continuous` or `single_use`.
+    pub access_mode: String,
+    /// What may be read.
+    pub streams: Vec<GrantStream>,
+}
+
+/// `{id}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// An opaque id.
+    pub id: String,
+}
+
+/// `{client_id}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Client {
+    /// The registered id.
+    pub client_id: String,
+}
+
+/// `{kind, id}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// `connector` or `provider_native`.
+    pub kind: String,
+    /// A URI.
+    pub id: String,
+}
+
+/// `{version}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declaration {
+    /// An opaque revision.
+    pub version: String,
+}
+
+/// One stream of a grant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantStream {
+    /// Its name.
+    pub name: String,
+    /// The connections it may be read from.
+    pub instance_ids: Vec<String>,
+    /// The fields that may be read.
+    pub fields: Vec<String>,
+    /// The period that may be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_constraint: Option<TimeConstraint>,
+    /// The records that may be read; absent means all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Vec<String>>,
+    /// The source, in a grant about the provider as a whole: there, two sources can have a stream of
+    /// the same name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+}
+
+/// A period, over a field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeConstraint {
+    /// The stream's consent time field.
+    pub field: String,
+    /// From here on, inclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Up to here, exclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+impl Grant {
+    /// Whether it ended before `now_ms`. A time that does not read has ended.
+    pub fn is_expired(&self, now_ms: i64) -> bool {
+        self.expires_at.as_deref().is_some_and(|at| time::parse_ms(at).is_none_or(|at| at <= now_ms))
+    }
+
+    /// The source of one of its streams.
+    pub fn source_of<'a>(&'a self, stream: &'a GrantStream) -> &'a Source {
+        stream.source.as_ref().unwrap_or(&self.source)
+    }
+}
+
+impl GrantStream {
+    /// The period in milliseconds. A bound that does not read lets nothing through.
+    pub fn period(&self) -> (Option<i64>, Option<i64>) {
+        let Some(constraint) = &self.time_constraint else { return (None, None) };
+        let bound = |text: &Option<String>, closed| {
+            text.as_deref().map(|text| time::parse_ms(text).unwrap_or(closed))
+        };
+        (bound(&constraint.since, i64::MAX), bound(&constraint.until, i64::MIN))
+    }
+}

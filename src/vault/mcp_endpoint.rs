@@ -1,0 +1,268 @@
+//! The provider's own `/mcp`: the tools of [`crate::mcp`] over its own `/v1`.
+//!
+//! It is the one place where the vault uses what the client is made of: what answers here is that client,
+//! reading through HTTP as it would from anywhere else, with the caller's own bearer (R7.4). A package's
+//! bearer is nothing to `/v1`; there its child grants are read with bearers that only this process knows
+//! and that last a minute (R7.8).
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+
+use super::Vault;
+use super::grant::Grant;
+use super::id::{random_token, token_hash};
+use super::oauth::tokens::{self, Standing};
+use super::store::Catalog;
+use crate::error::{Error, Result};
+use crate::mcp::protocol::http::{About, Endpoint, Gate, Mcp, Refusal};
+use crate::mcp::protocol::service::Service;
+use crate::mcp::reading::package::{KnownSource, Member, Package, Roster};
+use crate::mcp::reading::reader::{self, BearerSource, Reader};
+use crate::mcp::size::Bounds;
+use crate::mcp::tools::service::Tools;
+use crate::provider::http::{Http, Limits};
+use crate::provider::rs::ResourceServer;
+use crate::provider::url::ProviderUrl;
+use crate::secret::AccessToken;
+
+/// How long a bearer for a child grant is good.
+const INNER_LASTS: Duration = Duration::from_mins(1);
+/// Callers whose tools keep what they learned; the one that asked longest ago goes first.
+const MAX_KEPT: usize = 256;
+
+/// What the endpoint at `base` (`http://127.0.0.1:7377`) is.
+///
+/// # Errors
+/// If that is not a URL.
+pub fn endpoint(base: &str) -> std::result::Result<Endpoint, url::ParseError> {
+    let origins = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
+    Ok(Endpoint {
+        // Pages that a program on this computer serves, as MCP's own inspector does.
+        allowed_origins: origins.iter().filter_map(|origin| origin.parse().ok()).collect(),
+        ..Endpoint::new(format!("{base}/mcp").parse()?)
+    })
+}
+
+/// What its metadata says of the provider, which is called `name`.
+///
+/// # Errors
+/// If `base` is not a URL.
+pub fn about(name: &str, base: &str) -> std::result::Result<About, url::ParseError> {
+    Ok(About {
+        provider: base.parse()?,
+        name: format!("{name}, MCP endpoint"),
+        authorization_servers: vec![base.to_owned()],
+        query_base: format!("{base}/v1").parse()?,
+        packages: true,
+    })
+}
+
+/// The endpoint under each name of a server: a client finds in the metadata the name that it came by.
+pub type Endpoints = HashMap<String, Mcp>;
+
+/// The endpoints of `vault`, whose server is called `names` (`127.0.0.1:7377`, `localhost:7377`).
+///
+/// # Errors
+/// If one of them makes no URL.
+pub fn endpoints(
+    vault: &Arc<Vault>,
+    names: &Arc<[String]>,
+) -> std::result::Result<Endpoints, Box<dyn std::error::Error + Send + Sync>> {
+    let mut endpoints = HashMap::new();
+    for name in names.iter() {
+        let base = format!("http://{name}");
+        let provider: ProviderUrl = base.parse()?;
+        let about = about(vault.config.profile.name, &base)?;
+        let rs = ResourceServer::new(Http::new(Limits::default()), &provider, about.query_base)?;
+        let (vault, names) = (Arc::clone(vault), Arc::clone(names));
+        let gate = Callers { vault, provider, rs, names, kept: Mutex::default() };
+        endpoints.insert(name.clone(), Mcp::new(Arc::new(endpoint(&base)?), Arc::new(gate)));
+    }
+    Ok(endpoints)
+}
+
+/// Who may call, and the tools of each.
+struct Callers {
+    vault: Arc<Vault>,
+    provider: ProviderUrl,
+    rs: ResourceServer,
+    /// What this server is called: `127.0.0.1:7377`, `localhost:7377`.
+    names: Arc<[String]>,
+    kept: Mutex<VecDeque<Kept>>,
+}
+
+/// The tools of one client's bearer, or of one package. Another bearer has others, also for the same grant.
+struct Kept {
+    key: String,
+    grants: Vec<String>,
+    tools: Arc<Tools>,
+}
+
+impl Gate for Callers {
+    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, std::result::Result<Arc<dyn Service>, Refusal>> {
+        async move {
+            let (vault, names, token) = (Arc::clone(&self.vault), Arc::clone(&self.names), bearer.clone());
+            let standing = tokio::task::spawn_blocking(move || {
+                let is_ours = |resource: &str| {
+                    let host = resource.strip_prefix("http://").unwrap_or_default();
+                    names
+                        .iter()
+                        .any(|name| matches!(host.strip_prefix(name.as_str()), Some("" | "/" | "/mcp")))
+                };
+                let standing = tokens::standing(&vault, token.expose_bearer(), is_ours)?;
+                let catalog = vault.store.read(|_, catalog| Ok::<_, rusqlite::Error>(Arc::clone(catalog)))?;
+                Ok::<_, super::wire::ApiError>((standing, catalog))
+            });
+            let broken =
+                || Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", "Internal server error");
+            let (standing, catalog) = standing.await.map_err(|_| broken())?.map_err(|_| broken())?;
+            let (key, grants, is_package) = match standing {
+                Standing::Client(grant) => (token_hash(bearer.expose_bearer()), vec![*grant], false),
+                // Its next token goes on where this one is: neither reads anything itself.
+                Standing::Package(id, grants) => (id, grants, true),
+                refused => return Err(refusal(&refused)),
+            };
+            let tools = self.tools(key, &bearer, grants, is_package, &catalog).map_err(|_| broken())?;
+            Ok(tools as Arc<dyn Service>)
+        }
+        .boxed()
+    }
+}
+
+fn refusal(standing: &Standing) -> Refusal {
+    match standing {
+        Standing::Owner => Refusal::new(
+            StatusCode::FORBIDDEN,
+            "owner_token_not_accepted",
+            "Owner tokens are not accepted here; ask the owner for a grant",
+        ),
+        Standing::OtherResource => {
+            Refusal::invalid_token("wrong_audience", "The token is for another resource")
+        }
+        Standing::Revoked => Refusal::invalid_token("grant_revoked", "The grant was revoked"),
+        Standing::Expired => Refusal::invalid_token("grant_expired", "The grant has expired"),
+        _ => Refusal::invalid_token("invalid_token", "The token is not known, or not good any more"),
+    }
+}
+
+impl Callers {
+    /// The tools over these grants. Kept for the next request: what they learned of the schema spares reads,
+    /// and nothing else is kept between two of them.
+    fn tools(
+        &self,
+        key: String,
+        bearer: &AccessToken,
+        grants: Vec<Grant>,
+        is_package: bool,
+        catalog: &Catalog,
+    ) -> Result<Arc<Tools>> {
+        let ids = grants.iter().map(|grant| grant.grant_id.clone()).collect::<Vec<_>>();
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = kept.iter().position(|one| one.key == key)
+            && let Some(one) = kept.remove(at)
+            && one.grants == ids
+        {
+            let tools = Arc::clone(&one.tools);
+            kept.push_back(one);
+            return Ok(tools);
+        }
+        let all = grants
+            .into_iter()
+            .map(|grant| {
+                let known = known(&grant, catalog);
+                let bearer = if is_package { self.inner(&grant) } else { reader::only(bearer.clone()) };
+                Arc::new((grant, known, bearer))
+            })
+            .collect::<Vec<_>>();
+        let (provider, rs) = (self.provider.clone(), self.rs.clone());
+        // The same grants every time: with others it is another bearer's tools, or made anew.
+        let roster: Roster = Arc::new(move || {
+            Ok(all
+                .iter()
+                .map(|one| member(&provider, &rs, &one.0, one.1.clone(), Arc::clone(&one.2)))
+                .collect())
+        });
+        let tools = Arc::new(Tools::new(Package::new(roster)?, Bounds::default()));
+        kept.push_back(Kept { key, grants: ids, tools: Arc::clone(&tools) });
+        if kept.len() > MAX_KEPT {
+            kept.pop_front();
+        }
+        Ok(tools)
+    }
+
+    /// Bearers for a grant of a package, one after the other.
+    fn inner(&self, grant: &Grant) -> BearerSource {
+        let (vault, grant_id) = (Arc::clone(&self.vault), grant.grant_id.clone());
+        let last: Mutex<Option<(AccessToken, Instant)>> = Mutex::default();
+        let last = Arc::new(last);
+        Arc::new(move || {
+            let issued = || -> Result<AccessToken> {
+                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some((token, made)) = last.as_ref()
+                    && made.elapsed() < INNER_LASTS / 2
+                {
+                    return Ok(token.clone());
+                }
+                let token = vault.inner.issue(&grant_id)?;
+                *last = Some((token.clone(), Instant::now()));
+                Ok(token)
+            };
+            std::future::ready(issued()).boxed()
+        })
+    }
+}
+
+fn member(
+    provider: &ProviderUrl,
+    rs: &ResourceServer,
+    grant: &Grant,
+    known: Vec<KnownSource>,
+    bearer: BearerSource,
+) -> Member {
+    let label = known.first().and_then(|source| source.connector_key.clone()).unwrap_or_default();
+    let ends = grant.expires_at.as_deref().and_then(|at| at.parse().ok());
+    let grant_id = grant.grant_id.clone();
+    let reader = Reader::new(provider.clone(), Some(grant_id.clone()), rs.clone(), bearer).ending(ends);
+    Member::new(grant_id, label, reader, ends, known)
+}
+
+/// What a grant is about, so that nobody has to be asked where a call goes.
+fn known(grant: &Grant, catalog: &Catalog) -> Vec<KnownSource> {
+    KnownSource::of_streams(grant.streams.iter().map(|stream| {
+        let source = grant.source_of(stream);
+        let connector = catalog.connectors.iter().find(|connector| connector.id == source.id);
+        let connections = stream
+            .instance_ids
+            .iter()
+            .map(|id| (id.clone(), catalog.connection(id).map(|connection| connection.display_name.clone())))
+            .collect();
+        (stream.name.clone(), connector.map(|connector| connector.key.clone()), connections)
+    }))
+}
+
+/// Bearers for grants of packages: known to this process alone, by their hash, for a minute.
+#[derive(Default)]
+pub struct InnerTokens(Mutex<HashMap<String, (String, Instant)>>);
+
+impl InnerTokens {
+    fn issue(&self, grant_id: &str) -> Result<AccessToken> {
+        let no_token = || Error::failed("no_randomness", "The system gives no random numbers");
+        let token = random_token("pdpp_it_").map_err(|_| no_token())?;
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        all.retain(|_, (_, end)| *end > now);
+        all.insert(token_hash(&token), (grant_id.to_owned(), now + INNER_LASTS));
+        AccessToken::new(token).map_err(|error| no_token().because(error))
+    }
+
+    /// The grant that the bearer of this hash is for.
+    pub fn grant_of(&self, hash: &str) -> Option<String> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(hash).filter(|(_, end)| *end > Instant::now()).map(|(grant_id, _)| grant_id.clone())
+    }
+}

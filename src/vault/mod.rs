@@ -1,0 +1,175 @@
+//! A vault: a PDPP provider on this machine. An authorization server and a resource server on loopback, over SQLite.
+//!
+//! It is a provider, not a mock: grants are enforced ([`enforcement`]), and the owner consents on a page
+//! ([`oauth::consent`]). It knows nobody's data: whoever opens a vault says whose it is ([`Profile`]) and may fill a new
+//! one ([`store::Filling`]).
+//!
+//! It shares nothing with [`crate::provider`] but the wire, so that a test of the client against it proves something;
+//! only its `/mcp` ([`mcp_endpoint`]) is that client.
+
+pub mod data_dir;
+pub mod declaration;
+pub mod enforcement;
+pub mod excerpts;
+pub mod fields;
+pub mod grant;
+pub mod html;
+pub mod id;
+pub mod json;
+pub mod mcp_endpoint;
+pub mod oauth;
+mod open_error;
+mod routes;
+pub mod rs;
+pub mod seal;
+pub mod server;
+pub mod store;
+pub mod time;
+pub mod wire;
+pub mod words;
+
+pub use open_error::{OpenError, ServedBy};
+
+use std::path::{Path, PathBuf};
+
+use oauth::flows::Flows;
+use rusqlite::OptionalExtension as _;
+use store::{Filling, Store};
+
+/// The owner's token within a data directory.
+const OWNER_TOKEN: &str = "owner-token";
+/// The resource server's introspection credentials within a data directory.
+const INTROSPECTION: &str = "introspection.json";
+
+/// Whose vault it is: what its metadata, its pages and its grants say of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Profile {
+    /// What a program calls it: `resource_name` of its metadata.
+    pub name: &'static str,
+    /// What the owner calls it, on the pages.
+    pub title: &'static str,
+    /// Whose data it holds, on the pages.
+    pub owner: &'static str,
+    /// The subject of every grant.
+    pub subject_id: &'static str,
+    /// The revision of what its sources declare, as a grant names it.
+    pub declaration_version: &'static str,
+    /// The user with which its own resource server introspects.
+    pub introspection_client_id: &'static str,
+    /// The name of the database within its data directory.
+    pub database: &'static str,
+}
+
+/// What a vault is to be.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where to keep the data; in memory without.
+    pub data_dir: Option<PathBuf>,
+    /// Only what v0.1 of the draft has: no schema, search, aggregate or field windows, no filters,
+    /// expansion or views.
+    pub core: bool,
+    /// Approve every request without asking.
+    pub auto_approve: bool,
+    /// Whose it is.
+    pub profile: Profile,
+}
+
+/// The credentials with which a resource server introspects.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub struct IntrospectionClient {
+    /// The user of HTTP Basic.
+    pub client_id: String,
+    /// Its password.
+    pub client_secret: String,
+}
+
+/// The provider itself, without a socket.
+pub struct Vault {
+    config: Config,
+    store: Store,
+    flows: Flows,
+    client_documents: oauth::client_document::Documents,
+    seal: seal::Seal,
+    csrf: ring::hmac::Key,
+    owner_token: String,
+    owner_token_hash: String,
+    introspection: IntrospectionClient,
+    inner: mcp_endpoint::InnerTokens,
+}
+
+impl Vault {
+    /// Opens the vault that `config` describes; a new one is filled with `filling`.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(config: Config, filling: Option<&Filling<'_>>) -> Result<Self, OpenError> {
+        let dir = config.data_dir.as_deref().map(data_dir::open).transpose()?;
+        let path = dir.as_ref().map(|dir| dir.path().join(config.profile.database));
+        let store = Store::open(path.as_deref(), filling)?;
+        let key = seal_key(&store)?;
+        let owner_token = data_dir::kept(dir.as_ref(), OWNER_TOKEN, || Ok(id::random_token("pdpp_ot_")?))?;
+        let introspection = data_dir::kept(dir.as_ref(), INTROSPECTION, || {
+            let client_id = config.profile.introspection_client_id.to_owned();
+            let client = IntrospectionClient { client_id, client_secret: id::random_token("")? };
+            serde_json::to_string(&client).map_err(|error| OpenError::File("write", error.into()))
+        })?;
+        Ok(Self {
+            seal: seal::Seal::new(&key)?,
+            csrf: ring::hmac::Key::generate(ring::hmac::HMAC_SHA256, &ring::rand::SystemRandom::new())?,
+            flows: Flows::default(),
+            inner: mcp_endpoint::InnerTokens::default(),
+            client_documents: oauth::client_document::Documents::default(),
+            owner_token_hash: id::token_hash(&owner_token),
+            owner_token,
+            introspection: serde_json::from_str(&introspection)
+                .map_err(|error| OpenError::File("read introspection.json in", error.into()))?,
+            config,
+            store,
+        })
+    }
+
+    /// The store.
+    pub const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The owner's token, which `/v1` refuses.
+    pub fn owner_token(&self) -> &str {
+        &self.owner_token
+    }
+
+    /// The credentials of its resource server.
+    pub const fn introspection(&self) -> &IntrospectionClient {
+        &self.introspection
+    }
+}
+
+/// Opens the database of the vault in `dir`, for whoever writes records; a new one is filled with `filling`.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn open_store(dir: &Path, profile: &Profile, filling: Option<&Filling<'_>>) -> Result<Store, OpenError> {
+    let dir = data_dir::open(dir)?;
+    Ok(Store::open(Some(&dir.path().join(profile.database)), filling)?)
+}
+
+/// The key of the store's cursors: they outlive the process.
+fn seal_key(store: &Store) -> Result<[u8; seal::KEY_LEN], OpenError> {
+    let key: Option<Vec<u8>> = store
+        .write(|tx, _| {
+            let found = tx
+                .query_row("SELECT value FROM meta WHERE name = 'seal'", [], |row| row.get(0))
+                .optional()?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            let mut key = vec![0; seal::KEY_LEN];
+            if getrandom::fill(&mut key).is_err() {
+                return Ok(None);
+            }
+            tx.execute("INSERT INTO meta (name, value) VALUES ('seal', ?1)", [&key])?;
+            Ok(Some(key))
+        })
+        .map_err(|error: rusqlite::Error| store::OpenError::Sqlite(error))?;
+    key.and_then(|key| key.try_into().ok()).ok_or(OpenError::NoRandomness)
+}

@@ -1,0 +1,397 @@
+//! What a client asks for, resolved to what there is: the choices that the owner is shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::metadata::DETAILS_TYPE;
+use crate::vault::declaration::{Connector, Stream};
+use crate::vault::grant::Source;
+use crate::vault::store::Catalog;
+use crate::vault::time;
+use crate::vault::wire::ApiError;
+
+/// A request for access, checked.
+#[derive(Debug, Clone)]
+pub struct AuthorizationDetails {
+    /// One source, or this provider with all of them.
+    pub source: Source,
+    /// A URI.
+    pub purpose_code: String,
+    /// In the client's words, if it had any.
+    pub purpose_description: Option<String>,
+    /// Whether one reading session is enough.
+    pub single_use: bool,
+    /// What the client says beside, in its words.
+    pub commitments: Vec<String>,
+    /// When the client says it has no more use for it, in milliseconds: a suggestion to the owner.
+    pub expires_ms: Option<i64>,
+    /// What can be granted.
+    pub choices: Vec<Choice>,
+}
+
+/// One stream of one connection that can be granted.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// The connector's key.
+    pub connector: String,
+    /// The connection's id.
+    pub connection: String,
+    /// The stream's name.
+    pub stream: String,
+    /// The fields that were asked for, in the order they are declared.
+    pub fields: Vec<String>,
+    /// From here on, in milliseconds.
+    pub since: Option<i64>,
+    /// Up to here, in milliseconds.
+    pub until: Option<i64>,
+    /// Only these records.
+    pub resources: Option<Vec<String>>,
+    /// Whether it is ticked before the owner did anything.
+    pub preselected: bool,
+}
+
+/// Purpose of a request that names none.
+const ASSISTANT: &str = "https://pdpp.dev/purpose/personal_assistant";
+/// The one purpose that needs a consent of its own (draft §6).
+pub const AI_TRAINING: &str = "https://pdpp.dev/purpose/ai_training";
+/// Characters of a client's text at most.
+const MAX_TEXT: usize = 2_000;
+const MAX_COMMITMENTS: usize = 10;
+const MAX_STREAMS: usize = 500;
+const MAX_RESOURCES: usize = 1_000;
+
+#[derive(Debug, Deserialize)]
+struct Details {
+    #[serde(rename = "type")]
+    kind: String,
+    source: AskedSource,
+    #[serde(default)]
+    purpose_code: Option<String>,
+    #[serde(default)]
+    purpose_description: Option<String>,
+    #[serde(default)]
+    access_mode: Option<String>,
+    #[serde(default)]
+    expires_at: Option<String>,
+    streams: Vec<AskedStream>,
+    #[serde(default)]
+    client_claims: Option<Claims>,
+}
+
+#[derive(Debug, Deserialize)]
+struct AskedSource {
+    id: String,
+    #[serde(default)]
+    kind: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Claims {
+    #[serde(default)]
+    commitments: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct AskedStream {
+    name: String,
+    #[serde(default)]
+    instance_ids: Option<Vec<String>>,
+    #[serde(default)]
+    fields: Option<Vec<String>>,
+    #[serde(default)]
+    view: Option<String>,
+    #[serde(default)]
+    time_range: Option<Range>,
+    #[serde(default)]
+    resources: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Range {
+    #[serde(default)]
+    since: Option<String>,
+    #[serde(default)]
+    until: Option<String>,
+}
+
+/// The request that asks for everything: the owner picks.
+pub fn everything(catalog: &Catalog, base: &str) -> AuthorizationDetails {
+    let mut choices = Vec::new();
+    for connection in &catalog.connections {
+        let Some(connector) = catalog.connector(&connection.connector) else { continue };
+        for stream in &connector.streams {
+            choices.push(Choice {
+                connector: connector.key.clone(),
+                connection: connection.id.clone(),
+                stream: stream.name.clone(),
+                fields: stream.fields.iter().map(|field| field.name.clone()).collect(),
+                since: None,
+                until: None,
+                resources: None,
+                preselected: true,
+            });
+        }
+    }
+    AuthorizationDetails {
+        source: Source { kind: "provider_native".to_owned(), id: base.to_owned() },
+        purpose_code: ASSISTANT.to_owned(),
+        purpose_description: None,
+        single_use: false,
+        commitments: Vec::new(),
+        expires_ms: None,
+        choices,
+    }
+}
+
+/// Reads `authorization_details` (RFC 9396) of a request's body.
+///
+/// # Errors
+/// `invalid_request`, saying what.
+pub fn read(
+    catalog: &Catalog,
+    base: &str,
+    body: &Map<String, Value>,
+) -> Result<AuthorizationDetails, ApiError> {
+    let details = body
+        .get("authorization_details")
+        .ok_or_else(|| ApiError::invalid("Grant initiation requires authorization_details"))?;
+    let mut details: Vec<Details> = serde_json::from_value(details.clone()).map_err(|error| {
+        ApiError::invalid(format!("authorization_details do not read: {error}"))
+            .param("authorization_details")
+    })?;
+    let (Some(details), true) = (details.pop(), details.is_empty()) else {
+        return Err(ApiError::invalid("authorization_details has to hold exactly one entry"));
+    };
+    if details.kind != DETAILS_TYPE {
+        return Err(ApiError::invalid(format!("authorization_details type has to be {DETAILS_TYPE}")));
+    }
+    let single_use = match details.access_mode.as_deref() {
+        None | Some("continuous") => false,
+        Some("single_use") => true,
+        Some(_) => return Err(ApiError::invalid("access_mode has to be continuous or single_use")),
+    };
+    let purpose_code = details.purpose_code.unwrap_or_else(|| ASSISTANT.to_owned());
+    if url::Url::parse(&purpose_code).is_err() || purpose_code.chars().count() > MAX_TEXT {
+        return Err(ApiError::invalid("purpose_code has to be an absolute URI"));
+    }
+    let commitments = details.client_claims.map(|claims| claims.commitments).unwrap_or_default();
+    let texts = details.purpose_description.iter().chain(&commitments);
+    if commitments.len() > MAX_COMMITMENTS || texts.clone().any(|text| text.chars().count() > MAX_TEXT) {
+        return Err(ApiError::invalid("purpose_description or client_claims are too long to be read"));
+    }
+
+    let expires_ms = match details.expires_at.as_deref() {
+        None => None,
+        Some(text) => {
+            Some(time::parse_ms(text).filter(|end| *end > time::now_ms()).ok_or_else(|| {
+                ApiError::invalid("expires_at has to be a time to come").param("expires_at")
+            })?)
+        }
+    };
+
+    let asked_source = details.source;
+    let is_whole = asked_source.id == base;
+    let expected = if is_whole { "provider_native" } else { "connector" };
+    if asked_source.kind.as_deref().is_some_and(|kind| kind != expected) {
+        let said = format!("This source is of kind {expected}");
+        return Err(ApiError::invalid(said).param("source"));
+    }
+    let connectors: Vec<_> =
+        catalog.connectors.iter().filter(|connector| is_whole || connector.id == asked_source.id).collect();
+    if connectors.is_empty() {
+        let known: Vec<Value> = catalog
+            .connectors
+            .iter()
+            .map(|connector| json!({ "id": connector.id, "name": connector.name }))
+            .collect();
+        return Err(ApiError::invalid(format!("Unknown source: {}", asked_source.id))
+            .param("source")
+            .with("available_sources", known));
+    }
+    if details.streams.is_empty() || details.streams.len() > MAX_STREAMS {
+        return Err(ApiError::invalid("streams has to name at least one stream").param("streams"));
+    }
+    let choices = choices(catalog, &connectors, &details.streams, is_whole)?;
+    let source = match connectors.as_slice() {
+        [connector] if !is_whole => Source { kind: "connector".to_owned(), id: connector.id.clone() },
+        _ => Source { kind: "provider_native".to_owned(), id: base.to_owned() },
+    };
+    Ok(AuthorizationDetails {
+        source,
+        purpose_code,
+        purpose_description: details.purpose_description,
+        single_use,
+        commitments,
+        expires_ms,
+        choices,
+    })
+}
+
+/// Every stream of every connection that is asked for.
+fn choices(
+    catalog: &Catalog,
+    connectors: &[&Arc<Connector>],
+    asked_streams: &[AskedStream],
+    is_whole: bool,
+) -> Result<Vec<Choice>, ApiError> {
+    let mut names = BTreeSet::new();
+    let mut choices = Vec::new();
+    let wildcard = asked_streams.iter().any(|stream| stream.name == "*");
+    for asked in asked_streams {
+        if !names.insert(asked.name.as_str()) || (wildcard && asked_streams.len() > 1) {
+            return Err(
+                ApiError::invalid("Stream names have to be unique, and * stands alone").param("streams")
+            );
+        }
+        let before = choices.len();
+        let instances = asked.instance_ids.as_deref();
+        let is_wanted = |id: &str| instances.is_none_or(|ids| ids.iter().any(|wanted| wanted == id));
+        if let Some(unknown) = instances.into_iter().flatten().find(|id| {
+            !catalog.connections.iter().any(|known| {
+                known.id == **id && connectors.iter().any(|connector| connector.key == known.connector)
+            })
+        }) {
+            let known: Vec<Value> = connectors
+                .iter()
+                .flat_map(|connector| catalog.connections_of(&connector.key))
+                .map(|known| json!({ "connection_id": known.id, "display_name": known.display_name }))
+                .collect();
+            return Err(ApiError::invalid(format!("Unknown instance: {unknown}"))
+                .param("instance_ids")
+                .with("available_connections", known));
+        }
+        let mut is_known = false;
+        let mut lacking = Vec::new();
+        for connector in connectors {
+            let streams: Vec<&Stream> = connector
+                .streams
+                .iter()
+                .map(AsRef::as_ref)
+                .filter(|stream| wildcard || stream.name == asked.name)
+                .collect();
+            is_known |= !streams.is_empty();
+            let several = catalog.connections_of(&connector.key).count() > 1;
+            for connection in catalog.connections_of(&connector.key).filter(|known| is_wanted(&known.id)) {
+                for stream in &streams {
+                    // Of a provider as a whole it is the sources that have the field which are meant.
+                    let lacks = |name: &String| stream.field(name).is_none();
+                    if is_whole && asked.fields.iter().flatten().any(lacks) {
+                        lacking.push((connector.name.as_str(), *stream));
+                        continue;
+                    }
+                    let mut choice = resolve(stream, asked)?;
+                    choice.connector.clone_from(&connector.key);
+                    choice.connection.clone_from(&connection.id);
+                    // Leaving the instances out never asks for all of them: of several, the owner picks.
+                    // A provider as a whole is all of them.
+                    choice.preselected = is_whole || instances.is_some() || !several;
+                    choices.push(choice);
+                }
+            }
+        }
+        if !is_known {
+            let known: BTreeSet<&str> = connectors
+                .iter()
+                .flat_map(|connector| &connector.streams)
+                .map(|stream| stream.name.as_str())
+                .collect();
+            return Err(ApiError::invalid(format!("Unknown stream: {}", asked.name))
+                .param("streams")
+                .with("available_streams", known.into_iter().collect::<Vec<_>>()));
+        }
+        if !lacking.is_empty() && choices.len() == before {
+            return Err(no_source_has(asked.fields.as_deref().unwrap_or_default(), &asked.name, &lacking));
+        }
+        if choices.len() - before > MAX_STREAMS {
+            return Err(ApiError::invalid("Too many streams are asked for").param("streams"));
+        }
+    }
+    Ok(choices)
+}
+
+/// Of several sources' streams of one name, none has all the fields; each field that there is, with whose it is.
+fn no_source_has(asked: &[String], name: &str, streams: &[(&str, &Stream)]) -> ApiError {
+    let mut known: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (source, stream) in streams {
+        for field in &stream.fields {
+            known.entry(&field.name).or_default().insert(source);
+        }
+    }
+    let unknown = asked.iter().find(|field| !known.contains_key(field.as_str()));
+    let said = match unknown {
+        Some(unknown) => format!("Unknown field: {unknown} of stream {name}"),
+        None => format!("Unknown field: no source's stream {name} has all of {}", asked.join(", ")),
+    };
+    let known = known.into_iter().map(
+        |(field, sources)| json!({"id": field, "name": sources.into_iter().collect::<Vec<_>>().join(", ")}),
+    );
+    ApiError::invalid(said).param("fields").with("available_fields", known.collect::<Vec<_>>())
+}
+
+fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
+    let wanted: Option<Vec<String>> = match (&asked.fields, &asked.view) {
+        (Some(_), Some(_)) => return Err(ApiError::invalid("view and fields are mutually exclusive")),
+        (Some(fields), None) => {
+            if let Some(unknown) = fields.iter().find(|name| stream.field(name).is_none()) {
+                let known: Vec<&str> = stream.fields.iter().map(|field| field.name.as_str()).collect();
+                return Err(ApiError::invalid(format!("Unknown field: {unknown} of stream {}", stream.name))
+                    .param("fields")
+                    .with("available_fields", known));
+            }
+            Some(fields.clone())
+        }
+        (None, Some(view)) => {
+            let declared = stream.views.iter().find(|declared| declared.id == *view);
+            let declared =
+                declared.ok_or_else(|| ApiError::invalid(format!("Unknown view: {view}")).param("view"))?;
+            Some(declared.fields.clone())
+        }
+        (None, None) => None,
+    };
+    // Required fields are always part of it: a record without them is none (draft §6).
+    let fields = stream
+        .fields
+        .iter()
+        .filter(|field| field.required || wanted.as_ref().is_none_or(|wanted| wanted.contains(&field.name)))
+        .map(|field| field.name.clone())
+        .collect();
+    let bound = |text: &Option<String>| match text {
+        None => Ok(None),
+        Some(text) => time::parse_ms(text).map(Some).ok_or_else(|| {
+            ApiError::invalid("time_range has to hold RFC 3339 timestamps").param("time_range")
+        }),
+    };
+    let (since, until) = match &asked.time_range {
+        None => (None, None),
+        Some(range) => (bound(&range.since)?, bound(&range.until)?),
+    };
+    if (since.is_some() || until.is_some()) && stream.consent_time_field.is_none() {
+        return Err(ApiError::invalid(format!("Stream '{}' has no time to limit by", stream.name))
+            .param("time_range"));
+    }
+    if let Some(keys) = &asked.resources {
+        let fits = |key: &String| match stream.primary_key.len() {
+            1 => !key.is_empty(),
+            arity => serde_json::from_str::<Vec<String>>(key)
+                .is_ok_and(|parts| parts.len() == arity && crate::vault::json::list(&parts) == *key),
+        };
+        if keys.is_empty() || keys.len() > MAX_RESOURCES || !keys.iter().all(fits) {
+            return Err(
+                ApiError::invalid("resources has to hold record ids of this stream").param("resources")
+            );
+        }
+    }
+    Ok(Choice {
+        connector: String::new(),
+        connection: String::new(),
+        stream: stream.name.clone(),
+        fields,
+        since,
+        until,
+        resources: asked.resources.clone(),
+        preselected: true,
+    })
+}

@@ -1,0 +1,233 @@
+//! Client ID Metadata Documents: a client id that is an address, where the client says who it is.
+//!
+//! This is the one thing that the vault fetches, and anybody may name the address: so https or
+//! loopback only, nothing in this machine's own network, no redirect, no proxy, little and soon.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use serde_json::{Map, Value};
+use url::{Host, Url};
+
+use super::clients::{self, Client};
+use crate::net;
+use crate::vault::time;
+use crate::vault::wire::ApiError;
+
+/// Until the whole document is there.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Bytes of a document at most (the draft recommends 5 KB).
+const MAX_BYTES: usize = 10 * 1024;
+/// Bytes of a client id at most.
+const MAX_ID: usize = 500;
+/// How long a document is believed, in milliseconds.
+const FRESH_MS: i64 = 300_000;
+/// Documents kept at most.
+const MAX_KEPT: usize = 100;
+
+/// Documents that were fetched.
+#[derive(Default)]
+pub struct Documents(Mutex<HashMap<String, (i64, Client)>>);
+
+impl Documents {
+    /// The client whose id this address is.
+    ///
+    /// # Errors
+    /// `invalid_client`, saying what is wrong with the address or the document.
+    pub fn client(&self, id: &str) -> Result<Client, ApiError> {
+        let url = address(id).map_err(refused)?;
+        let now = time::now_ms();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|_, (fetched, _)| now - *fetched < FRESH_MS && *fetched <= now);
+        if let Some((_, client)) = kept.get(id) {
+            return Ok(client.clone());
+        }
+        drop(kept);
+        let document = fetch(&url).map_err(refused)?;
+        let client = read(id, &url, &document).map_err(refused)?;
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < MAX_KEPT {
+            kept.insert(id.to_owned(), (now, client.clone()));
+        }
+        Ok(client)
+    }
+}
+
+fn refused(why: impl std::fmt::Display) -> ApiError {
+    ApiError::new(StatusCode::BAD_REQUEST, "invalid_client", format!("The client's document: {why}"))
+}
+
+/// `id` as the address of a document.
+fn address(id: &str) -> Result<Url, String> {
+    let url = Url::parse(id).map_err(|error| format!("its address is none: {error}"))?;
+    let is_secure = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url));
+    let is_plain = url.username().is_empty()
+        && url.password().is_none()
+        && url.fragment().is_none()
+        && url.path().len() > 1
+        // What was typed and what is fetched have to be one address.
+        && url.as_str() == id;
+    if !is_secure {
+        return Err("its address is neither https nor on loopback".to_owned());
+    }
+    if !is_plain || id.len() > MAX_ID {
+        return Err(
+            "its address needs a path, and has no user, fragment, dot segment or odd spelling".to_owned()
+        );
+    }
+    Ok(url)
+}
+
+/// Whether `url` names this machine by a loopback address or `localhost`.
+pub fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(domain)) => domain == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+fn fetch(url: &Url) -> Result<Map<String, Value>, String> {
+    let runtime =
+        crate::runtime::of_this_thread().map_err(|error| format!("it could not be fetched: {error}"))?;
+    let fetched = runtime.block_on(async { tokio::time::timeout(PATIENCE, fetch_within(url)).await });
+    fetched.unwrap_or_else(|_| Err(format!("it was not there within {} s", PATIENCE.as_secs())))
+}
+
+async fn fetch_within(url: &Url) -> Result<Map<String, Value>, String> {
+    let failed = |what: &dyn std::fmt::Display| format!("it could not be fetched: {what}");
+    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
+    let port = url.port_or_known_default().unwrap_or(443);
+    let addresses: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), port))
+        .await
+        .map_err(|error| failed(&error))?
+        .filter(
+            |address| {
+                if is_loopback(url) { address.ip().is_loopback() } else { net::is_public(address.ip()) }
+            },
+        )
+        .collect();
+    if addresses.is_empty() {
+        return Err("its address is in a private network".to_owned());
+    }
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        // The addresses that were looked at, and no others: a name can change its mind.
+        .resolve_to_addrs(&host, &addresses)
+        .build()
+        .map_err(|error| failed(&error))?;
+    let mut answer = client
+        .get(url.clone())
+        .header("accept", "application/json")
+        .send()
+        .await
+        .map_err(|error| failed(&error.without_url()))?;
+    if answer.status() != reqwest::StatusCode::OK {
+        return Err(format!("its address answered HTTP {}", answer.status().as_u16()));
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(|error| failed(&error.without_url()))? {
+        if body.len() + chunk.len() > MAX_BYTES {
+            return Err(format!("it is larger than {MAX_BYTES} bytes"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    serde_json::from_slice(&body).map_err(|_| "it is not a JSON object".to_owned())
+}
+
+fn read(id: &str, url: &Url, document: &Map<String, Value>) -> Result<Client, String> {
+    let text = |name: &str| document.get(name).and_then(Value::as_str);
+    if text("client_id") != Some(id) {
+        return Err("its client_id is not its own address".to_owned());
+    }
+    if document.contains_key("client_secret")
+        || text("token_endpoint_auth_method").is_some_and(|method| method != "none")
+    {
+        return Err("it is of a client with a secret; clients here are public".to_owned());
+    }
+    let redirect_uris = clients::redirect_uris(document)
+        .filter(|uris| !uris.is_empty())
+        .ok_or("it names no redirect_uris that a code may be sent to")?;
+    let name = text("client_name").filter(|name| clients::is_name(name));
+    Ok(Client {
+        id: id.to_owned(),
+        name: name.unwrap_or(id).chars().take(120).collect(),
+        redirect_uris,
+        domain: url.domain().filter(|_| url.scheme() == "https").map(str::to_owned),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_public_https_or_loopback_is_fetched() {
+        for good in [
+            "https://app.example/client.json",
+            "http://127.0.0.1:8/c",
+            "http://localhost/c",
+            "http://[::1]/c",
+        ] {
+            assert!(address(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "http://app.example/c",
+            "https://app.example",
+            "https://app.example/",
+            "https://u@app.example/c",
+            "https://app.example/c#f",
+            "https://app.example/a/../c",
+            "https://APP.example/c",
+            "ftp://127.0.0.1/c",
+            "file:///etc/passwd",
+            &format!("https://app.example/{}", "x".repeat(600)),
+        ] {
+            assert!(address(bad).is_err(), "{bad}");
+        }
+        for private in [
+            "10.0.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "::1",
+            "fd00::1",
+            "::ffff:10.0.0.1",
+            "0.0.0.0",
+        ] {
+            assert!(!net::is_public(private.parse().unwrap()), "{private}");
+        }
+        assert!(net::is_public("93.184.216.34".parse().unwrap()));
+        // By its address alone, without a look-up.
+        let error = fetch(&"https://169.254.169.254/latest".parse().unwrap()).unwrap_err();
+        assert!(error.contains("private network"), "{error}");
+    }
+
+    #[test]
+    fn a_document_speaks_for_its_own_address_only() {
+        let id = "https://app.example/client.json";
+        let url = Url::parse(id).unwrap();
+        let of = |edit: fn(&mut Value)| {
+            let mut document =
+                json!({"client_id": id, "client_name": "App", "redirect_uris": ["http://127.0.0.1/cb"]});
+            edit(&mut document);
+            read(id, &url, document.as_object().unwrap())
+        };
+        let client = of(|_| ()).unwrap();
+        assert_eq!((client.name.as_str(), client.domain.as_deref()), ("App", Some("app.example")));
+        assert!(of(|document| document["client_id"] = json!("https://app.example/other")).is_err());
+        assert!(of(|document| document["client_secret"] = json!("x")).is_err());
+        assert!(
+            of(|document| document["token_endpoint_auth_method"] = json!("client_secret_basic")).is_err()
+        );
+        assert!(of(|document| document["redirect_uris"] = json!([])).is_err());
+        assert!(of(|document| document["redirect_uris"] = json!(["javascript:alert(1)"])).is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! What a client reads first (RFC 9728, RFC 8414). Only what is there is advertised.
+
+use serde_json::{Value, json};
+
+use super::clients::PRE_REGISTERED;
+use super::token_endpoint::DEVICE_GRANT;
+use crate::vault::rs::params::{DEFAULT_LIMIT, MAX_LIMIT};
+use crate::vault::wire::{ApiError, Request};
+use crate::vault::{Vault, mcp_endpoint};
+
+/// The one type of authorization details.
+pub const DETAILS_TYPE: &str = "https://pdpp.dev/data-access";
+
+/// `GET /.well-known/oauth-protected-resource`
+pub fn protected_resource(vault: &Vault, request: &Request) -> Value {
+    let base = &request.base;
+    let mut metadata = json!({
+        "resource": base,
+        "resource_name": vault.config.profile.name,
+        "authorization_servers": [base],
+        "bearer_methods_supported": ["header"],
+        "pdpp_core_query_base": format!("{base}/v1"),
+        "pdpp_provider_connect_version": "draft-2026-04-16",
+        "pdpp_self_export_supported": false,
+        "pdpp_token_kinds_supported": ["client"],
+        "pdpp_agent_discovery": {
+            "advisory": true,
+            "recommended_flow": "pdpp connect",
+            "cli": {
+                "bin_name": "pdpp",
+                "connect_command": "pdpp connect <provider-url>",
+                "run_command": format!("pdpp connect {base}"),
+                "no_owner_token": true,
+                "no_owner_token_policy": "owner_browser_approval_required",
+            },
+        },
+    });
+    if let Ok(endpoint) = mcp_endpoint::endpoint(base) {
+        metadata["pdpp_agent_discovery"]["mcp"] = endpoint.discovery_hint();
+    }
+    if vault.config.core {
+        metadata["capabilities"] = json!({
+            "lexical_retrieval": { "supported": false },
+            "semantic_retrieval": { "supported": false },
+            "hybrid_retrieval": { "supported": false },
+        });
+        return metadata;
+    }
+    metadata["pdpp_discovery_hints"] = json!({
+        "query_base": "/v1",
+        "schema_endpoint": "/v1/schema",
+        "connectors_endpoint": "/v1/connectors",
+        "streams_endpoint_template": "/v1/streams/{stream}",
+        "aggregate": { "endpoint_template": "/v1/streams/{stream}/aggregate" },
+        "search": { "endpoint": "/v1/search", "filter_requires_single_stream": true, "scope_param": "streams[]" },
+        "blob_indirection": "data.blob_ref.fetch_url",
+        "changes_since_bootstrap": "beginning",
+        "hybrid_pagination_supported": false,
+    });
+    metadata["capabilities"] = json!({
+        "lexical_retrieval": {
+            "supported": true,
+            "endpoint": "/v1/search",
+            "cross_stream": true,
+            "cursor_supported": true,
+            "count_supported": false,
+            "default_limit": DEFAULT_LIMIT,
+            "max_limit": MAX_LIMIT,
+            "snippets": true,
+            "index_state": "built",
+            "score": {
+                "supported": true,
+                "kind": "bm25_tf",
+                "order": "lower_is_better",
+                "value_semantics": "implementation_relative",
+            },
+        },
+        "semantic_retrieval": { "supported": false },
+        "hybrid_retrieval": { "supported": false },
+    });
+    metadata
+}
+
+/// `GET /.well-known/oauth-protected-resource/mcp`
+///
+/// # Errors
+/// None where the caller's name of this server is one of its own.
+pub fn mcp_resource(vault: &Vault, request: &Request) -> Result<Value, ApiError> {
+    let no_url = |_| ApiError::invalid("This server has another name");
+    let endpoint = mcp_endpoint::endpoint(&request.base).map_err(no_url)?;
+    Ok(endpoint.mcp_document(&mcp_endpoint::about(vault.config.profile.name, &request.base).map_err(no_url)?))
+}
+
+/// `GET /.well-known/oauth-authorization-server`
+pub fn authorization_server(request: &Request) -> Value {
+    let base = &request.base;
+    let clients: Vec<Value> = PRE_REGISTERED
+        .iter()
+        .map(|(client_id, client_name)| {
+            json!({
+                "client_id": client_id,
+                "client_name": client_name,
+                "token_endpoint_auth_method": "none",
+            })
+        })
+        .collect();
+    json!({
+        "issuer": base,
+        "agent_connect_endpoint": format!("{base}/agent-connect"),
+        "registration_endpoint": format!("{base}/oauth/register"),
+        "pushed_authorization_request_endpoint": format!("{base}/oauth/par"),
+        "introspection_endpoint": format!("{base}/introspect"),
+        "introspection_endpoint_auth_methods_supported": ["client_secret_basic"],
+        "authorization_endpoint": format!("{base}/oauth/authorize"),
+        "token_endpoint": format!("{base}/oauth/token"),
+        "device_authorization_endpoint": format!("{base}/oauth/device_authorization"),
+        "response_types_supported": ["code"],
+        "grant_types_supported": ["authorization_code", "refresh_token", DEVICE_GRANT],
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": true,
+        "token_endpoint_auth_methods_supported": ["none"],
+        "client_id_metadata_document_supported": true,
+        "pdpp_registration_modes_supported":
+            ["dynamic", "pre_registered_public", "client_id_metadata_document"],
+        "pdpp_device_authorization_profiles_supported": [{
+            "profile": "grant_scoped_mcp",
+            "pdpp_token_kind": "client",
+            "normal_mcp_setup": true,
+            "authorization_details_type": DETAILS_TYPE,
+            "required_parameters": ["client_id", "resource", "authorization_details"],
+        }],
+        "authorization_details_types_supported": [DETAILS_TYPE],
+        "pdpp_pre_registered_public_clients": clients,
+        "pdpp_authorization_details_types_supported": [DETAILS_TYPE],
+        "pdpp_provider_connect_capabilities": ["cli_device_connect", "third_party_client_connect"],
+    })
+}

@@ -1,0 +1,119 @@
+//! What a decision comes to: the grants that a request is, narrowed by what the owner left of it.
+
+use std::collections::BTreeSet;
+
+use super::authorization_details::AuthorizationDetails;
+use crate::vault::Profile;
+use crate::vault::grant::{Client, Declaration, Grant, GrantStream, Source, Subject, TimeConstraint};
+use crate::vault::id::random_id;
+use crate::vault::store::Catalog;
+use crate::vault::time;
+use crate::vault::wire::ApiError;
+
+/// What the owner left of a request.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Of each choice that is kept, by its number, the fields.
+    pub kept: Vec<(usize, BTreeSet<String>)>,
+    /// Records from here on only, in milliseconds, where they have a time.
+    pub since: Option<i64>,
+    /// When the grant ends, in milliseconds.
+    pub expires_ms: Option<i64>,
+}
+
+/// Makes the grant that `asked` narrowed by `selection` is.
+///
+/// # Errors
+/// `invalid_request` where nothing is left, or a choice is not one of the request's.
+pub fn resolve(
+    catalog: &Catalog,
+    profile: &Profile,
+    client_id: &str,
+    asked: &AuthorizationDetails,
+    selection: &Selection,
+) -> Result<Grant, ApiError> {
+    let native = asked.source.kind == "provider_native";
+    let mut streams: Vec<GrantStream> = Vec::new();
+    for (number, kept) in &selection.kept {
+        let gone = || ApiError::invalid("A choice is not one of this request's; load the page again");
+        let choice = asked.choices.get(*number).ok_or_else(gone)?;
+        let connector = catalog.connector(&choice.connector).ok_or_else(gone)?;
+        let stream = connector.stream(&choice.stream).ok_or_else(gone)?;
+        let required = |name: &String| stream.field(name).is_some_and(|field| field.required);
+        let fields: Vec<String> =
+            choice.fields.iter().filter(|name| required(name) || kept.contains(*name)).cloned().collect();
+        let since = match &stream.consent_time_field {
+            Some(_) => choice.since.max(selection.since),
+            None => None,
+        };
+        let time_constraint =
+            stream.consent_time_field.as_ref().filter(|_| since.is_some() || choice.until.is_some());
+        let granted = GrantStream {
+            name: stream.name.clone(),
+            instance_ids: vec![choice.connection.clone()],
+            fields,
+            time_constraint: time_constraint.map(|field| TimeConstraint {
+                field: field.clone(),
+                since: since.map(time::format_ms),
+                until: choice.until.map(time::format_ms),
+            }),
+            resources: choice.resources.clone(),
+            source: native.then(|| Source { kind: "connector".to_owned(), id: connector.id.clone() }),
+        };
+        // Connections that are granted alike are one entry with several instances.
+        let alike = streams.iter_mut().find(|known| {
+            GrantStream { instance_ids: Vec::new(), ..(*known).clone() }
+                == GrantStream { instance_ids: Vec::new(), ..granted.clone() }
+        });
+        match alike {
+            Some(known) => known.instance_ids.extend(granted.instance_ids),
+            None => streams.push(granted),
+        }
+    }
+    if streams.is_empty() {
+        return Err(ApiError::invalid("Nothing is ticked: approve at least one stream, or deny"));
+    }
+    Ok(Grant {
+        version: "0.1.0".to_owned(),
+        grant_id: random_id("grt_")?,
+        issued_at: time::format_ms(time::now_ms()),
+        expires_at: selection.expires_ms.map(time::format_ms),
+        subject: Subject { id: profile.subject_id.to_owned() },
+        client: Client { client_id: client_id.to_owned() },
+        source: asked.source.clone(),
+        source_declaration: Declaration { version: profile.declaration_version.to_owned() },
+        purpose_code: asked.purpose_code.clone(),
+        purpose_description: asked.purpose_description.clone(),
+        access_mode: if asked.single_use { "single_use" } else { "continuous" }.to_owned(),
+        streams,
+    })
+}
+
+/// Makes the grants that `asked` narrowed by `selection` is, one a source.
+///
+/// # Errors
+/// As [`resolve`].
+pub fn resolve_each(
+    catalog: &Catalog,
+    profile: &Profile,
+    client_id: &str,
+    asked: &AuthorizationDetails,
+    selection: &Selection,
+) -> Result<Vec<Grant>, ApiError> {
+    let connector_of = |number: usize| asked.choices.get(number).map(|choice| choice.connector.as_str());
+    let mut grants = Vec::new();
+    for connector in &catalog.connectors {
+        let mut kept = selection.kept.clone();
+        kept.retain(|(number, _)| connector_of(*number) == Some(connector.key.as_str()));
+        if kept.is_empty() {
+            continue;
+        }
+        let source = Source { kind: "connector".to_owned(), id: connector.id.clone() };
+        let part = AuthorizationDetails { source, ..asked.clone() };
+        grants.push(resolve(catalog, profile, client_id, &part, &Selection { kept, ..selection.clone() })?);
+    }
+    if grants.is_empty() {
+        return Err(ApiError::invalid("Nothing is ticked: approve at least one stream, or deny"));
+    }
+    Ok(grants)
+}

@@ -1,0 +1,354 @@
+//! Counts, sums and groups over what a grant shows.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection as Sqlite;
+use serde_json::{Value, json};
+
+use super::decimal::Decimal;
+use super::params::{self, Params};
+use super::{Context, one_stream, plain_meta};
+use crate::vault::declaration::{Aggregation, Field};
+use crate::vault::enforcement::{Access, Filter};
+use crate::vault::time;
+use crate::vault::wire::ApiError;
+
+const PARAMS: &[&str] = &[
+    "metric",
+    "field",
+    "group_by",
+    "group_by_time",
+    "granularity",
+    "time_zone",
+    "limit",
+    "filter[",
+    "connection_id",
+    "connector_id",
+];
+const DEFAULT_GROUPS: usize = 10;
+const MAX_GROUPS: usize = 100;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Metric {
+    Sum,
+    Min,
+    Max,
+    CountDistinct,
+}
+
+/// What is asked for.
+enum Ask<'a> {
+    /// How many records.
+    Count,
+    /// One value, over a field.
+    Value(Metric, &'a str),
+    /// How many records for each value of a field.
+    Groups { field: &'a str, limit: usize },
+    /// How many records for each period of a field.
+    Periods { field: &'a str, granularity: Granularity, zone: jiff::tz::TimeZone, limit: usize },
+}
+
+impl<'a> Ask<'a> {
+    fn read(params: &'a Params) -> Result<Self, ApiError> {
+        let invalid = |param: &str, why: &str| Err(ApiError::invalid(why).param(param));
+        let name = params.one("metric")?.unwrap_or_default();
+        let metric = match name {
+            "count" => None,
+            "sum" => Some(Metric::Sum),
+            "min" => Some(Metric::Min),
+            "max" => Some(Metric::Max),
+            "count_distinct" => Some(Metric::CountDistinct),
+            _ => return invalid("metric", "metric must be one of count, sum, min, max, count_distinct"),
+        };
+        let (field, group_by) = (params.one("field")?, params.one("group_by")?);
+        let (group_by_time, granularity) = (params.one("group_by_time")?, params.one("granularity")?);
+        if group_by.is_some() && group_by_time.is_some() {
+            return Err(ApiError::invalid(
+                "group_by and group_by_time cannot be combined; choose one grouping dimension",
+            ));
+        }
+        if group_by_time.is_some() != granularity.is_some() {
+            return invalid(
+                "granularity",
+                "granularity is required when group_by_time is present, and only then",
+            );
+        }
+        let zone = params.one("time_zone")?;
+        if zone.is_some() && group_by_time.is_none() {
+            return invalid("time_zone", "time_zone is only supported with group_by_time");
+        }
+        let is_grouped = group_by.is_some() || group_by_time.is_some();
+        let limit = params.number("limit")?;
+        if limit.is_some() && !is_grouped {
+            return invalid("limit", "limit is only supported with group_by or group_by_time");
+        }
+        if limit == Some(0) {
+            return invalid("limit", "limit must be at least 1");
+        }
+        let limit = limit.unwrap_or(DEFAULT_GROUPS).min(MAX_GROUPS);
+        match (metric, field) {
+            (Some(_), None) => return invalid("field", &format!("field is required for {name}")),
+            (None, Some(_)) => return invalid("field", "count takes no field"),
+            (Some(_), _) if is_grouped => {
+                return invalid("metric", "Groups can be counted only: use metric=count");
+            }
+            (Some(metric), Some(field)) => return Ok(Self::Value(metric, field)),
+            (None, None) => {}
+        }
+        if let Some(field) = group_by {
+            return Ok(Self::Groups { field, limit });
+        }
+        let (Some(field), Some(granularity)) = (group_by_time, granularity) else { return Ok(Self::Count) };
+        let granularity = Granularity::parse(granularity)?;
+        let name = zone.unwrap_or(UTC);
+        // Not every system has the others.
+        let zone = if name == UTC { Ok(jiff::tz::TimeZone::UTC) } else { jiff::tz::TimeZone::get(name) };
+        match zone {
+            Ok(zone) => Ok(Self::Periods { field, granularity, zone, limit }),
+            Err(_) if jiff::tz::db().is_definitively_empty() => invalid(
+                "time_zone",
+                &format!("Unknown time_zone: '{name}': this provider's system has no time zone database"),
+            ),
+            Err(_) => invalid("time_zone", &format!("Unknown time_zone: '{name}'")),
+        }
+    }
+}
+
+/// Where a request does not say.
+const UTC: &str = "UTC";
+
+/// `GET /v1/streams/{stream}/aggregate`
+///
+/// # Errors
+/// Every refusal.
+pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
+    let params = Params::read(context.request, PARAMS)?;
+    let ask = Ask::read(&params)?;
+    let conditions = params.conditions()?;
+    let group_by_time = params.one("group_by_time")?;
+    let mut answer = json!({
+        "object": "aggregation",
+        "stream": stream,
+        "metric": params.one("metric")?,
+        "field": params.one("field")?,
+        "group_by": params.one("group_by")?,
+        "group_by_time": group_by_time,
+        "granularity": params.one("granularity")?,
+        "time_zone": params.one("time_zone")?.or(group_by_time.map(|_| UTC)),
+        "approximate": false,
+        "links": { "self": context.request.target() },
+        "meta": plain_meta(),
+    });
+    context.vault.store.read(|db, catalog| {
+        let accesses = one_stream(context, catalog, stream, &params)?;
+        let mut sources = Vec::new();
+        let mut total = 0;
+        for access in &accesses {
+            let filter = params::filter(access, &conditions)?;
+            total += access.count(db, &filter)?;
+            sources.push((access, filter));
+        }
+        answer["filtered_record_count"] = total.into();
+        let values = |field: &str, how| values(db, &sources, field, how);
+        let (groups, limit) = match ask {
+            Ask::Count => {
+                answer["value"] = total.into();
+                return Ok(answer);
+            }
+            Ask::Value(metric, field) => {
+                answer["value"] = match metric {
+                    Metric::Sum => sum(&values(field, Aggregation::Sum)?),
+                    Metric::Min => extreme(values(field, Aggregation::Min)?, false),
+                    Metric::Max => extreme(values(field, Aggregation::Max)?, true),
+                    Metric::CountDistinct => {
+                        let values = values(field, Aggregation::CountDistinct)?;
+                        values.keys().filter(|json| *json != "null").count().into()
+                    }
+                };
+                return Ok(answer);
+            }
+            Ask::Groups { field, limit } => (by_value(values(field, Aggregation::GroupBy)?), limit),
+            Ask::Periods { field, granularity, zone, limit } => {
+                (by_time(values(field, Aggregation::GroupByTime)?, granularity, &zone), limit)
+            }
+        };
+        let all: u64 = groups.iter().map(|(_, count)| count).sum();
+        let shown: u64 = groups.iter().take(limit).map(|(_, count)| count).sum();
+        let rows = groups.into_iter().take(limit).map(|(key, count)| json!({ "key": key, "count": count }));
+        answer["groups"] = rows.collect();
+        answer["limit"] = limit.into();
+        answer["other_count"] = (all - shown).into();
+        Ok(answer)
+    })
+}
+
+/// The values of a field over all sources, as JSON text, with how often each is there.
+fn values(
+    db: &Sqlite,
+    sources: &[(&Access, Filter)],
+    name: &str,
+    how: Aggregation,
+) -> Result<BTreeMap<String, u64>, ApiError> {
+    let mut all = BTreeMap::new();
+    for (access, filter) in sources {
+        let undeclared =
+            || ApiError::invalid(format!("Aggregation {} is not declared for '{name}'", how.name()));
+        let declared: &Field = access.stream().field(name).ok_or_else(undeclared)?;
+        let field = access.field(name).ok_or_else(|| params::not_granted(name))?;
+        if !declared.aggregations.contains(&how) {
+            return Err(undeclared());
+        }
+        for (value, count) in access.values(db, filter, field)? {
+            *all.entry(value).or_insert(0) += count;
+        }
+    }
+    Ok(all)
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or(Value::Null)
+}
+
+/// The most frequent first; equal ones in the order of their text.
+fn by_value(values: BTreeMap<String, u64>) -> Vec<(Value, u64)> {
+    let mut groups: Vec<(String, u64)> = values.into_iter().collect();
+    crate::order::sort_by(&mut groups, |one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    groups.into_iter().map(|(text, count)| (json_of(&text), count)).collect()
+}
+
+/// The earliest first. Values that are no instant are in no period.
+fn by_time(
+    values: BTreeMap<String, u64>,
+    granularity: Granularity,
+    zone: &jiff::tz::TimeZone,
+) -> Vec<(Value, u64)> {
+    let mut groups: BTreeMap<String, u64> = BTreeMap::new();
+    for (text, count) in values {
+        let at = json_of(&text).as_str().and_then(time::parse_ms);
+        if let Some(period) = at.and_then(|ms| granularity.period(ms, zone)) {
+            *groups.entry(period).or_insert(0) += count;
+        }
+    }
+    groups.into_iter().map(|(key, count)| (key.into(), count)).collect()
+}
+
+fn sum(values: &BTreeMap<String, u64>) -> Value {
+    let numbers = || values.iter().filter(|(text, _)| *text != "null");
+    if numbers().next().is_none() {
+        return Value::Null;
+    }
+    let exact = numbers()
+        .try_fold(Decimal::ZERO, |total, (text, count)| total.plus(Decimal::parse(text)?.times(*count)?));
+    match exact {
+        Some(total) => json_of(&total.to_string()),
+        #[allow(clippy::cast_precision_loss, reason = "only for numbers that are doubles already")]
+        None => numbers()
+            .filter_map(|(text, count)| Some(text.parse::<f64>().ok()? * *count as f64))
+            .sum::<f64>()
+            .into(),
+    }
+}
+
+fn extreme(values: BTreeMap<String, u64>, greatest: bool) -> Value {
+    let mut all: Vec<Value> =
+        values.into_keys().filter(|text| text != "null").map(|text| json_of(&text)).collect();
+    crate::order::sort_by(&mut all, |one, other| match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            match (Decimal::parse(one.as_str()), Decimal::parse(other.as_str())) {
+                (Some(one), Some(other)) => one.cmp(&other),
+                _ => one.as_f64().unwrap_or(0.0).total_cmp(&other.as_f64().unwrap_or(0.0)),
+            }
+        }
+        (Value::String(one), Value::String(other)) => {
+            (time::parse_ms(one), one).cmp(&(time::parse_ms(other), other))
+        }
+        _ => std::cmp::Ordering::Equal,
+    });
+    let found = if greatest { all.pop() } else { all.into_iter().next() };
+    found.unwrap_or(Value::Null)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Granularity {
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Quarter,
+    Year,
+}
+
+impl Granularity {
+    const ALL: [Self; 7] =
+        [Self::Minute, Self::Hour, Self::Day, Self::Week, Self::Month, Self::Quarter, Self::Year];
+
+    fn parse(text: &str) -> Result<Self, ApiError> {
+        Self::ALL.into_iter().find(|granularity| granularity.name() == text).ok_or_else(|| {
+            ApiError::invalid("granularity must be minute, hour, day, week, month, quarter or year")
+                .param("granularity")
+        })
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Minute => "minute",
+            Self::Hour => "hour",
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+            Self::Quarter => "quarter",
+            Self::Year => "year",
+        }
+    }
+
+    /// The period that `ms` falls into, as its first day, or its first minute or hour.
+    fn period(self, ms: i64, zone: &jiff::tz::TimeZone) -> Option<String> {
+        let at = jiff::Timestamp::from_millisecond(ms).ok()?.to_zoned(zone.clone());
+        let (date, hour, minute) = (at.date(), at.hour(), at.minute());
+        Some(match self {
+            Self::Minute => format!("{date}T{hour:02}:{minute:02}"),
+            Self::Hour => format!("{date}T{hour:02}:00"),
+            Self::Day => date.to_string(),
+            Self::Week => {
+                let since_monday = i64::from(date.weekday().to_monday_zero_offset());
+                date.checked_sub(jiff::Span::new().days(since_monday)).ok()?.to_string()
+            }
+            Self::Month => format!("{:04}-{:02}-01", date.year(), date.month()),
+            Self::Quarter => format!("{:04}-{:02}-01", date.year(), (date.month() - 1) / 3 * 3 + 1),
+            Self::Year => format!("{:04}-01-01", date.year()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_begin_where_they_should() {
+        let ms = time::parse_ms("2026-11-01T23:30:00Z").unwrap();
+        let period = |granularity: Granularity, zone: &str| {
+            granularity.period(ms, &jiff::tz::TimeZone::get(zone).unwrap()).unwrap()
+        };
+        assert_eq!(period(Granularity::Day, "UTC"), "2026-11-01");
+        assert_eq!(period(Granularity::Day, "Europe/Oslo"), "2026-11-02");
+        assert_eq!(period(Granularity::Week, "UTC"), "2026-10-26");
+        assert_eq!(period(Granularity::Quarter, "UTC"), "2026-10-01");
+        assert_eq!(period(Granularity::Minute, "UTC"), "2026-11-01T23:30");
+    }
+
+    #[test]
+    fn sums_and_extremes_keep_their_digits() {
+        let values =
+            |texts: &[&str]| texts.iter().map(|text| ((*text).to_owned(), 1)).collect::<BTreeMap<_, _>>();
+        assert_eq!(sum(&values(&["1.10", "2.20", "null"])).to_string(), "3.30");
+        assert_eq!(extreme(values(&["9", "10", "1.10"]), true).to_string(), "10");
+        assert_eq!(extreme(values(&["9", "10", "1.10"]), false).to_string(), "1.10");
+        assert_eq!(
+            extreme(values(&["\"2024-02-01T00:00:00+02:00\"", "\"2024-01-31T23:00:00Z\""]), false),
+            "2024-02-01T00:00:00+02:00"
+        );
+        assert_eq!(sum(&values(&["null"])), Value::Null);
+    }
+}

@@ -1,0 +1,204 @@
+//! Query parameters: known ones once, typed ones checked, others refused (draft §8).
+
+use std::collections::BTreeSet;
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::vault::enforcement::{Access, Compare, Filter};
+use crate::vault::wire::{ApiError, Request};
+
+/// The parameters of one request.
+pub struct Params(Vec<(String, String)>);
+
+/// Rows on a page where a request does not say.
+pub const DEFAULT_LIMIT: usize = 25;
+/// Rows on a page at most.
+pub const MAX_LIMIT: usize = 100;
+
+impl Params {
+    /// Reads the parameters. `known` are the names that are allowed; one ending in `[` stands for all
+    /// that begin so.
+    ///
+    /// # Errors
+    /// `invalid_request` for another.
+    pub fn read(request: &Request, known: &[&str]) -> Result<Self, ApiError> {
+        let params = request.params();
+        for (name, _) in &params {
+            let is_known =
+                known.iter().any(|known| known == name || (known.ends_with('[') && name.starts_with(known)));
+            if !is_known {
+                if name == "filter" {
+                    return Err(ApiError::invalid(
+                        "filter must use filter[field]=value or filter[field][op]=value",
+                    )
+                    .param("filter"));
+                }
+                return Err(ApiError::invalid(format!("Unsupported query parameter: {name}")).param(name));
+            }
+        }
+        Ok(Self(params))
+    }
+
+    /// A parameter that may be there once.
+    ///
+    /// # Errors
+    /// `invalid_request` if it is there twice.
+    pub fn one(&self, name: &str) -> Result<Option<&str>, ApiError> {
+        let mut values = self.0.iter().filter(|(known, _)| known == name);
+        let first = values.next().map(|(_, value)| value.as_str());
+        if values.next().is_some() {
+            return Err(ApiError::invalid(format!("{name} may be given once")).param(name));
+        }
+        Ok(first.filter(|value| !value.is_empty()))
+    }
+
+    /// Every value of a parameter that may be repeated (`name`, `name[]`) or separated by commas.
+    pub fn many(&self, name: &str) -> Vec<&str> {
+        let brackets = format!("{name}[]");
+        self.0
+            .iter()
+            .filter(|(known, _)| known == name || *known == brackets)
+            .flat_map(|(_, value)| value.split(','))
+            .map(str::trim)
+            .filter(|value| !value.is_empty())
+            .collect()
+    }
+
+    /// Whether a parameter of this name, or of this family (`filter[`), is there.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == name || (name.ends_with('[') && known.starts_with(name)))
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    /// `invalid_request` for anything else.
+    pub fn number(&self, name: &str) -> Result<Option<usize>, ApiError> {
+        let Some(text) = self.one(name)? else { return Ok(None) };
+        match text.parse() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(ApiError::invalid(format!("{name} must be a whole number")).param(name)),
+        }
+    }
+
+    /// `limit`, and a warning if it was more than there can be.
+    ///
+    /// # Errors
+    /// `invalid_request` for 0 or no number.
+    pub fn limit(&self) -> Result<(usize, Vec<Value>), ApiError> {
+        match self.number("limit")? {
+            None => Ok((DEFAULT_LIMIT, Vec::new())),
+            Some(0) => Err(ApiError::invalid("limit must be at least 1").param("limit")),
+            Some(wanted) if wanted > MAX_LIMIT => Ok((
+                MAX_LIMIT,
+                vec![json!({
+                    "code": "limit_clamped",
+                    "message": format!(
+                        "Requested limit={wanted} exceeds the maximum page size of {MAX_LIMIT}; page forward with \
+                         the returned cursor."
+                    ),
+                    "param": "limit",
+                    "detail": { "requested_limit": wanted, "max_limit": MAX_LIMIT },
+                })],
+            )),
+            Some(wanted) => Ok((wanted, Vec::new())),
+        }
+    }
+
+    /// `filter[field]=value` and `filter[field][op]=value`, in order.
+    ///
+    /// # Errors
+    /// `invalid_request` for another form.
+    pub fn conditions(&self) -> Result<Vec<(String, Compare, String)>, ApiError> {
+        let mut conditions = Vec::new();
+        for (name, value) in &self.0 {
+            let Some(rest) = name.strip_prefix("filter[") else { continue };
+            let bad = || {
+                ApiError::invalid(
+                    "filter must use filter[field]=value or filter[field][op]=value with gte, gt, lte or lt",
+                )
+                .param(name.clone())
+            };
+            let rest = rest.strip_suffix(']').ok_or_else(bad)?;
+            let (field, compare) = match rest.split_once("][") {
+                None => (rest, Compare::Equal),
+                Some((field, "gte")) => (field, Compare::AtLeast),
+                Some((field, "gt")) => (field, Compare::Above),
+                Some((field, "lte")) => (field, Compare::AtMost),
+                Some((field, "lt")) => (field, Compare::Below),
+                Some(_) => return Err(bad()),
+            };
+            if field.is_empty() || field.contains(['[', ']']) {
+                return Err(bad());
+            }
+            conditions.push((field.to_owned(), compare, value.clone()));
+        }
+        Ok(conditions)
+    }
+
+    /// `fields`, or the fields of `view`, as far as `accesses` let them be seen.
+    ///
+    /// # Errors
+    /// `unknown_field`, `field_not_granted`, `invalid_request`.
+    pub fn projection(&self, accesses: &[Access]) -> Result<Option<BTreeSet<String>>, ApiError> {
+        let fields = self.many("fields");
+        let view = self.one("view")?;
+        if view.is_some() && !fields.is_empty() {
+            return Err(ApiError::invalid("view and fields are mutually exclusive"));
+        }
+        if let Some(view) = view {
+            let declared = accesses
+                .iter()
+                .find_map(|access| access.stream().views.iter().find(|declared| declared.id == view));
+            let declared = declared.ok_or_else(|| ApiError::invalid(format!("Unknown view: {view}")))?;
+            // What a view has beyond the grant is left out, as everything beyond the grant is.
+            return Ok(Some(declared.fields.iter().cloned().collect()));
+        }
+        if fields.is_empty() {
+            return Ok(None);
+        }
+        for access in accesses {
+            for field in &fields {
+                if access.stream().field(field).is_none() {
+                    return Err(unknown_field(field).param("fields"));
+                }
+            }
+            let refused: Vec<&str> =
+                fields.iter().copied().filter(|field| access.field(field).is_none()).collect();
+            if !refused.is_empty() {
+                return Err(not_granted(&refused.join(", ")));
+            }
+        }
+        Ok(Some(fields.into_iter().map(str::to_owned).collect()))
+    }
+}
+
+/// The condition that `conditions` are over one access.
+///
+/// # Errors
+/// `unknown_field`, `field_not_granted`, `invalid_request`.
+pub fn filter(access: &Access, conditions: &[(String, Compare, String)]) -> Result<Filter, ApiError> {
+    for (name, compare, _) in conditions {
+        if access.stream().field(name).is_none() {
+            return Err(unknown_field(name).param(format!("filter[{name}]")));
+        }
+        let Some(field) = access.field(name) else { return Err(not_granted(name)) };
+        if *compare == Compare::Equal && !field.exact {
+            return Err(ApiError::invalid(format!("Exact filters are not supported on '{name}'")));
+        }
+        if *compare != Compare::Equal && !field.range {
+            return Err(ApiError::invalid(format!("Range filters are not supported on '{name}'")));
+        }
+    }
+    access.filter(conditions).ok_or_else(|| ApiError::invalid("This filter is not supported"))
+}
+
+fn unknown_field(name: &str) -> ApiError {
+    ApiError::new(StatusCode::BAD_REQUEST, "unknown_field", format!("Unknown field: {name}"))
+}
+
+/// 403 `field_not_granted`.
+pub fn not_granted(names: &str) -> ApiError {
+    ApiError::new(StatusCode::FORBIDDEN, "field_not_granted", format!("Fields not in grant: {names}"))
+}

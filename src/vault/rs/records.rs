@@ -1,0 +1,423 @@
+//! Records: pages, one, and what changed.
+
+use std::collections::BTreeSet;
+
+use axum::http::StatusCode;
+use rusqlite::Connection as Sqlite;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::params::{self, Params};
+use super::{Context, ambiguous, envelope, named, one_stream, plain_meta};
+use crate::vault::declaration::Relation;
+use crate::vault::enforcement::{
+    self, Access, Change, ChangePosition, Filter, Order, Position, Row, Selector,
+};
+use crate::vault::store::{self, Catalog};
+use crate::vault::time;
+use crate::vault::wire::ApiError;
+
+const LIST_PARAMS: &[&str] = &[
+    "limit",
+    "cursor",
+    "order",
+    "sort",
+    "count",
+    "filter[",
+    "fields",
+    "fields[]",
+    "view",
+    "expand",
+    "expand[]",
+    "expand_limit[",
+    "changes_since",
+    "connection_id",
+    "connector_id",
+];
+const SINGLE_PARAMS: &[&str] =
+    &["fields", "fields[]", "view", "expand", "expand[]", "expand_limit[", "connection_id", "connector_id"];
+
+/// What a page's cursor holds.
+#[derive(Debug, Serialize, Deserialize)]
+enum Cursor {
+    Page(Position),
+    Changes { since: i64, horizon: i64, after: Option<ChangePosition> },
+}
+
+/// `GET /v1/streams/{stream}/records`
+///
+/// # Errors
+/// Every refusal.
+pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
+    let params = Params::read(context.request, LIST_PARAMS)?;
+    refuse_beyond_core(context, &params)?;
+    let (limit, warnings) = params.limit()?;
+    let conditions = params.conditions()?;
+    context.vault.store.read(|db, catalog| {
+        let accesses = one_stream(context, catalog, stream, &params)?;
+        let order = order(&params, &accesses)?;
+        let count = match params.one("count")? {
+            None | Some("none") => false,
+            Some("exact" | "estimated") => true,
+            Some(_) => return Err(ApiError::invalid("count must be none, exact or estimated").param("count")),
+        };
+        let wanted = params.projection(&accesses)?;
+        let expansions = expansions(context, catalog, &accesses, &params)?;
+        let sources: Vec<(&Access, Filter)> = accesses
+            .iter()
+            .map(|access| Ok((access, params::filter(access, &conditions)?)))
+            .collect::<Result<_, ApiError>>()?;
+
+        let ids: Vec<&str> = accesses.iter().map(|access| access.connection().id.as_str()).collect();
+        let filters = serde_json::to_string(
+            &conditions
+                .iter()
+                .map(|(name, compare, value)| (name, format!("{compare:?}"), value))
+                .collect::<Vec<_>>(),
+        )
+        .unwrap_or_default();
+        let bound =
+            context.cursor_context(&["records", stream, &ids.join(","), &format!("{order:?}"), &filters]);
+        let session = context.cursor_context(&["changes", stream, &ids.join(",")]);
+
+        let cursor = match params.one("cursor")? {
+            // A cursor carries its session: `changes_since` beside it changes nothing.
+            Some(cursor) => match context.open(&bound, cursor) {
+                Ok(cursor) => Some(cursor),
+                Err(error) => Some(context.vault.seal.open(&session, cursor).ok_or(error)?),
+            },
+            None => match params.one("changes_since")? {
+                Some(since) => Some(begin_changes(context, db, &session, since)?),
+                None => None,
+            },
+        };
+        if matches!(cursor, Some(Cursor::Changes { .. })) && !conditions.is_empty() {
+            return Err(ApiError::invalid("filter cannot be combined with changes_since"));
+        }
+
+        let mut answer = Map::new();
+        answer.insert("object".to_owned(), "list".into());
+        answer.insert("url".to_owned(), context.request.path.clone().into());
+        let (data, next) = match cursor {
+            Some(Cursor::Changes { since, horizon, after }) => {
+                let (data, next) = changes(db, &accesses, wanted.as_ref(), (since, horizon, after), limit)?;
+                let ended = Cursor::Changes { since: horizon, horizon, after: None };
+                answer.insert("next_changes_since".to_owned(), context.seal(&session, &ended)?.into());
+                (data, next.map(|next| context.seal(&session, &next)).transpose()?)
+            }
+            after => {
+                let after = match after {
+                    Some(Cursor::Page(position)) => Some(position),
+                    _ => None,
+                };
+                let (rows, more) = page(db, &sources, order, after.as_ref(), limit)?;
+                let next =
+                    rows.last().filter(|_| more).map(|(access, row)| Cursor::Page(access.position(row)));
+                let mut data = Vec::with_capacity(rows.len());
+                for (access, row) in rows {
+                    let mut record = envelope(access, &row, wanted.as_ref());
+                    expand(db, &expansions, access, &row, &mut record)?;
+                    data.push(Value::Object(record));
+                }
+                (data, next.map(|next| context.seal(&bound, &next)).transpose()?)
+            }
+        };
+        answer.insert("data".to_owned(), data.into());
+        answer.insert("has_more".to_owned(), next.is_some().into());
+        let links = json!({ "self": context.request.target(), "next": context.next_link(next.as_deref()) });
+        answer.insert("links".to_owned(), links);
+        if let Some(next) = next {
+            answer.insert("next_cursor".to_owned(), next.into());
+        }
+        let counted = if count {
+            let mut total = 0;
+            for (access, filter) in &sources {
+                total += access.count(db, filter)?;
+            }
+            json!({ "kind": "exact", "value": total })
+        } else {
+            json!({ "kind": "none" })
+        };
+        answer.insert("meta".to_owned(), json!({ "count": counted, "warnings": warnings }));
+        Ok(Value::Object(answer))
+    })
+}
+
+/// `GET /v1/streams/{stream}/records/{id}`
+///
+/// # Errors
+/// Every refusal.
+pub fn single(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, ApiError> {
+    let params = Params::read(context.request, SINGLE_PARAMS)?;
+    refuse_beyond_core(context, &params)?;
+    context.vault.store.read(|db, catalog| {
+        let (access, row) = find(context, db, catalog, stream, id, &params)?;
+        let accesses = std::slice::from_ref(&access);
+        let wanted = params.projection(accesses)?;
+        let expansions = expansions(context, catalog, accesses, &params)?;
+        let mut record = envelope(&access, &row, wanted.as_ref());
+        // Of what is granted: the size of the rest is not for the grant's holder.
+        let whole = Value::Object(access.project(&row, None)).to_string().len();
+        record.insert("record_json_bytes".to_owned(), whole.into());
+        record.insert("connector_key".to_owned(), access.connector().key.clone().into());
+        record.insert("links".to_owned(), json!({ "self": context.request.target() }));
+        record.insert("meta".to_owned(), plain_meta());
+        expand(db, &expansions, &access, &row, &mut record)?;
+        Ok(Value::Object(record))
+    })
+}
+
+/// The one record that `stream` and `id` name, in whatever connection it is.
+///
+/// # Errors
+/// `not_found`, `ambiguous_connection`, and what [`enforcement::reach`] says.
+pub fn find(
+    context: &Context<'_>,
+    db: &Sqlite,
+    catalog: &Catalog,
+    stream: &str,
+    id: &str,
+    params: &Params,
+) -> Result<(Access, Row), ApiError> {
+    let selector = Selector {
+        stream: Some(stream),
+        connection: params.one("connection_id")?,
+        connector: params.one("connector_id")?,
+    };
+    let mut found = Vec::new();
+    for access in enforcement::reach(context.grant, catalog, selector)? {
+        if let Some(row) = access.get(db, id)? {
+            found.push((access, row));
+        }
+    }
+    match found.len() {
+        1 => found.pop().ok_or_else(|| ApiError::not_found("Record not found")),
+        0 => Err(ApiError::not_found("Record not found")),
+        _ => {
+            let accesses: Vec<Access> = found.into_iter().map(|(access, _)| access).collect();
+            Err(ambiguous(
+                format!(
+                    "Record '{id}' is present under more than one connection. Retry with `connection_id`."
+                ),
+                &accesses,
+            ))
+        }
+    }
+}
+
+fn refuse_beyond_core(context: &Context<'_>, params: &Params) -> Result<(), ApiError> {
+    if !context.vault.config.core {
+        return Ok(());
+    }
+    let refused = |name: &str, what: &str| {
+        ApiError::invalid(format!("{what} is not supported for client-token reads in PDPP v0.1")).param(name)
+    };
+    if params.has("filter[") {
+        return Err(refused("filter", "filter[...]"));
+    }
+    if params.has("expand") || params.has("expand[]") || params.has("expand_limit[") {
+        return Err(refused("expand", "expand[]"));
+    }
+    if params.has("view") {
+        return Err(ApiError::invalid(
+            "Client record reads must use explicit fields; views are resolved when the grant is issued",
+        ));
+    }
+    Ok(())
+}
+
+fn order(params: &Params, accesses: &[Access]) -> Result<Order, ApiError> {
+    let order = match params.one("order")? {
+        None => None,
+        Some("asc") => Some(Order::Ascending),
+        Some("desc") => Some(Order::Descending),
+        Some(_) => return Err(ApiError::invalid("order must be asc or desc").param("order")),
+    };
+    let Some(sort) = params.one("sort")? else { return Ok(order.unwrap_or(Order::Descending)) };
+    let invalid =
+        |message: String| ApiError::new(StatusCode::BAD_REQUEST, "invalid_sort", message).param("sort");
+    let (field, sorted) = match sort.strip_prefix('-') {
+        Some(field) => (field, Order::Descending),
+        None => (sort, Order::Ascending),
+    };
+    if accesses.iter().any(|access| access.cursor_field() != Some(field)) {
+        return Err(invalid(format!(
+            "Sort field '{field}' is not sortable here; the schema's cursor_field is"
+        )));
+    }
+    match order {
+        Some(order) if order != sorted => {
+            Err(invalid("sort and order disagree. Send only one of them.".to_owned()))
+        }
+        _ => Ok(sorted),
+    }
+}
+
+/// A page over all connections at once, and whether there is more.
+fn page<'a>(
+    db: &Sqlite,
+    sources: &[(&'a Access, Filter)],
+    order: Order,
+    after: Option<&Position>,
+    limit: usize,
+) -> rusqlite::Result<(Vec<(&'a Access, Row)>, bool)> {
+    let mut rows = Vec::new();
+    for (access, filter) in sources {
+        for row in access.page(db, filter, order, after, limit + 1)? {
+            rows.push((access.position(&row), *access, row));
+        }
+    }
+    crate::order::sort_by(&mut rows, |(one, ..), (other, ..)| order.compare(one, other));
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    Ok((rows.into_iter().map(|(_, access, row)| (access, row)).collect(), more))
+}
+
+fn begin_changes(context: &Context<'_>, db: &Sqlite, session: &str, since: &str) -> Result<Cursor, ApiError> {
+    let horizon = store::last_seq(db)?;
+    if since == "beginning" {
+        return Ok(Cursor::Changes { since: 0, horizon, after: None });
+    }
+    match context.vault.seal.open(session, since) {
+        Some(Cursor::Changes { since, .. }) => Ok(Cursor::Changes { since, horizon, after: None }),
+        _ => Err(ApiError::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_cursor",
+            "Malformed changes_since cursor; pass `beginning` to bootstrap or the `next_changes_since` value returned \
+             by a prior read of the same stream and connections",
+        )),
+    }
+}
+
+fn changes(
+    db: &Sqlite,
+    accesses: &[Access],
+    wanted: Option<&BTreeSet<String>>,
+    (since, horizon, after): (i64, i64, Option<ChangePosition>),
+    limit: usize,
+) -> rusqlite::Result<(Vec<Value>, Option<Cursor>)> {
+    let mut found = Vec::new();
+    for access in accesses {
+        for (place, change) in access.changes(db, since, horizon, after.as_ref(), limit + 1)? {
+            found.push((place, access, change));
+        }
+    }
+    crate::order::sort_by(&mut found, |one, other| one.0.cmp(&other.0));
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more).map(|(place, ..)| Cursor::Changes {
+        since,
+        horizon,
+        after: Some(place.clone()),
+    });
+    let data = found
+        .into_iter()
+        .map(|(_, access, change)| {
+            Value::Object(match change {
+                Change::Present(row) => envelope(access, &row, wanted),
+                Change::Gone { key, emitted_ms } => {
+                    let mut gone = named(access, &key, emitted_ms);
+                    gone.insert("deleted".to_owned(), true.into());
+                    gone.insert("deleted_at".to_owned(), time::format_ms(emitted_ms).into());
+                    gone
+                }
+            })
+        })
+        .collect();
+    Ok((data, next))
+}
+
+/// A relation that a request follows: where it leads in the same grant, and how far.
+struct Expansion {
+    relation: Relation,
+    limit: usize,
+    /// By connection.
+    targets: Vec<Access>,
+}
+
+/// The relations that `access` can follow: into streams of the same connection that are granted with
+/// the field that points back.
+pub fn relations(context: &Context<'_>, catalog: &Catalog, access: &Access) -> Vec<(Relation, Access)> {
+    let follow = |relation: &Relation| {
+        let selector = Selector {
+            stream: Some(&relation.stream),
+            connection: Some(&access.connection().id),
+            connector: None,
+        };
+        let target = enforcement::reach(context.grant, catalog, selector).ok()?.pop()?;
+        target.field(&relation.foreign_key)?;
+        Some((relation.clone(), target))
+    };
+    access.stream().relations.iter().filter_map(follow).collect()
+}
+
+fn expansions(
+    context: &Context<'_>,
+    catalog: &Catalog,
+    accesses: &[Access],
+    params: &Params,
+) -> Result<Vec<Expansion>, ApiError> {
+    let invalid =
+        |message: String| ApiError::new(StatusCode::BAD_REQUEST, "invalid_expand", message).param("expand");
+    let names: BTreeSet<&str> = params.many("expand").into_iter().collect();
+    let mut expansions = Vec::new();
+    for name in names {
+        let mut found: Option<Expansion> = None;
+        for access in accesses {
+            for (relation, target) in relations(context, catalog, access) {
+                if relation.name != name {
+                    continue;
+                }
+                let limit = params.number(&format!("expand_limit[{name}]"))?;
+                let limit = match limit {
+                    Some(0) => return Err(invalid(format!("expand_limit[{name}] must be at least 1"))),
+                    Some(_) if !relation.many => {
+                        return Err(invalid(format!(
+                            "expand_limit[{name}]: the relation has one record at most"
+                        )));
+                    }
+                    Some(limit) => limit.min(Relation::MAX_LIMIT),
+                    None => Relation::DEFAULT_LIMIT,
+                };
+                found
+                    .get_or_insert_with(|| Expansion { relation, limit, targets: Vec::new() })
+                    .targets
+                    .push(target);
+            }
+        }
+        let stream = accesses.first().map(|access| access.stream().name.clone()).unwrap_or_default();
+        expansions.push(
+            found.ok_or_else(|| invalid(format!("Unsupported expand relation '{name}' on '{stream}'")))?,
+        );
+    }
+    Ok(expansions)
+}
+
+fn expand(
+    db: &Sqlite,
+    expansions: &[Expansion],
+    access: &Access,
+    row: &Row,
+    record: &mut Map<String, Value>,
+) -> rusqlite::Result<()> {
+    if expansions.is_empty() {
+        return Ok(());
+    }
+    let mut expanded = Map::new();
+    for expansion in expansions {
+        let target = expansion.targets.iter().find(|target| target.connection().id == access.connection().id);
+        let Some(target) = target else { continue };
+        let rows = target.related(db, &expansion.relation, &row.key, expansion.limit + 1)?;
+        let has_more = rows.len() > expansion.limit;
+        let mut records =
+            rows.iter().take(expansion.limit).map(|row| Value::Object(envelope(target, row, None)));
+        let value = if expansion.relation.many {
+            json!({ "object": "list", "data": records.collect::<Vec<_>>(), "has_more": has_more })
+        } else {
+            records.next().unwrap_or(Value::Null)
+        };
+        expanded.insert(expansion.relation.name.clone(), value);
+    }
+    record.insert("expanded".to_owned(), Value::Object(expanded));
+    Ok(())
+}

@@ -1,0 +1,420 @@
+//! What can be read, and how: the grant's streams with what each field allows, whole or compact.
+
+use axum::http::StatusCode;
+use rusqlite::Connection as Sqlite;
+use serde_json::{Map, Value, json};
+
+use super::params::Params;
+use super::{Context, plain_meta, records, streams};
+use crate::vault::declaration::{Aggregation, Field, Relation};
+use crate::vault::enforcement::{self, Access, Selector};
+use crate::vault::store::Catalog;
+use crate::vault::wire::ApiError;
+
+/// How much is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// A flag string a field.
+    Compact,
+    /// Everything.
+    Full,
+}
+
+const RANGE_OPERATORS: [&str; 4] = ["gte", "gt", "lte", "lt"];
+
+/// `GET /v1/schema`
+///
+/// # Errors
+/// Every refusal.
+pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
+    let params =
+        Params::read(context.request, &["view", "detail", "stream", "connection_id", "connector_id"])?;
+    let stream = params.one("stream")?;
+    let exhaustive = match params.one("detail")? {
+        None | Some("compact") => false,
+        Some("full") => true,
+        Some(_) => return Err(ApiError::invalid("detail must be compact or full").param("detail")),
+    };
+    if exhaustive && stream.is_none() {
+        return Err(ApiError::invalid(
+            "schema detail \"full\" requires `stream`; call /v1/schema?view=compact for global discovery, then \
+             /v1/schema?stream=<name>&connection_id=<id>&detail=full for exhaustive detail.",
+        )
+        .param("detail"));
+    }
+    let compact = match params.one("view")? {
+        None => params.one("detail")? == Some("compact"),
+        Some("compact") => true,
+        Some("full") => false,
+        Some(_) => return Err(ApiError::invalid("view must be compact or full").param("view")),
+    };
+    let detail = if compact && !exhaustive { Detail::Compact } else { Detail::Full };
+    context.vault.store.read(|db, catalog| {
+        // Looking something up that is not there is no error: the answer is that there is nothing.
+        let reached = enforcement::reach(context.grant, catalog, Selector::default())?;
+        let (connection, connector) = (params.one("connection_id")?, params.one("connector_id")?);
+        let reached: Vec<Access> = reached
+            .into_iter()
+            .filter(|access| {
+                stream.is_none_or(|name| access.stream().name == name)
+                    && connection.is_none_or(|id| access.connection().id == id)
+                    && connector.is_none_or(|key| access.connector().key == key)
+            })
+            .collect();
+        if exhaustive && reached.len() > 1 {
+            return Err(several(stream.unwrap_or_default(), &reached));
+        }
+        let mut answer = Map::new();
+        let (connectors, streams) = connectors(context, db, catalog, &reached, detail)?;
+        if compact || stream.is_some() {
+            answer.insert("connector_count".to_owned(), connectors.len().into());
+            answer.insert("stream_count".to_owned(), streams.into());
+        }
+        if compact {
+            answer.insert("detail".to_owned(), "compact".into());
+        }
+        answer.insert("object".to_owned(), "schema".into());
+        answer.insert("connectors".to_owned(), connectors.into());
+        answer.insert(
+            "bearer".to_owned(),
+            json!({
+                "scope": "grant",
+                "token_kind": "client",
+                "grant_id": context.grant.grant_id,
+                "client_id": context.grant.client.client_id,
+            }),
+        );
+        answer.insert("links".to_owned(), json!({ "self": context.request.target() }));
+        answer.insert("meta".to_owned(), plain_meta());
+        Ok(Value::Object(answer))
+    })
+}
+
+fn several(stream: &str, reached: &[Access]) -> ApiError {
+    let available: Vec<Value> = reached
+        .iter()
+        .map(|access| {
+            json!({
+                "connection_id": access.connection().id,
+                "connector_key": access.connector().key,
+                "stream": access.stream().name,
+                "display_name": access.connection().display_name,
+            })
+        })
+        .collect();
+    ApiError::new(
+        StatusCode::CONFLICT,
+        "ambiguous_schema_detail",
+        format!(
+            "schema detail \"full\" for stream \"{stream}\" matches {} sources; retry with connection_id to fetch one \
+             source's exhaustive schema.",
+            reached.len()
+        ),
+    )
+    .param("connection_id")
+    .with("available_connections", available)
+    .with("retry_with", "connection_id")
+}
+
+/// The connectors with their streams, and how many rows of streams there are.
+fn connectors(
+    context: &Context<'_>,
+    db: &Sqlite,
+    catalog: &Catalog,
+    reached: &[Access],
+    detail: Detail,
+) -> Result<(Vec<Value>, usize), ApiError> {
+    let mut found = Vec::new();
+    let mut total = 0;
+    for connector in &catalog.connectors {
+        let of: Vec<Access> =
+            reached.iter().filter(|access| access.connector().key == connector.key).cloned().collect();
+        if of.is_empty() {
+            continue;
+        }
+        let all = connections(&of);
+        let mut rows = Vec::new();
+        for group in enforcement::by_stream(of) {
+            for mut row in stream_rows(context, db, catalog, &group, detail)? {
+                // A list of its own only where it is not the connector's.
+                if detail == Detail::Compact && row.get("granted_connections") == Some(&all) {
+                    row.remove("granted_connections");
+                }
+                rows.push(Value::Object(row));
+            }
+        }
+        total += rows.len();
+        let mut row = json!({
+            "object": "connector",
+            "source": { "id": connector.id, "kind": "connector" },
+            "connector_key": connector.key,
+            "connector_id": connector.key,
+            "stream_count": rows.len(),
+            "streams": rows,
+        });
+        if detail == Detail::Compact {
+            row["granted_connections"] = all;
+        }
+        found.push(row);
+    }
+    Ok((found, total))
+}
+
+fn connections(accesses: &[Access]) -> Value {
+    let mut all: Vec<Value> = Vec::new();
+    for access in accesses {
+        let connection = access.connection();
+        let row = json!({ "connection_id": connection.id, "display_name": connection.display_name });
+        if !all.contains(&row) {
+            all.push(row);
+        }
+    }
+    all.into()
+}
+
+/// One row for the connections through which a stream looks the same, so usually one.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn stream_rows(
+    context: &Context<'_>,
+    db: &Sqlite,
+    catalog: &Catalog,
+    accesses: &[Access],
+    detail: Detail,
+) -> Result<Vec<Map<String, Value>>, ApiError> {
+    let mut looks: Vec<(Vec<&str>, Vec<Relation>, Vec<Access>)> = Vec::new();
+    for access in accesses {
+        let fields: Vec<&str> = access.fields().map(|field| field.name.as_str()).collect();
+        let relations: Vec<Relation> =
+            records::relations(context, catalog, access).into_iter().map(|(relation, _)| relation).collect();
+        match looks.iter_mut().find(|(known, follows, _)| *known == fields && *follows == relations) {
+            Some((.., of)) => of.push(access.clone()),
+            None => looks.push((fields, relations, vec![access.clone()])),
+        }
+    }
+    let mut rows = Vec::new();
+    for (_, relations, of) in looks {
+        let Some(first) = of.first() else { continue };
+        let relations = if context.vault.config.core { Vec::new() } else { relations };
+        let mut row = match detail {
+            Detail::Compact => compact(first, &relations),
+            Detail::Full => {
+                let mut last = None;
+                for access in &of {
+                    last = last.max(access.last_emitted(db)?);
+                }
+                let mut row = full(first, &relations, context.vault.config.core);
+                row.insert("freshness".to_owned(), streams::freshness(last));
+                let ids: Vec<Value> = of.iter().map(|access| access.connection().id.clone().into()).collect();
+                row.insert("instance_ids".to_owned(), ids.into());
+                row
+            }
+        };
+        row.insert("granted_connections".to_owned(), connections(&of));
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn compact(access: &Access, relations: &[Relation]) -> Map<String, Value> {
+    let stream = access.stream();
+    let mut row = Map::new();
+    row.insert("name".to_owned(), stream.name.clone().into());
+    row.insert("primary_key".to_owned(), stream.primary_key.clone().into());
+    if let Some(field) = access.cursor_field() {
+        row.insert("cursor_field".to_owned(), field.into());
+    }
+    let fields: Map<String, Value> =
+        access.fields().map(|field| (field.name.clone(), flags(field).into())).collect();
+    row.insert("field_capabilities".to_owned(), Value::Object(fields));
+    row.insert(
+        "expand_capabilities".to_owned(),
+        relations.iter().map(|at| relation(at, Detail::Compact)).collect(),
+    );
+    row
+}
+
+/// A field's capabilities as one string: `t=text,role=primary-title,eq,lex`.
+fn flags(field: &Field) -> String {
+    let mut kind = field.kind.pdpp_type().unwrap_or(field.kind.json_type()).to_owned();
+    if field.nullable && field.kind.pdpp_type().is_none() {
+        kind.push_str("|null");
+    }
+    let mut flags = vec![format!("t={kind}")];
+    flags.extend(field.role.iter().map(|role| format!("role={role}")));
+    if field.exact {
+        flags.push("eq".to_owned());
+    }
+    if field.range {
+        flags.push(format!("r={}", RANGE_OPERATORS.join("|")));
+    }
+    if field.lexical {
+        flags.push("lex".to_owned());
+    }
+    let declared: Vec<&str> = Aggregation::ALL
+        .into_iter()
+        .filter(|how| field.aggregations.contains(how))
+        .map(Aggregation::name)
+        .collect();
+    if !declared.is_empty() {
+        flags.push(format!("a={}", declared.join("|")));
+    }
+    flags.join(",")
+}
+
+fn relation(relation: &Relation, detail: Detail) -> Value {
+    let mut row = json!({
+        "name": relation.name,
+        "stream": relation.stream,
+        "target_stream": relation.stream,
+        "cardinality": if relation.many { "has_many" } else { "has_one" },
+        "granted": true,
+        "usable": true,
+        "foreign_key": relation.foreign_key,
+    });
+    if detail == Detail::Full {
+        row["child_parent_key_field"] = relation.foreign_key.clone().into();
+    }
+    if relation.many {
+        row["default_limit"] = Relation::DEFAULT_LIMIT.into();
+        row["max_limit"] = Relation::MAX_LIMIT.into();
+    }
+    row
+}
+
+fn full(access: &Access, relations: &[Relation], core: bool) -> Map<String, Value> {
+    let stream = access.stream();
+    let mut properties = Map::new();
+    let mut capabilities = Map::new();
+    for field in access.fields() {
+        properties.insert(field.name.clone(), if core { json!({}) } else { property(field) });
+        capabilities.insert(field.name.clone(), capability(field, core));
+    }
+    let required: Vec<&str> =
+        access.fields().filter(|field| field.required).map(|field| field.name.as_str()).collect();
+    let views: Vec<Value> = stream
+        .views
+        .iter()
+        .filter(|view| !core && view.fields.iter().all(|name| access.field(name).is_some()))
+        .map(|view| json!({ "id": view.id, "label": view.label, "fields": view.fields }))
+        .collect();
+    let relationships: Vec<Value> = relations
+        .iter()
+        .map(|relation| {
+            json!({
+                "name": relation.name,
+                "stream": relation.stream,
+                "foreign_key": relation.foreign_key,
+                "cardinality": if relation.many { "has_many" } else { "has_one" },
+            })
+        })
+        .collect();
+    let Value::Object(mut row) = json!({
+        "object": "stream_metadata",
+        "name": stream.name,
+        "primary_key": stream.primary_key,
+        "selection": { "fields": true, "resources": true },
+        "schema": {
+            "type": "object",
+            "additionalProperties": false,
+            "properties": properties,
+        },
+        "field_capabilities": capabilities,
+        "expand_capabilities": relations.iter().map(|at| relation(at, Detail::Full)).collect::<Vec<_>>(),
+        "relationships": relationships,
+        "views": views,
+        "query": if core { json!({}) } else { query(access, relations) },
+    }) else {
+        return Map::new();
+    };
+    if !core {
+        row.insert("semantics".to_owned(), "mutable_state".into());
+        row["schema"]["required"] = required.into();
+    }
+    if let Some(field) = access.cursor_field() {
+        row.insert("cursor_field".to_owned(), field.into());
+    }
+    if let Some(field) = stream.consent_time_field.as_deref().filter(|name| access.field(name).is_some()) {
+        row.insert("consent_time_field".to_owned(), field.into());
+    }
+    row
+}
+
+fn property(field: &Field) -> Value {
+    let kind = field.kind.json_type();
+    let mut property = json!({ "type": if field.nullable { json!([kind, "null"]) } else { kind.into() } });
+    if let Some(format) = field.kind.format() {
+        property["format"] = format.into();
+    }
+    if let Some(kind) = field.kind.pdpp_type() {
+        property["x_pdpp_type"] = kind.into();
+    }
+    if let Some(role) = &field.role {
+        property["x_pdpp_role"] = role.clone().into();
+    }
+    property
+}
+
+fn capability(field: &Field, core: bool) -> Value {
+    let able = |is: bool| json!({ "declared": is && !core, "usable": is && !core });
+    let aggregation: Map<String, Value> = Aggregation::ALL
+        .into_iter()
+        .map(|how| (how.name().to_owned(), able(field.aggregations.contains(&how))))
+        .collect();
+    let mut capability = json!({
+        "granted": true,
+        "schema": if core { json!({}) } else { property(field) },
+        "aggregation": aggregation,
+        "lexical_search": able(field.lexical),
+        "semantic_search": able(false),
+    });
+    // What a field may be filtered by is no part of a v0.1 grant (draft §8).
+    if core {
+        return capability;
+    }
+    capability["exact_filter"] = able(field.exact);
+    capability["range_filter"] = able(field.range);
+    if field.range {
+        capability["range_filter"]["operators"] = json!(RANGE_OPERATORS);
+    }
+    if let Some(kind) = field.kind.pdpp_type() {
+        capability["type"] = kind.into();
+    }
+    if let Some(role) = &field.role {
+        capability["role"] = role.clone().into();
+    }
+    capability
+}
+
+fn query(access: &Access, relations: &[Relation]) -> Value {
+    let with = |is: &dyn Fn(&Field) -> bool| -> Vec<&str> {
+        access.fields().filter(|field| is(field)).map(|field| field.name.as_str()).collect()
+    };
+    let ranges: Map<String, Value> = with(&|field| field.range)
+        .into_iter()
+        .map(|name| (name.to_owned(), json!(RANGE_OPERATORS)))
+        .collect();
+    let mut aggregations = Map::new();
+    aggregations.insert("count".to_owned(), true.into());
+    for how in Aggregation::ALL {
+        aggregations.insert(how.name().to_owned(), with(&|field| field.aggregations.contains(&how)).into());
+    }
+    let expand: Vec<Value> = relations
+        .iter()
+        .map(|relation| {
+            let mut row = json!({ "name": relation.name });
+            if relation.many {
+                row["default_limit"] = Relation::DEFAULT_LIMIT.into();
+                row["max_limit"] = Relation::MAX_LIMIT.into();
+            }
+            row
+        })
+        .collect();
+    json!({
+        "search": { "lexical_fields": with(&|field| field.lexical) },
+        "range_filters": ranges,
+        "aggregations": aggregations,
+        "expand": expand,
+    })
+}

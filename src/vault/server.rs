@@ -1,0 +1,219 @@
+//! The vault's server on loopback: connections and names; what is asked is answered by [`Vault::answer`] and by the
+//! vault's `/mcp`.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::serve::ListenerExt as _;
+use tokio::sync::oneshot;
+
+use super::mcp_endpoint::{self, Endpoints};
+use super::open_error::OpenError;
+use super::store::Filling;
+use super::wire::{ApiError, Reply, Request};
+use super::{Config, Vault, data_dir, id};
+use crate::fs::DirLock;
+
+/// A request's body at most, in bytes.
+const MAX_BODY: usize = 512 * 1024;
+/// Requests at work at once; more wait.
+const MAX_WORKERS: usize = 32;
+/// How long a stop waits for what is at work.
+const STOP_TIME: Duration = Duration::from_secs(1);
+
+/// A vault that is served. It stops when dropped.
+pub struct Handle {
+    vault: Arc<Vault>,
+    url: String,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+    /// Released once nothing is served any more.
+    _alone: Option<DirLock>,
+}
+
+impl Handle {
+    /// Where it is: `http://127.0.0.1:7377`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Where its tools are, for hosts that speak MCP over HTTP: `http://127.0.0.1:7377/mcp`.
+    pub fn mcp_url(&self) -> String {
+        format!("{}/mcp", self.url)
+    }
+
+    /// The vault behind it.
+    pub const fn vault(&self) -> &Arc<Vault> {
+        &self.vault
+    }
+
+    /// Answers what is on its way, at most for a second, and stops.
+    pub fn stop(mut self) {
+        self.halt();
+    }
+
+    fn halt(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.halt();
+    }
+}
+
+/// Serves a vault at `listen`, a loopback address, on a thread of its own, ready when this returns; port 0 takes a
+/// free one. Works inside and outside of a runtime.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn start(config: Config, filling: Option<&Filling<'_>>, listen: SocketAddr) -> Result<Handle, OpenError> {
+    if !listen.ip().is_loopback() {
+        return Err(OpenError::NotLoopback(listen.ip()));
+    }
+    let listen_failed = |error| OpenError::Listen(listen, error);
+    let listener = TcpListener::bind(listen).map_err(listen_failed)?;
+    listener.set_nonblocking(true).map_err(listen_failed)?;
+    let address = listener.local_addr().map_err(listen_failed)?;
+    let alone = config.data_dir.as_deref().map(|dir| data_dir::serve_alone(dir, address)).transpose()?;
+    let vault = Arc::new(Vault::open(config, filling)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(MAX_WORKERS)
+        .thread_name("vault")
+        .enable_all()
+        .build()
+        .map_err(|error| OpenError::Start("a runtime", error))?;
+    let (stop, stopped) = oneshot::channel();
+    let served = Arc::clone(&vault);
+    let thread = std::thread::Builder::new()
+        .name("vault".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                if let Err(error) = serve(listener, address, served, stopped).await {
+                    tracing::error!(%error, "the vault's server stopped");
+                }
+            });
+            runtime.shutdown_timeout(STOP_TIME);
+        })
+        .map_err(|error| OpenError::Start("a thread", error))?;
+    let url = format!("http://{address}");
+    Ok(Handle { vault, url, stop: Some(stop), thread: Some(thread), _alone: alone })
+}
+
+async fn serve(
+    listener: TcpListener,
+    address: SocketAddr,
+    vault: Arc<Vault>,
+    stopped: oneshot::Receiver<()>,
+) -> io::Result<()> {
+    // Answers are small and come one at a time: waiting to fill a packet only costs time.
+    let listener = tokio::net::TcpListener::from_std(listener)?.tap_io(|stream| {
+        let _ = stream.set_nodelay(true);
+    });
+    let names: Arc<[String]> = names(address).into();
+    let endpoints = Arc::new(mcp_endpoint::endpoints(&vault, &names).map_err(io::Error::other)?);
+    let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
+        let (vault, names, endpoints) = (Arc::clone(&vault), Arc::clone(&names), Arc::clone(&endpoints));
+        async move { handle(vault, &names[0], &endpoints, request).await }
+    });
+    let (closing, closed) = oneshot::channel::<()>();
+    let server = axum::serve(listener, router).with_graceful_shutdown(async move {
+        let _ = stopped.await;
+        let _ = closing.send(());
+    });
+    tokio::select! {
+        done = async { server.await } => done,
+        // A client that keeps its connection open does not keep the process.
+        () = async {
+            let _ = closed.await;
+            tokio::time::sleep(STOP_TIME).await;
+        } => Ok(()),
+    }
+}
+
+/// What a request may call this server: a page of another site whose name was made to lead here is
+/// refused (DNS rebinding).
+fn names(address: SocketAddr) -> Vec<String> {
+    let port = address.port();
+    vec![
+        address.to_string(),
+        format!("localhost:{port}"),
+        format!("127.0.0.1:{port}"),
+        format!("[::1]:{port}"),
+    ]
+}
+
+/// Answers a request to the server that is called `name`, or by one of the other names of `endpoints`.
+async fn handle(
+    vault: Arc<Vault>,
+    name: &str,
+    endpoints: &Endpoints,
+    request: axum::extract::Request,
+) -> axum::response::Response {
+    let host = request.headers().get("host").and_then(|host| host.to_str().ok());
+    let host = host.unwrap_or_default().to_ascii_lowercase();
+    let endpoint = endpoints.get(&host);
+    if let Some(endpoint) = endpoint
+        && matches!(request.uri().path(), "/mcp" | "/icon.svg")
+    {
+        return endpoint.answer(request).await;
+    }
+    let (head, body) = request.into_parts();
+    let mut request = Request {
+        method: head.method,
+        base: format!("http://{host}"),
+        path: head.uri.path().to_owned(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
+        headers: head.headers,
+        body: Vec::new(),
+        request_id: id::random_id("req_").map(|id| id.chars().take(20).collect()).unwrap_or_default(),
+    };
+    let refused = |request: &Request, status, code, message: &str| {
+        ApiError::new(status, code, message).reply(request).with("request-id", request.request_id.clone())
+    };
+    if endpoint.is_none() {
+        let reply = refused(
+            &request,
+            StatusCode::MISDIRECTED_REQUEST,
+            "misdirected_request",
+            &format!("This server has another name: send requests to http://{name}"),
+        );
+        return response(reply);
+    }
+    if let Ok(body) = axum::body::to_bytes(body, MAX_BODY).await {
+        request.body = body.into();
+    } else {
+        let too_large = StatusCode::PAYLOAD_TOO_LARGE;
+        return response(refused(&request, too_large, "payload_too_large", "The body is too large"));
+    }
+    let answered = tokio::task::spawn_blocking(move || vault.answer(&request)).await;
+    response(
+        answered.unwrap_or_else(|_| Reply {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            headers: Vec::new(),
+            body: br#"{"error":{"type":"api_error","code":"api_error","message":"Internal server error"}}"#
+                .to_vec(),
+        }),
+    )
+}
+
+fn response(reply: Reply) -> axum::response::Response {
+    let mut response = axum::response::Response::new(axum::body::Body::from(reply.body));
+    *response.status_mut() = reply.status;
+    for (name, value) in reply.headers {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().append(HeaderName::from_static(name), value);
+        }
+    }
+    response
+}
