@@ -5,7 +5,6 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Stored;
 use super::credential::{Credential, MAX_LABEL};
 use super::store::SecretPlace;
 use super::store::choice::StoreChoice;
@@ -43,6 +42,15 @@ pub struct RegisteredClient {
     pub issuer: String,
     /// The client id.
     pub client_id: String,
+}
+
+/// What [`Cache::store`](super::Cache::store) did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// The first credential for this grant.
+    Added,
+    /// The same grant was there already; its older token is gone from this machine.
+    Replaced,
 }
 
 /// Why a file is not an index that this version reads.

@@ -4,12 +4,14 @@
 use serde_json::{Map, Value};
 use url::{Host, Url};
 
-use super::approve::wanted::DATA_ACCESS;
 use super::http::{Answer, Http, HttpError};
 use super::url::{ProviderUrl, is_loopback, is_secure};
 use crate::advice;
 use crate::error::{Error, Kind};
 use crate::net;
+
+/// PDPP's authorization details type (RFC 9396).
+pub const DATA_ACCESS: &str = "https://pdpp.dev/data-access";
 
 /// A provider as its metadata describes it, checked.
 #[derive(Debug, Clone)]
@@ -24,6 +26,14 @@ pub struct Discovery {
     pub query_base: Url,
     /// The first of `authorization_servers`.
     pub authorization_server: AuthorizationServer,
+}
+
+impl Discovery {
+    /// What `resource` (RFC 8707) carries where a token is asked for at the authorization server's own
+    /// endpoints: the provider's `/mcp`, for which client tokens are good as well as for `/v1`.
+    pub fn mcp_resource(&self) -> String {
+        format!("{}/mcp", self.resource.trim_end_matches('/'))
+    }
 }
 
 /// An authorization server as its metadata describes it. Every endpoint is on its issuer's origin.
@@ -203,7 +213,7 @@ impl DiscoveryError {
     /// For a person who asked for `provider`.
     pub fn told(self, provider: &ProviderUrl) -> Error {
         let hint = match (&self, self.meant(provider)) {
-            (Self::Http(error), _) => http_hint(error),
+            (Self::Http(error), _) => error.next_step().to_owned(),
             (
                 Self::NotFound { document: Document::ProtectedResource, .. }
                 | Self::NotJson { document: Document::ProtectedResource, .. }
@@ -228,11 +238,6 @@ impl DiscoveryError {
             .because(self)
             .hint(hint)
     }
-}
-
-/// What to do about a failed exchange.
-pub fn http_hint(error: &HttpError) -> String {
-    error.next_step().to_owned()
 }
 
 /// Discovers `provider` and its authorization server.

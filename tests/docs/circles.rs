@@ -102,7 +102,7 @@ fn file(path: &str, source: &str) -> (Module, File) {
     if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {
         module.pop();
     }
-    let tokens = without_tests(tokens(source));
+    let tokens = without_tests(&tokens(source));
     let mut file = File { path: path.to_owned(), ..File::default() };
     // What each first word of a path stands for: an imported name, or a module that is declared here.
     let mut known: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -286,7 +286,7 @@ fn end_of_string(chars: &[char], start: usize) -> usize {
 }
 
 /// `tokens` without the items that are there for tests alone.
-fn without_tests(tokens: Vec<String>) -> Vec<String> {
+fn without_tests(tokens: &[String]) -> Vec<String> {
     const FOR_TESTS: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
     let mut kept = Vec::new();
     let mut at = 0;

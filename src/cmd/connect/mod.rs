@@ -23,13 +23,14 @@ use crate::cache::store::choice::{Chosen, StoreChoice};
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::proof::{Proof, ProofError, prove};
 use crate::provider::approve::token::TokenResponse;
-use crate::provider::approve::way::Way;
-use crate::provider::approve::{ApproveError, Attempt, minutes};
+use crate::provider::approve::flow::Flow;
+use crate::provider::approve::{ApproveError, Attempt};
 use crate::provider::discovery::discover;
 use crate::provider::grant::TokenKind;
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
+use crate::time_text::minutes;
 use crate::ui::Ui;
 use crate::{advice, runtime, text};
 use begin::begin;
@@ -55,7 +56,7 @@ pub struct Args {
     /// How to get the grant [default: what the provider offers; a device code, where it has that, over SSH,
     /// in a container or without a display]
     #[arg(long, value_enum, value_name = "WAY")]
-    flow: Option<Way>,
+    flow: Option<Flow>,
 
     /// Stop waiting after so many seconds, 1 to 3600 [default: when the provider's page ends]
     #[arg(long, value_name = "SECONDS", value_parser = narrow::patience)]
@@ -194,7 +195,7 @@ async fn get_grant(
     let provider = &plan.provider;
     let again = |without: &[&str]| plan.again(without);
     let discovery = discover(&http, provider).await.map_err(|error| error.told(provider))?;
-    let (attempt, client, wanted, way) = begin(&http, &discovery, plan, cache, args, ui).await?;
+    let (attempt, client, wanted, flow) = begin(&http, &discovery, plan, cache, args, ui).await?;
     let attempt = attempt.within(args.wait);
 
     if let Some(note) = of_store {
@@ -208,7 +209,7 @@ async fn get_grant(
             text::one_line(text::prefix(&differing.join(", "), 300))
         ));
     }
-    ui.note(&told::invitation(&discovery, &attempt, &wanted, way));
+    ui.note(&told::invitation(&discovery, &attempt, &wanted, flow));
     open(&attempt, args, ui).await;
     let response = wait(&http, &attempt, ui).await.map_err(|error| {
         let credentials = cache.credentials().unwrap_or_default();
@@ -216,13 +217,13 @@ async fn get_grant(
     })?;
 
     // Several grants picked at once: one token for the provider's own /mcp, where /v1 proves nothing.
-    if let (Way::AuthorizationCode, Some(TokenKind::McpPackage), Some(id)) =
-        (way, response.kind, response.package_id.clone())
+    if let (Flow::AuthorizationCode, Some(TokenKind::McpPackage), Some(id)) =
+        (flow, response.kind, response.package_id.clone())
     {
         let sources = package::sources(http, &discovery, &id, &response).await;
         let (proof, difference) = (Proof { grant_id: id, sources }, Difference::default());
         let kind = TokenKind::McpPackage;
-        return Ok(Granted { discovery, client, response, wanted, way, proof, kind, difference });
+        return Ok(Granted { discovery, client, response, wanted, flow, proof, kind, difference });
     }
     let rs = ResourceServer::new(http.clone(), provider, discovery.query_base.clone())
         .map_err(|error| Error::failed("query_base_foreign", error.to_string()))?;
@@ -245,7 +246,7 @@ async fn get_grant(
         told::say(&difference, "than asked for", ui);
     }
     let kind = TokenKind::Client;
-    Ok(Granted { discovery, client, response, wanted, way, proof, kind, difference })
+    Ok(Granted { discovery, client, response, wanted, flow, proof, kind, difference })
 }
 
 /// Opens the page, where a browser is to be expected; says what there is to do where none is.

@@ -10,19 +10,20 @@ use crate::cache::Stored;
 use crate::cache::store::StoreKind;
 use crate::cmd::disconnect;
 use crate::provider::approve::wanted::Wanted;
-use crate::provider::approve::way::Way;
-use crate::provider::approve::{self, Attempt};
+use crate::provider::approve::flow::Flow;
+use crate::provider::approve::Attempt;
 use crate::provider::discovery::Discovery;
 use crate::provider::grant::{GrantedSource, TokenKind};
+use crate::provider::register::CLIENT_NAME;
 use crate::time_text::day_and_time;
 use crate::ui::{self, Ui};
 use crate::{advice, text};
 
-pub(super) fn invitation(discovery: &Discovery, attempt: &Attempt, wanted: &Wanted, way: Way) -> String {
+pub(super) fn invitation(discovery: &Discovery, attempt: &Attempt, wanted: &Wanted, flow: Flow) -> String {
     let name = discovery.name.as_deref().map(|name| format!("{}, ", text::one_line(text::prefix(name, 100))));
     let mut said = format!(
         "Approve the request of {} at {}{}:\n\n  {}\n",
-        approve::CLIENT_NAME,
+        CLIENT_NAME,
         name.unwrap_or_default(),
         discovery.provider,
         attempt.url(),
@@ -33,7 +34,7 @@ pub(super) fn invitation(discovery: &Discovery, attempt: &Attempt, wanted: &Want
         let _ = writeln!(said, "    ┌{line}┐\n    │  {}  │\n    └{line}┘", text::one_line(&device.user_code));
     }
     said.push_str("\nAsked for:\n");
-    let is_sent = matches!(way, Way::Par | Way::DeviceCode) || !wanted.is_plain();
+    let is_sent = matches!(flow, Flow::Par | Flow::DeviceCode) || !wanted.is_plain();
     let lines = if is_sent { wanted.told() } else { Wanted::told_unsent() };
     for line in lines {
         let _ = writeln!(said, "  {}", text::one_line(&line));

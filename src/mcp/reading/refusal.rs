@@ -10,6 +10,7 @@ use crate::mcp::reading::source::{Audience, ask_to_run};
 use crate::mcp::render::ladder::Call;
 use crate::mcp::tool_error::{Candidate, ToolError};
 use crate::provider::http::HttpError;
+use crate::provider::network::NetworkError;
 use crate::provider::rs::{Read, Refusal, RsError};
 use crate::provider::url::ProviderUrl;
 
@@ -95,10 +96,10 @@ fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
             format!("tell the user: {provider} has moved; they connect again with its new URL")
         }
         HttpError::Broken { .. } => "repeat the call once; then tell the user".to_owned(),
-        HttpError::Proxy { .. } | HttpError::ProxyVariable { .. } => {
+        HttpError::Proxy { .. } | HttpError::Network(NetworkError::ProxyVariable { .. }) => {
             "tell the user: this machine's proxy is in the way; `pdpp doctor` says more".to_owned()
         }
-        HttpError::CaFile { .. } | HttpError::Setup(_) => {
+        HttpError::Network(NetworkError::CaFile { .. }) | HttpError::Setup(_) => {
             "tell the user; the message says what this machine lacks".to_owned()
         }
     }

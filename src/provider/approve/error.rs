@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use super::oauth_error::{OAuthError, Part};
+use super::Choice;
+use super::flow::{self, FlowError};
 use super::token::TokenError;
 use super::wanted::Wanted;
-use super::way::{self, Way};
-use super::{Choice, minutes};
 use crate::error::{Error, Kind};
-use crate::provider::discovery::{DiscoveryError, http_hint};
+use crate::provider::discovery::DiscoveryError;
 use crate::provider::http::{Answer, HttpError};
+use crate::provider::oauth_error::{OAuthError, Part};
 use crate::provider::register::RegisterError;
 use crate::provider::url::ProviderUrl;
+use crate::time_text::minutes;
 use crate::{advice, text};
 
 /// Why there is no token.
@@ -23,23 +24,9 @@ pub enum ApproveError {
     /// No client id.
     #[error(transparent)]
     Register(#[from] RegisterError),
-    /// The authorization server offers no way that this version knows.
-    #[error(
-        "the authorization server has no agent_connect_endpoint, no authorization_endpoint with PKCE S256 and no \
-         device_authorization_endpoint: no way to a grant that this version knows"
-    )]
-    NoWay,
-    /// The way that was asked for is not offered.
-    #[error("the authorization server does not offer {asked}; it offers {}", way::list(offered))]
-    WayNotOffered {
-        /// What was asked for.
-        asked: Way,
-        /// What there is.
-        offered: Vec<Way>,
-    },
-    /// The way that was asked for cannot carry what is wanted.
-    #[error("{0} cannot say which streams, fields, times or purpose are asked for")]
-    NarrowingUnsupported(Way),
+    /// No flow to take.
+    #[error(transparent)]
+    Flow(#[from] FlowError),
     /// The provider fronts several sources and was not told which.
     #[error("the provider has several sources, and has to be told which one to ask for")]
     SourceRequired {
@@ -52,11 +39,6 @@ pub enum ApproveError {
         /// Those that it named.
         choices: Vec<Choice>,
     },
-    /// A source was named, and the authorization server takes no such request.
-    #[error(
-        "the authorization server takes no request for one source: it has no pushed_authorization_request_endpoint"
-    )]
-    SourceUnsupported,
     /// PAR needs a client id.
     #[error("the authorization server registers no clients and keeps none for this program")]
     ClientRequired,
@@ -168,12 +150,9 @@ impl ApproveError {
         match self {
             Self::Http(error) | Self::Register(RegisterError::Http(error)) => error.code(),
             Self::Register(_) => "registration_failed",
-            Self::NoWay => "no_way_to_a_grant",
-            Self::WayNotOffered { .. } => "flow_not_offered",
-            Self::NarrowingUnsupported(_) => "narrowing_unsupported",
+            Self::Flow(error) => error.code(),
             Self::SourceRequired { .. } => "source_required",
             Self::InstanceRequired { .. } => "instance_required",
-            Self::SourceUnsupported => "source_unsupported",
             Self::ClientRequired => "registration_unsupported",
             Self::UnknownClient(_) => "invalid_client",
             Self::RequestRefused(_) => "request_refused",
@@ -203,9 +182,11 @@ impl ApproveError {
             Self::SourceRequired { .. }
             | Self::InstanceRequired { .. }
             | Self::Unknown { .. }
-            | Self::SourceUnsupported
-            | Self::WayNotOffered { .. }
-            | Self::NarrowingUnsupported(_) => Kind::Usage,
+            | Self::Flow(
+                FlowError::NotOffered { .. }
+                | FlowError::NarrowingUnsupported(_)
+                | FlowError::SourceUnsupported,
+            ) => Kind::Usage,
             Self::Loopback(_) | Self::NoRandomness => Kind::Failed,
             Self::UnknownClient(_)
             | Self::RequestRefused(_)
@@ -230,8 +211,7 @@ impl ApproveError {
                 | Self::Unknown { .. }
                 | Self::SourceRequired { .. }
                 | Self::InstanceRequired { .. }
-                | Self::SourceUnsupported
-                | Self::NarrowingUnsupported(_)
+                | Self::Flow(FlowError::SourceUnsupported | FlowError::NarrowingUnsupported(_))
                 | Self::ClientRequired
         )
     }
@@ -268,7 +248,7 @@ impl ApproveError {
             _ => format!("{provider} gave no grant"),
         };
         let hint = match &self {
-            Self::Http(error) | Self::Register(RegisterError::Http(error)) => http_hint(error),
+            Self::Http(error) | Self::Register(RegisterError::Http(error)) => error.next_step().to_owned(),
             Self::SourceRequired { .. } => format!(
                 "{} --source <URI>, or pick on the provider's page, where it has one: {} --flow authorization-code",
                 again(&["--source", "--instance"]),
@@ -276,14 +256,16 @@ impl ApproveError {
             ),
             Self::InstanceRequired { .. } => format!("{} --instance <ID>", again(&["--instance"])),
             Self::Unknown { part, choices, .. } => unknown_hint(*part, choices, again),
-            Self::SourceUnsupported => {
+            Self::Flow(FlowError::SourceUnsupported) => {
                 format!("Leave --source out: {}", again(&["--source", "--instance"]))
             }
-            Self::WayNotOffered { offered, .. } if !offered.is_empty() => {
-                format!("Leave --flow out, or name one of: {}", way::list(offered))
+            Self::Flow(FlowError::NotOffered { offered, .. }) if !offered.is_empty() => {
+                format!("Leave --flow out, or name one of: {}", flow::list(offered))
             }
-            Self::WayNotOffered { .. } => "Ask the provider whether it serves agents".to_owned(),
-            Self::NarrowingUnsupported(_) => {
+            Self::Flow(FlowError::NotOffered { .. }) => {
+                "Ask the provider whether it serves agents".to_owned()
+            }
+            Self::Flow(FlowError::NarrowingUnsupported(_)) => {
                 "Narrow it on the provider's page instead, or leave --flow out".to_owned()
             }
             Self::StateMismatch | Self::OtherIssuer { .. } => format!(
@@ -315,7 +297,7 @@ impl ApproveError {
             Self::UnknownClient(_) | Self::Register(_) => {
                 "Try again later; if it stays so, tell the provider".to_owned()
             }
-            Self::NoWay | Self::ClientRequired => {
+            Self::Flow(FlowError::NoneOffered) | Self::ClientRequired => {
                 "Ask the provider whether it serves agents, or whether a newer pdpp is needed".to_owned()
             }
             Self::Malformed(_) | Self::Foreign(_) | Self::Token(_) => {

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use super::token::TokenResponse;
 use crate::advice;
 use crate::error::{Error, Kind};
-use crate::provider::discovery::http_hint;
 use crate::provider::grant::{GrantId, GrantedConnection, GrantedSource, TokenKind};
 use crate::provider::rs::{Read, ResourceServer, RsError};
 use crate::provider::url::ProviderUrl;
@@ -77,7 +76,7 @@ impl ProofError {
                 advice::connect(provider.as_str())
             ),
             Self::Read(RsError::Http(error)) => {
-                format!("Nothing is stored. {}: {again}", http_hint(error))
+                format!("Nothing is stored. {}: {again}", error.next_step())
             }
             Self::Read(_) => format!("Nothing is stored. To ask again: {again}"),
             _ => "Nothing is stored. This is the provider's to put right".to_owned(),

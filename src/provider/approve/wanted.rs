@@ -6,8 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// PDPP's authorization details type (RFC 9396).
-pub const DATA_ACCESS: &str = "https://pdpp.dev/data-access";
+use crate::provider::discovery::DATA_ACCESS;
 
 /// What the data is for, where nobody says otherwise; the owner reads it on the approval page.
 const PURPOSE_CODE: &str = "https://pdpp.dev/purpose/personal_ai_assistant";
