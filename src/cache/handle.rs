@@ -14,11 +14,12 @@ use super::store::file::FileStore;
 use super::store::keyring::KeyringStore;
 use super::store::{SecretStore, StoreError, StoreKind};
 use super::turn::Turn;
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind, Result};
 use crate::fs::PrivateDir;
 use crate::provider::http::{Http, Limits};
 use crate::provider::url::ProviderUrl;
-use crate::{advice, text};
+use crate::text;
 
 /// Bounds of one exchange with a token endpoint, and of discovering it again.
 pub const REFRESH_LIMITS: Limits =
@@ -31,7 +32,7 @@ pub struct Cache {
     /// For refreshes alone, which want connections that nobody has used before.
     pub(super) http: Http,
     /// The command to type again where a new secret finds no store.
-    again: Option<String>,
+    again: Option<Command>,
     /// Nearly every call of a tool finds the index as the one before did.
     parsed: Arc<Mutex<Option<Parsed>>>,
     /// What the keyring said before, so that it is asked once a token and not once a call. An id stands
@@ -97,7 +98,7 @@ impl Cache {
     /// The same, for the command `again`: what a person types once more, with `--store file`, where a new secret
     /// finds no store.
     #[must_use]
-    pub fn asked_by(mut self, again: String) -> Self {
+    pub fn asked_by(mut self, again: Command) -> Self {
         self.again = Some(again);
         self
     }
@@ -222,16 +223,15 @@ impl Cache {
                 && !replaced.is_some_and(|old| one.is_same_grant(old))
         });
         let Some(holder) = holder else { return Ok(()) };
-        let label = text::shell_word(label);
         Err(Error::new(
             Kind::Usage,
             "label_taken",
-            format!("Another grant of {provider} is called {label}: {}", holder.grant_id),
+            format!("Another grant of {provider} is called {}: {}", text::shell_word(label), holder.grant_id),
         )
-        .hint(format!(
-            "Give another --name; or ask for that one again: {} --renew --grant {label}",
-            advice::connect(provider.as_str())
-        )))
+        .hint(
+            Hint::new("Give another --name; or ask for that one again: ")
+                .run(Command::connect(provider.as_str()).words("--renew").option("--grant", label)),
+        ))
     }
 
     /// The secrets of `credential`, as its store has them. Blocks.
@@ -299,11 +299,13 @@ impl Cache {
         let again = match of {
             Some(one) if self.current(one).is_ok_and(|found| found.is_some()) => select::renew_exactly(one),
             new => self.again.clone().unwrap_or_else(|| {
-                let connect = new.map(|new| advice::connect(new.provider.as_str()));
-                connect.unwrap_or_else(|| "pdpp connect <provider-url>".to_owned())
+                new.map_or_else(Command::connect_any, |new| Command::connect(new.provider.as_str()))
             }),
         };
-        error.told(format!("Check that you own {} and that its disk has room", self.dir.display()), &again)
+        error.into_error(
+            format!("Check that you own {} and that its disk has room", self.dir.display()),
+            again,
+        )
     }
 
     pub(super) fn read_index(&self) -> Result<Index> {
@@ -314,7 +316,8 @@ impl Cache {
                 if let Some(parsed) = last.as_ref().filter(|parsed| parsed.bytes == bytes) {
                     return Ok(parsed.index.clone());
                 }
-                let index = Index::parse(&bytes).map_err(|error| error.told(&self.dir.join(Self::INDEX)))?;
+                let index =
+                    Index::parse(&bytes).map_err(|error| error.into_error(&self.dir.join(Self::INDEX)))?;
                 *last = Some(Parsed { bytes, index: index.clone() });
                 Ok(index)
             }
@@ -339,27 +342,27 @@ pub(super) fn secret_missing(credential: &Credential) -> Error {
     .run(select::renew_exactly(credential))
 }
 
-fn unreadable(dir: &Path, error: io::Error) -> Error {
-    let told =
+fn unreadable(dir: &Path, cause: io::Error) -> Error {
+    let error =
         Error::failed("cache_unreadable", format!("The credential cache {} cannot be read", dir.display()));
     let hint = "Make it a plain directory of your own user's, or name another one with --cache-dir";
-    in_other_dir(told.because(error), dir, hint)
+    in_other_dir(error.because(cause), dir, hint)
 }
 
-pub(super) fn unwritable(dir: &Path, error: io::Error) -> Error {
-    let told = Error::failed(
+pub(super) fn unwritable(dir: &Path, cause: io::Error) -> Error {
+    let error = Error::failed(
         "cache_unwritable",
         format!("The credential cache {} cannot be written", dir.display()),
     );
     let hint =
         "Make room, make it a plain directory of your own user's, or name another one with --cache-dir";
-    in_other_dir(told.because(error), dir, hint)
+    in_other_dir(error.because(cause), dir, hint)
 }
 
 /// With the same command in the directory that `dir` is a link to, where it is one; else with `hint`.
-fn in_other_dir(told: Error, dir: &Path, hint: &str) -> Error {
+fn in_other_dir(error: Error, dir: &Path, hint: &'static str) -> Error {
     match (dir.is_symlink(), dir.canonicalize()) {
-        (true, Ok(real)) if real.is_dir() => told.run(advice::typed_with_cache_in(&real)),
-        _ => told.hint(hint),
+        (true, Ok(real)) if real.is_dir() => error.run(Command::typed_with_cache_in(&real)),
+        _ => error.hint(hint),
     }
 }

@@ -16,6 +16,7 @@ use super::handle::{Cache, secret_missing, unwritable};
 use super::new_credential_id;
 use super::select::renew_exactly;
 use super::turn::Turn;
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::provider::approve::refresh::{RefreshError, RefreshRequest, refresh, token_endpoint};
@@ -23,8 +24,8 @@ use crate::provider::approve::token::TokenResponse;
 use crate::provider::grant::TokenKind;
 use crate::provider::http::Http;
 use crate::secret::AccessToken;
+use crate::shutdown;
 use crate::time_text::day_and_time;
-use crate::{advice, shutdown};
 
 /// Longest wait for another process that renews the same credential: as long as its own bounds add up to.
 const MOST_WAIT: Duration = Duration::from_secs(35);
@@ -163,7 +164,7 @@ impl Cache {
                     "disconnected",
                     format!("The grant for {} is no longer on this machine", credential.provider),
                 )
-                .run(advice::connect(credential.provider.as_str())));
+                .run(Command::connect(credential.provider.as_str())));
             };
             if let Some(secrets) = self.read_secrets(&current)? {
                 return Ok((current, secrets));
@@ -312,7 +313,7 @@ impl Cache {
                 format!("{provider} did not take the request for a new token"),
             )
             .because(error)
-            .hint(format!("Try again later; if it stays so: {}", connect())),
+            .hint(Hint::new("Try again later; if it stays so: ").run(connect())),
             RefreshError::Lost(_) => lost(current, None).because(error),
             RefreshError::Refused(_) => Error::new(
                 Kind::NotConnected,

@@ -70,7 +70,7 @@ async fn a_missing_secret_says_reconnect() {
     std::fs::remove_dir_all(cache.dir().join("secrets")).unwrap();
     let error = cache.bearer(&one).await.unwrap_err();
     assert_eq!((error.code(), error.kind().exit_code()), ("secret_missing", 78));
-    assert_eq!(error.next_step(), Some("pdpp connect https://a.example --renew --grant g1"));
+    assert_eq!(error.next_step().as_deref(), Some("pdpp connect https://a.example --renew --grant g1"));
 }
 
 #[cfg(unix)]

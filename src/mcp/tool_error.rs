@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::render::ladder::Call;
 use crate::mcp::render::{json_len, line, prefix_on_wire};
-use crate::{advice, text};
+use crate::text;
 
 /// Most bytes of either view of an error: what the least `--max-result-bytes` allows (R4.8).
 const MAX_BYTES: usize = crate::mcp::render::Bounds::LEAST;
@@ -90,7 +90,7 @@ impl ToolError {
     ) -> Self {
         let (hint, next) = match next.into() {
             Next::Call(call) => (None, Some(call)),
-            Next::Say(sentence) => (Some(advice::complete(&sentence)), None),
+            Next::Say(sentence) => (Some(sentence), None),
         };
         Self(Box::new(Inner {
             code: code.into(),
@@ -105,8 +105,8 @@ impl ToolError {
 
     /// Says what to do in a sentence; a call beside it stays.
     #[must_use]
-    pub fn hint(mut self, sentence: impl AsRef<str>) -> Self {
-        self.0.hint = Some(advice::complete(sentence.as_ref()));
+    pub fn hint(mut self, sentence: impl Into<String>) -> Self {
+        self.0.hint = Some(sentence.into());
         self
     }
 
@@ -159,14 +159,13 @@ impl ToolError {
     /// Adds to what happened.
     #[must_use]
     pub fn and(mut self, more: &str) -> Self {
-        self.0.message.push_str(&advice::complete(more));
+        self.0.message.push_str(more);
         self
     }
 
     /// Adds another way to go on.
     #[must_use]
     pub fn or_next(mut self, other: &str) -> Self {
-        let other = &advice::complete(other);
         match &mut self.0.hint {
             Some(hint) => hint.push_str(other),
             none => *none = Some(other.trim_start_matches([',', ';', ' ']).to_owned()),

@@ -6,7 +6,7 @@ use url::{Host, Url};
 
 use super::http::{Answer, Http, HttpError};
 use super::url::{ProviderUrl, is_loopback, is_secure};
-use crate::advice;
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind};
 use crate::net;
 
@@ -211,28 +211,29 @@ impl DiscoveryError {
     }
 
     /// For a person who asked for `provider`.
-    pub fn told(self, provider: &ProviderUrl) -> Error {
+    pub fn into_error(self, provider: &ProviderUrl) -> Error {
         let hint = match (&self, self.meant(provider)) {
-            (Self::Http(error), _) => error.next_step().to_owned(),
+            (Self::Http(error), _) => error.next_step().into(),
             (
                 Self::NotFound { document: Document::ProtectedResource, .. }
                 | Self::NotJson { document: Document::ProtectedResource, .. }
                 | Self::SomethingElse { document: Document::ProtectedResource, .. },
                 _,
-            ) => "Check the address: it is the provider's own, path included, as the provider shows it"
-                .to_owned(),
+            ) => {
+                "Check the address: it is the provider's own, path included, as the provider shows it".into()
+            }
             (Self::WrongResource { .. }, Some(meant)) => {
-                format!("If that is the provider you meant: {}", advice::connect(&meant))
+                Hint::new("If that is the provider you meant: ").run(Command::connect(meant))
             }
             (Self::WrongResource { .. }, None) => {
-                "Do not go on unless you know why; check the address with the provider".to_owned()
+                "Do not go on unless you know why; check the address with the provider".into()
             }
             (Self::ForeignQueryBase { .. }, Some(meant)) => {
-                let connect = advice::connect(&meant);
-                format!("That address is an MCP endpoint; connect to the provider: {connect}")
+                Hint::new("That address is an MCP endpoint; connect to the provider: ")
+                    .run(Command::connect(meant))
             }
-            (Self::Status { .. }, _) => "Try again later; if it stays so, tell the provider".to_owned(),
-            _ => "This is the provider's to put right; nothing is stored".to_owned(),
+            (Self::Status { .. }, _) => "Try again later; if it stays so, tell the provider".into(),
+            _ => "This is the provider's to put right; nothing is stored".into(),
         };
         Error::new(Kind::Unavailable, self.code(), format!("Could not connect to {provider}"))
             .because(self)
@@ -592,8 +593,8 @@ mod tests {
     fn an_mcp_endpoint_is_pointed_back_to_its_provider() {
         let asked = "https://a.example/mcp";
         let error = resource(asked, |body| body["pdpp_core_query_base"] = json!("https://a.example/v1"));
-        let told = error.err().unwrap().told(&provider(asked));
-        assert_eq!(told.kind().exit_code(), 69);
-        assert!(told.next_step().unwrap().ends_with("pdpp connect https://a.example"), "{told:?}");
+        let error = error.err().unwrap().into_error(&provider(asked));
+        assert_eq!(error.kind().exit_code(), 69);
+        assert!(error.next_step().unwrap().ends_with("pdpp connect https://a.example"), "{error:?}");
     }
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use pdpp::advice::Command;
 use pdpp::mcp::protocol::service::ReadSurface as _;
 use pdpp::mcp::protocol::service::ToolAnswer;
 use pdpp::mcp::reading::source::{BearerSource, Source};
@@ -61,7 +62,7 @@ fn core_at(origin: &str, http: &Http, bounds: Bounds) -> Core {
     let bearer: BearerSource =
         Arc::new(|| std::future::ready(Ok(AccessToken::new("t".to_owned()).unwrap())).boxed());
     let source = Source::new(provider, Some("grt_1".to_owned()), rs, bearer);
-    Core::new(source.renewed_by(format!("pdpp connect {origin} --renew")), bounds)
+    Core::new(source.renewed_by(Command::connect(origin).words("--renew")), bounds)
 }
 
 fn object(value: Value) -> Map<String, Value> {

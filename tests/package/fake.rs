@@ -6,6 +6,7 @@ use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use futures_util::FutureExt as _;
+use pdpp::advice::Command;
 use pdpp::error::{Error, Kind};
 use pdpp::mcp::protocol::service::ReadSurface as _;
 use pdpp::mcp::protocol::service::ToolAnswer;
@@ -147,7 +148,7 @@ pub fn child(served: &Served, bounds: Bounds, http: &Http) -> Child {
         async move { Ok(token) }.boxed()
     });
     let source = Source::new(provider, Some(served.grant.clone()), rs, bearer);
-    let core = Core::new(source.renewed_by(format!("pdpp connect {} --renew", served.url)), bounds);
+    let core = Core::new(source.renewed_by(Command::connect(served.url.as_str()).words("--renew")), bounds);
     Child::new(served.id.clone(), served.label.clone(), core, served.ends, served.known.clone())
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
+use pdpp::advice::Command;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Renewal, Secrets};
 use pdpp::mcp::protocol::client::{Client, ServerCommand};
@@ -199,7 +200,7 @@ impl Fake {
         let remote = Remote::new(http, &provider);
         let source = Source::new(provider, Some("pkg_1".to_owned()), rs, bearer)
             .instead_of_dead(instead)
-            .renewed_by(format!("pdpp connect {url} --renew"));
+            .renewed_by(Command::connect(url.as_str()).words("--renew"));
         Self { core: Core::new(source.through(remote), Bounds::default()), url, log }
     }
 

@@ -6,6 +6,7 @@ use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use futures_util::FutureExt as _;
+use pdpp::advice::Command;
 use pdpp::mcp::protocol::service::ReadSurface as _;
 use pdpp::mcp::protocol::service::ToolAnswer;
 use pdpp::mcp::reading::source::{BearerSource, Source};
@@ -82,7 +83,7 @@ impl Fake {
         let bearer: BearerSource =
             Arc::new(|| async { Ok(AccessToken::new("made-up-token".to_owned()).unwrap()) }.boxed());
         let source = Source::new(provider, Some("grt_1".to_owned()), rs.unwrap(), bearer)
-            .renewed_by(format!("pdpp connect {url} --renew"));
+            .renewed_by(Command::connect(url.as_str()).words("--renew"));
         Self { core: Core::new(source, bounds), url, log }
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::place::SecretPlace;
+use crate::advice::{Command, Hint};
 use crate::error::Error;
 
 /// The longest that a caller waits for the keyring.
@@ -84,7 +85,7 @@ impl StoreError {
     }
 
     /// For a person. `again` is the command that gets another secret, here or with `--store file` elsewhere.
-    pub(in crate::cache) fn told(self, disk_hint: String, again: &str) -> Error {
+    pub(in crate::cache) fn into_error(self, disk_hint: String, again: Command) -> Error {
         let message = match &self {
             Self::Disk(_) | Self::NotText => "The secret store could not be used".to_owned(),
             Self::KeyringTwice => "The stored token is damaged".to_owned(),
@@ -94,17 +95,17 @@ impl StoreError {
                 format!("The keyring did not answer within {} s", BOUND.as_secs())
             }
         };
-        let told = Error::failed(self.code(), message);
-        let told = match (&self, remedy(self.code())) {
-            (Self::Disk(_) | Self::NotText, _) => told.hint(disk_hint),
-            (_, Some(remedy)) => {
-                told.hint(format!("{remedy}, or keep tokens in a file: {again} --store file"))
-            }
-            (_, None) => told.run(again),
+        let error = Error::failed(self.code(), message);
+        let error = match (&self, remedy(self.code())) {
+            (Self::Disk(_) | Self::NotText, _) => error.hint(disk_hint),
+            (_, Some(remedy)) => error.hint(
+                Hint::new(format!("{remedy}, or keep tokens in a file: ")).run(again.words("--store file")),
+            ),
+            (_, None) => error.run(again),
         };
         match self {
-            Self::KeyringSilent => told,
-            cause => told.because(cause),
+            Self::KeyringSilent => error,
+            cause => error.because(cause),
         }
     }
 }

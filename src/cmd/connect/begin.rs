@@ -8,8 +8,8 @@ use super::{Args, browser, narrow, suggest};
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::error::{Error, Kind, Result};
-use crate::provider::approve::wanted::Wanted;
 use crate::provider::approve::flow::Flow;
+use crate::provider::approve::wanted::Wanted;
 use crate::provider::approve::{self, ApproveError, Attempt, Choice};
 use crate::provider::discovery::Discovery;
 use crate::provider::grant::TokenKind;
@@ -28,7 +28,7 @@ pub(super) async fn begin(
 ) -> Result<(Attempt, Client, Wanted, Flow)> {
     let server = &discovery.authorization_server;
     let again = |without: &[&str]| plan.again(without);
-    let told = |error: ApproveError| error.told(&plan.provider, &again);
+    let told = |error: ApproveError| error.into_error(&plan.provider, &again);
     let with_names = |refused, wanted: &Wanted| -> Result<ApproveError> {
         Ok(suggest::with_names(refused, wanted, &plan.provider, &cache.credentials()?))
     };
@@ -106,7 +106,7 @@ fn ask_source(choices: &[Choice], can_pick: bool, ui: &Ui) -> Result<Option<Answ
             _ => None,
         });
     }
-    let mut items: Vec<String> = choices.iter().map(Choice::told).collect();
+    let mut items: Vec<String> = choices.iter().map(Choice::to_string).collect();
     if can_pick {
         items.push(THERE.to_owned());
     }
@@ -120,7 +120,7 @@ fn ask_instance(choices: &[Choice], ui: &Ui) -> Result<Option<String>> {
         let typed = ui.ask(question).map_err(|error| not_asked(&error))?;
         return Ok(typed.filter(|id| !id.is_empty()));
     }
-    let items: Vec<String> = choices.iter().map(Choice::told).collect();
+    let items: Vec<String> = choices.iter().map(Choice::to_string).collect();
     let picked = ui.pick("Which one to ask for", &items).map_err(|error| not_asked(&error))?;
     Ok(picked.and_then(|at| choices.get(at)).map(|choice| choice.id.clone()))
 }

@@ -8,6 +8,7 @@ use jiff::{Timestamp, Unit};
 use super::difference::Difference;
 use super::plan::Plan;
 use super::{Args, renewal, told};
+use crate::advice::Command;
 use crate::cache::credential::{Credential, MAX_LABEL, Renewal, Secrets};
 use crate::cache::index::RegisteredClient;
 use crate::cache::select::Selection;
@@ -15,11 +16,11 @@ use crate::cache::store::StoreKind;
 use crate::cache::{Cache, Stored, new_credential_id};
 use crate::cmd::disconnect;
 use crate::error::{Error, Result};
+use crate::provider::approve::flow::Flow;
 use crate::provider::approve::proof::Proof;
 use crate::provider::approve::revoke::{self, Revoked};
 use crate::provider::approve::token::{GivenStream, TokenResponse};
 use crate::provider::approve::wanted::Wanted;
-use crate::provider::approve::flow::Flow;
 use crate::provider::discovery::Discovery;
 use crate::provider::grant::{GrantedSource, TokenKind};
 use crate::provider::http::Http;
@@ -200,10 +201,8 @@ impl Connected {
                 },
             };
             if let Some(why) = left {
-                let grant = text::shell_word(old.credential.grant_id.as_str());
-                ui.warn(&format!(
-                    "the old token could not be deleted here ({why}); try: pdpp disconnect {grant}"
-                ));
+                let again = Command::new("disconnect").value(old.credential.grant_id.as_str());
+                ui.warn(&format!("the old token could not be deleted here ({why}); try: {again}"));
             }
         }
         let credentials = self.cache.credentials().unwrap_or_default();

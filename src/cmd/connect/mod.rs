@@ -16,14 +16,15 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::Global;
+use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::cache::credential::MAX_LABEL;
 use crate::cache::select::GrantName;
 use crate::cache::store::choice::{Chosen, StoreChoice};
 use crate::error::{Error, Kind, Result};
+use crate::provider::approve::flow::Flow;
 use crate::provider::approve::proof::{Proof, ProofError, prove};
 use crate::provider::approve::token::TokenResponse;
-use crate::provider::approve::flow::Flow;
 use crate::provider::approve::{ApproveError, Attempt};
 use crate::provider::discovery::discover;
 use crate::provider::grant::TokenKind;
@@ -32,7 +33,7 @@ use crate::provider::rs::ResourceServer;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
 use crate::time_text::minutes;
 use crate::ui::Ui;
-use crate::{advice, runtime, text};
+use crate::{runtime, text};
 use begin::begin;
 use difference::Difference;
 use keep::{Connected, Granted, Unkept};
@@ -152,7 +153,7 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
                     Err(error) => return Err(unkept.end(&http, error, ui).await),
                 };
                 let label = text::one_line(&connected.credential.label);
-                ui.done(&format!("{} is connected, as {label}", plan.provider), "pdpp status");
+                ui.done(&format!("{} is connected, as {label}", plan.provider), Command::new("status"));
                 connected.end_old(&http, ui).await;
                 Ok(connected)
             }
@@ -169,17 +170,17 @@ fn provider_url(text: &str) -> Result<ProviderUrl> {
             _ => format!("{text:?} is not a provider's address"),
         };
         let next = match &error {
-            ProviderUrlError::NoScheme(meant) => advice::connect(meant),
-            _ => "pdpp connect https://provider.example".to_owned(),
+            ProviderUrlError::NoScheme(meant) => Command::connect(meant),
+            _ => Command::connect("https://provider.example"),
         };
-        Error::new(Kind::Usage, "provider_url_invalid", said).because(error).hint(next)
+        Error::new(Kind::Usage, "provider_url_invalid", said).because(error).run(next)
     })
 }
 
 fn interrupted(plan: &Plan, stopped: std::io::Result<()>) -> Error {
     match stopped {
         Ok(()) => Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
-            .hint(format!("Do not approve the page any more. To ask again: {}", plan.again(&[]))),
+            .hint(Hint::new("Do not approve the page any more. To ask again: ").run(plan.again(&[]))),
         Err(error) => Error::failed("runtime_failed", "Could not listen for Ctrl-C").because(error),
     }
 }
@@ -194,7 +195,7 @@ async fn get_grant(
 ) -> Result<Granted> {
     let provider = &plan.provider;
     let again = |without: &[&str]| plan.again(without);
-    let discovery = discover(&http, provider).await.map_err(|error| error.told(provider))?;
+    let discovery = discover(&http, provider).await.map_err(|error| error.into_error(provider))?;
     let (attempt, client, wanted, flow) = begin(&http, &discovery, plan, cache, args, ui).await?;
     let attempt = attempt.within(args.wait);
 
@@ -213,7 +214,7 @@ async fn get_grant(
     open(&attempt, args, ui).await;
     let response = wait(&http, &attempt, ui).await.map_err(|error| {
         let credentials = cache.credentials().unwrap_or_default();
-        suggest::with_names(error, &wanted, provider, &credentials).told(provider, &again)
+        suggest::with_names(error, &wanted, provider, &credentials).into_error(provider, &again)
     })?;
 
     // Several grants picked at once: one token for the provider's own /mcp, where /v1 proves nothing.
@@ -232,7 +233,7 @@ async fn get_grant(
         Err(error) => {
             // An owner's token is used for nothing, not even for that.
             let is_owners = matches!(error, ProofError::Owner);
-            let told = error.told(provider, &plan.again(&[]));
+            let told = error.into_error(provider, plan.again(&[]));
             if is_owners {
                 return Err(told);
             }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 
+use crate::advice::Command;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
@@ -99,7 +100,7 @@ fn child(
     cache: &Cache,
     credential: Credential,
     label: String,
-    renew: String,
+    renew: Command,
     http: &Http,
     bounds: Bounds,
 ) -> Result<Child> {
@@ -111,7 +112,7 @@ fn child(
                 "The credential cache names another server than the provider",
             )
             .because(error)
-            .run(&renew)
+            .run(renew.clone())
         },
     )?;
     let provider = credential.provider.clone();

@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Kind, Step};
+use crate::advice::Command;
+use crate::error::{Error, Kind};
 use crate::mcp::id::RecordId;
 use crate::mcp::reading::catalog::connections;
 use crate::mcp::reading::source::{Audience, ask_to_run};
@@ -51,17 +52,17 @@ pub fn rate_limited(seconds: u64) -> ToolError {
 /// The credential cannot be used at all: no request was made.
 pub fn of_credential(error: &Error, audience: &Audience) -> ToolError {
     let because = error.causes().next().map(|cause| format!(": {cause}")).unwrap_or_default();
-    let next = match (audience, error.step()) {
+    let next = match (audience, error.next()) {
         // One that was taken off this machine is connected, and not renewed.
         (Audience::Owner(_), Some(next))
             if error.code() == "disconnected" || error.kind() != Kind::NotConnected =>
         {
-            match next {
-                Step::Run(command) => ask_to_run(command),
-                Step::Do(words) if error.kind() == Kind::Unavailable => {
-                    format!("repeat the call in a minute; if it fails again, tell the user: {words}")
+            match next.command() {
+                Some(command) => ask_to_run(command),
+                None if error.kind() == Kind::Unavailable => {
+                    format!("repeat the call in a minute; if it fails again, tell the user: {next}")
                 }
-                Step::Do(words) => format!("tell the user: {words}"),
+                None => format!("tell the user: {next}"),
             }
         }
         _ => audience.next(),
@@ -97,7 +98,8 @@ fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
         }
         HttpError::Broken { .. } => "repeat the call once; then tell the user".to_owned(),
         HttpError::Proxy { .. } | HttpError::Network(NetworkError::ProxyVariable { .. }) => {
-            "tell the user: this machine's proxy is in the way; `pdpp doctor` says more".to_owned()
+            let doctor = Command::new("doctor");
+            format!("tell the user: this machine's proxy is in the way; `{doctor}` says more")
         }
         HttpError::Network(NetworkError::CaFile { .. }) | HttpError::Setup(_) => {
             "tell the user; the message says what this machine lacks".to_owned()
@@ -295,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_grant_that_is_over_is_renewed_by_who_has_it() {
-        let owner = Audience::Owner("pdpp connect https://p.example --renew".to_owned());
+        let owner = Audience::Owner(Command::connect("https://p.example").words("--renew"));
         let read = Read::of(["schema"]);
         for (status, code) in [
             (403, "grant_revoked"),
@@ -320,14 +322,14 @@ mod tests {
             assert!(!told.contains("pdpp"), "{told}");
         }
         // What is wrong with a credential is told as the cache does, but to a caller from elsewhere.
-        let gone = Error::new(Kind::NotConnected, "secret_missing", "gone").run("pdpp connect x");
+        let gone = Error::new(Kind::NotConnected, "secret_missing", "gone").run(Command::connect("x"));
         assert!(of_credential(&gone, &owner).next().ends_with("--renew"));
         assert!(!of_credential(&gone, &Audience::Caller).next().contains("pdpp"));
         let locked = Error::failed("keyring_locked", "locked").hint("Unlock it");
         assert_eq!(of_credential(&locked, &owner).next(), "tell the user: Unlock it", "no command to run");
         let busy = Error::new(Kind::Unavailable, "refresh_busy", "busy").hint("Try again");
         assert!(of_credential(&busy, &owner).next().starts_with("repeat the call"));
-        let damaged = Error::failed("secret_damaged", "damaged").run("pdpp connect x --renew");
+        let damaged = Error::failed("secret_damaged", "damaged").run(Command::connect("x").words("--renew"));
         assert_eq!(of_credential(&damaged, &owner).next(), "ask the user to run: pdpp connect x --renew");
     }
 

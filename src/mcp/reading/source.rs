@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-use crate::advice;
+use crate::advice::Command;
 use crate::error::{Error, Kind};
 use crate::mcp::call_log;
 use crate::mcp::reading::catalog::{Catalog, StreamFacts};
@@ -49,14 +49,14 @@ const RESTS_FOR: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Audience {
     /// The owner, on the machine that the grant is kept on: by this command, as `pdpp status` gives it.
-    Owner(String),
+    Owner(Command),
     /// Somebody whose own host got the grant, and has no `pdpp`.
     #[default]
     Caller,
 }
 
 /// What a model is to do where a command of the owner's helps. Nothing but a command may follow.
-pub(super) fn ask_to_run(command: &str) -> String {
+pub(super) fn ask_to_run(command: &Command) -> String {
     format!("ask the user to run: {command}")
 }
 
@@ -72,7 +72,7 @@ impl Audience {
     /// The same in few words, for a place in a sentence.
     pub fn brief(&self) -> Cow<'_, str> {
         match self {
-            Self::Owner(renew) => advice::complete(renew).into(),
+            Self::Owner(renew) => renew.to_string().into(),
             Self::Caller => "authorize this server again in the host".into(),
         }
     }
@@ -143,7 +143,7 @@ impl Source {
     /// The same, read for the owner, who asks for the grant again by the command `renew`; for a caller from elsewhere
     /// without.
     #[must_use]
-    pub fn renewed_by(mut self, renew: String) -> Self {
+    pub fn renewed_by(mut self, renew: Command) -> Self {
         self.audience = Audience::Owner(renew);
         self
     }
@@ -159,7 +159,7 @@ impl Source {
         let (when, left) = (time_text::day_and_time(end), time_text::left(end, now).unwrap_or_default());
         let mut message = format!("this grant ends {when} ({left})");
         if let Audience::Owner(renew) = &self.audience {
-            message = format!("{message}; the user renews it with: {}", advice::complete(renew));
+            message = format!("{message}; the user renews it with: {renew}");
         }
         Some(message)
     }

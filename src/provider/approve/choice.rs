@@ -1,5 +1,7 @@
 //! What a provider lets a client choose from, where it refuses to choose itself.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use crate::provider::http::Answer;
@@ -44,12 +46,14 @@ impl Choice {
         };
         found.into_iter().flatten().filter_map(one).take(Self::MAX).collect()
     }
+}
 
-    /// For a list.
-    pub fn told(&self) -> String {
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::one_line(&self.id))?;
         match &self.label {
-            Some(label) => format!("{} ({})", text::one_line(&self.id), text::one_line(label)),
-            None => text::one_line(&self.id).into_owned(),
+            Some(label) => write!(f, " ({})", text::one_line(label)),
+            None => Ok(()),
         }
     }
 }

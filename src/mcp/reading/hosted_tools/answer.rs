@@ -9,7 +9,7 @@ use crate::mcp::reading::source::Audience;
 use crate::mcp::render::{Bounds, envelope, json_len};
 use crate::mcp::tool_error::ToolError;
 use crate::mcp::tools::surface;
-use crate::{advice, text};
+use crate::text;
 
 /// A tool's result, as one of ours.
 pub(super) fn passed_on(
@@ -128,7 +128,7 @@ pub(super) fn for_audience(mut answer: ToolAnswer, audience: &Audience, bounds: 
     let Some(Value::Object(error)) = error else { return answer };
     let is_over = error.get("code").and_then(Value::as_str).is_some_and(is_over);
     if let (Audience::Owner(_), true) = (audience, is_over) {
-        let here = advice::complete(&format!("here: {}", audience.next()));
+        let here = format!("here: {}", audience.next());
         error.insert("hint".to_owned(), json!(here));
         if answer.text.len() + here.len() < bounds.text {
             answer.text = format!("{}\n{here}", answer.text);
@@ -140,6 +140,7 @@ pub(super) fn for_audience(mut answer: ToolAnswer, audience: &Audience, bounds: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advice::Command;
 
     #[test]
     fn r4_8_r4_9_what_is_passed_on_is_bounded_and_cannot_break_out() {
@@ -216,7 +217,7 @@ mod tests {
             structured: body.as_object().cloned(),
             is_error: true,
         };
-        let owner = Audience::Owner("pdpp connect https://p.example --renew".to_owned());
+        let owner = Audience::Owner(Command::connect("https://p.example").words("--renew"));
         let told = for_audience(answer(), &owner, Bounds::default());
         let here = "here: ask the user to run: pdpp connect https://p.example --renew";
         assert!(told.text.ends_with(here), "{}", told.text);

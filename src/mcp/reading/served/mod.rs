@@ -22,6 +22,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
+use crate::advice::Command;
 use crate::error::Result;
 use crate::mcp::protocol::service::ReadSurface;
 use crate::mcp::protocol::service::ResourceContents;
@@ -289,7 +290,7 @@ fn nothing_served() -> ToolError {
     ToolError::new(
         "not_connected",
         "what is served here is not connected on this machine any more: it was disconnected, or renewed as another grant",
-        ask_to_run("pdpp status"),
+        ask_to_run(&Command::new("status")),
     )
 }
 

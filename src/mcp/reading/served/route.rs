@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::child::{Child, Has};
 use super::{OR_ANOTHER, Package, not_granted, nothing_served};
+use crate::advice::Command;
 use crate::mcp::id::RecordId;
 use crate::mcp::tool_error::{Candidate, ToolError};
 use crate::mcp::tools::arguments::{Arguments, call as call_text};
-use crate::text::shell_word;
 
 impl Package {
     /// The one grant that a call is for (R6.4).
@@ -177,7 +177,7 @@ fn providers_of<'a>(children: impl IntoIterator<Item = &'a Arc<Child>>) -> BTree
 /// A connection that cannot be told from another provider's (R6.7).
 fn of_two_providers(connection: &str, providers: &BTreeSet<&str>) -> ToolError {
     let named = providers.iter().copied().take(3).collect::<Vec<_>>();
-    let serve = named.iter().map(|url| format!("pdpp mcp serve --provider {}", shell_word(url)));
+    let serve = named.iter().map(|url| Command::new("mcp serve").option("--provider", *url).to_string());
     ToolError::new(
         "ambiguous_provider",
         format!(
