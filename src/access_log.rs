@@ -19,6 +19,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Result};
 use crate::fs::PrivateDir;
 use crate::mcp::call_log::{Access, AccessSink};
@@ -210,7 +211,11 @@ impl AccessLog {
     fn failed(&self, error: io::Error) -> Error {
         Error::failed("access_log_failed", format!("The access log in {} cannot be used", self.dir.display()))
             .because(error)
-            .hint("Give that directory back to your user; `pdpp mcp serve --no-access-log` does without the log")
+            .hint(
+                Hint::new("Give that directory back to your user; `")
+                    .run(Command::new("mcp serve --no-access-log"))
+                    .then("` does without the log"),
+            )
     }
 }
 

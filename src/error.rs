@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::advice;
+use crate::advice::{Command, Hint};
 
 /// What a failure means for whoever started the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,31 +39,13 @@ impl Kind {
     }
 }
 
-/// What to do about a failure.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// A command of this program's, to be typed as it stands but for its `<placeholders>`.
-    Run(String),
-    /// Anything else: words, with or without a command in them.
-    Do(String),
-}
-
-impl Step {
-    /// For a person who reads it at a terminal.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Run(text) | Self::Do(text) => text,
-        }
-    }
-}
-
 /// A failure, told to a person: what happened, why, and what to type next.
 #[derive(Debug)]
 pub struct Error {
     kind: Kind,
     code: &'static str,
     message: String,
-    hint: Option<Step>,
+    hint: Option<Hint>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -72,27 +54,26 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// A failure of `kind`. `code` is stable (`snake_case`); `message` says what happened, in one sentence.
-    pub fn new(kind: Kind, code: &'static str, message: impl AsRef<str>) -> Self {
-        Self { kind, code, message: advice::complete(message.as_ref()), hint: None, source: None }
+    pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, code, message: message.into(), hint: None, source: None }
     }
 
     /// A failure of kind [`Kind::Failed`].
-    pub fn failed(code: &'static str, message: impl AsRef<str>) -> Self {
+    pub fn failed(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Kind::Failed, code, message)
     }
 
-    /// Adds what to do next, in words; a command in it gets the options of this process's own.
+    /// Adds what to do next.
     #[must_use]
-    pub fn hint(mut self, hint: impl AsRef<str>) -> Self {
-        self.hint = Some(Step::Do(advice::complete(hint.as_ref())));
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Self {
+        self.hint = Some(hint.into());
         self
     }
 
     /// Adds the command to type next, and nothing but it: an agent tells the user to run it.
     #[must_use]
-    pub fn run(mut self, command: impl AsRef<str>) -> Self {
-        self.hint = Some(Step::Run(advice::complete(command.as_ref())));
-        self
+    pub fn run(self, command: Command) -> Self {
+        self.hint(command)
     }
 
     /// Adds the cause, shown as "because".
@@ -118,13 +99,13 @@ impl Error {
     }
 
     /// What to do next, if there is something to do.
-    pub const fn step(&self) -> Option<&Step> {
+    pub const fn next(&self) -> Option<&Hint> {
         self.hint.as_ref()
     }
 
     /// The same as text, for whoever reads it at a terminal.
-    pub fn next_step(&self) -> Option<&str> {
-        self.hint.as_ref().map(Step::as_str)
+    pub fn next_step(&self) -> Option<String> {
+        self.hint.as_ref().map(Hint::to_string)
     }
 
     /// The causes, outermost first.
@@ -153,7 +134,7 @@ impl Error {
                 "code": self.code,
                 "message": self.message,
                 "because": self.causes().collect::<Vec<_>>(),
-                "next": self.next_step(),
+                "next": self.hint,
                 "exit_code": self.kind.exit_code(),
             }
         })

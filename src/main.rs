@@ -53,6 +53,6 @@ fn usage(error: &clap::Error, typed: &[String], ui: &Ui) -> Result<u8, Error> {
         return Err(told);
     }
     let _ = error.print();
-    ui.note(&format!("  next: {}\n  code: {}", told.next_step().unwrap_or("pdpp --help"), told.code()));
+    ui.note(&format!("  next: {}\n  code: {}", told.next_step().unwrap_or_default(), told.code()));
     Ok(told.kind().exit_code())
 }

@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use crate::advice;
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Result};
 use crate::text;
 
@@ -28,7 +28,7 @@ pub struct Ui {
 /// What a command has done, whether or not its result can be written.
 struct Done {
     what: String,
-    next: String,
+    next: Command,
 }
 
 impl Ui {
@@ -168,9 +168,9 @@ impl Ui {
 
     /// Keeps in mind `what` is done from now on, and what shows it: where the result then cannot be written, nobody is
     /// told to do it again. The last one counts.
-    pub fn done(&self, what: &str, next: &str) {
+    pub fn done(&self, what: &str, next: Command) {
         let mut done = self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *done = Some(Done { what: what.to_owned(), next: next.to_owned() });
+        *done = Some(Done { what: what.to_owned(), next });
     }
 
     /// The failure to write a result: a full disk, not a reader that went away (`pdpp … | head`). Says what is done
@@ -183,7 +183,7 @@ impl Ui {
         let done = self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Some(match done.as_ref() {
             Some(done) => Error::failed("output_failed", format!("{lost}, but: {}", done.what))
-                .hint(format!("It need not be done again; this shows it: {}", done.next)),
+                .hint(Hint::new("It need not be done again; this shows it: ").run(done.next.clone())),
             None => Error::failed("output_failed", lost).hint(MAKE_ROOM),
         })
     }
@@ -211,7 +211,7 @@ impl Ui {
         self.keep(write_bytes(&self.out, bytes));
     }
 
-    /// Something on the way, to stderr; a command in it gets the options of this process's own.
+    /// Something on the way, to stderr.
     pub fn note(&self, message: &str) {
         let _ = self.try_note(message);
     }
@@ -226,7 +226,7 @@ impl Ui {
         if *self.err_goes_nowhere.get_or_init(looked) {
             return Err(std::io::ErrorKind::NotFound.into());
         }
-        write_line(&self.err, &text::lines(&advice::complete(message)))
+        write_line(&self.err, &text::lines(message))
     }
 
     /// A line on stderr that changes while something is waited for; nothing at all unless a person
@@ -241,7 +241,7 @@ impl Ui {
 
     /// Something on the way that deserves attention, to stderr.
     pub fn warn(&self, message: &str) {
-        let _ = write_line(&self.err, &format!("warning: {}", text::lines(&advice::complete(message))));
+        let _ = write_line(&self.err, &format!("warning: {}", text::lines(message)));
     }
 
     /// A failure, to stderr: what, why, and what to type next.
@@ -253,7 +253,7 @@ impl Ui {
         }
         if let Some(next) = error.next_step() {
             said.push_str("\n  next: ");
-            said.push_str(&text::lines(next));
+            said.push_str(&text::lines(&next));
         }
         said.push_str("\n  code: ");
         said.push_str(error.code());
@@ -595,9 +595,9 @@ pub(crate) mod tests {
         let ui = Ui::to_writers(Box::new(Full), Box::new(std::io::sink()), 80);
         assert!(ui.lost_output().is_none());
         ui.print("x");
-        let next = |ui: &Ui| ui.lost_output().unwrap().next_step().unwrap().to_owned();
+        let next = |ui: &Ui| ui.lost_output().unwrap().next_step().unwrap();
         assert!(next(&ui).ends_with("then run it again"));
-        ui.done("https://a.example is connected, as Diary", "pdpp status");
+        ui.done("https://a.example is connected, as Diary", Command::new("status"));
         let lost = ui.lost_output().unwrap();
         assert!(lost.message().ends_with("but: https://a.example is connected, as Diary"), "{lost}");
         assert!(next(&ui).ends_with("pdpp status") && !next(&ui).contains("run it again"));

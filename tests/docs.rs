@@ -3,8 +3,9 @@
 //! Completions and manual pages are the clap definitions' own (R8.5), help fits 80 columns, the documents
 //! name only commands that parse ([`commands`] runs those that are shown), their links lead somewhere
 //! ([`links`]), docs/errors.md has every error code and docs/operators.md every metric; src/lib.rs shows the
-//! house as it is ([`map`]).
+//! house as it is ([`map`], [`circles`]).
 
+mod circles;
 mod commands;
 mod links;
 mod map;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Global;
-use crate::advice;
+use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::select::GrantName;
@@ -20,7 +20,7 @@ use crate::provider::grant::TokenKind;
 use crate::provider::http::{Http, Limits};
 use crate::provider::url::ProviderUrl;
 use crate::runtime::block_on_unless_stopped;
-use crate::text::{self, shell_word};
+use crate::text;
 use crate::time_text::day_and_time;
 use crate::ui::Ui;
 
@@ -128,7 +128,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
             return error;
         }
         let said = "Stopped; nothing was deleted here, and a grant may be over at its provider";
-        Error::new(Kind::Interrupted, "interrupted", said).run("pdpp status --check")
+        Error::new(Kind::Interrupted, "interrupted", said).run(Command::new("status --check"))
     })?;
     drop(progress);
     let told = at_providers.into_iter().enumerate().map(|(at, (one, at_provider))| {
@@ -147,7 +147,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let failed = match removed {
         Ok(removed) => {
             let done = if kept.is_empty() { "is deleted here" } else { "is no agent's any more" };
-            ui.done(&format!("what was to be disconnected {done}"), "pdpp status");
+            ui.done(&format!("what was to be disconnected {done}"), Command::new("status"));
             warn_of_left(removed.left.as_ref(), ui);
             if removed.left.is_some() {
                 // Files are deleted, or nothing is.
@@ -186,8 +186,9 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 fn warn_of_left(left: Option<&StoreError>, ui: &Ui) {
     if let Some(why) = left {
         ui.warn(&format!(
-            "a token is still in its store ({why}); nothing uses it any more, and the next `pdpp disconnect` that \
-             reaches the store deletes it"
+            "a token is still in its store ({why}); nothing uses it any more, and the next `{}` that reaches the store \
+             deletes it",
+            Command::new("disconnect")
         ));
     }
 }
@@ -233,8 +234,11 @@ fn delete_unread(cache: &Cache, damage: Error, can_ask: bool, ui: &Ui) -> Error 
     }
     let said = "The index could not be read, so nothing was ended at a provider; it is deleted, and so is every \
                 token in a file here";
-    let hint = "End the grants on their providers' own pages, delete what is called \"pdpp: a provider's token\" in \
-                the keyring, then: pdpp connect <provider-url>";
+    let hint = Hint::new(
+        "End the grants on their providers' own pages, delete what is called \"pdpp: a provider's token\" in the \
+         keyring, then: ",
+    )
+    .run(Command::connect_any());
     Error::failed("cache_damaged", said).because(damage).hint(hint)
 }
 
@@ -244,11 +248,11 @@ fn check_confirmed(args: &Args, can_ask: bool) -> Result<()> {
         return Ok(());
     }
     let said = "--all ends and deletes several grants, and nobody can be asked here";
-    Err(Error::new(Kind::Usage, "confirmation_required", said).run("pdpp disconnect --all --yes"))
+    Err(Error::new(Kind::Usage, "confirmation_required", said).run(Command::new("disconnect --all --yes")))
 }
 
 fn not_confirmed() -> Error {
-    Error::failed("not_confirmed", "Nobody said yes; nothing was changed").run("pdpp status")
+    Error::failed("not_confirmed", "Nobody said yes; nothing was changed").run(Command::new("status"))
 }
 
 fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui) -> Result<Vec<Credential>> {
@@ -293,7 +297,7 @@ fn choose<'a>(credentials: &'a [Credential], args: &Args, can_ask: bool, ui: &Ui
                 "not_connected",
                 "No provider is connected on this machine",
             )
-            .run("pdpp connect <provider-url>"));
+            .run(Command::connect_any()));
         }
         if matching.len() > 1 && !args.all && !can_ask {
             return Err(several(&matching));
@@ -347,17 +351,15 @@ fn none(which: &str, credentials: &[Credential]) -> Error {
         message.push_str("; connected are:");
         list(&mut message, &connected);
     }
-    let next = if credentials.is_empty() { "pdpp connect <provider-url>" } else { "pdpp status" };
+    let next = if credentials.is_empty() { Command::connect_any() } else { Command::new("status") };
     Error::new(Kind::NotConnected, "not_connected", message).run(next)
 }
 
 fn several(found: &[&Credential]) -> Error {
     let mut message = "Several grants are meant; name one, or give --all for all of them:".to_owned();
     list(&mut message, found);
-    let first = found.first().map_or_else(String::new, |one| {
-        format!("{} --grant {}", shell_word(one.provider.as_str()), shell_word(one.grant_id.as_str()))
-    });
-    Error::new(Kind::Usage, "several_credentials", message).run(format!("pdpp disconnect {first}"))
+    let next = found.first().map_or_else(|| Command::new("disconnect"), |first| again(first));
+    Error::new(Kind::Usage, "several_credentials", message).run(next)
 }
 
 fn list(message: &mut String, credentials: &[&Credential]) {
@@ -451,9 +453,8 @@ async fn try_end(cache: &Cache, http: &Http, credential: &Credential) -> Result<
 }
 
 /// The command that tries again to end `one`, which was disconnected before.
-pub(super) fn again(one: &Credential) -> String {
-    let (provider, grant) = (shell_word(one.provider.as_str()), shell_word(one.grant_id.as_str()));
-    format!("pdpp disconnect {provider} --grant {grant}")
+pub(super) fn again(one: &Credential) -> Command {
+    Command::new("disconnect").value(one.provider.as_str()).option("--grant", one.grant_id.as_str())
 }
 
 impl<'a> Ended<'a> {
@@ -470,9 +471,9 @@ impl<'a> Ended<'a> {
     }
 
     /// What to do about one that is kept.
-    fn next(&self) -> String {
+    fn next(&self) -> Hint {
         let remedy = self.at_provider.as_ref().err().and_then(|not| not.remedy).unwrap_or("Try again");
-        format!("{remedy}: {}", again(self.credential))
+        Hint::new(format!("{remedy}: ")).run(again(self.credential))
     }
 
     fn to_text(&self) -> String {
@@ -521,7 +522,7 @@ impl<'a> Ended<'a> {
             "why": not.map(|not| &not.why),
             "deleted_here": self.here == Here::Deleted,
             "kept_to_end": self.here == Here::Kept,
-            "next": (self.here == Here::Kept).then(|| advice::complete(&self.next())),
+            "next": (self.here == Here::Kept).then(|| self.next()),
             "grant_expires_at": one.grant_expires_at,
         })
     }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{Global, disconnect};
 use crate::access_log::AccessLog;
+use crate::advice::Command;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::select::renew_command;
@@ -110,7 +111,7 @@ async fn all(cache: &Cache, http: &Http, more: &[ProviderUrl]) -> Vec<Check> {
 async fn grants(cache: &Cache, http: &Http, credentials: &[Credential], away: &[&ProviderUrl]) -> Vec<Check> {
     if credentials.is_empty() {
         let mut none =
-            Check::stop("grant", "no provider is connected on this machine", "pdpp connect <provider-url>");
+            Check::stop("grant", "no provider is connected on this machine", Command::connect_any());
         none.code = Some("not_connected".to_owned());
         return vec![none];
     }
@@ -157,7 +158,7 @@ async fn hosts(in_reach: bool) -> Vec<Check> {
     };
     let found = found.into_iter().filter(|one| one.installed).collect::<Vec<_>>();
     if found.is_empty() {
-        return vec![Check::warn("host", "no MCP host was found on this machine", "pdpp mcp setup")];
+        return vec![Check::warn("host", "no MCP host was found on this machine", Command::new("mcp setup"))];
     }
     let mut checks: Vec<_> = found.iter().map(host).collect();
     let ours = found.iter().filter(|_| in_reach).filter_map(|one| match &one.configured {
@@ -171,7 +172,7 @@ async fn hosts(in_reach: bool) -> Vec<Check> {
             );
             checks.push(Check {
                 code: Some(code),
-                ..Check::warn("host", said, next.unwrap_or_else(|| "pdpp status".to_owned()))
+                ..Check::warn("host", said, next.unwrap_or_else(|| Command::new("status").into()))
             });
         }
     }
@@ -180,17 +181,17 @@ async fn hosts(in_reach: bool) -> Vec<Check> {
 
 fn host(found: &Surveyed) -> Check {
     let title = found.host.title;
-    let setup = format!("pdpp mcp setup {}", found.host.id);
+    let setup = Command::new("mcp setup").value(found.host.id);
     match (&found.configured, found.problems.first()) {
         (Configured::Damaged(_), Some(problem)) => Check {
             code: Some("config_damaged".to_owned()),
             ..Check::warn(
                 "host",
                 format!("{title}'s configuration is damaged: {}", problem.what),
-                &problem.next,
+                problem.next.clone(),
             )
         },
-        (_, Some(problem)) => Check::warn("host", format!("{title}: {}", problem.what), &problem.next),
+        (_, Some(problem)) => Check::warn("host", format!("{title}: {}", problem.what), problem.next.clone()),
         (Configured::Damaged(_) | Configured::Unknown, None) => Check::warn(
             "host",
             format!("{title}: {} cannot be read", found.file.display()),
@@ -203,7 +204,7 @@ fn host(found: &Surveyed) -> Check {
         (Configured::Other, None) => Check::warn(
             "host",
             format!("{title} has an entry `{ENTRY}` that starts something else"),
-            format!("{setup} --name {ENTRY}-2"),
+            setup.option("--name", format!("{ENTRY}-2")),
         ),
     }
 }
@@ -221,7 +222,7 @@ fn to_text(checks: &[Check], stops: usize, width: u16) -> String {
         let found = wrap(&found, usize::from(width).saturating_sub(indent).max(20), indent);
         let _ = writeln!(said, "{level:<4}  {:<NAME$}  {found}", check.name);
         if let Some(next) = &check.next {
-            let _ = writeln!(said, "{:indent$}next: {}", "", text::one_line(next));
+            let _ = writeln!(said, "{:indent$}next: {}", "", text::one_line(&next.to_string()));
         }
     }
     let warns = checks.iter().filter(|check| check.level == Level::Warn).count();
@@ -264,8 +265,12 @@ mod tests {
     fn findings_are_one_screen_escaped_with_their_commands() {
         let checks = [
             Check::ok("program", "/usr/bin/pdpp"),
-            Check::warn("grant", "Diary\u{1b}[2J (g1) works, and ends in 3 days", "pdpp connect x --renew"),
-            Check::stop("provider", "word ".repeat(30), "pdpp doctor"),
+            Check::warn(
+                "grant",
+                "Diary\u{1b}[2J (g1) works, and ends in 3 days",
+                Command::connect("x").words("--renew"),
+            ),
+            Check::stop("provider", "word ".repeat(30), Command::new("doctor")),
         ];
         let said = to_text(&checks, 1, 80);
         assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");

@@ -19,7 +19,7 @@ pub mod usage;
 use clap::builder::{StringValueParser, TypedValueParser as _};
 use clap::{Parser, Subcommand};
 
-use crate::cache::{Cache, refresh};
+use crate::cache::{Cache, REFRESH_LIMITS};
 use crate::error::{Error, Kind, Result};
 use crate::provider::http::{Http, Limits};
 use crate::provider::network::Network;
@@ -112,7 +112,7 @@ impl Global {
             Some(dir) => Cache::open(dir)?,
             None => Cache::open(&Cache::default_dir()?)?,
         };
-        Ok(cache.with_http(self.http(refresh::LIMITS)?))
+        Ok(cache.with_http(self.http(REFRESH_LIMITS)?))
     }
 
     /// The way out to providers that these options describe. Reads nothing yet.

@@ -1,12 +1,12 @@
 //! `pdpp status`: what is connected, until when, where its secret lives, whether it works.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Global, disconnect};
-use crate::advice;
+use crate::advice::Command;
 use crate::cache::credential::Credential;
 use crate::cache::select::{GrantName, Selection, renew_command, short_id};
 use crate::cache::store::StoreKind;
@@ -68,7 +68,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     if let Some(moved) = &moved {
         let said = what_moved(moved, &all);
         ui.note(&said);
-        ui.done(&said, "pdpp status");
+        ui.done(&said, Command::new("status"));
     }
     let selection = Selection { provider: args.provider.clone(), grant: args.grant.clone() };
     let ending = selection.named(&waiting).unwrap_or_default();
@@ -131,7 +131,7 @@ fn what_moved(moved: &Moved, all: &[Credential]) -> String {
         moved.already,
     );
     for one in &moved.missing {
-        let (label, next) = (text::one_line(&one.label), advice::complete(&renew_command(one, all)));
+        let (label, next) = (text::one_line(&one.label), renew_command(one, all));
         let _ = write!(
             said,
             "\nThe token of {label} ({}) is in no store, or damaged there: {next}",
@@ -143,7 +143,7 @@ fn what_moved(moved: &Moved, all: &[Credential]) -> String {
 
 fn not_connected() -> Error {
     Error::new(Kind::NotConnected, "not_connected", "No provider is connected on this machine")
-        .run("pdpp connect <provider-url>")
+        .run(Command::connect_any())
 }
 
 struct Shown<'a> {
@@ -237,7 +237,7 @@ impl Shown<'_> {
             }
         }
         if self.verdicts.iter().any(|verdict| verdict.state == State::NotChecked) {
-            said.push_str(&advice::complete("\n\nWhether they work: pdpp status --check"));
+            let _ = write!(said, "\n\nWhether they work: {}", Command::new("status --check"));
         }
         said
     }
@@ -252,7 +252,7 @@ impl Shown<'_> {
                 text::one_line(&one.label),
                 one.provider,
                 text::one_line(one.grant_id.as_str()),
-                advice::complete(&disconnect::again(one))
+                disconnect::again(one)
             )
         };
         self.ending.iter().map(one).collect()
@@ -261,17 +261,17 @@ impl Shown<'_> {
     /// What is wrong with one of them, or soon will be, and what to type.
     fn about(&self, one: &Credential, verdict: &Verdict) -> Option<String> {
         let name = format!("{} ({}, grant {})", one.label, one.provider, one.grant_id);
-        let said = |what: &str, next: &str| {
+        let said = |what: &str, next: &dyn fmt::Display| {
             format!(
                 "\n\n{}: {}\n  next: {}",
                 text::one_line(&name),
                 text::one_line(what),
-                text::one_line(next)
+                text::one_line(&next.to_string())
             )
         };
         match (&verdict.why, &verdict.next) {
             (Some(why), Some(next)) => Some(said(why, next)),
-            (Some(why), None) => Some(said(why, &advice::complete("pdpp doctor"))),
+            (Some(why), None) => Some(said(why, &Command::new("doctor"))),
             (None, _) => {
                 let end = one.ends_soon(self.now)?;
                 let left = time_text::left(end, self.now).unwrap_or_default();
@@ -280,8 +280,8 @@ impl Shown<'_> {
         }
     }
 
-    fn renew(&self, one: &Credential) -> String {
-        advice::complete(&renew_command(one, self.all))
+    fn renew(&self, one: &Credential) -> Command {
+        renew_command(one, self.all)
     }
 
     fn to_json(&self) -> Value {
@@ -304,7 +304,7 @@ impl Shown<'_> {
                 "state": verdict.state,
                 "code": verdict.code,
                 "why": verdict.why,
-                "next": verdict.next.clone().or_else(|| ends_soon.then(|| self.renew(one))),
+                "next": verdict.next.clone().or_else(|| ends_soon.then(|| self.renew(one).into())),
             })
         };
         json!({
@@ -315,7 +315,7 @@ impl Shown<'_> {
                 "label": one.label,
                 "grant_expires_at": one.grant_expires_at,
                 "store": one.store,
-                "next": advice::complete(&disconnect::again(one)),
+                "next": disconnect::again(one),
             })).collect::<Vec<_>>(),
             "cache_dir": self.cache.dir().display().to_string(),
         })

@@ -11,7 +11,7 @@ use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::size::json_len;
 use crate::mcp::size::prefix_on_wire;
 use crate::provider::rs::Refusal;
-use crate::{advice, text};
+use crate::text;
 
 /// Most bytes of either view of an error: what the least `--max-result-bytes` allows (R4.8).
 const MAX_BYTES: usize = crate::mcp::size::Bounds::LEAST;
@@ -94,7 +94,7 @@ impl ToolError {
     ) -> Self {
         let (hint, next) = match next.into() {
             Next::Call(call) => (None, Some(call)),
-            Next::Say(sentence) => (Some(advice::complete(&sentence)), None),
+            Next::Say(sentence) => (Some(sentence), None),
         };
         Self(Box::new(Inner {
             code: code.into(),
@@ -127,8 +127,8 @@ impl ToolError {
 
     /// Says what to do in a sentence; a call beside it stays.
     #[must_use]
-    pub fn hint(mut self, sentence: impl AsRef<str>) -> Self {
-        self.0.hint = Some(advice::complete(sentence.as_ref()));
+    pub fn hint(mut self, sentence: impl Into<String>) -> Self {
+        self.0.hint = Some(sentence.into());
         self
     }
 
@@ -181,14 +181,13 @@ impl ToolError {
     /// Adds to what happened.
     #[must_use]
     pub fn and(mut self, more: &str) -> Self {
-        self.0.message.push_str(&advice::complete(more));
+        self.0.message.push_str(more);
         self
     }
 
     /// Adds another way to go on.
     #[must_use]
     pub fn or_next(mut self, other: &str) -> Self {
-        let other = &advice::complete(other);
         match &mut self.0.hint {
             Some(hint) => hint.push_str(other),
             none => *none = Some(other.trim_start_matches([',', ';', ' ']).to_owned()),

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
-use super::http::HttpError;
 use super::url::is_loopback;
 
 /// The way out of this machine's network, where a person had to name one.
@@ -36,6 +35,48 @@ pub enum NotAProxyUrl {
     /// A path or query, which no proxy has.
     #[error("it has a path, a query or a fragment; leave that out")]
     Extra,
+}
+
+/// Why there is no way out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkError {
+    /// A variable of this process's environment names a proxy that cannot be used.
+    #[error("{name} is not a proxy's address: {why}")]
+    ProxyVariable {
+        /// The variable.
+        name: &'static str,
+        /// What is wrong with it.
+        why: NotAProxyUrl,
+    },
+    /// `--ca-file` cannot be used.
+    #[error("the CA file {} cannot be used: {why}", path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+}
+
+impl NetworkError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::ProxyVariable { .. } => "proxy_invalid",
+            Self::CaFile { .. } => "ca_file_invalid",
+        }
+    }
+
+    /// What to do about it.
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::ProxyVariable { .. } => {
+                "Correct that variable or take it away; or name a proxy with --proxy http://host:port, or leave the host \
+                 out with NO_PROXY"
+            }
+            Self::CaFile { .. } => "Name a PEM file that you can read: --ca-file FILE.pem",
+        }
+    }
 }
 
 impl std::str::FromStr for ProxyUrl {
@@ -94,24 +135,24 @@ impl Network {
     /// over that cannot, and sends what was to go through it past it.
     ///
     /// # Errors
-    /// [`HttpError::ProxyVariable`].
-    pub fn check_way_to(&self, url: &Url) -> Result<(), HttpError> {
+    /// [`NetworkError::ProxyVariable`].
+    pub fn check_way_to(&self, url: &Url) -> Result<(), NetworkError> {
         if self.proxy.is_some() || is_loopback(url) {
             return Ok(());
         }
         check_variables(url, |name| std::env::var_os(name))
     }
 
-    pub(super) fn certificates(&self) -> Result<Vec<reqwest::Certificate>, HttpError> {
+    pub(super) fn certificates(&self) -> Result<Vec<reqwest::Certificate>, NetworkError> {
         let Some(path) = &self.ca_file else { return Ok(Vec::new()) };
-        read_certificates(path).map_err(|why| HttpError::CaFile { path: path.clone(), why })
+        read_certificates(path).map_err(|why| NetworkError::CaFile { path: path.clone(), why })
     }
 
     /// Whether the file of authorities, if one is named, can be used.
     ///
     /// # Errors
-    /// [`HttpError::CaFile`].
-    pub fn check_ca_file(&self) -> Result<(), HttpError> {
+    /// [`NetworkError::CaFile`].
+    pub fn check_ca_file(&self) -> Result<(), NetworkError> {
         self.certificates().map(drop)
     }
 }
@@ -120,7 +161,7 @@ impl Network {
 /// does. `HTTP_PROXY` counts for http, which nothing is sent by but to this machine.
 const VARIABLES: [[&str; 2]; 2] = [["HTTPS_PROXY", "https_proxy"], ["ALL_PROXY", "all_proxy"]];
 
-fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Result<(), HttpError> {
+fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Result<(), NetworkError> {
     let no_proxy = ["NO_PROXY", "no_proxy"].into_iter().find_map(&value).unwrap_or_default();
     let any =
         Matcher::builder().all("http://proxy.invalid").no(no_proxy.to_string_lossy().into_owned()).build();
@@ -137,12 +178,12 @@ fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Resul
         }
         is_found = true;
         let Some(text) = text.to_str() else {
-            return Err(HttpError::ProxyVariable { name, why: NotAProxyUrl::NotAUrl });
+            return Err(NetworkError::ProxyVariable { name, why: NotAProxyUrl::NotAUrl });
         };
         // Variables may leave the scheme out; it is http then.
         let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         if let Err(why) = text.parse::<ProxyUrl>() {
-            return Err(HttpError::ProxyVariable { name, why });
+            return Err(NetworkError::ProxyVariable { name, why });
         }
     }
     Ok(())

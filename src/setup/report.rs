@@ -9,7 +9,9 @@ use super::clients::Host;
 use super::entry::Entry;
 use super::job::{Action, Done, Scope};
 use super::proof::{Checked, NoToken, Proof};
-use crate::{advice, text};
+use crate::advice::Command;
+use crate::text;
+
 /// Everything about one host that was set up, for a person and for `--json`.
 #[derive(Debug)]
 pub struct Report {
@@ -115,7 +117,7 @@ impl Report {
             Some(Proof::NotConnected { code, said, next }) => {
                 let why = if code == "not_connected" { "nothing is connected yet" } else { said };
                 line("proof", &format!("it starts, and says that it cannot serve: {}", text::one_line(why)));
-                line("next", &advice::complete(next.as_deref().unwrap_or("pdpp connect <provider-url>")));
+                line("next", &next.clone().unwrap_or_else(|| Command::connect_any().to_string()));
             }
             Some(Proof::NoToken(NoToken { code, said, next })) => {
                 let why = text::one_line(said);
@@ -124,7 +126,7 @@ impl Report {
                 );
                 line("proof", &said);
                 if let Some(next) = next {
-                    line("next", &advice::complete(next));
+                    line("next", &next.to_string());
                 }
             }
             Some(Proof::Failed(error)) => line("proof", &format!("FAILED: {error}")),

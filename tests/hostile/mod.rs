@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use pdpp::advice::Command;
 use pdpp::mcp::protocol::service::Service as _;
 use pdpp::mcp::protocol::service::ToolAnswer;
 use pdpp::mcp::reading::reader::{BearerSource, Reader};
@@ -61,7 +62,7 @@ fn core_at(origin: &str, http: &Http, bounds: Bounds) -> Tools {
     let bearer: BearerSource =
         Arc::new(|| std::future::ready(Ok(AccessToken::new("t".to_owned()).unwrap())).boxed());
     let source = Reader::new(provider, Some("grt_1".to_owned()), rs, bearer);
-    Tools::over_one(source.renewed_by(format!("pdpp connect {origin} --renew")), bounds)
+    Tools::over_one(source.renewed_by(Command::connect(origin).words("--renew")), bounds)
 }
 
 fn object(value: Value) -> Map<String, Value> {

@@ -7,6 +7,7 @@ use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use futures_util::FutureExt as _;
+use pdpp::advice::Command;
 use pdpp::error::{Error, Kind};
 use pdpp::mcp::protocol::service::Service as _;
 use pdpp::mcp::protocol::service::ToolAnswer;
@@ -148,7 +149,7 @@ pub fn member(served: &Served, http: &Http) -> Member {
         async move { Ok(token) }.boxed()
     });
     let reader = Reader::new(provider, Some(served.grant.clone()), rs, bearer);
-    let reader = reader.renewed_by(format!("pdpp connect {} --renew", served.url));
+    let reader = reader.renewed_by(Command::connect(served.url.as_str()).words("--renew"));
     Member::new(served.id.clone(), served.label.clone(), reader, served.ends, served.known.clone())
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
+use pdpp::advice::Command;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Renewal, Secrets};
 use pdpp::mcp::protocol::client::{Client, ServerCommand};
@@ -203,7 +204,7 @@ impl Fake {
         let hosted = HostedTools::new(http, &provider, rs);
         let reader = Reader::new(provider, Some("pkg_1".to_owned()), hosted, bearer)
             .instead_of_dead(instead)
-            .renewed_by(format!("pdpp connect {url} --renew"));
+            .renewed_by(Command::connect(url.as_str()).words("--renew"));
         Self { core: Tools::over_one(reader, Bounds::default()), url, log }
     }
 

@@ -6,6 +6,7 @@ use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use futures_util::FutureExt as _;
+use pdpp::advice::Command;
 use pdpp::mcp::protocol::service::Service as _;
 use pdpp::mcp::protocol::service::ToolAnswer;
 use pdpp::mcp::reading::reader::{BearerSource, Reader};
@@ -82,7 +83,7 @@ impl Fake {
         let bearer: BearerSource =
             Arc::new(|| async { Ok(AccessToken::new("made-up-token".to_owned()).unwrap()) }.boxed());
         let source = Reader::new(provider, Some("grt_1".to_owned()), rs.unwrap(), bearer)
-            .renewed_by(format!("pdpp connect {url} --renew"));
+            .renewed_by(Command::connect(url.as_str()).words("--renew"));
         Self { core: Tools::over_one(source, bounds), url, log }
     }
 

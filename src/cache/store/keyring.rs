@@ -6,16 +6,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::Duration;
 
 use keyring_core::{CredentialStore, Entry, Error as KeyringError};
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroize};
 
-use super::{SecretPlace, SecretStore, StoreError};
+use super::{BOUND, SecretPlace, SecretStore, StoreError};
 use crate::hex;
-
-/// The longest that a caller waits for the keyring.
-pub const BOUND: Duration = Duration::from_secs(3);
 
 /// What this program's entries are filed under.
 const SERVICE: &str = "pdpp";

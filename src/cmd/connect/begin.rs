@@ -8,12 +8,13 @@ use super::{Args, browser, narrow, suggest};
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::error::{Error, Kind, Result};
+use crate::provider::approve::flow::Flow;
 use crate::provider::approve::wanted::Wanted;
-use crate::provider::approve::way::Way;
-use crate::provider::approve::{self, ApproveError, Attempt, Choice, Client};
+use crate::provider::approve::{self, ApproveError, Attempt, Choice};
 use crate::provider::discovery::Discovery;
 use crate::provider::grant::TokenKind;
 use crate::provider::http::Http;
+use crate::provider::register::Client;
 use crate::text;
 use crate::ui::Ui;
 /// Begins an attempt; where the provider has to be told which source, a person is asked, if there is one.
@@ -24,10 +25,10 @@ pub(super) async fn begin(
     cache: &Cache,
     args: &Args,
     ui: &Ui,
-) -> Result<(Attempt, Client, Wanted, Way)> {
+) -> Result<(Attempt, Client, Wanted, Flow)> {
     let server = &discovery.authorization_server;
     let again = |without: &[&str]| plan.again(without);
-    let told = |error: ApproveError| error.told(&plan.provider, &again);
+    let told = |error: ApproveError| error.into_error(&plan.provider, &again);
     let with_names = |refused, wanted: &Wanted| -> Result<ApproveError> {
         Ok(suggest::with_names(refused, wanted, &plan.provider, &cache.credentials()?))
     };
@@ -40,14 +41,14 @@ pub(super) async fn begin(
     loop {
         let remembered = cache.client_id(server.issuer.as_str())?;
         let begun = async {
-            let way = Way::choose(server, &wanted, asked, elsewhere.is_some())?;
-            if let (Way::DeviceCode, Some(why), 0) = (way, elsewhere, questions) {
+            let flow = Flow::choose(server, &wanted, asked, elsewhere.is_some())?;
+            if let (Flow::DeviceCode, Some(why), 0) = (flow, elsewhere, questions) {
                 ui.note(&format!("Using a device code, since {why} (--flow picks another way).\n"));
             }
-            approve::begin(http, discovery, remembered, &wanted, way).await.map(|begun| (begun, way))
+            approve::begin(http, discovery, remembered, &wanted, flow).await.map(|begun| (begun, flow))
         };
         let refused = match begun.await {
-            Ok(((attempt, client), way)) => return Ok((attempt, client, wanted, way)),
+            Ok(((attempt, client), flow)) => return Ok((attempt, client, wanted, flow)),
             Err(error) => error,
         };
         questions += 1;
@@ -55,8 +56,8 @@ pub(super) async fn begin(
             && let (Some(next), Some(old)) = (instead.next(), &plan.replaces)
         {
             let is_picked = next.is_plain() && old.token_kind == TokenKind::McpPackage;
-            if asked.is_none() && is_picked && Way::AuthorizationCode.is_offered(server) {
-                asked = Some(Way::AuthorizationCode);
+            if asked.is_none() && is_picked && Flow::AuthorizationCode.is_offered(server) {
+                asked = Some(Flow::AuthorizationCode);
             }
             if next.streams != wanted.streams {
                 ui.note(&not_exactly(&refused, old));
@@ -68,10 +69,10 @@ pub(super) async fn begin(
         match &refused {
             ApproveError::SourceRequired { choices } if is_first => {
                 let can_pick =
-                    asked.is_none() && Way::AuthorizationCode.is_offered(server) && elsewhere.is_none();
+                    asked.is_none() && Flow::AuthorizationCode.is_offered(server) && elsewhere.is_none();
                 match ask_source(choices, can_pick && wanted.is_plain(), ui)? {
                     Some(Answer::Source(id)) => wanted.source = Some(narrow::source(&id, &[])?),
-                    Some(Answer::PickThere) => asked = Some(Way::AuthorizationCode),
+                    Some(Answer::PickThere) => asked = Some(Flow::AuthorizationCode),
                     None => return Err(told(with_names(refused, &wanted)?)),
                 }
             }
@@ -105,7 +106,7 @@ fn ask_source(choices: &[Choice], can_pick: bool, ui: &Ui) -> Result<Option<Answ
             _ => None,
         });
     }
-    let mut items: Vec<String> = choices.iter().map(Choice::told).collect();
+    let mut items: Vec<String> = choices.iter().map(Choice::to_string).collect();
     if can_pick {
         items.push(THERE.to_owned());
     }
@@ -119,7 +120,7 @@ fn ask_instance(choices: &[Choice], ui: &Ui) -> Result<Option<String>> {
         let typed = ui.ask(question).map_err(|error| not_asked(&error))?;
         return Ok(typed.filter(|id| !id.is_empty()));
     }
-    let items: Vec<String> = choices.iter().map(Choice::told).collect();
+    let items: Vec<String> = choices.iter().map(Choice::to_string).collect();
     let picked = ui.pick("Which one to ask for", &items).map_err(|error| not_asked(&error))?;
     Ok(picked.and_then(|at| choices.get(at)).map(|choice| choice.id.clone()))
 }

@@ -8,6 +8,7 @@ use jiff::{Timestamp, Unit};
 use super::difference::Difference;
 use super::plan::Plan;
 use super::{Args, renewal, told};
+use crate::advice::Command;
 use crate::cache::credential::{Credential, MAX_LABEL, Renewal, Secrets};
 use crate::cache::index::RegisteredClient;
 use crate::cache::select::Selection;
@@ -15,15 +16,15 @@ use crate::cache::store::StoreKind;
 use crate::cache::{Cache, Stored, new_credential_id};
 use crate::cmd::disconnect;
 use crate::error::{Error, Result};
+use crate::provider::approve::flow::Flow;
 use crate::provider::approve::proof::Proof;
 use crate::provider::approve::revoke::{self, Revoked};
 use crate::provider::approve::token::{GivenStream, TokenResponse};
 use crate::provider::approve::wanted::Wanted;
-use crate::provider::approve::way::Way;
-use crate::provider::approve::{self, Client};
 use crate::provider::discovery::Discovery;
 use crate::provider::grant::{GrantedSource, TokenKind};
 use crate::provider::http::Http;
+use crate::provider::register::Client;
 use crate::text;
 use crate::ui::Ui;
 /// The longest that a grant that is not kept is waited for to end at its provider.
@@ -35,7 +36,7 @@ pub(super) struct Granted {
     pub(super) client: Client,
     pub(super) response: TokenResponse,
     pub(super) wanted: Wanted,
-    pub(super) way: Way,
+    pub(super) flow: Flow,
     pub(super) proof: Proof,
     pub(super) kind: TokenKind,
     pub(super) difference: Difference,
@@ -104,7 +105,7 @@ pub(super) enum AtProvider {
 
 impl Granted {
     pub(super) fn keep(self, cache: &Cache, plan: &Plan, store: StoreKind, args: &Args) -> Result<Connected> {
-        let Self { discovery, client, response, wanted, way, proof, kind, difference } = self;
+        let Self { discovery, client, response, wanted, flow, proof, kind, difference } = self;
         let of_before = plan.replaces.as_ref().map(|old| old.label.clone());
         let label = args
             .name
@@ -113,9 +114,9 @@ impl Granted {
             .unwrap_or_else(|| label(&proof.sources, discovery.name.as_deref()));
         let issuer = discovery.authorization_server.issuer.as_str().to_owned();
         // As it was asked for: a refresh that names another resource is refused (RFC 8707 §2.2).
-        let resource = match way {
-            Way::AuthorizationCode | Way::DeviceCode => approve::mcp_resource(&discovery),
-            Way::AgentConnect | Way::Par => discovery.resource,
+        let resource = match flow {
+            Flow::AuthorizationCode | Flow::DeviceCode => discovery.mcp_resource(),
+            Flow::AgentConnect | Flow::Par => discovery.resource,
         };
         let mut credential = Credential {
             id: new_credential_id()?,
@@ -200,10 +201,8 @@ impl Connected {
                 },
             };
             if let Some(why) = left {
-                let grant = text::shell_word(old.credential.grant_id.as_str());
-                ui.warn(&format!(
-                    "the old token could not be deleted here ({why}); try: pdpp disconnect {grant}"
-                ));
+                let again = Command::new("disconnect").value(old.credential.grant_id.as_str());
+                ui.warn(&format!("the old token could not be deleted here ({why}); try: {again}"));
             }
         }
         let credentials = self.cache.credentials().unwrap_or_default();

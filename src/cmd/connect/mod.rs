@@ -16,22 +16,24 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::Global;
+use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::cache::credential::MAX_LABEL;
 use crate::cache::select::GrantName;
 use crate::cache::store::choice::{Chosen, StoreChoice};
 use crate::error::{Error, Kind, Result};
+use crate::provider::approve::flow::Flow;
 use crate::provider::approve::proof::{Proof, ProofError, prove};
 use crate::provider::approve::token::TokenResponse;
-use crate::provider::approve::way::Way;
-use crate::provider::approve::{ApproveError, Attempt, minutes};
+use crate::provider::approve::{ApproveError, Attempt};
 use crate::provider::discovery::discover;
 use crate::provider::grant::TokenKind;
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
+use crate::time_text::minutes;
 use crate::ui::Ui;
-use crate::{advice, runtime, text};
+use crate::{runtime, text};
 use begin::begin;
 use difference::Difference;
 use keep::{Connected, Granted, Unkept};
@@ -55,7 +57,7 @@ pub struct Args {
     /// How to get the grant [default: what the provider offers; a device code, where it has that, over SSH,
     /// in a container or without a display]
     #[arg(long, value_enum, value_name = "WAY")]
-    flow: Option<Way>,
+    flow: Option<Flow>,
 
     /// Stop waiting after so many seconds, 1 to 3600 [default: when the provider's page ends]
     #[arg(long, value_name = "SECONDS", value_parser = narrow::patience)]
@@ -151,7 +153,7 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
                     Err(error) => return Err(unkept.end(&http, error, ui).await),
                 };
                 let label = text::one_line(&connected.credential.label);
-                ui.done(&format!("{} is connected, as {label}", plan.provider), "pdpp status");
+                ui.done(&format!("{} is connected, as {label}", plan.provider), Command::new("status"));
                 connected.end_old(&http, ui).await;
                 Ok(connected)
             }
@@ -168,17 +170,17 @@ fn provider_url(text: &str) -> Result<ProviderUrl> {
             _ => format!("{text:?} is not a provider's address"),
         };
         let next = match &error {
-            ProviderUrlError::NoScheme(meant) => advice::connect(meant),
-            _ => "pdpp connect https://provider.example".to_owned(),
+            ProviderUrlError::NoScheme(meant) => Command::connect(meant),
+            _ => Command::connect("https://provider.example"),
         };
-        Error::new(Kind::Usage, "provider_url_invalid", said).because(error).hint(next)
+        Error::new(Kind::Usage, "provider_url_invalid", said).because(error).run(next)
     })
 }
 
 fn interrupted(plan: &Plan, stopped: std::io::Result<()>) -> Error {
     match stopped {
         Ok(()) => Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
-            .hint(format!("Do not approve the page any more. To ask again: {}", plan.again(&[]))),
+            .hint(Hint::new("Do not approve the page any more. To ask again: ").run(plan.again(&[]))),
         Err(error) => Error::failed("runtime_failed", "Could not listen for Ctrl-C").because(error),
     }
 }
@@ -193,8 +195,8 @@ async fn get_grant(
 ) -> Result<Granted> {
     let provider = &plan.provider;
     let again = |without: &[&str]| plan.again(without);
-    let discovery = discover(&http, provider).await.map_err(|error| error.told(provider))?;
-    let (attempt, client, wanted, way) = begin(&http, &discovery, plan, cache, args, ui).await?;
+    let discovery = discover(&http, provider).await.map_err(|error| error.into_error(provider))?;
+    let (attempt, client, wanted, flow) = begin(&http, &discovery, plan, cache, args, ui).await?;
     let attempt = attempt.within(args.wait);
 
     if let Some(note) = of_store {
@@ -208,21 +210,21 @@ async fn get_grant(
             text::one_line(text::prefix(&differing.join(", "), 300))
         ));
     }
-    ui.note(&told::invitation(&discovery, &attempt, &wanted, way));
+    ui.note(&told::invitation(&discovery, &attempt, &wanted, flow));
     open(&attempt, args, ui).await;
     let response = wait(&http, &attempt, ui).await.map_err(|error| {
         let credentials = cache.credentials().unwrap_or_default();
-        suggest::with_names(error, &wanted, provider, &credentials).told(provider, &again)
+        suggest::with_names(error, &wanted, provider, &credentials).into_error(provider, &again)
     })?;
 
     // Several grants picked at once: one token for the provider's own /mcp, where /v1 proves nothing.
-    if let (Way::AuthorizationCode, Some(TokenKind::McpPackage), Some(id)) =
-        (way, response.kind, response.package_id.clone())
+    if let (Flow::AuthorizationCode, Some(TokenKind::McpPackage), Some(id)) =
+        (flow, response.kind, response.package_id.clone())
     {
         let sources = package::sources(http, &discovery, &id, &response).await;
         let (proof, difference) = (Proof { grant_id: id, sources }, Difference::default());
         let kind = TokenKind::McpPackage;
-        return Ok(Granted { discovery, client, response, wanted, way, proof, kind, difference });
+        return Ok(Granted { discovery, client, response, wanted, flow, proof, kind, difference });
     }
     let rs = ResourceServer::new(http.clone(), provider, discovery.query_base.clone())
         .map_err(|error| Error::failed("query_base_foreign", error.to_string()))?;
@@ -231,7 +233,7 @@ async fn get_grant(
         Err(error) => {
             // An owner's token is used for nothing, not even for that.
             let is_owners = matches!(error, ProofError::Owner);
-            let told = error.told(provider, &plan.again(&[]));
+            let told = error.into_error(provider, plan.again(&[]));
             if is_owners {
                 return Err(told);
             }
@@ -245,7 +247,7 @@ async fn get_grant(
         told::say(&difference, "than asked for", ui);
     }
     let kind = TokenKind::Client;
-    Ok(Granted { discovery, client, response, wanted, way, proof, kind, difference })
+    Ok(Granted { discovery, client, response, wanted, flow, proof, kind, difference })
 }
 
 /// Opens the page, where a browser is to be expected; says what there is to do where none is.

@@ -140,7 +140,7 @@ fn checked(option: &str, text: &str) -> Result<()> {
     ))
 }
 
-fn invalid(what: String, hint: &str) -> Error {
+fn invalid(what: String, hint: &'static str) -> Error {
     Error::new(Kind::Usage, "narrowing_invalid", what).hint(hint)
 }
 
@@ -270,7 +270,8 @@ mod tests {
         assert_eq!(with(|args| args.expires = Some("12h".to_owned())), "ok");
         let wrong =
             Narrow { expires: Some("30x".to_owned()), ..Narrow::default() }.wanted(now()).unwrap_err();
-        let hint = wrong.next_step().unwrap().trim_start_matches("Write it as ").replace(" or ", ", ");
+        let hint = wrong.next_step().unwrap();
+        let hint = hint.trim_start_matches("Write it as ").replace(" or ", ", ");
         assert_eq!(hint.split(", ").count(), 5);
         for example in hint.split(", ") {
             assert!(end(example, now()).is_ok(), "what is said to be right is: {example}");

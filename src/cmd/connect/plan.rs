@@ -3,13 +3,14 @@
 use jiff::Timestamp;
 
 use super::{Args, renewal};
+use crate::advice::Command;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::select::renew_command;
 use crate::error::Result;
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::url::ProviderUrl;
-use crate::{advice, text};
+
 /// Whom to ask, for what, and in the place of what.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -19,7 +20,7 @@ pub(super) struct Plan {
     pub(super) instead: Vec<Wanted>,
     pub(super) replaces: Option<Credential>,
     /// The command that this is: its words before the options, and each option with its value.
-    command: (String, Vec<(&'static str, String)>),
+    command: (Command, Vec<(&'static str, String)>),
 }
 
 impl Plan {
@@ -28,7 +29,7 @@ impl Plan {
         match provider {
             Some(provider) if !args.renew => {
                 let wanted = args.narrow.wanted(now)?;
-                let command = (advice::connect(provider.as_str()), args.options());
+                let command = (Command::connect(provider.as_str()), args.options());
                 Ok(Self { provider, wanted, instead: Vec::new(), replaces: None, command })
             }
             provider => {
@@ -47,10 +48,10 @@ impl Plan {
     }
 
     /// The same command again, without the options that are named: what to type after a failure.
-    pub(super) fn again(&self, without: &[&str]) -> String {
+    pub(super) fn again(&self, without: &[&str]) -> Command {
         let (start, options) = &self.command;
         let kept = options.iter().filter(|(name, _)| !without.contains(name));
-        kept.fold(start.clone(), |said, (name, value)| format!("{said} {name} {}", text::shell_word(value)))
+        kept.fold(start.clone(), |command, (name, value)| command.option(name, value))
     }
 }
 

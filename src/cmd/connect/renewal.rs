@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use jiff::{SignedDuration, Timestamp};
 
 use super::difference::{Difference, names};
+use crate::advice::Command;
 use crate::cache::credential::Credential;
 use crate::cache::select::GrantName;
 use crate::error::{Error, Kind, Result};
@@ -13,8 +14,8 @@ use crate::provider::approve::token::GivenStream;
 use crate::provider::approve::wanted::{SourceRequest, StreamRequest, Wanted};
 use crate::provider::grant::GrantedSource;
 use crate::provider::url::ProviderUrl;
+use crate::text;
 use crate::time_text::day_and_time;
-use crate::{advice, text};
 
 /// The one grant of `all` that is to be renewed: by its provider, its id or its name.
 ///
@@ -31,10 +32,10 @@ pub fn meant<'a>(
     match meant[..] {
         [] => {
             let said = "There is no such grant on this machine to ask for again";
-            let connect = provider.map(|provider| advice::connect(provider.as_str()));
-            let connect = connect.unwrap_or_else(|| "pdpp connect <provider-url>".to_owned());
-            let next = if all.is_empty() { connect } else { "pdpp status".to_owned() };
-            Err(Error::new(Kind::NotConnected, "not_connected", said).hint(next))
+            let connect =
+                || provider.map_or_else(Command::connect_any, |provider| Command::connect(provider.as_str()));
+            let next = if all.is_empty() { connect() } else { Command::new("status") };
+            Err(Error::new(Kind::NotConnected, "not_connected", said).run(next))
         }
         // Not looked at before: see [`Given`](crate::cache::credential::Given).
         [one] => match one.given.streams() {
@@ -42,15 +43,16 @@ pub fn meant<'a>(
             Err(error) => {
                 Err(Error::failed("cache_damaged", "What this grant gave cannot be read from the index")
                     .because(error)
-                    .hint(advice::connect(one.provider.as_str())))
+                    .run(Command::connect(one.provider.as_str())))
             }
         },
         _ => {
             let mut said = "Several grants are on this machine, and one is renewed at a time:".to_owned();
             for one in meant {
-                let grant = text::shell_word(one.grant_id.as_str());
-                let provider = text::shell_word(one.provider.as_str());
-                let _ = write!(said, "\n  pdpp connect --renew {provider} --grant {grant}   ({})", one.label);
+                let renew = Command::new("connect --renew")
+                    .value(one.provider.as_str())
+                    .option("--grant", one.grant_id.as_str());
+                let _ = write!(said, "\n  {renew}   ({})", one.label);
             }
             Err(Error::new(Kind::Usage, "several_credentials", said).hint("Name one of them, as listed"))
         }

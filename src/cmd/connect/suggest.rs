@@ -2,9 +2,9 @@
 //! that earlier grants of it showed, the nearest first.
 
 use crate::cache::credential::Credential;
-use crate::provider::approve::oauth_error::Part;
 use crate::provider::approve::wanted::{StreamRequest, Wanted};
 use crate::provider::approve::{ApproveError, Choice};
+use crate::provider::oauth_error::Part;
 use crate::provider::url::ProviderUrl;
 
 /// `error`, with the names that there are if it is about one that is not known, or not given.
@@ -96,9 +96,9 @@ fn of_before(part: Part, wanted: &Wanted, provider: &ProviderUrl, credentials: &
 mod tests {
     use super::*;
     use crate::cache::credential::tests::credential;
-    use crate::provider::approve::oauth_error::OAuthError;
     use crate::provider::approve::wanted::SourceRequest;
     use crate::provider::grant::{GrantedConnection, GrantedSource};
+    use crate::provider::oauth_error::OAuthError;
 
     const MAIL: &str = "https://s.example/mail";
 

@@ -6,23 +6,25 @@ use serde_json::{Value, json};
 
 use super::difference::Difference;
 use super::keep::{AtProvider, Connected, Old};
+use crate::advice::{Command, Hint};
 use crate::cache::Stored;
 use crate::cache::store::StoreKind;
 use crate::cmd::disconnect;
+use crate::provider::approve::Attempt;
+use crate::provider::approve::flow::Flow;
 use crate::provider::approve::wanted::Wanted;
-use crate::provider::approve::way::Way;
-use crate::provider::approve::{self, Attempt};
 use crate::provider::discovery::Discovery;
 use crate::provider::grant::{GrantedSource, TokenKind};
+use crate::provider::register::CLIENT_NAME;
+use crate::text;
 use crate::time_text::day_and_time;
 use crate::ui::{self, Ui};
-use crate::{advice, text};
 
-pub(super) fn invitation(discovery: &Discovery, attempt: &Attempt, wanted: &Wanted, way: Way) -> String {
+pub(super) fn invitation(discovery: &Discovery, attempt: &Attempt, wanted: &Wanted, flow: Flow) -> String {
     let name = discovery.name.as_deref().map(|name| format!("{}, ", text::one_line(text::prefix(name, 100))));
     let mut said = format!(
         "Approve the request of {} at {}{}:\n\n  {}\n",
-        approve::CLIENT_NAME,
+        CLIENT_NAME,
         name.unwrap_or_default(),
         discovery.provider,
         attempt.url(),
@@ -33,8 +35,8 @@ pub(super) fn invitation(discovery: &Discovery, attempt: &Attempt, wanted: &Want
         let _ = writeln!(said, "    ┌{line}┐\n    │  {}  │\n    └{line}┘", text::one_line(&device.user_code));
     }
     said.push_str("\nAsked for:\n");
-    let is_sent = matches!(way, Way::Par | Way::DeviceCode) || !wanted.is_plain();
-    let lines = if is_sent { wanted.told() } else { Wanted::told_unsent() };
+    let is_sent = matches!(flow, Flow::Par | Flow::DeviceCode) || !wanted.is_plain();
+    let lines = if is_sent { wanted.summary() } else { Wanted::unsent_summary() };
     for line in lines {
         let _ = writeln!(said, "  {}", text::one_line(&line));
     }
@@ -53,14 +55,14 @@ pub(super) fn say(difference: &Difference, than: &str, ui: &Ui) {
 
 impl Connected {
     /// Commands to type next, a host's config first: without a host nothing reads.
-    fn next() -> [(String, &'static str); 3] {
+    fn next() -> [(Command, &'static str); 3] {
         // With the directory even if it came from the environment: hosts start servers without the shell's.
         [
-            ("pdpp mcp setup", "tell the agents on this machine"),
-            ("pdpp mcp inspect", "what the tools cost a model's context"),
-            ("pdpp mcp serve", "offer it to an MCP host on stdio"),
+            ("mcp setup", "tell the agents on this machine"),
+            ("mcp inspect", "what the tools cost a model's context"),
+            ("mcp serve", "offer it to an MCP host on stdio"),
         ]
-        .map(|(command, what)| (advice::complete(command), what))
+        .map(|(command, what)| (Command::new(command), what))
     }
 
     fn is_package(&self) -> bool {
@@ -140,7 +142,7 @@ impl Connected {
                 one.provider
             );
         }
-        let next = Self::next();
+        let next = Self::next().map(|(command, what)| (command.to_string(), what));
         let steps = ui::steps(&next.each_ref().map(|(command, what)| (command.as_str(), *what)));
         let _ = write!(said, "\nNext:\n{steps}");
         if self.has_others {
@@ -164,14 +166,13 @@ impl Old {
                 let (here, then) = match &self.at_provider {
                     AtProvider::Waits(..) => (
                         "no agent's any more",
-                        format!("Once its token can be read: {}", disconnect::again(&self.credential)),
+                        Hint::new("Once its token can be read: ").run(disconnect::again(&self.credential)),
                     ),
-                    _ => ("deleted here", "The provider's own pages can end it".to_owned()),
+                    _ => ("deleted here", "The provider's own pages can end it".into()),
                 };
                 format!(
-                    "The old grant {id} is {here}, but stands at the provider{until}: {}\n  {} (code: {code})",
+                    "The old grant {id} is {here}, but stands at the provider{until}: {}\n  {then} (code: {code})",
                     text::one_line(text::prefix(why, 500)),
-                    advice::complete(&then)
                 )
             }
         }

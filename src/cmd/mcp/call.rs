@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
 use super::which::Which;
+use crate::advice::Command;
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
 use crate::mcp::call::Tool;
@@ -94,27 +95,34 @@ fn unknown_tool(tool: &str) -> Error {
     // Of a name that is like none, nobody knows what was meant: the first call is the one without arguments.
     let near = near.filter(|near| likeness(near) > 0.7).unwrap_or("schema");
     let said = format!("There is no tool `{}`: they are {}", text::prefix(tool, 100), names.join(", "));
-    Error::new(Kind::Usage, "unknown_tool", said).hint(example(near))
+    Error::new(Kind::Usage, "unknown_tool", said).run(example(near))
 }
 
 /// A call of the tool as it is typed.
-fn example(tool: &str) -> String {
-    let arguments = match tool {
-        "query_records" => r#" '{"stream":"messages","limit":2}'"#,
-        "aggregate" => r#" '{"stream":"messages","metric":"count"}'"#,
-        "search" => r#" '{"q":"invoice","limit":3}'"#,
-        "fetch" => r#" '{"id":"ID"}'"#,
-        "read_record_field" => r#" '{"id":"ID","field_path":"body"}'"#,
-        _ => "",
-    };
-    format!("pdpp mcp call {tool}{arguments}")
+fn example(tool: &str) -> Command {
+    let call = Command::new("mcp call").value(tool);
+    match example_arguments(tool) {
+        Some(arguments) => call.value(arguments),
+        None => call,
+    }
+}
+
+fn example_arguments(tool: &str) -> Option<&'static str> {
+    Some(match tool {
+        "query_records" => r#"{"stream":"messages","limit":2}"#,
+        "aggregate" => r#"{"stream":"messages","metric":"count"}"#,
+        "search" => r#"{"q":"invoice","limit":3}"#,
+        "fetch" => r#"{"id":"ID"}"#,
+        "read_record_field" => r#"{"id":"ID","field_path":"body"}"#,
+        _ => return None,
+    })
 }
 
 fn arguments(tool: &str, text: &str) -> Result<Map<String, Value>> {
     let wrong = |why: String| {
         Error::new(Kind::Usage, "arguments_not_an_object", "The tool's arguments are not one JSON object")
             .because(std::io::Error::other(why))
-            .hint(example(tool))
+            .run(example(tool))
     };
     match serde_json::from_str(text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
@@ -138,6 +146,7 @@ fn to_json(answer: &ToolAnswer) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advice::Hint;
     use crate::mcp::tools::arguments::checked;
 
     #[test]
@@ -149,23 +158,22 @@ mod tests {
             ("read_field", "read_record_field"),
         ] {
             let error = unknown_tool(typed);
-            assert_eq!(error.next_step(), Some(example(expected).as_str()), "{typed}");
+            assert_eq!(error.next().and_then(Hint::command), Some(&example(expected)), "{typed}");
         }
         for typed in ["", "foo", "list_streams", "fo", "delete_all"] {
             let error = unknown_tool(typed);
-            assert_eq!(error.next_step(), Some("pdpp mcp call schema"), "{typed}");
+            assert_eq!(error.next_step().as_deref(), Some("pdpp mcp call schema"), "{typed}");
             assert!(error.message().ends_with(&Tool::ALL.map(Tool::name).join(", ")), "{error}");
         }
         for tool in Tool::ALL {
-            let example = example(tool.name());
-            if let Some((_, given)) = example.split_once('\'') {
-                let given = arguments(tool.name(), given.trim_end_matches('\'')).unwrap();
+            if let Some(given) = example_arguments(tool.name()) {
+                let given = arguments(tool.name(), given).unwrap();
                 assert!(checked(tool, given).is_ok());
             }
             let error = arguments(tool.name(), "[]").unwrap_err();
             assert_eq!(
                 (error.code(), error.next_step()),
-                ("arguments_not_an_object", Some(example.as_str()))
+                ("arguments_not_an_object", Some(example(tool.name()).to_string()))
             );
         }
     }

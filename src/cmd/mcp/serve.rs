@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::which::Which;
 use crate::access_log::{AccessLog, Writer};
+use crate::advice::{Command, Hint};
 use crate::cmd::Global;
 use crate::error::{Error, Result};
 use crate::mcp::call_log::Recorded;
@@ -69,5 +70,5 @@ fn serve(service: Arc<dyn Service>) -> Result<u8> {
     };
     Err(Error::failed("output_failed", "The answers could not be written to standard output")
         .because(why)
-        .hint("Let a host start it: pdpp mcp setup"))
+        .hint(Hint::new("Let a host start it: ").run(Command::new("mcp setup"))))
 }

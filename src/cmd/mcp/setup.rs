@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use crate::advice;
+use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cmd::Global;
@@ -140,7 +140,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
             "usage_error",
             "--provider is for chatgpt alone; what is connected decides what the other hosts are served",
         )
-        .hint("Leave it out, or connect that provider: pdpp connect <provider-url>"));
+        .hint(Hint::new("Leave it out, or connect that provider: ").run(Command::connect_any())));
     }
     let machine = Machine::from_process()?;
     let launcher = find_launcher(&machine)?;
@@ -230,24 +230,24 @@ impl Task<'_> {
             let here: Vec<_> = found.iter().filter(|one| one.installed).map(|one| one.host.id).collect();
             let Some(first) = here.first() else {
                 let said = "No host is named, and none that is known is on this machine, so nothing was done";
-                return Err(Error::new(Kind::Usage, "usage_error", said).hint("pdpp mcp setup --help"));
+                return Err(
+                    Error::new(Kind::Usage, "usage_error", said).run(Command::new("mcp setup --help"))
+                );
             };
             let said = format!(
                 "No host is named, so nothing was done; name one, or give --all; here are: {}",
                 here.join(", ")
             );
-            let verb = [
-                (args.remove, " --remove"),
-                (args.dry_run, " --dry-run"),
-                (args.print, " --print"),
-                (args.strict, " --strict"),
-                (args.yes, " --yes"),
+            let options = [
+                (args.remove, "--remove"),
+                (args.dry_run, "--dry-run"),
+                (args.print, "--print"),
+                (args.strict, "--strict"),
+                (args.yes, "--yes"),
             ];
-            let verb =
-                verb.iter().filter(|(is_given, _)| *is_given).map(|(_, verb)| *verb).collect::<String>();
-            return Err(
-                Error::new(Kind::Usage, "usage_error", said).hint(format!("pdpp mcp setup {first}{verb}"))
-            );
+            let given = options.iter().filter(|(is_given, _)| *is_given).map(|(_, option)| *option);
+            let next = given.fold(Command::new("mcp setup").value(*first), Command::words);
+            return Err(Error::new(Kind::Usage, "usage_error", said).run(next));
         }
         if args.json {
             let hosts: Vec<_> = found.iter().map(surveyed_json).collect();
@@ -268,8 +268,8 @@ impl Task<'_> {
         let mut others: Vec<_> = found.iter().filter(|one| !one.installed).map(|one| one.host.id).collect();
         others.push("chatgpt (it runs elsewhere)");
         let _ = write!(said, "\nNot here: {}.", others.join(", "));
-        let one = advice::complete("pdpp mcp setup HOST");
-        let all = advice::complete("pdpp mcp setup --all");
+        let one = Command::new("mcp setup HOST").to_string();
+        let all = Command::new("mcp setup --all").to_string();
         let steps = ui::steps(&[(&one, "one of them"), (&all, "all that are here")]);
         let _ = write!(said, "\n\nNext:\n{steps}");
         self.ui.print(&said);
@@ -351,7 +351,8 @@ impl Task<'_> {
                     if !report.dry_run {
                         done.push(host.title);
                         let what = if self.args.remove { "taken out of" } else { "set up for" };
-                        self.ui.done(&format!("pdpp is {what} {}", done.join(", ")), "pdpp mcp setup");
+                        self.ui
+                            .done(&format!("pdpp is {what} {}", done.join(", ")), Command::new("mcp setup"));
                     }
                     if !self.args.json {
                         self.ui.print(&report.to_text());
@@ -389,7 +390,10 @@ impl Task<'_> {
                 self.ui.warn(note);
             }
             if hosts.is_empty() && !with_chatgpt {
-                self.ui.note("No host that is known was found here; name one: pdpp mcp setup --help");
+                self.ui.note(&format!(
+                    "No host that is known was found here; name one: {}",
+                    Command::new("mcp setup --help")
+                ));
             }
         }
         Ok(code)
@@ -504,7 +508,7 @@ impl Task<'_> {
                 "not_connected",
                 "ChatGPT connects to a provider itself, and none is known here",
             )
-            .hint("pdpp mcp setup chatgpt --provider <provider-url>"));
+            .run(Command::new("mcp setup chatgpt --provider <provider-url>")));
         }
         Ok(connected)
     }

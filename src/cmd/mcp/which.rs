@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 
+use crate::advice::Command;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
@@ -98,7 +99,7 @@ fn member(
     cache: &Cache,
     credential: Credential,
     label: String,
-    renew: String,
+    renew: Command,
     http: &Http,
 ) -> Result<Member> {
     let rs = ResourceServer::new(http.clone(), &credential.provider, credential.query_base.clone()).map_err(
@@ -109,7 +110,7 @@ fn member(
                 "The credential cache names another server than the provider",
             )
             .because(error)
-            .run(&renew)
+            .run(renew.clone())
         },
     )?;
     let provider = credential.provider.clone();

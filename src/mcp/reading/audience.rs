@@ -2,20 +2,20 @@
 
 use std::borrow::Cow;
 
-use crate::advice;
+use crate::advice::Command;
 
 /// Who reads an answer, and so how a grant that is over is approved again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Audience {
     /// The owner, on the machine that the grant is kept on: by this command, as `pdpp status` gives it.
-    Owner(String),
+    Owner(Command),
     /// Somebody whose own host got the grant, and has no `pdpp`.
     #[default]
     Caller,
 }
 
 /// What a model is to do where a command of the owner's helps. Nothing but a command may follow.
-pub(in crate::mcp) fn ask_to_run(command: &str) -> String {
+pub(in crate::mcp) fn ask_to_run(command: &Command) -> String {
     format!("ask the user to run: {command}")
 }
 
@@ -31,7 +31,7 @@ impl Audience {
     /// The same in few words, for a place in a sentence.
     pub fn brief(&self) -> Cow<'_, str> {
         match self {
-            Self::Owner(renew) => advice::complete(renew).into(),
+            Self::Owner(renew) => renew.to_string().into(),
             Self::Caller => "authorize this server again in the host".into(),
         }
     }

@@ -13,7 +13,7 @@ use super::backend::{Backend, ReadError};
 use super::catalog::Catalog;
 use super::refusal;
 use super::request::Request;
-use crate::advice;
+use crate::advice::Command;
 use crate::error::{Error, Kind};
 use crate::mcp::call_log;
 use crate::mcp::id::RecordId;
@@ -96,7 +96,7 @@ impl Reader {
     /// The same, read for the owner, who asks for the grant again by the command `renew`; for a caller from elsewhere
     /// without.
     #[must_use]
-    pub fn renewed_by(mut self, renew: String) -> Self {
+    pub fn renewed_by(mut self, renew: Command) -> Self {
         self.audience = Audience::Owner(renew);
         self
     }
@@ -119,7 +119,7 @@ impl Reader {
         let (when, left) = (time_text::day_and_time(end), time_text::left(end, now).unwrap_or_default());
         let mut message = format!("this grant ends {when} ({left})");
         if let Audience::Owner(renew) = &self.audience {
-            message = format!("{message}; the user renews it with: {}", advice::complete(renew));
+            message = format!("{message}; the user renews it with: {renew}");
         }
         Some(message)
     }

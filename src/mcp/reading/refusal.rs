@@ -6,9 +6,11 @@ use serde_json::{Map, Value};
 use super::audience::{Audience, ask_to_run};
 use super::backend::ReadError;
 use super::catalog::connections;
-use crate::error::{Error, Kind, Step};
+use crate::advice::Command;
+use crate::error::{Error, Kind};
 use crate::mcp::tool_error::{Candidate, ToolError};
 use crate::provider::http::HttpError;
+use crate::provider::network::NetworkError;
 use crate::provider::rs::{Refusal, RsError};
 use crate::provider::url::ProviderUrl;
 use crate::text;
@@ -67,17 +69,17 @@ pub fn rate_limited(seconds: u64) -> ToolError {
 /// The credential cannot be used at all: no request was made.
 pub fn of_credential(error: &Error, audience: &Audience) -> ToolError {
     let because = error.causes().next().map(|cause| format!(": {cause}")).unwrap_or_default();
-    let next = match (audience, error.step()) {
+    let next = match (audience, error.next()) {
         // One that was taken off this machine is connected, and not renewed.
         (Audience::Owner(_), Some(next))
             if error.code() == "disconnected" || error.kind() != Kind::NotConnected =>
         {
-            match next {
-                Step::Run(command) => ask_to_run(command),
-                Step::Do(words) if error.kind() == Kind::Unavailable => {
-                    format!("repeat the call in a minute; if it fails again, tell the user: {words}")
+            match next.command() {
+                Some(command) => ask_to_run(command),
+                None if error.kind() == Kind::Unavailable => {
+                    format!("repeat the call in a minute; if it fails again, tell the user: {next}")
                 }
-                Step::Do(words) => format!("tell the user: {words}"),
+                None => format!("tell the user: {next}"),
             }
         }
         _ => audience.next(),
@@ -112,10 +114,11 @@ fn next_for_http(error: &HttpError, provider: &ProviderUrl) -> String {
             format!("tell the user: {provider} has moved; they connect again with its new URL")
         }
         HttpError::Broken { .. } => "repeat the call once; then tell the user".to_owned(),
-        HttpError::Proxy { .. } | HttpError::ProxyVariable { .. } => {
-            "tell the user: this machine's proxy is in the way; `pdpp doctor` says more".to_owned()
+        HttpError::Proxy { .. } | HttpError::Network(NetworkError::ProxyVariable { .. }) => {
+            let doctor = Command::new("doctor");
+            format!("tell the user: this machine's proxy is in the way; `{doctor}` says more")
         }
-        HttpError::CaFile { .. } | HttpError::Setup(_) => {
+        HttpError::Network(NetworkError::CaFile { .. }) | HttpError::Setup(_) => {
             "tell the user; the message says what this machine lacks".to_owned()
         }
     }
@@ -148,16 +151,16 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_credential_is_told_to_who_can_mend_it() {
-        let owner = Audience::Owner("pdpp connect https://p.example --renew".to_owned());
+        let owner = Audience::Owner(Command::connect("https://p.example").words("--renew"));
         // What is wrong with a credential is told as the cache does, but to a caller from elsewhere.
-        let gone = Error::new(Kind::NotConnected, "secret_missing", "gone").run("pdpp connect x");
+        let gone = Error::new(Kind::NotConnected, "secret_missing", "gone").run(Command::connect("x"));
         assert!(of_credential(&gone, &owner).next().ends_with("--renew"));
         assert!(!of_credential(&gone, &Audience::Caller).next().contains("pdpp"));
         let locked = Error::failed("keyring_locked", "locked").hint("Unlock it");
         assert_eq!(of_credential(&locked, &owner).next(), "tell the user: Unlock it", "no command to run");
         let busy = Error::new(Kind::Unavailable, "refresh_busy", "busy").hint("Try again");
         assert!(of_credential(&busy, &owner).next().starts_with("repeat the call"));
-        let damaged = Error::failed("secret_damaged", "damaged").run("pdpp connect x --renew");
+        let damaged = Error::failed("secret_damaged", "damaged").run(Command::connect("x").words("--renew"));
         assert_eq!(of_credential(&damaged, &owner).next(), "ask the user to run: pdpp connect x --renew");
     }
 }

@@ -103,8 +103,9 @@ fn kill_marked(mark: &str) {
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = processes.filter_map(|process| process.file_name().to_str()?.parse::<i32>().ok());
         let is_marked = |pid: &i32| {
-            std::fs::read(format!("/proc/{pid}/environ"))
-                .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|variable| variable == entry))
+            std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| {
+                environment.split(|byte| *byte == 0).any(|variable| variable == entry)
+            })
         };
         let marked: Vec<_> = pids.filter(is_marked).filter_map(Pid::from_raw).collect();
         if marked.is_empty() {

@@ -176,7 +176,7 @@ fn refusal(error: &Error) -> ErrorData {
         message.push_str(": ");
         message.push_str(cause);
     }
-    if let Some(next) = next {
+    if let Some(next) = &next {
         message.push_str(". Next: ");
         message.push_str(next);
     }

@@ -33,7 +33,8 @@ pub(super) fn structured(
 /// A tool's own error, as the refusal of a resource server; `said` is its text.
 fn refused(mut structured: Map<String, Value>, message_text: &str) -> ReadError {
     let Some(Value::Object(error)) = structured.remove("error") else {
-        let message = if message_text.is_empty() { "the provider's own tools refused the call" } else { message_text };
+        let message =
+            if message_text.is_empty() { "the provider's own tools refused the call" } else { message_text };
         return ReadError::CallRefused { message: message.to_owned(), code: Value::Null };
     };
     let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_owned);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::member::Member;
+use crate::advice::Command;
 use crate::mcp::call::{Call, Tool};
 use crate::mcp::reading::audience::ask_to_run;
 use crate::mcp::size::prefix_on_wire;
@@ -72,7 +73,7 @@ pub fn nothing_served() -> ToolError {
     ToolError::new(
         "not_connected",
         "what is served here is not connected on this machine any more: it was disconnected, or renewed as another grant",
-        ask_to_run("pdpp status"),
+        ask_to_run(&Command::new("status")),
     )
 }
 

@@ -8,9 +8,9 @@ use serde_json::json;
 use super::member::{Has, Member};
 use super::missing::{OR_ANOTHER, not_granted, nothing_served};
 use super::roster::Package;
+use crate::advice::Command;
 use crate::mcp::call::Call;
 use crate::mcp::tool_error::{Candidate, ToolError};
-use crate::text::shell_word;
 
 /// What a call says of the grant that it is for.
 #[derive(Debug, Clone, Copy)]
@@ -173,7 +173,7 @@ fn providers_of<'a>(members: impl IntoIterator<Item = &'a Arc<Member>>) -> BTree
 /// A connection that cannot be told from another provider's (R6.7).
 fn of_two_providers(connection: &str, providers: &BTreeSet<&str>) -> ToolError {
     let named = providers.iter().copied().take(3).collect::<Vec<_>>();
-    let serve = named.iter().map(|url| format!("pdpp mcp serve --provider {}", shell_word(url)));
+    let serve = named.iter().map(|url| Command::new("mcp serve").option("--provider", *url).to_string());
     ToolError::new(
         "ambiguous_provider",
         format!(

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::provider::http::Answer;
+use super::http::Answer;
 use crate::text;
 
 /// A part of a request that is named, and that a provider may not know by that name.

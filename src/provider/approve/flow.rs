@@ -1,14 +1,13 @@
-//! Which way to a grant: by what the authorization server offers, what is wanted, and where the owner is.
+//! Which flow to a grant: by what the authorization server offers, what is wanted, and where the owner is.
 
 use std::fmt;
 
-use super::ApproveError;
 use super::wanted::Wanted;
 use crate::provider::discovery::AuthorizationServer;
 
-/// A way to a grant.
+/// A flow: a way to a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Way {
+pub enum Flow {
     /// agent-connect: this program polls, the owner decides about all that the provider has
     AgentConnect,
     /// A pushed request (RFC 9126), then agent-connect: for one source, or less than all
@@ -19,7 +18,7 @@ pub enum Way {
     DeviceCode,
 }
 
-impl Way {
+impl Flow {
     /// All, in the order in which they are tried.
     const ALL: [Self; 4] = [Self::AgentConnect, Self::Par, Self::AuthorizationCode, Self::DeviceCode];
 
@@ -44,7 +43,7 @@ impl Way {
         }
     }
 
-    /// Whether a request in this way can carry `wanted`.
+    /// Whether a request in this flow can carry `wanted`.
     fn carries(self, server: &AuthorizationServer, wanted: &Wanted) -> bool {
         match self {
             Self::AgentConnect => wanted.is_plain(),
@@ -53,19 +52,18 @@ impl Way {
         }
     }
 
-    /// The way to take: the one that was `asked` for, else the first that is offered and can carry what is
+    /// The flow to take: the one that was `asked` for, else the first that is offered and can carry what is
     /// `wanted`; on a machine `without_browser` the device code first.
     ///
     /// # Errors
-    /// [`ApproveError::NoWay`], [`ApproveError::WayNotOffered`], [`ApproveError::NarrowingUnsupported`],
-    /// [`ApproveError::SourceUnsupported`].
+    /// [`FlowError`].
     pub fn choose(
         server: &AuthorizationServer,
         wanted: &Wanted,
         asked: Option<Self>,
         without_browser: bool,
-    ) -> Result<Self, ApproveError> {
-        let offered: Vec<Self> = Self::ALL.into_iter().filter(|way| way.is_offered(server)).collect();
+    ) -> Result<Self, FlowError> {
+        let offered: Vec<Self> = Self::ALL.into_iter().filter(|flow| flow.is_offered(server)).collect();
         if let Some(asked) = asked {
             // What one source is asked for with is a pushed request, if it is to be agent-connect.
             let asked = match asked {
@@ -73,40 +71,79 @@ impl Way {
                 asked => asked,
             };
             return match offered.contains(&asked) {
-                false => Err(ApproveError::WayNotOffered { asked, offered }),
+                false => Err(FlowError::NotOffered { asked, offered }),
                 true if !asked.carries(server, wanted) => Err(Self::not_carried(asked, wanted)),
                 true => Ok(asked),
             };
         }
-        let Some(first) = offered.first() else { return Err(ApproveError::NoWay) };
+        let Some(first) = offered.first() else { return Err(FlowError::NoneOffered) };
         if without_browser && offered.contains(&Self::DeviceCode) {
             return Ok(Self::DeviceCode);
         }
-        let fit = offered.iter().find(|way| way.carries(server, wanted));
+        let fit = offered.iter().find(|flow| flow.carries(server, wanted));
         fit.copied().ok_or_else(|| Self::not_carried(*first, wanted))
     }
 
-    fn not_carried(self, wanted: &Wanted) -> ApproveError {
+    fn not_carried(self, wanted: &Wanted) -> FlowError {
         if wanted.is_narrowed() {
-            ApproveError::NarrowingUnsupported(self)
+            FlowError::NarrowingUnsupported(self)
         } else {
-            ApproveError::SourceUnsupported
+            FlowError::SourceUnsupported
         }
     }
 }
 
-impl fmt::Display for Way {
+/// Why there is no flow to take.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FlowError {
+    /// The authorization server offers none that this version knows.
+    #[error(
+        "the authorization server has no agent_connect_endpoint, no authorization_endpoint with PKCE S256 and no \
+         device_authorization_endpoint: no way to a grant that this version knows"
+    )]
+    NoneOffered,
+    /// The one that was asked for is not offered.
+    #[error("the authorization server does not offer {asked}; it offers {}", list(offered))]
+    NotOffered {
+        /// What was asked for.
+        asked: Flow,
+        /// What there is.
+        offered: Vec<Flow>,
+    },
+    /// The one that was asked for cannot carry what is wanted.
+    #[error("{0} cannot say which streams, fields, times or purpose are asked for")]
+    NarrowingUnsupported(Flow),
+    /// A source was named, and the authorization server takes no such request.
+    #[error(
+        "the authorization server takes no request for one source: it has no pushed_authorization_request_endpoint"
+    )]
+    SourceUnsupported,
+}
+
+impl FlowError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NoneOffered => "no_way_to_a_grant",
+            Self::NotOffered { .. } => "flow_not_offered",
+            Self::NarrowingUnsupported(_) => "narrowing_unsupported",
+            Self::SourceUnsupported => "source_unsupported",
+        }
+    }
+}
+
+impl fmt::Display for Flow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
 /// `a, b, c`, or a word for none.
-pub fn list(ways: &[Way]) -> String {
-    if ways.is_empty() {
+pub fn list(flows: &[Flow]) -> String {
+    if flows.is_empty() {
         return "none that this version knows".to_owned();
     }
-    ways.iter().map(|way| way.name()).collect::<Vec<_>>().join(", ")
+    flows.iter().map(|flow| flow.name()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -132,9 +169,9 @@ mod tests {
         }
     }
 
-    fn chosen(names: &[&str], wanted: &Wanted, asked: Option<Way>, without_browser: bool) -> String {
-        match Way::choose(&server(names), wanted, asked, without_browser) {
-            Ok(way) => way.to_string(),
+    fn chosen(names: &[&str], wanted: &Wanted, asked: Option<Flow>, without_browser: bool) -> String {
+        match Flow::choose(&server(names), wanted, asked, without_browser) {
+            Ok(flow) => flow.to_string(),
             Err(error) => error.code().to_owned(),
         }
     }
@@ -157,10 +194,10 @@ mod tests {
         assert_eq!(auto(&["agent"], &narrow), "narrowing_unsupported");
         assert_eq!(chosen(&all, &plain, None, true), "device-code");
         assert_eq!(chosen(&["agent"], &plain, None, true), "agent-connect");
-        let asked = |names: &[&str], wanted, way| chosen(names, wanted, Some(way), true);
-        assert_eq!(asked(&all, &plain, Way::AuthorizationCode), "authorization-code");
-        assert_eq!(asked(&all, &narrow, Way::AgentConnect), "par");
-        assert_eq!(asked(&["agent"], &plain, Way::DeviceCode), "flow_not_offered");
-        assert_eq!(asked(&["token", "code"], &one, Way::AuthorizationCode), "source_unsupported");
+        let asked = |names: &[&str], wanted, flow| chosen(names, wanted, Some(flow), true);
+        assert_eq!(asked(&all, &plain, Flow::AuthorizationCode), "authorization-code");
+        assert_eq!(asked(&all, &narrow, Flow::AgentConnect), "par");
+        assert_eq!(asked(&["agent"], &plain, Flow::DeviceCode), "flow_not_offered");
+        assert_eq!(asked(&["token", "code"], &one, Flow::AuthorizationCode), "source_unsupported");
     }
 }
