@@ -8,10 +8,11 @@
 //!   to a grant ([`provider::approve`]), what a grant is ([`provider::grant`]), the resource server.
 //! - [`cache`]: a credential's life on this machine: an index without secrets, a secret store, the choice
 //!   of what to serve.
-//! - [`mcp`]: the tool core. [`mcp::tools::surface`] is what a host is told, [`mcp::reading::source`] what a tool reads from,
-//!   [`mcp::reading::served`] several of them as one, [`mcp::reading::hosted_tools`] a provider's own tools in the place of its resource
-//!   server, [`mcp::reading::paging`] the one cursor over it all, [`mcp::tools`] a file a tool, [`mcp::render`] how an answer
-//!   is shown; [`mcp::protocol::stdio`], [`mcp::protocol::http`] and [`mcp::protocol::server`] speak the protocol, [`mcp::protocol::client`] is its other end.
+//! - [`mcp`]: the tool core, in four rooms. [`mcp::protocol`] speaks JSON-RPC over stdio and HTTP, at both ends, and knows no
+//!   tool. [`mcp::reading`] is what a tool reads from: a [`mcp::reading::reader::Reader`] over a
+//!   [`mcp::reading::backend::Backend`] (a resource server, or [`mcp::reading::hosted_tools`]), several of them as one
+//!   [`mcp::reading::package`], with one cursor over it all ([`mcp::reading::paging`]). [`mcp::render`] writes the two views.
+//!   [`mcp::tools`] has a file or a folder for each tool; what a host is told of them is in [`mcp::tools::surface`].
 //! - [`setup`]: one right entry in a host's own config: [`setup::edit`] keeps every other byte,
 //!   [`setup::clients`] is a file a host, [`setup::proof`] starts what was recorded. [`fs::foreign`] writes.
 //! - [`endpoint`]: the same tools over HTTP, in front of a provider: whose bearer it is, how often, how many at once.
@@ -28,7 +29,7 @@
 //!
 //! Arrows go one way: `cmd → checks → {access_log, endpoint, sandbox, setup} → vault → {cache, mcp} → provider` → the line above
 //! (`tests/docs/map.rs`). So [`mcp`] knows no cache: it gets a bearer through one function
-//! ([`mcp::reading::source::BearerSource`]).
+//! ([`mcp::reading::reader::BearerSource`]).
 //!
 //! # What always holds
 //!
@@ -48,8 +49,8 @@
 //! - A bearer goes to the provider it was issued for: scheme, host, port and path
 //!   ([`provider::rs::ForeignQueryBase`], [`provider::url::ProviderUrl::covers`]).
 //! - A text from outside is data: never a format string, a path, a command or an instruction
-//!   ([`text`], [`mcp::render::line`]).
-//! - A result is bounded before it is built, not cut after ([`mcp::reading::paging`], [`mcp::render::Bounds`]).
+//!   ([`text`], [`mcp::line`]).
+//! - A result is bounded before it is built, not cut after ([`mcp::reading::paging`], [`mcp::size::Bounds`]).
 //! - A refresh that has begun is not cut off by the end of its process, for 5 s ([`shutdown`], `tests/cache`).
 //! - A process killed while it writes leaves the cache as it was before or after ([`fs`], [`cache`]).
 

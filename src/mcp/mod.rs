@@ -1,7 +1,7 @@
 //! The tool core: six read-only tools over grants.
 //!
-//! Each room uses those below it: [`tools`] → [`render`] → [`reading`] → [`call_log`] → [`protocol`] → [`tool_error`],
-//! [`id`].
+//! Arrows go one way here too: `tools → render → reading → {call_log, tool_error} → {call, protocol} → {id, size} → line`
+//! (`tests/docs/map.rs`).
 
 pub mod call;
 pub mod call_log;

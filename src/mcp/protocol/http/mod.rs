@@ -10,14 +10,16 @@
 //! about the endpoint is taken from a request (R7.6): all of it is in [`Endpoint`].
 
 mod endpoint;
+mod guard;
 mod refusal;
 mod request;
+mod response;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use axum::response::Response;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -34,14 +36,13 @@ use crate::mcp::protocol::service::{Offer, Service};
 use crate::mcp::protocol::transport::Transport;
 use crate::secret::AccessToken;
 
-pub use endpoint::{About, AllowedOrigin, Endpoint, ICON, Limits, NotAHost, NotAnOrigin, TrustedHost, guard};
+pub use endpoint::{About, AllowedOrigin, Endpoint, ICON, Limits, NotAHost, NotAnOrigin, TrustedHost};
 use endpoint::{ICON_PATH, icon};
+pub use guard::guard;
 pub use refusal::Refusal;
 use request::{Form, PROTOCOL_VERSION, bearer, check_headers, is_modern, read};
-
-const JSON: &str = "application/json";
-
-const EVENTS: &str = "text/event-stream";
+pub use response::Outcome;
+use response::{EVENTS, JSON, put};
 
 /// Who a bearer is and what it may read. Asked once a request; never for a request without a bearer.
 pub trait Gate: Send + Sync + 'static {
@@ -80,21 +81,6 @@ impl Asked {
         };
         Self { method, tool }
     }
-}
-
-/// How a request ended, in the extensions of its response: for a log and for counters. Nothing in it came
-/// from a request or a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// A message was answered.
-    Answered {
-        /// Whether the answer is a result that is no error.
-        is_ok: bool,
-    },
-    /// A notification was taken.
-    Accepted,
-    /// Refused, with this code.
-    Refused(&'static str),
 }
 
 /// The endpoint's routes: `/mcp` (and the public URL's path, where that is another) and `/icon.svg`, guarded.
@@ -344,12 +330,6 @@ fn accepted() -> Response {
     *response.status_mut() = StatusCode::ACCEPTED;
     response.extensions_mut().insert(Outcome::Accepted);
     response
-}
-
-fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(name, value);
-    }
 }
 
 #[cfg(test)]

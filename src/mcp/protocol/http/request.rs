@@ -8,7 +8,9 @@ use rmcp::ErrorData;
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
-use super::{EVENTS, JSON, Limits, Refusal};
+use super::endpoint::Limits;
+use super::refusal::Refusal;
+use super::response::{EVENTS, JSON};
 use crate::mcp::protocol::jsonrpc;
 use crate::secret::AccessToken;
 

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::pipes::{Line, Pipes};
-use super::{Ended, FLUSH, GRACE, Stop};
+use super::stop::{Ended, FLUSH, GRACE, Stop};
 use crate::mcp::protocol::jsonrpc::{self, Envelope, Id};
 
 /// Bytes of answers that a client may leave unread before no further request is taken up.

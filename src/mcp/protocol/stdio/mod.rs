@@ -23,13 +23,12 @@
 pub(super) mod connection;
 mod guard;
 mod pipes;
+mod stop;
 
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
-use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, Result};
 use crate::mcp::protocol::jsonrpc::{self, Envelope};
@@ -43,50 +42,8 @@ use connection::Connection;
 pub use connection::{MAX_BACKLOG, MAX_IN_FLIGHT};
 pub use pipes::MAX_LINE;
 use pipes::Pipes;
-
-/// How long calls in flight may still take after the end of input (R1.8).
-const GRACE: Duration = Duration::from_secs(1);
-
-/// How long a client may take to read the last answers.
-const FLUSH: Duration = Duration::from_millis(400);
-
-/// Why serving ended. That nobody listens any more is no failure: the exit code is 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// The client closed stdin.
-    EndOfInput,
-    /// SIGINT, SIGTERM or SIGHUP.
-    Signal,
-    /// Nobody reads stdout any more.
-    OutputClosed,
-    /// The process that started us is gone.
-    ParentGone,
-    /// stdout is there and takes nothing: a full disk, say. A failure.
-    OutputFailed(std::io::ErrorKind),
-    /// The process was started with its stdout closed. A failure.
-    NoOutput,
-}
-
-/// The end, agreed on between threads: the first cause counts.
-#[derive(Debug, Clone, Default)]
-struct Stop {
-    /// Everything is to end now.
-    now: CancellationToken,
-    /// stdin has ended; what was read before is still answered.
-    input_ended: CancellationToken,
-    cause: Arc<OnceLock<Ended>>,
-}
-
-impl Stop {
-    fn because(&self, cause: Ended) {
-        let _ = self.cause.set(cause);
-        self.now.cancel();
-    }
-
-    fn cause(&self) -> Ended {
-        self.cause.get().copied().unwrap_or(Ended::EndOfInput)
-    }
-}
+pub use stop::Ended;
+use stop::{FLUSH, Stop};
 
 /// Serves `service` on this process's stdin and stdout until there is nobody to serve.
 ///

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::{Ended, Stop};
+use super::stop::{Ended, Stop};
 use crate::mcp::protocol::jsonrpc::{self, Envelope, Rejected};
 
 /// The longest line that is read, in bytes.
