@@ -1,4 +1,4 @@
-//! Which grants a command reads with, and the tools over them.
+//! The grants of this machine, served: the tools over those that are selected.
 
 use std::sync::Arc;
 
@@ -7,9 +7,7 @@ use futures_util::FutureExt as _;
 use crate::advice::Command;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
-use crate::cache::owner::refuse_owner_credentials_in_environment;
-use crate::cache::select::{GrantName, Selection, distinct_label, renew_command};
-use crate::cmd::Global;
+use crate::cache::select::{Selection, distinct_label, renew_command};
 use crate::error::{Error, Kind, Result};
 use crate::mcp::reading::hosted_tools::Remote;
 use crate::mcp::reading::served::{Child, KnownSource, Package, Roster};
@@ -17,82 +15,49 @@ use crate::mcp::reading::source::{BearerSource, DeadBearer, Source};
 use crate::mcp::render::Bounds;
 use crate::mcp::tools::core::Core;
 use crate::provider::grant::{GrantedSource, TokenKind};
-use crate::provider::http::{Http, Limits};
+use crate::provider::http::Http;
 use crate::provider::rs::ResourceServer;
-use crate::provider::url::ProviderUrl;
 
-/// Options of every command that reads with grants.
-#[derive(Debug, clap::Args)]
-pub struct Which {
-    /// Serve only the grants of this provider
-    #[arg(long, value_name = "URL")]
-    pub provider: Option<ProviderUrl>,
-
-    /// Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them
-    #[arg(long, value_name = "GRANT")]
-    pub grant: Option<GrantName>,
-
-    /// The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of
-    /// structured output]
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(4000..=48000))]
-    pub max_result_bytes: Option<u64>,
+/// Whether the token of each grant that is selected can be read here; no provider is asked. Waits for a keyring,
+/// bounded.
+///
+/// # Errors
+/// Those of the cache and of the selection; what the store of a token says.
+pub fn check_tokens(cache: &Cache, selection: &Selection) -> Result<()> {
+    let credentials = cache.credentials()?;
+    let served = selection.all(&credentials, jiff::Timestamp::now())?;
+    served.into_iter().try_for_each(|credential| cache.check_secret(credential))
 }
 
-impl Which {
-    fn selection(&self) -> Selection {
-        Selection { provider: self.provider.clone(), grant: self.grant.clone() }
-    }
-
-    /// Whether the token of each grant that these arguments leave can be read here; no provider is asked. Waits for a
-    /// keyring, bounded.
-    ///
-    /// # Errors
-    /// Those of the cache and of the choice; what the store of a token says.
-    pub fn check_tokens(&self, global: &Global) -> Result<()> {
-        let cache = global.cache()?;
+/// The tools over every grant that is selected, each read through `http`: one client for all, since reading the
+/// machine's CA certificates is what costs.
+///
+/// # Errors
+/// Those of the cache and of the selection: nothing connected, an owner credential.
+pub fn package(cache: Cache, selection: Selection, http: Http, bounds: Bounds) -> Result<Package> {
+    let roster: Roster = Arc::new(move || {
         let credentials = cache.credentials()?;
-        let served = self.selection().all(&credentials, jiff::Timestamp::now())?;
-        served.into_iter().try_for_each(|one| cache.check_secret(one))
-    }
-
-    /// The tools over every grant that these arguments leave.
-    ///
-    /// # Errors
-    /// Those of the cache and of the choice: nothing connected, an owner credential.
-    pub fn package(&self, global: &Global) -> Result<Package> {
-        refuse_owner_credentials_in_environment()?;
-        let cache = global.cache()?;
-        let selection = self.selection();
-        let bounds = self
-            .max_result_bytes
-            .and_then(|bytes| usize::try_from(bytes).ok())
-            .map_or_else(Bounds::default, |bytes| Bounds { text: bytes, structured: bytes });
-        // One client for all: reading the machine's CA certificates is what costs.
-        let http = global.http(Limits::default())?;
-        let roster: Roster = Arc::new(move || {
-            let credentials = cache.credentials()?;
-            let served = selection.all(&credentials, jiff::Timestamp::now())?;
-            let is_only_one = served.len() == 1;
-            let child = |one: &Credential| match child(
-                &cache,
-                one.clone(),
-                distinct_label(one, &credentials),
-                renew_command(one, &credentials),
-                &http,
-                bounds,
-            ) {
-                // Nothing else could be served instead.
-                Err(error) if is_only_one => Some(Err(error)),
-                Err(error) => {
-                    tracing::warn!(code = error.code(), provider = %one.provider, "a grant is left out");
-                    None
-                }
-                child => Some(child),
-            };
-            served.into_iter().filter_map(child).collect()
-        });
-        Package::new(roster, bounds)
-    }
+        let served = selection.all(&credentials, jiff::Timestamp::now())?;
+        let is_only_one = served.len() == 1;
+        let child = |credential: &Credential| match child(
+            &cache,
+            credential.clone(),
+            distinct_label(credential, &credentials),
+            renew_command(credential, &credentials),
+            &http,
+            bounds,
+        ) {
+            // Nothing else could be served instead.
+            Err(error) if is_only_one => Some(Err(error)),
+            Err(error) => {
+                tracing::warn!(code = error.code(), provider = %credential.provider, "a grant is left out");
+                None
+            }
+            child => Some(child),
+        };
+        served.into_iter().filter_map(child).collect()
+    });
+    Package::new(roster, bounds)
 }
 
 /// The grant of `credential`, read with the bearer that the cache has for it at the time of each call.

@@ -1,10 +1,11 @@
 //! The tool core: six read-only tools over grants.
 //!
-//! Each room uses those below it: [`tools`] → [`render`] → [`reading`] → [`call_log`] → [`protocol`] → [`tool_error`],
+//! Each room uses those below it: [`inspect`] → [`tools`] → [`render`] → [`reading`] → [`call_log`] → [`protocol`] → [`tool_error`],
 //! [`id`].
 
 pub mod call_log;
 pub mod id;
+pub mod inspect;
 pub mod protocol;
 pub mod reading;
 pub mod render;

@@ -1,0 +1,55 @@
+//! The options of every command that reads with grants.
+
+use crate::cache::owner::refuse_owner_credentials_in_environment;
+use crate::cache::select::{GrantName, Selection};
+use crate::cmd::Global;
+use crate::error::Result;
+use crate::grants::serving;
+use crate::mcp::reading::served::Package;
+use crate::mcp::render::Bounds;
+use crate::provider::http::Limits;
+use crate::provider::url::ProviderUrl;
+
+/// Options of every command that reads with grants.
+#[derive(Debug, clap::Args)]
+pub struct Which {
+    /// Serve only the grants of this provider
+    #[arg(long, value_name = "URL")]
+    pub provider: Option<ProviderUrl>,
+
+    /// Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them
+    #[arg(long, value_name = "GRANT")]
+    pub grant: Option<GrantName>,
+
+    /// The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of
+    /// structured output]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(4000..=48000))]
+    pub max_result_bytes: Option<u64>,
+}
+
+impl Which {
+    fn selection(&self) -> Selection {
+        Selection { provider: self.provider.clone(), grant: self.grant.clone() }
+    }
+
+    /// Whether the token of each grant that these options leave can be read here ([`serving::check_tokens`]).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check_tokens(&self, global: &Global) -> Result<()> {
+        serving::check_tokens(&global.cache()?, &self.selection())
+    }
+
+    /// The tools over every grant that these options leave ([`serving::package`]).
+    ///
+    /// # Errors
+    /// As there; an owner credential in the environment.
+    pub fn package(&self, global: &Global) -> Result<Package> {
+        refuse_owner_credentials_in_environment()?;
+        let bounds = self
+            .max_result_bytes
+            .and_then(|bytes| usize::try_from(bytes).ok())
+            .map_or_else(Bounds::default, |bytes| Bounds { text: bytes, structured: bytes });
+        serving::package(global.cache()?, self.selection(), global.http(Limits::default())?, bounds)
+    }
+}
