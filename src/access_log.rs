@@ -91,6 +91,16 @@ pub struct Entries {
     pub damaged: usize,
 }
 
+impl Entries {
+    /// The newest of those since `since`, `most` at most and oldest first; and how many older ones there are since then.
+    pub fn newest(&self, since: Option<Timestamp>, most: usize) -> (&[Entry], usize) {
+        let first = since.map_or(0, |since| self.entries.partition_point(|entry| entry.time < since));
+        let all = &self.entries[first..];
+        let older = all.len().saturating_sub(most);
+        (&all[older..], older)
+    }
+}
+
 impl Entry {
     fn of(access: Access, time: Timestamp) -> Self {
         let short = |text: &str, max| text::one_line(text::prefix(text, max)).into_owned();

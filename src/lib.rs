@@ -2,8 +2,10 @@
 //!
 //! # The house
 //!
-//! - [`cmd`]: a file or a folder a command, its clap arguments and one `run`, and what several of them share; no JSON-RPC, and
+//! - [`cmd`]: one file or folder per command, its clap arguments and one `run`, and what several of them share; no JSON-RPC, and
 //!   files only through [`fs`].
+//! - [`grants`]: the life of a grant on this machine: what to ask for, how what was given differs, the one in its place, its end,
+//!   and the tools over those that are served. It shows and asks nothing itself ([`grants::Dialog`]).
 //! - [`provider`]: a PDPP provider as its client sees it: its URL, discovery (RFC 9728, RFC 8414), the ways
 //!   to a grant ([`provider::approve`]), what a grant is ([`provider::grant`]), the resource server.
 //! - [`cache`]: a credential's life on this machine: an index without secrets, a secret store, the choice
@@ -22,13 +24,14 @@
 //!   It knows nobody's data: whoever opens a vault says whose it is, and may fill a new one.
 //! - [`sandbox`]: the life of a fictional person, which fills a vault for the demonstration and for tests.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
-//!   out by trying.
+//!   out by trying. [`demo`]: the main job, played.
 //! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`secret`], [`net`], [`hex`], [`order`], [`time_text`], [`runtime`],
 //!   [`shutdown`]: one error, the command to type next, safe text, the one writer, private files, a token, public addresses,
 //!   names in hexadecimal, sorting, a grant's end in words, the event loop, what the end of the process waits for.
 //!
-//! Arrows go one way: `cmd → checks → {access_log, endpoint, sandbox, setup} → vault → {cache, mcp} → provider` → the line above
-//! (`tests/docs/map.rs`). So [`mcp`] knows no cache: it gets a bearer through one function
+//! Arrows go one way: `cmd → {checks, demo} → {access_log, endpoint, grants, sandbox, setup} → vault → {cache, mcp} → provider` → the
+//! line above (`tests/docs/map.rs`); within [`cache`], [`checks`], [`cmd`], [`endpoint`], [`fs`], [`grants`], [`mcp`] and [`provider`]
+//! no files use each other in a circle. So [`mcp`] knows no cache: it gets a bearer through one function
 //! ([`mcp::reading::reader::BearerSource`]).
 //!
 //! # What always holds
@@ -59,9 +62,11 @@ pub mod advice;
 pub mod cache;
 pub mod checks;
 pub mod cmd;
+pub mod demo;
 pub mod endpoint;
 pub mod error;
 pub mod fs;
+pub mod grants;
 pub mod hex;
 pub mod mcp;
 pub mod net;

@@ -48,11 +48,11 @@ fn usage(error: &clap::Error, typed: &[String], ui: &Ui) -> Result<u8, Error> {
         ui.keep(error.print());
         return Ok(0);
     }
-    let told = cmd::usage::told(error, typed);
+    let explained = cmd::usage::explain(error, typed);
     if wants_json() {
-        return Err(told);
+        return Err(explained);
     }
     let _ = error.print();
-    ui.note(&format!("  next: {}\n  code: {}", told.next_step().unwrap_or_default(), told.code()));
-    Ok(told.kind().exit_code())
+    ui.note(&format!("  next: {}\n  code: {}", explained.next_step().unwrap_or_default(), explained.code()));
+    Ok(explained.kind().exit_code())
 }

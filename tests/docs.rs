@@ -71,7 +71,7 @@ fn r8_5_generated_completions_are_committed() {
                 clap_complete::Shell::Zsh => "_pdpp".to_owned(),
                 other => panic!("a shell without a file name: {other}"),
             };
-            (name, completions::script(shell).into_bytes())
+            (name, completions::script(&Cli::command(), shell).into_bytes())
         })
         .collect();
     assert_generated("completions", &scripts);
@@ -79,7 +79,7 @@ fn r8_5_generated_completions_are_committed() {
 
 #[test]
 fn r8_5_generated_man_pages_are_committed() {
-    assert_generated("man", &man::pages());
+    assert_generated("man", &man::pages(Cli::command()));
 }
 
 /// Every command a person can type, by its full name (`pdpp mcp serve`), with its definition.

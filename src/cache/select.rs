@@ -93,6 +93,13 @@ pub fn renew_exactly(credential: &Credential) -> Command {
         .option("--grant", credential.grant_id.as_str())
 }
 
+/// The command that ends the grant of `credential`, and no other.
+pub fn disconnect_command(credential: &Credential) -> Command {
+    Command::new("disconnect")
+        .value(credential.provider.as_str())
+        .option("--grant", credential.grant_id.as_str())
+}
+
 /// What a command is about, where the user said so.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {

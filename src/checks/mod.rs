@@ -1,8 +1,11 @@
 //! Whether things work, found out by trying: for `pdpp status --check` and `pdpp doctor`.
 
 pub mod credential;
+pub mod doctor;
+pub mod hosts;
 pub mod machine;
 pub mod provider;
+pub mod status;
 
 use serde::Serialize;
 

@@ -134,10 +134,8 @@ fn program(name: &str) -> String {
 
 impl<'a> Shown<'a> {
     fn of(found: &'a Entries, since: Option<Timestamp>, limit: usize) -> Self {
-        let first = since.map_or(0, |since| found.entries.partition_point(|entry| entry.time < since));
-        let all = &found.entries[first..];
-        let older = all.len().saturating_sub(limit);
-        Self { found, since, entries: &all[older..], older }
+        let (entries, older) = found.newest(since, limit);
+        Self { found, since, entries, older }
     }
 
     fn to_json(&self, log: &AccessLog) -> Value {

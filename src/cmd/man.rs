@@ -1,6 +1,6 @@
 //! `pdpp man`: the manual pages, from the clap definitions.
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 
 use crate::error::{Error, Kind, Result};
 use crate::ui::{self, Ui};
@@ -19,10 +19,10 @@ pub struct Args {
 ///
 /// # Errors
 /// `unknown_command`.
-pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
+pub fn run(args: &Args, root: Command, ui: &Ui) -> Result<u8> {
     let wanted = std::iter::once("pdpp").chain(args.command.iter().map(String::as_str));
     let name = wanted.collect::<Vec<_>>().join("-");
-    let page = pages().into_iter().find(|(page, _)| *page == format!("{name}.1"));
+    let page = pages(root).into_iter().find(|(page, _)| *page == format!("{name}.1"));
     let (_, roff) = page.ok_or_else(|| {
         Error::new(
             Kind::Usage,
@@ -52,9 +52,8 @@ fn how_to_read(command: &[String]) -> String {
     ui::steps(&commands.each_ref().map(|(command, what)| (command.as_str(), *what)))
 }
 
-/// Every page as it is committed under `man/`: file name and roff.
-pub fn pages() -> Vec<(String, Vec<u8>)> {
-    let mut root = super::Cli::command();
+/// Every page of the definitions `root`, as it is committed under `man/`: file name and roff.
+pub fn pages(mut root: Command) -> Vec<(String, Vec<u8>)> {
     root.build();
     let mut pages = Vec::new();
     collect(&root, "pdpp", &mut pages);

@@ -9,13 +9,13 @@ use crate::error::{Error, Kind};
 
 /// What clap says of `words`, which stand behind the program's name, as an [`Error`]. `next` is the command that
 /// was probably meant, where that is a whole one, else its help.
-pub fn told(error: &clap::Error, words: &[String]) -> Error {
+pub fn explain(error: &clap::Error, words: &[String]) -> Error {
     let code = match error.kind() {
         ErrorKind::InvalidSubcommand => "unknown_command",
         _ => "usage_error",
     };
-    let said = error.render().to_string();
-    let message = said.trim().trim_start_matches("error: ");
+    let rendered = error.render().to_string();
+    let message = rendered.trim().trim_start_matches("error: ");
     let message = match error.kind() {
         // The whole help, which is asked for by the next step.
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "A command is missing",
@@ -81,7 +81,8 @@ fn help(words: &[String]) -> advice::Command {
             names.push(sub.get_name().to_owned());
         } else if let Some(name) = word.strip_prefix("--") {
             let mut known = command.get_arguments().chain(root.get_arguments());
-            let takes = known.any(|one| one.get_long() == Some(name) && one.get_action().takes_values());
+            let takes =
+                known.any(|known| known.get_long() == Some(name) && known.get_action().takes_values());
             if takes {
                 words.next();
             }
@@ -98,9 +99,9 @@ mod tests {
     fn next(line: &str) -> (String, String) {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let error = Cli::try_parse_from(std::iter::once("pdpp").chain(words.iter().map(String::as_str)));
-        let told = told(&error.unwrap_err(), &words);
-        assert!(!told.message().contains("Usage:") && !told.message().is_empty(), "{told:?}");
-        (told.code().to_owned(), told.next_step().unwrap())
+        let error = explain(&error.unwrap_err(), &words);
+        assert!(!error.message().contains("Usage:") && !error.message().is_empty(), "{error:?}");
+        (error.code().to_owned(), error.next_step().unwrap())
     }
 
     #[test]

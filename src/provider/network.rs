@@ -8,6 +8,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
 use super::url::is_loopback;
+use crate::error::{Error, Kind};
 
 /// The way out of this machine's network, where a person had to name one.
 #[derive(Debug, Clone, Default)]
@@ -76,6 +77,18 @@ impl NetworkError {
             }
             Self::CaFile { .. } => "Name a PEM file that you can read: --ca-file FILE.pem",
         }
+    }
+
+    /// For a person who named it: a wrong argument, and not a provider's failure.
+    pub fn into_error(self) -> Error {
+        let (code, hint) = (self.code(), self.next_step());
+        match self {
+            Self::ProxyVariable { .. } => Error::new(Kind::Usage, code, self.to_string()),
+            Self::CaFile { .. } => {
+                Error::new(Kind::Usage, code, "What --ca-file was given cannot be used").because(self)
+            }
+        }
+        .hint(hint)
     }
 }
 

@@ -10,6 +10,7 @@ use super::entry::Entry;
 use super::job::{Action, Done, Scope};
 use super::proof::{Checked, NoToken, Proof};
 use crate::advice::Command;
+use crate::error::Error;
 use crate::text;
 
 /// Everything about one host that was set up, for a person and for `--json`.
@@ -36,6 +37,21 @@ pub struct Report {
 }
 
 impl Report {
+    /// That what was written cannot be started, and what became of it.
+    pub fn failure(&self) -> Option<Error> {
+        let Some(Proof::Failed(cause)) = &self.proof else { return None };
+        let kept = if self.rolled_back { "the change was taken back" } else { "the entry was left in place" };
+        let error = Error::failed(
+            "setup_not_proven",
+            format!("{} would not get an answer from the recorded command; {kept}", self.host.title),
+        )
+        .because(cause.to_string());
+        Some(match cause.next() {
+            Some(next) => error.hint(next.clone()),
+            None => error,
+        })
+    }
+
     /// Whether what was written cannot be started.
     pub const fn is_unproven(&self) -> bool {
         matches!(self.proof, Some(Proof::Failed(_)))

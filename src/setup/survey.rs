@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::clients::{HOSTS, Host};
 use super::document::{document, is_switched_off, owner_credential};
@@ -45,6 +45,53 @@ pub struct Surveyed {
     pub configured: Configured,
     /// What is wrong.
     pub problems: Vec<Problem>,
+}
+
+impl Surveyed {
+    /// How the host stands, in a few words.
+    pub fn state(&self) -> String {
+        let state = match &self.configured {
+            Configured::No => "not set up",
+            Configured::Ours(_) if self.problems.is_empty() => "set up",
+            Configured::Ours(_) => "set up, with a problem",
+            Configured::Other => "has another entry of that name",
+            Configured::Damaged(error) => match error.at() {
+                Some((line, column)) => {
+                    return format!("its config is damaged: line {line}, column {column}");
+                }
+                None => "its config is written in a way that cannot be edited",
+            },
+            Configured::Unknown => "its config cannot be read",
+        };
+        state.to_owned()
+    }
+
+    /// For `--json`.
+    pub fn to_json(&self) -> Value {
+        let (configured, command) = match &self.configured {
+            Configured::No => ("no", None),
+            Configured::Ours(entry) => ("yes", Some(entry.shown())),
+            Configured::Other => ("other", None),
+            Configured::Damaged(_) => ("damaged", None),
+            Configured::Unknown => ("unknown", None),
+        };
+        let at = match &self.configured {
+            Configured::Damaged(error) => error.at(),
+            _ => None,
+        };
+        json!({
+            "host": self.host.id,
+            "title": self.host.title,
+            "installed": self.installed,
+            "file": self.file,
+            "other_files": self.other_files,
+            "configured": configured,
+            "line": at.map(|(line, _)| line),
+            "column": at.map(|(_, column)| column),
+            "command": command,
+            "problems": self.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        })
+    }
 }
 
 /// Something that is wrong, and what to do about it.

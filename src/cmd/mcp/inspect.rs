@@ -1,21 +1,15 @@
 //! `pdpp mcp inspect`: what tools cost a model's context.
 
 use std::ffi::OsString;
-use std::time::Duration;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
-use crate::error::{Error, Kind, Result};
-use crate::mcp::protocol::client::{Client, ServerCommand};
+use crate::error::Result;
+use crate::mcp::inspect::{Surface, inspect};
 use crate::mcp::protocol::measure::{Measure, measure};
-use crate::mcp::tools::surface;
-use crate::runtime;
 use crate::text;
 use crate::ui::Ui;
-
-/// How long another server may take for everything.
-const WITHIN: Duration = Duration::from_secs(10);
 
 /// Show the tools and what they cost a model's context
 ///
@@ -36,23 +30,12 @@ pub struct Args {
     pub command: Vec<OsString>,
 }
 
-/// A surface to look at.
-struct Surface {
-    tools: Vec<Value>,
-    instructions: String,
-    /// Who it belongs to; `None` for our own.
-    server: Option<String>,
-}
-
 /// Shows the surface.
 ///
 /// # Errors
 /// Whatever kept another server from being inspected.
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
-    let inspected = match ServerCommand::from_words(&args.command) {
-        None => own()?,
-        Some(command) => runtime::block_on(other(&command))??,
-    };
+    let inspected = inspect(&args.command)?;
     let measured = measure(&inspected.tools, &inspected.instructions);
     if args.json {
         ui.json(&as_json(&inspected, &measured));
@@ -70,39 +53,6 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         measured.tools_bytes
     ));
     Ok(1)
-}
-
-fn own() -> Result<Surface> {
-    let tools =
-        surface::tools().iter().map(serde_json::to_value).collect::<Result<_, _>>().map_err(|error| {
-            Error::failed("broken_surface", "The tools could not be written as JSON").because(error)
-        })?;
-    Ok(Surface { tools, instructions: surface::INSTRUCTIONS.to_owned(), server: None })
-}
-
-async fn other(command: &ServerCommand) -> Result<Surface> {
-    let inspect = async {
-        let mut client = Client::start(command, WITHIN).await?;
-        let tools = client.list_tools().await?;
-        let (instructions, server) = client.facts().map_or_else(Default::default, |facts| {
-            let said = |key| facts.info.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
-            let server = format!("{} {} (MCP {})", said("name"), said("version"), facts.protocol_version);
-            (facts.instructions.clone(), server)
-        });
-        client.close().await;
-        Ok(Surface { tools, instructions, server: Some(server) })
-    };
-    tokio::select! {
-        inspected = inspect => inspected.map_err(|error: Error| {
-            let hint = format!("run it by hand to see more: {}", command.display());
-            if error.next_step().is_some() { error } else { error.hint(hint) }
-        }),
-        // The server is in a group of its own, so the terminal's Ctrl-C does not reach it: dropping
-        // the client does.
-        _ = tokio::signal::ctrl_c() => {
-            Err(Error::new(Kind::Interrupted, "interrupted", "Interrupted; the server was stopped"))
-        }
-    }
 }
 
 fn as_json(inspected: &Surface, measured: &Measure) -> Value {

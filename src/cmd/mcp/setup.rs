@@ -1,24 +1,22 @@
 //! `pdpp mcp setup`: one right entry per host, proven.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::advice::{Command, Hint};
-use crate::cache::Cache;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
 use crate::provider::http::Limits;
 use crate::provider::url::ProviderUrl;
 use crate::runtime;
-use crate::setup::clients::chatgpt::{self, Hosted};
+use crate::setup::clients::chatgpt;
 use crate::setup::clients::{Host, host};
 use crate::setup::entry::{Baked, Entry};
 use crate::setup::launcher::Launcher;
-use crate::setup::paths::{Machine, Platform};
+use crate::setup::paths::Machine;
 use crate::setup::{self, Configured, How, Job, NAME, Report, Surveyed, survey};
 use crate::ui::{self, Ui};
 
@@ -143,7 +141,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         .hint(Hint::new("Leave it out, or connect that provider: ").run(Command::connect_any())));
     }
     let machine = Machine::from_process()?;
-    let launcher = find_launcher(&machine)?;
+    let launcher = Launcher::of_process(&machine)?;
     let task = Task { args, global, ui, machine, launcher };
     let (hosts, with_chatgpt) = match task.chosen() {
         Chosen::Hosts(hosts, with_chatgpt) => (hosts, with_chatgpt),
@@ -202,7 +200,7 @@ impl Task<'_> {
             if in_project {
                 one.host.title.to_owned()
             } else {
-                format!("{} ({})", one.host.title, state(one))
+                format!("{} ({})", one.host.title, one.state())
             }
         };
         let items: Vec<_> = offered.iter().map(|one| item(one)).collect();
@@ -250,14 +248,14 @@ impl Task<'_> {
             return Err(Error::new(Kind::Usage, "usage_error", said).run(next));
         }
         if args.json {
-            let hosts: Vec<_> = found.iter().map(surveyed_json).collect();
+            let hosts: Vec<_> = found.iter().map(Surveyed::to_json).collect();
             self.ui
                 .json(&json!({"hosts": hosts, "launcher": self.launcher.path, "notes": self.launcher.notes}));
             return Ok(0);
         }
         let mut said = String::from("Hosts on this machine:");
         for one in found.iter().filter(|one| one.installed) {
-            let _ = write!(said, "\n  {:<15} {:<20} {}", one.host.id, one.host.title, state(one));
+            let _ = write!(said, "\n  {:<15} {:<20} {}", one.host.id, one.host.title, one.state());
             for problem in &one.problems {
                 let _ = write!(said, "\n                  {problem}");
             }
@@ -277,24 +275,11 @@ impl Task<'_> {
     }
 
     fn entry(&self, host: &Host) -> Result<Entry> {
-        Entry::new(&self.launcher.path, &self.baked()?, host.max_result_bytes)
-    }
-
-    /// What a host's start would not find by itself.
-    fn baked(&self) -> Result<Baked> {
-        let dir = self.global.cache()?.dir().to_owned();
-        // Hosts pass HOME, and no XDG variable.
-        let found_anyway = match self.machine.platform {
-            Platform::Linux => self.machine.home.join(".local").join("share").join("pdpp"),
-            Platform::MacOs | Platform::Windows => Cache::default_dir()?,
-        };
-        // A file of authorities that is none would be found out by an agent only.
+        let cache = self.global.cache()?;
+        // A file of authorities that cannot be used would be found out by an agent only.
         let network = self.global.http_now(Limits::default())?.network().clone();
-        Ok(Baked {
-            cache_dir: (dir != found_anyway).then_some(dir),
-            proxy: network.proxy,
-            ca_file: network.ca_file,
-        })
+        let baked = Baked::of(&self.machine, cache.dir(), network)?;
+        Entry::new(&self.launcher.path, &baked, host.max_result_bytes)
     }
 
     fn job(&self, host: &'static Host, any_entry: bool) -> Result<Job<'_>> {
@@ -329,9 +314,9 @@ impl Task<'_> {
         let mut code = 0;
         let chatgpt = with_chatgpt.then(|| self.chatgpt(&mut code));
         if self.args.json {
-            self.ui.json(&json!({"hosts": printed, "chatgpt": chatgpt, "notes": self.notes()}));
+            self.ui.json(&json!({"hosts": printed, "chatgpt": chatgpt, "notes": self.launcher.notes_for(self.global.proxy.is_some())}));
         } else {
-            for note in &self.notes() {
+            for note in &self.launcher.notes_for(self.global.proxy.is_some()) {
                 self.ui.warn(note);
             }
         }
@@ -356,7 +341,9 @@ impl Task<'_> {
                     }
                     if !self.args.json {
                         self.ui.print(&report.to_text());
-                        self.say_failure(&report);
+                        if let Some(error) = report.failure() {
+                            self.ui.error(&error);
+                        }
                     }
                     outcomes.push(report.to_json());
                 }
@@ -377,7 +364,11 @@ impl Task<'_> {
             }
         }
         let chatgpt = with_chatgpt.then(|| self.chatgpt(&mut code));
-        let notes = if self.args.remove || hosts.is_empty() { Vec::new() } else { self.notes() };
+        let notes = if self.args.remove || hosts.is_empty() {
+            Vec::new()
+        } else {
+            self.launcher.notes_for(self.global.proxy.is_some())
+        };
         if self.args.json {
             self.ui.json(&json!({
                 "hosts": outcomes,
@@ -413,35 +404,6 @@ impl Task<'_> {
         }
     }
 
-    fn say_failure(&self, report: &Report) {
-        let Some(setup::proof::Proof::Failed(cause)) = &report.proof else { return };
-        let kept =
-            if report.rolled_back { "the change was taken back" } else { "the entry was left in place" };
-        let mut error = Error::failed(
-            "setup_not_proven",
-            format!("{} would not get an answer from the recorded command; {kept}", report.host.title),
-        )
-        .because(cause.to_string());
-        if let Some(next) = cause.next_step() {
-            error = error.hint(next);
-        }
-        self.ui.error(&error);
-    }
-
-    /// What the person should know about the launcher, and about what a host will not find.
-    fn notes(&self) -> Vec<String> {
-        let mut notes = self.launcher.notes.clone();
-        let proxy = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-        let set =
-            proxy.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
-        if let Some(name) = set.filter(|_| self.global.proxy.is_none()) {
-            notes.push(format!(
-                "{name} is set here, and some hosts pass no variables on: --proxy puts it into the entry"
-            ));
-        }
-        notes
-    }
-
     /// ChatGPT: finds the address to paste for each provider, and says what to do with it. `code` becomes what the
     /// process ends with if there is none.
     fn chatgpt(&self, code: &mut u8) -> Value {
@@ -459,21 +421,21 @@ impl Task<'_> {
         });
         for provider in &providers {
             match self.chatgpt_at(provider) {
-                Ok((one, Ok(steps))) => {
-                    found.push(one);
+                Ok((at_provider, Ok(steps))) => {
+                    found.push(at_provider);
                     if !self.args.json {
                         self.ui.print(&steps);
                     }
                 }
-                Ok((mut one, Err(error))) => {
-                    one["error"] = error.to_json()["error"].take();
-                    found.push(one);
+                Ok((mut at_provider, Err(error))) => {
+                    at_provider["error"] = error.to_json()["error"].take();
+                    found.push(at_provider);
                     failures.push(error);
                 }
                 Err(error) => {
-                    let mut one = error.to_json();
-                    one["provider"] = provider.as_str().into();
-                    found.push(one);
+                    let mut at_provider = error.to_json();
+                    at_provider["provider"] = provider.as_str().into();
+                    found.push(at_provider);
                     failures.push(error);
                 }
             }
@@ -517,65 +479,8 @@ impl Task<'_> {
     fn chatgpt_at(&self, provider: &ProviderUrl) -> Result<(Value, Result<String>)> {
         let http = self.global.http_now(Limits::default())?;
         let hosted = runtime::block_on(chatgpt::find(&http, provider))??;
-        let (state, url) = match &hosted {
-            Hosted::At(url) => ("public", Some(url.as_str())),
-            Hosted::NotPublic(url) => ("not_public", Some(url.as_str())),
-            Hosted::None => ("none", None),
-        };
-        let one = json!({"provider": provider.as_str(), "state": state, "url": url});
-        Ok((one, chatgpt::steps(provider, &hosted)))
+        Ok((hosted.to_json(provider), chatgpt::steps(provider, &hosted)))
     }
-}
-
-fn find_launcher(machine: &Machine) -> Result<Launcher> {
-    let exe = std::env::current_exe().map_err(|error| {
-        Error::failed("no_launcher", "This program cannot tell where its own file is")
-            .because(error)
-            .hint("Call it by its whole path")
-    })?;
-    let typed = std::env::args_os().next().map(PathBuf::from);
-    Ok(Launcher::find(machine, &exe, typed.as_deref()))
-}
-
-fn state(one: &Surveyed) -> String {
-    let said = match &one.configured {
-        Configured::No => "not set up",
-        Configured::Ours(_) if one.problems.is_empty() => "set up",
-        Configured::Ours(_) => "set up, with a problem",
-        Configured::Other => "has another entry of that name",
-        Configured::Damaged(error) => match error.at() {
-            Some((line, column)) => return format!("its config is damaged: line {line}, column {column}"),
-            None => "its config is written in a way that cannot be edited",
-        },
-        Configured::Unknown => "its config cannot be read",
-    };
-    said.to_owned()
-}
-
-fn surveyed_json(one: &Surveyed) -> Value {
-    let (configured, command) = match &one.configured {
-        Configured::No => ("no", None),
-        Configured::Ours(entry) => ("yes", Some(entry.shown())),
-        Configured::Other => ("other", None),
-        Configured::Damaged(_) => ("damaged", None),
-        Configured::Unknown => ("unknown", None),
-    };
-    let at = match &one.configured {
-        Configured::Damaged(error) => error.at(),
-        _ => None,
-    };
-    json!({
-        "host": one.host.id,
-        "title": one.host.title,
-        "installed": one.installed,
-        "file": one.file,
-        "other_files": one.other_files,
-        "configured": configured,
-        "line": at.map(|(line, _)| line),
-        "column": at.map(|(_, column)| column),
-        "command": command,
-        "problems": one.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
-    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! ChatGPT: it starts no program and reads no file. It connects to a provider's own `/mcp` over public
 //! https, so all there is to do here is to find that address.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::{Host, Url};
 
 use crate::advice::{Command, Hint};
@@ -20,6 +20,18 @@ pub enum Hosted {
     NotPublic(Url),
     /// It offers none.
     None,
+}
+
+impl Hosted {
+    /// For `--json`, of `provider`.
+    pub fn to_json(&self, provider: &ProviderUrl) -> Value {
+        let (state, url) = match self {
+            Self::At(url) => ("public", Some(url.as_str())),
+            Self::NotPublic(url) => ("not_public", Some(url.as_str())),
+            Self::None => ("none", None),
+        };
+        json!({"provider": provider.as_str(), "state": state, "url": url})
+    }
 }
 
 /// Finds the MCP endpoint of `provider`: it is a PDPP provider (RFC 9728, RFC 8414), and publishes

@@ -1,4 +1,4 @@
-//! What was given beside what was asked for: more, which the owner should know of, or less.
+//! How what was given differs from what was asked for: more, which the owner should know of, or less.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,10 +53,10 @@ pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof, require
     let given: BTreeSet<&str> =
         proof.sources.iter().flat_map(|source| &source.streams).map(String::as_str).collect();
     if !asked.is_empty() {
-        names(&mut found.more, "streams that were not asked for", given.difference(&asked));
+        add_names(&mut found.more, "streams that were not asked for", given.difference(&asked));
         // Of a long list only the beginning is known.
         if proof.sources.iter().all(|source| source.streams.len() == source.stream_count) {
-            names(&mut found.less, "not the streams", asked.difference(&given));
+            add_names(&mut found.less, "not the streams", asked.difference(&given));
         }
     }
     for stream in response.streams.iter().filter(|stream| given.contains(stream.name.as_str())) {
@@ -81,14 +81,15 @@ pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof, require
     found
 }
 
-pub(super) fn names<'a>(said: &mut Vec<String>, what: &str, names: impl Iterator<Item = &'a &'a str>) {
+/// Adds a line about `names` to `lines`, where there are any.
+pub(super) fn add_names<'a>(lines: &mut Vec<String>, what: &str, names: impl Iterator<Item = &'a &'a str>) {
     let names: Vec<&str> = names.copied().collect();
     if names.is_empty() {
         return;
     }
     let shown = names.iter().take(SHOWN).map(|name| text::prefix(name, 100)).collect::<Vec<_>>().join(", ");
     let more = names.len().saturating_sub(SHOWN);
-    said.push(match more {
+    lines.push(match more {
         0 => format!("{what}: {shown}"),
         more => format!("{what}: {shown} and {more} more"),
     });
@@ -98,7 +99,7 @@ fn source(wanted: &Wanted, proof: &Proof, found: &mut Difference) {
     let Some(asked) = &wanted.source else { return };
     let others = proof.sources.iter().filter_map(|source| source.id.as_deref());
     let others: BTreeSet<&str> = others.filter(|id| *id != asked.id).collect();
-    names(&mut found.more, "sources that were not asked for", others.iter());
+    add_names(&mut found.more, "sources that were not asked for", others.iter());
     if !others.is_empty() && proof.sources.iter().all(|source| source.id.as_ref() != Some(&asked.id)) {
         found.less.push(format!("not the source {}", text::prefix(&asked.id, 200)));
     }
@@ -110,8 +111,8 @@ fn source(wanted: &Wanted, proof: &Proof, found: &mut Difference) {
         .map(|connection| connection.id.as_str())
         .collect();
     if !instances.is_empty() && !given.is_empty() {
-        names(&mut found.more, "instances that were not asked for", given.difference(&instances));
-        names(&mut found.less, "not the instances", instances.difference(&given));
+        add_names(&mut found.more, "instances that were not asked for", given.difference(&instances));
+        add_names(&mut found.less, "not the instances", instances.difference(&given));
     }
 }
 
@@ -130,45 +131,50 @@ fn fields(
     // Those that a stream requires are always part of it (draft §6).
     let is_more = |field: &&&str| !required.is_some_and(|required| required.contains(**field));
     let more = given.difference(&asked).filter(is_more);
-    names(&mut found.more, &format!("fields of {name} beside those asked for"), more);
-    names(&mut found.less, &format!("not the fields of {name}"), asked.difference(&given));
+    add_names(&mut found.more, &format!("fields of {name} beside those asked for"), more);
+    add_names(&mut found.less, &format!("not the fields of {name}"), asked.difference(&given));
 }
 
-/// One line for all streams that have the same to tell.
+/// One line for all streams that differ in the same way.
 fn range(wanted: &Wanted, streams: &[GivenStream], found: &mut Difference) {
     let starts_earlier = |given: Option<Timestamp>, asked| given.is_none_or(|given| given < asked);
     let mut of = |is_more: bool, what: String, is_so: &dyn Fn(&GivenStream) -> bool| {
         // One that is only named says nothing about records.
-        let told =
-            streams.iter().filter(|one| one.fields.is_some() || one.since.is_some() || one.until.is_some());
+        let described = streams
+            .iter()
+            .filter(|stream| stream.fields.is_some() || stream.since.is_some() || stream.until.is_some());
         let names_of: Vec<&str> =
-            told.filter(|stream| is_so(stream)).map(|stream| stream.name.as_str()).collect();
-        names(if is_more { &mut found.more } else { &mut found.less }, &what, names_of.iter());
+            described.filter(|stream| is_so(stream)).map(|stream| stream.name.as_str()).collect();
+        add_names(if is_more { &mut found.more } else { &mut found.less }, &what, names_of.iter());
     };
     if let Some(asked) = wanted.since {
         let from = day_and_time(asked);
-        of(true, format!("records from before {from}"), &|one| starts_earlier(one.since, asked));
-        of(false, format!("not all records from {from} on"), &|one| {
-            one.since.is_some_and(|given| given > asked)
+        of(true, format!("records from before {from}"), &|stream| starts_earlier(stream.since, asked));
+        of(false, format!("not all records from {from} on"), &|stream| {
+            stream.since.is_some_and(|given| given > asked)
         });
     }
     // What the owner added, where no time was asked for.
-    let asked = |one: &GivenStream| wanted.stream(&one.name);
-    let later =
-        |one: &GivenStream| one.since.filter(|_| asked(one).is_none_or(|asked| asked.since.is_none()));
+    let asked = |stream: &GivenStream| wanted.stream(&stream.name);
+    let later = |stream: &GivenStream| {
+        stream.since.filter(|_| asked(stream).is_none_or(|asked| asked.since.is_none()))
+    };
     if let (None, Some(first)) = (wanted.since, streams.iter().filter_map(later).min()) {
-        of(false, format!("no records from before {}", day_and_time(first)), &|one| later(one).is_some());
+        of(false, format!("no records from before {}", day_and_time(first)), &|stream| {
+            later(stream).is_some()
+        });
     }
-    let earlier =
-        |one: &GivenStream| one.until.filter(|_| asked(one).is_none_or(|asked| asked.until.is_none()));
+    let earlier = |stream: &GivenStream| {
+        stream.until.filter(|_| asked(stream).is_none_or(|asked| asked.until.is_none()))
+    };
     if let (None, Some(last)) = (wanted.until, streams.iter().filter_map(earlier).max()) {
-        of(false, format!("no records from {} on", day_and_time(last)), &|one| earlier(one).is_some());
+        of(false, format!("no records from {} on", day_and_time(last)), &|stream| earlier(stream).is_some());
     }
     if let Some(asked) = wanted.until {
         let to = day_and_time(asked);
-        of(true, format!("records from {to} on"), &|one| one.until.is_none_or(|given| given > asked));
-        of(false, format!("not all records from before {to}"), &|one| {
-            one.until.is_some_and(|given| given < asked)
+        of(true, format!("records from {to} on"), &|stream| stream.until.is_none_or(|given| given > asked));
+        of(false, format!("not all records from before {to}"), &|stream| {
+            stream.until.is_some_and(|given| given < asked)
         });
     }
 }

@@ -1,6 +1,4 @@
-//! The arguments of `connect` that say how much is asked for.
-
-use std::time::Duration;
+//! How much is asked for, from the words of whoever asks.
 
 use jiff::Timestamp;
 use url::Url;
@@ -9,40 +7,24 @@ use crate::error::{Error, Kind, Result};
 use crate::provider::approve::wanted::{SourceRequest, StreamRequest, Wanted};
 use crate::text;
 
-/// What to ask for. The owner can give less in any case.
-#[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "What to ask for")]
-pub struct Narrow {
-    /// Ask for this source, where the provider has several
-    #[arg(long, value_name = "URI", conflicts_with = "renew")]
+/// What somebody typed to ask for less than everything; the owner can give less in any case.
+#[derive(Debug, Clone, Default)]
+pub struct Narrowing {
+    /// The URI of one source, where the provider has several.
     pub source: Option<String>,
-
-    /// Ask for this configured instance of the source (repeatable)
-    #[arg(long, value_name = "ID", requires = "source")]
+    /// Configured instances of the source.
     pub instance: Vec<String>,
-
-    /// Ask for this stream only (repeatable)
-    #[arg(long, value_name = "NAME", conflicts_with = "renew")]
+    /// Names of streams.
     pub stream: Vec<String>,
-
-    /// Ask for this field of a stream only, and those that the stream requires (repeatable)
-    #[arg(long, value_name = "STREAM.FIELD", conflicts_with = "renew")]
+    /// Fields: `STREAM.FIELD`.
     pub field: Vec<String>,
-
-    /// Ask for records from this day on (2026-01-31, or a time in RFC 3339)
-    #[arg(long, value_name = "TIME", conflicts_with = "renew")]
+    /// The first day or time of the records.
     pub since: Option<String>,
-
-    /// Ask for records from before this day
-    #[arg(long, value_name = "TIME", conflicts_with = "renew")]
+    /// The day or time that the records come before.
     pub until: Option<String>,
-
-    /// Ask for access that ends then, or after a while (30d, 12h)
-    #[arg(long, value_name = "TIME", conflicts_with = "renew")]
+    /// When the access ends: a day, a time or a span.
     pub expires: Option<String>,
-
-    /// Say what the data is for: in words, or a purpose code (an https URI)
-    #[arg(long, value_name = "TEXT", conflicts_with = "renew")]
+    /// What the data is for: words, or a purpose code.
     pub purpose: Option<String>,
 }
 
@@ -51,8 +33,8 @@ const MAX_STREAMS: usize = 500;
 /// Bytes of a name, an instance or a purpose at most.
 const MAX_TEXT: usize = 500;
 
-impl Narrow {
-    /// What they come to, at `now`.
+impl Narrowing {
+    /// The request that they come to, at `now`.
     ///
     /// # Errors
     /// `source_invalid`, `narrowing_invalid` (2).
@@ -95,7 +77,10 @@ impl Narrow {
         if let Some(purpose) = &self.purpose {
             checked("--purpose", purpose)?;
             if purpose.starts_with("https://") && Url::parse(purpose).is_err() {
-                return Err(invalid(format!("--purpose {purpose:?} is no URI"), "Say it in words instead"));
+                return Err(invalid(
+                    format!("--purpose {purpose:?} is not a URI"),
+                    "Say it in words instead",
+                ));
             }
         }
         Ok(Wanted { source, streams, since, until, expires, purpose: self.purpose.clone() })
@@ -188,19 +173,6 @@ fn end(text: &str, now: Timestamp) -> Result<Timestamp> {
     Ok(end)
 }
 
-/// A number of seconds, from 1 to 3600: how long to wait for the owner.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn patience(text: &str) -> Result<Duration, String> {
-    let seconds: u64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    if (1..=3600).contains(&seconds) {
-        Ok(Duration::from_secs(seconds))
-    } else {
-        Err("not 1 to 3600".to_owned())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,20 +182,20 @@ mod tests {
         "2026-06-01T00:00:00Z".parse().unwrap()
     }
 
-    fn code(args: &Narrow) -> String {
+    fn code(args: &Narrowing) -> String {
         args.wanted(now()).map_or_else(|error| error.code().to_owned(), |_| "ok".to_owned())
     }
 
     #[test]
     fn arguments_become_a_request() {
         let texts = |all: &[&str]| all.iter().map(ToString::to_string).collect();
-        let args = Narrow {
+        let args = Narrowing {
             stream: texts(&["messages", "threads"]),
             field: texts(&["messages.subject", "messages.id", "v1.events.title", "messages.id"]),
             since: Some("2026-01-31".to_owned()),
             until: Some("2026-02-01T10:00:00+02:00".to_owned()),
             expires: Some("30d".to_owned()),
-            ..Narrow::default()
+            ..Narrowing::default()
         };
         let wanted = args.wanted(now()).unwrap();
         let streams: Vec<_> =
@@ -239,19 +211,19 @@ mod tests {
         assert_eq!(wanted.since.unwrap().to_string(), "2026-01-31T00:00:00Z");
         assert_eq!(wanted.until.unwrap().to_string(), "2026-02-01T08:00:00Z");
         assert_eq!(wanted.expires.unwrap().to_string(), "2026-07-01T00:00:00Z");
-        assert!(Narrow::default().wanted(now()).unwrap().is_plain());
+        assert!(Narrowing::default().wanted(now()).unwrap().is_plain());
     }
 
     #[test]
     fn wrong_arguments_are_typed() {
-        let with = |edit: fn(&mut Narrow)| {
-            let mut args = Narrow::default();
+        let with = |edit: fn(&mut Narrowing)| {
+            let mut args = Narrowing::default();
             edit(&mut args);
             code(&args)
         };
         assert_eq!(with(|args| args.source = Some("slack".to_owned())), "source_invalid");
         for edit in [
-            (|args: &mut Narrow| args.field = vec!["subject".to_owned()]) as fn(&mut Narrow),
+            (|args: &mut Narrowing| args.field = vec!["subject".to_owned()]) as fn(&mut Narrowing),
             |args| args.field = vec![".subject".to_owned()],
             |args| args.stream = vec![String::new()],
             |args| args.stream = vec!["*".to_owned()],
@@ -269,21 +241,20 @@ mod tests {
         }
         assert_eq!(with(|args| args.expires = Some("12h".to_owned())), "ok");
         let wrong =
-            Narrow { expires: Some("30x".to_owned()), ..Narrow::default() }.wanted(now()).unwrap_err();
+            Narrowing { expires: Some("30x".to_owned()), ..Narrowing::default() }.wanted(now()).unwrap_err();
         let hint = wrong.next_step().unwrap();
         let hint = hint.trim_start_matches("Write it as ").replace(" or ", ", ");
         assert_eq!(hint.split(", ").count(), 5);
         for example in hint.split(", ") {
             assert!(end(example, now()).is_ok(), "what is said to be right is: {example}");
         }
-        assert!(patience("600").is_ok() && patience("0").is_err() && patience("x").is_err());
     }
 
     proptest! {
         #[test]
         fn no_argument_panics(text in any::<String>()) {
-            let args = Narrow { field: vec![text.clone()], since: Some(text.clone()), expires: Some(text.clone()),
-                purpose: Some(text), ..Narrow::default() };
+            let args = Narrowing { field: vec![text.clone()], since: Some(text.clone()), expires: Some(text.clone()),
+                purpose: Some(text), ..Narrowing::default() };
             let _ = args.wanted(now());
         }
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::difference::{Difference, names};
+use super::difference::{Difference, add_names};
 use crate::advice::Command;
 use crate::cache::credential::Credential;
 use crate::cache::select::GrantName;
@@ -26,35 +26,35 @@ pub fn meant<'a>(
     provider: Option<&ProviderUrl>,
     grant: Option<&GrantName>,
 ) -> Result<&'a Credential> {
-    let is_of = |one: &&Credential| provider.is_none_or(|provider| *provider == one.provider);
+    let is_of = |credential: &&Credential| provider.is_none_or(|provider| *provider == credential.provider);
     let of_provider: Vec<&Credential> = all.iter().filter(is_of).collect();
     let meant = grant.map_or_else(|| of_provider.clone(), |grant| grant.meant(&of_provider));
     match meant[..] {
         [] => {
-            let said = "There is no such grant on this machine to ask for again";
+            let message = "There is no such grant on this machine to ask for again";
             let connect =
                 || provider.map_or_else(Command::connect_any, |provider| Command::connect(provider.as_str()));
             let next = if all.is_empty() { connect() } else { Command::new("status") };
-            Err(Error::new(Kind::NotConnected, "not_connected", said).run(next))
+            Err(Error::new(Kind::NotConnected, "not_connected", message).run(next))
         }
         // Not looked at before: see [`Given`](crate::cache::credential::Given).
-        [one] => match one.given.streams() {
-            Ok(_) => Ok(one),
+        [credential] => match credential.given.streams() {
+            Ok(_) => Ok(credential),
             Err(error) => {
                 Err(Error::failed("cache_damaged", "What this grant gave cannot be read from the index")
                     .because(error)
-                    .run(Command::connect(one.provider.as_str())))
+                    .run(Command::connect(credential.provider.as_str())))
             }
         },
         _ => {
-            let mut said = "Several grants are on this machine, and one is renewed at a time:".to_owned();
-            for one in meant {
+            let mut message = "Several grants are on this machine, and one is renewed at a time:".to_owned();
+            for credential in meant {
                 let renew = Command::new("connect --renew")
-                    .value(one.provider.as_str())
-                    .option("--grant", one.grant_id.as_str());
-                let _ = write!(said, "\n  {renew}   ({})", one.label);
+                    .value(credential.provider.as_str())
+                    .option("--grant", credential.grant_id.as_str());
+                let _ = write!(message, "\n  {renew}   ({})", credential.label);
             }
-            Err(Error::new(Kind::Usage, "several_credentials", said).hint("Name one of them, as listed"))
+            Err(Error::new(Kind::Usage, "several_credentials", message).hint("Name one of them, as listed"))
         }
     }
 }
@@ -78,12 +78,13 @@ pub fn requests(old: &Credential, now: Timestamp) -> Vec<Wanted> {
 pub fn differing(old: &Credential, wanted: &Wanted) -> Vec<String> {
     let given = given(old);
     let differs = |stream: &&StreamRequest| {
-        let all = given.iter().filter(|one| one.name == stream.name);
-        let mut all = all.map(|one| {
-            (one.fields.as_ref().map(|fields| fields.iter().collect::<BTreeSet<_>>()), one.since, one.until)
+        let all = given.iter().filter(|given| given.name == stream.name);
+        let mut all = all.map(|given| {
+            let fields = given.fields.as_ref().map(|fields| fields.iter().collect::<BTreeSet<_>>());
+            (fields, given.since, given.until)
         });
         let first = all.next();
-        all.any(|one| Some(one) != first)
+        all.any(|other| Some(other) != first)
     };
     wanted.streams.iter().filter(differs).map(|stream| stream.name.clone()).collect()
 }
@@ -103,8 +104,8 @@ fn again(end: Option<Timestamp>, issued: Option<Timestamp>, now: Timestamp) -> O
 }
 
 /// What a grant was asked for that was stored without saying so: its source, if it has one.
-fn source_of(one: &Credential) -> Wanted {
-    let source = match one.sources.as_slice() {
+fn source_of(credential: &Credential) -> Wanted {
+    let source = match credential.sources.as_slice() {
         [source] if source.kind.as_deref() == Some("connector") => {
             source.id.clone().map(|id| SourceRequest {
                 id,
@@ -121,12 +122,12 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
     let given = given(old);
     // Accounts of one source first: what they have in common is all that none has more than.
     let mut of_sources: BTreeMap<(&str, Option<&str>), StreamRequest> = BTreeMap::new();
-    for one in &given {
-        let then = asked.stream(&one.name);
+    for stream in &given {
+        let then = asked.stream(&stream.name);
         if then.is_none() && !asked.streams.is_empty() {
             continue;
         }
-        let fields = match (then.map(|then| then.fields.as_slice()), &one.fields) {
+        let fields = match (then.map(|then| then.fields.as_slice()), &stream.fields) {
             // Those that the stream requires come along again.
             (Some(then @ [_, ..]), Some(given)) => {
                 then.iter().filter(|field| given.contains(field)).cloned().collect()
@@ -135,14 +136,14 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
             (_, fields) => fields.clone().unwrap_or_default(),
         };
         let request = StreamRequest {
-            name: one.name.clone(),
+            name: stream.name.clone(),
             fields,
-            instance_ids: one.instance_ids.clone(),
-            since: one.since.filter(|since| asked.since.is_none_or(|asked| *since > asked)),
-            until: one.until.filter(|until| asked.until.is_none_or(|asked| *until < asked)),
+            instance_ids: stream.instance_ids.clone(),
+            since: stream.since.filter(|since| asked.since.is_none_or(|asked| *since > asked)),
+            until: stream.until.filter(|until| asked.until.is_none_or(|asked| *until < asked)),
         };
-        match of_sources.get_mut(&(one.name.as_str(), one.source.as_deref())) {
-            None => drop(of_sources.insert((&one.name, one.source.as_deref()), request)),
+        match of_sources.get_mut(&(stream.name.as_str(), stream.source.as_deref())) {
+            None => drop(of_sources.insert((&stream.name, stream.source.as_deref()), request)),
             Some(known) => {
                 // No list is every field.
                 if known.fields.is_empty() {
@@ -198,22 +199,22 @@ fn both(known: &mut StreamRequest, other: StreamRequest) {
     known.instance_ids.extend(other.instance_ids);
     known.since = known.since.max(other.since);
     known.until = match (known.until, other.until) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
+        (Some(known), Some(other)) => Some(known.min(other)),
+        (known, other) => known.or(other),
     };
 }
 
 /// What a grant has, stream by stream: as its provider said, else as its first read showed. None where not all of
 /// that is known.
-fn given(one: &Credential) -> Vec<GivenStream> {
-    let given = one.given.streams().unwrap_or_default();
+fn given(credential: &Credential) -> Vec<GivenStream> {
+    let given = credential.given.streams().unwrap_or_default();
     if !given.is_empty() {
         return given;
     }
-    if one.sources.iter().any(|source| source.streams.len() != source.stream_count) {
+    if credential.sources.iter().any(|source| source.streams.len() != source.stream_count) {
         return Vec::new();
     }
-    let of_source = one.sources.iter().flat_map(|source| {
+    let of_source = credential.sources.iter().flat_map(|source| {
         let instance_ids = source.connections.iter().map(|connection| connection.id.clone());
         let instance_ids: Vec<String> = instance_ids.collect();
         source.streams.iter().map(move |name| GivenStream {
@@ -241,7 +242,7 @@ type Parts = BTreeMap<(String, String), Part>;
 pub fn compare(old: &Credential, new: &Credential) -> Difference {
     let mut found = Difference::default();
     let (before, now) = (given(old), given(new));
-    let names_instances = |all: &[GivenStream]| all.iter().all(|one| !one.instance_ids.is_empty());
+    let names_instances = |all: &[GivenStream]| all.iter().all(|stream| !stream.instance_ids.is_empty());
     let by_instance = names_instances(&before) && names_instances(&now);
     let (before, now) = (parts(before, by_instance), parts(now, by_instance));
     let label = |(place, stream): &(String, String)| match place_name(place, &[new, old]) {
@@ -252,8 +253,8 @@ pub fn compare(old: &Credential, new: &Credential) -> Difference {
         of.keys().filter(|key| !other.contains_key(key)).map(label).collect::<Vec<_>>()
     };
     if !before.is_empty() && !now.is_empty() {
-        say(&mut found.more, "streams that it did not have", &lacking(&now, &before));
-        say(&mut found.less, "not the streams", &lacking(&before, &now));
+        add(&mut found.more, "streams that it did not have", &lacking(&now, &before));
+        add(&mut found.less, "not the streams", &lacking(&before, &now));
     }
     let shared = || before.iter().filter_map(|(key, part)| Some((key, part, now.get(key)?)));
     let fields = |more: bool| {
@@ -264,42 +265,42 @@ pub fn compare(old: &Credential, new: &Credential) -> Difference {
         };
         shared().flat_map(of).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
     };
-    say(&mut found.more, "fields that it did not have", &fields(true));
-    say(&mut found.less, "not the fields", &fields(false));
+    add(&mut found.more, "fields that it did not have", &fields(true));
+    add(&mut found.less, "not the fields", &fields(false));
     let that = |is_so: &dyn Fn(&Part, &Part) -> bool| {
         shared().filter(|(_, before, now)| is_so(before, now)).map(|(key, ..)| label(key)).collect::<Vec<_>>()
     };
     // No beginning is before every beginning, no end after every end.
     let later_end =
-        |one: &Part, other: &Part| other.until.is_some_and(|end| one.until.is_none_or(|one| one > end));
-    say(
+        |part: &Part, than: &Part| than.until.is_some_and(|end| part.until.is_none_or(|until| until > end));
+    add(
         &mut found.more,
         "records from before the time it began with",
         &that(&|old, new| new.since < old.since),
     );
-    say(&mut found.less, "not its earliest records", &that(&|old, new| new.since > old.since));
-    say(&mut found.more, "records from after the time it ended with", &that(&|old, new| later_end(new, old)));
-    say(&mut found.less, "not its latest records", &that(&|old, new| later_end(old, new)));
+    add(&mut found.less, "not its earliest records", &that(&|old, new| new.since > old.since));
+    add(&mut found.more, "records from after the time it ended with", &that(&|old, new| later_end(new, old)));
+    add(&mut found.less, "not its latest records", &that(&|old, new| later_end(old, new)));
     ends(old, new, &mut found);
     found
 }
 
-fn say(said: &mut Vec<String>, what: &str, found: &[String]) {
-    let found: Vec<&str> = found.iter().map(String::as_str).collect();
-    names(said, what, found.iter());
+fn add(lines: &mut Vec<String>, what: &str, names: &[String]) {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    add_names(lines, what, names.iter());
 }
 
 fn parts(given: Vec<GivenStream>, by_instance: bool) -> Parts {
     let mut parts = Parts::new();
-    for one in given {
-        let places = if by_instance { one.instance_ids } else { vec![one.source.unwrap_or_default()] };
+    for stream in given {
+        let places = if by_instance { stream.instance_ids } else { vec![stream.source.unwrap_or_default()] };
         for place in places {
             let part = Part {
-                fields: one.fields.clone().map(|fields| fields.into_iter().collect()),
-                since: one.since,
-                until: one.until,
+                fields: stream.fields.clone().map(|fields| fields.into_iter().collect()),
+                since: stream.since,
+                until: stream.until,
             };
-            parts.insert((place, one.name.clone()), part);
+            parts.insert((place, stream.name.clone()), part);
         }
     }
     parts
@@ -307,9 +308,10 @@ fn parts(given: Vec<GivenStream>, by_instance: bool) -> Parts {
 
 /// What the owner calls a connection or a source.
 fn place_name(place: &str, of: &[&Credential]) -> Option<String> {
-    let sources = || of.iter().flat_map(|one| &one.sources);
+    let sources = || of.iter().flat_map(|credential| &credential.sources);
     let mut connections = sources().flat_map(|source| &source.connections);
-    let named = connections.find_map(|one| one.display_name.clone().filter(|_| one.id == place));
+    let named =
+        connections.find_map(|connection| connection.display_name.clone().filter(|_| connection.id == place));
     let source = || sources().find(|source| source.id.as_deref() == Some(place)).map(GrantedSource::label);
     named.or_else(source).or_else(|| (!place.is_empty()).then(|| place.to_owned()))
 }
@@ -320,7 +322,8 @@ const SLACK: SignedDuration = SignedDuration::from_mins(1);
 const WAITED: SignedDuration = SignedDuration::from_mins(15);
 
 fn ends(old: &Credential, new: &Credential, found: &mut Difference) {
-    let lasts = |one: &Credential| Some(one.grant_expires_at?.duration_since(one.issued_at?));
+    let lasts =
+        |credential: &Credential| Some(credential.grant_expires_at?.duration_since(credential.issued_at?));
     match (old.grant_expires_at, new.grant_expires_at) {
         (Some(_), None) => found.more.push("access without an end".to_owned()),
         (None, Some(end)) => found.less.push(format!("access that ends, {}", day_and_time(end))),
@@ -411,9 +414,9 @@ mod tests {
         let of = exact.source.as_ref().unwrap();
         assert_eq!((of.id.as_str(), of.instance_ids.join(" ").as_str()), (MAIL, "c1"));
         let streams: Vec<_> =
-            exact.streams.iter().map(|one| (one.name.as_str(), one.fields.join(" "))).collect();
+            exact.streams.iter().map(|stream| (stream.name.as_str(), stream.fields.join(" "))).collect();
         assert_eq!(streams, [("labels", "id".to_owned()), ("messages", "id subject".to_owned())]);
-        assert!(exact.streams.iter().all(|one| one.instance_ids.is_empty()), "the source's are meant");
+        assert!(exact.streams.iter().all(|stream| stream.instance_ids.is_empty()), "the source's are meant");
         assert_eq!(exact.expires, Some(at(107_000)), "as long as the owner let it last");
         // For a provider that refuses it: without the end, then as it was asked for.
         assert_eq!(asked.len(), 3);
@@ -451,7 +454,7 @@ mod tests {
         let streams: Vec<_> = exact
             .streams
             .iter()
-            .map(|one| (one.name.as_str(), one.instance_ids.join(" "), one.fields.join(" ")))
+            .map(|stream| (stream.name.as_str(), stream.instance_ids.join(" "), stream.fields.join(" ")))
             .collect();
         let expected = [("messages", "c1 c2", ""), ("users", "c2", "id")];
         assert_eq!(streams, expected.map(|(name, ids, fields)| (name, ids.to_owned(), fields.to_owned())));

@@ -1,4 +1,4 @@
-//! What a package's token is about, as the provider's own tools tell: its answer names sources by their URIs, and the
+//! What a package token is about, as the provider's own tools say: its answer names sources by their URIs, and the
 //! schema of its `/mcp` has the owner's names of their accounts.
 
 use std::time::Duration;
@@ -38,13 +38,13 @@ pub async fn sources(
         return shown;
     }
     for source in &mut sources {
-        let is_alike = |one: &&GrantedSource| {
-            let is_named = one.connections.iter().any(|connection| source.has_connection(&connection.id));
-            is_named || (source.id.is_some() && one.id == source.id)
+        let is_alike = |other: &&GrantedSource| {
+            let is_named = other.connections.iter().any(|connection| source.has_connection(&connection.id));
+            is_named || (source.id.is_some() && other.id == source.id)
         };
-        for one in shown.iter().filter(is_alike).collect::<Vec<_>>() {
-            source.connector_key = source.connector_key.take().or_else(|| one.connector_key.clone());
-            source.learn_connections(one.connections.iter().cloned());
+        for other in shown.iter().filter(is_alike).collect::<Vec<_>>() {
+            source.connector_key = source.connector_key.take().or_else(|| other.connector_key.clone());
+            source.learn_connections(other.connections.iter().cloned());
         }
     }
     sources

@@ -28,17 +28,17 @@ pub fn with_names(
     if choices.is_empty() {
         choices = before(part);
     }
-    let said = error.message.as_deref().unwrap_or_default();
+    let refusal = error.message.as_deref().unwrap_or_default();
     let asked = asked(part, wanted);
     // Of several names the one that the refusal repeats.
-    if let Some(meant) = asked.iter().find(|name| said.contains(**name)).or(asked.first()) {
+    if let Some(meant) = asked.iter().find(|name| refusal.contains(**name)).or(asked.first()) {
         let meant = meant.to_lowercase();
         crate::order::sort_by_key(&mut choices, |choice| {
             strsim::levenshtein(&meant, &choice.id.to_lowercase())
         });
     }
     // As the option takes it.
-    if let (Part::Field, Some(stream)) = (part, stream_of_field(said, wanted)) {
+    if let (Part::Field, Some(stream)) = (part, stream_of_field(refusal, wanted)) {
         for choice in &mut choices {
             choice.id = format!("{stream}.{}", choice.id);
         }
@@ -47,10 +47,11 @@ pub fn with_names(
 }
 
 /// The stream whose fields a refusal is about: the one that it names, else the one that some fields of were asked for.
-fn stream_of_field<'a>(said: &str, wanted: &'a Wanted) -> Option<&'a str> {
+fn stream_of_field<'a>(refusal: &str, wanted: &'a Wanted) -> Option<&'a str> {
     let with_fields = || wanted.streams.iter().filter(|stream| !stream.fields.is_empty());
-    let said_of = |stream: &&StreamRequest| said.split([' ', '\'', '"', ',']).any(|word| word == stream.name);
-    let named = with_fields().find(said_of).or_else(|| with_fields().next());
+    let is_named =
+        |stream: &&StreamRequest| refusal.split([' ', '\'', '"', ',']).any(|word| word == stream.name);
+    let named = with_fields().find(is_named).or_else(|| with_fields().next());
     named.map(|stream| stream.name.as_str())
 }
 
@@ -67,11 +68,14 @@ fn asked(part: Part, wanted: &Wanted) -> Vec<&str> {
 
 /// What grants of this provider that are on this machine showed of it.
 fn of_before(part: Part, wanted: &Wanted, provider: &ProviderUrl, credentials: &[Credential]) -> Vec<Choice> {
-    let sources = credentials.iter().filter(|one| one.provider == *provider).flat_map(|one| &one.sources);
+    let sources = credentials
+        .iter()
+        .filter(|credential| credential.provider == *provider)
+        .flat_map(|credential| &credential.sources);
     let is_meant = |id: Option<&str>| wanted.source.as_ref().is_none_or(|source| id == Some(&*source.id));
     let mut known: Vec<Choice> = Vec::new();
     let mut add = |id: &str, label: Option<String>| {
-        if known.iter().all(|one| one.id != id) {
+        if known.iter().all(|choice| choice.id != id) {
             known.push(Choice { id: id.to_owned(), label });
         }
     };
@@ -102,25 +106,25 @@ mod tests {
 
     const MAIL: &str = "https://s.example/mail";
 
-    fn names(part: Part, wanted: &Wanted, said: &str, choices: &[&str]) -> Vec<String> {
-        let mut one = credential("https://a.example", "g1");
+    fn names(part: Part, wanted: &Wanted, refusal: &str, choices: &[&str]) -> Vec<String> {
+        let mut of_two = credential("https://a.example", "g1");
         let source = |id: &str, streams: &[&str]| GrantedSource {
             id: Some(id.to_owned()),
             streams: streams.iter().map(ToString::to_string).collect(),
             connections: vec![GrantedConnection { id: format!("c-{}", streams.len()), display_name: None }],
             ..GrantedSource::default()
         };
-        one.sources = vec![
+        of_two.sources = vec![
             source(MAIL, &["threads", "messages", "labels"]),
             source("https://s.example/chat", &["messages", "users"]),
         ];
         let mut other = credential("https://b.example", "g2");
         other.sources = vec![source("https://s.example/bank", &["mesages"])];
-        let error = OAuthError { status: 400, code: None, message: Some(said.to_owned()) };
+        let error = OAuthError { status: 400, code: None, message: Some(refusal.to_owned()) };
         let choices =
             choices.iter().map(|id| Choice { id: (*id).to_owned(), label: None }).collect::<Vec<_>>();
         let error = ApproveError::Unknown { part, error, choices };
-        match with_names(error, wanted, &"https://a.example".parse().unwrap(), &[one, other]) {
+        match with_names(error, wanted, &"https://a.example".parse().unwrap(), &[of_two, other]) {
             ApproveError::Unknown { choices, .. } => choices.into_iter().map(|choice| choice.id).collect(),
             error => vec![error.code().to_owned()],
         }
@@ -156,8 +160,8 @@ mod tests {
         );
         assert_eq!(names(Part::Instance, &mail, "", &[]), ["c-3"]);
         assert_eq!(names(Part::Field, &mail, "", &["id", "subject"]), ["labels.subject", "labels.id"]);
-        let said = "Unknown field: subjekt of stream mesages";
-        assert_eq!(names(Part::Field, &mail, said, &["subject"]), ["mesages.subject"]);
+        let refusal = "Unknown field: subjekt of stream mesages";
+        assert_eq!(names(Part::Field, &mail, refusal, &["subject"]), ["mesages.subject"]);
         assert_eq!(names(Part::Stream, &mail, "", &["of_the_provider"]), ["of_the_provider"]);
     }
 }

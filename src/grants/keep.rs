@@ -1,20 +1,21 @@
 //! What becomes of an approved grant: it is kept, in the place of an older one where it renews that, or ended.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::{Timestamp, Unit};
 
+use super::dialog::{Dialog, Event, Than};
 use super::difference::Difference;
-use super::plan::Plan;
-use super::{Args, renewal, told};
-use crate::advice::Command;
+use super::end::{NotEnded, end};
+use super::plan::{Plan, Request};
+use super::renewal;
 use crate::cache::credential::{Credential, MAX_LABEL, Renewal, Secrets};
 use crate::cache::index::RegisteredClient;
 use crate::cache::select::Selection;
 use crate::cache::store::StoreKind;
 use crate::cache::{Cache, Stored, new_credential_id};
-use crate::cmd::disconnect;
 use crate::error::{Error, Result};
 use crate::provider::approve::flow::Flow;
 use crate::provider::approve::proof::Proof;
@@ -26,7 +27,7 @@ use crate::provider::grant::{GrantedSource, TokenKind};
 use crate::provider::http::Http;
 use crate::provider::register::Client;
 use crate::text;
-use crate::ui::Ui;
+
 /// The longest that a grant that is not kept is waited for to end at its provider.
 const ENDING: Duration = Duration::from_secs(10);
 
@@ -59,55 +60,73 @@ impl Unkept {
         Self { discovery: discovery.clone(), tokens }
     }
 
-    /// Ends it at its provider, where that takes no longer than [`ENDING`], and says so; gives `error` back.
-    pub(super) async fn end(&self, http: &Http, error: Error, ui: &Ui) -> Error {
+    /// Ends it at its provider, where that takes no longer than [`ENDING`]; gives `error` back.
+    pub(super) async fn end(&self, http: &Http, error: Error, dialog: &dyn Dialog) -> Error {
         let ended = tokio::time::timeout(ENDING, revoke::end(http, &self.discovery, &self.tokens)).await;
-        if ended.is_ok_and(|ended| ended.is_ok()) {
-            ui.note("The grant that was approved is ended at the provider again.");
-        } else {
-            ui.warn("the grant that was approved stands at the provider: its own pages can end it");
-        }
+        let is_ended = ended.is_ok_and(|ended| ended.is_ok());
+        dialog.on(if is_ended { Event::UnkeptEnded } else { Event::UnkeptStands });
         error
     }
 }
 
-/// What there is to tell at the end.
-pub(super) struct Connected {
-    pub(super) credential: Credential,
-    pub(super) stored: Stored,
-    pub(super) cache: Cache,
-    pub(super) now: Timestamp,
-    /// What this is in the place of, where that was another grant.
-    pub(super) replaces: Option<Old>,
-    pub(super) difference: Difference,
+/// A grant that is on this machine now.
+#[derive(Debug)]
+pub struct Connected {
+    /// The grant.
+    pub credential: Credential,
+    /// Whether it is new here.
+    pub stored: Stored,
+    /// When that was.
+    pub now: Timestamp,
+    /// The grant that it is in the place of, where that was another one.
+    pub replaces: Option<Old>,
+    /// How it differs from what was asked for.
+    pub difference: Difference,
     /// How it differs from the grant that it renews.
-    pub(super) since_before: Option<Difference>,
-    /// Whether `mcp serve` serves other grants beside it.
-    pub(super) has_others: bool,
+    pub since_before: Option<Difference>,
+    /// The directory of the cache that it is in.
+    pub cache_dir: PathBuf,
+    /// Whether `mcp serve` serves other grants too.
+    pub has_others: bool,
 }
 
 /// A grant that another one is in the place of.
-pub(super) struct Old {
-    pub(super) credential: Credential,
-    pub(super) at_provider: AtProvider,
+#[derive(Debug)]
+pub struct Old {
+    /// The grant.
+    pub credential: Credential,
+    /// What became of it at its provider.
+    pub at_provider: AtProvider,
 }
 
 /// What became of a grant at its provider.
-pub(super) enum AtProvider {
+#[derive(Debug)]
+pub enum AtProvider {
+    /// It is ended.
     Ended,
     /// It was over before.
     Over,
-    /// Its token cannot be read now: it is kept to be ended. A code, and why.
-    Waits(String, String),
-    /// A code, and why.
-    Stands(String, String),
+    /// Its token cannot be read now: it is kept to be ended.
+    Waits(NotEnded),
+    /// It stands there, and is forgotten here.
+    Stands(NotEnded),
 }
 
 impl Granted {
-    pub(super) fn keep(self, cache: &Cache, plan: &Plan, store: StoreKind, args: &Args) -> Result<Connected> {
+    /// Keeps it in `cache`.
+    ///
+    /// # Errors
+    /// Those of the cache.
+    pub(super) fn keep(
+        self,
+        cache: &Cache,
+        plan: &Plan,
+        store: StoreKind,
+        request: &Request,
+    ) -> Result<Connected> {
         let Self { discovery, client, response, wanted, flow, proof, kind, difference } = self;
         let of_before = plan.replaces.as_ref().map(|old| old.label.clone());
-        let label = args
+        let label = request
             .name
             .clone()
             .or(of_before)
@@ -151,7 +170,7 @@ impl Granted {
             Client::Registered(client_id) => Some(RegisteredClient { issuer, client_id }),
             _ => None,
         };
-        if let Some(choice) = args.store {
+        if let Some(choice) = request.store {
             cache.remember_store(choice)?;
         }
         let mut stored =
@@ -162,50 +181,56 @@ impl Granted {
         if replaces.is_some() {
             stored = Stored::Replaced;
         }
-        let (cache, now) = (cache.clone(), Timestamp::now());
-        let has_others = false;
-        Ok(Connected { credential, stored, cache, now, replaces, difference, since_before, has_others })
+        Ok(Connected {
+            credential,
+            stored,
+            now: Timestamp::now(),
+            replaces,
+            difference,
+            since_before,
+            cache_dir: cache.dir().to_owned(),
+            has_others: false,
+        })
     }
 }
 
 impl Connected {
     /// Ends the grant that this is in the place of, and takes it off this machine. The new one is stored before:
-    /// whatever happens in between, one of them is left. That it cannot be ended is said, and no failure; Ctrl-C
-    /// stops the trying.
-    pub(super) async fn end_old(&mut self, http: &Http, ui: &Ui) {
+    /// whatever happens in between, one of them is left. That it cannot be ended is not a failure; Ctrl-C stops the
+    /// trying.
+    pub(super) async fn end_old(&mut self, cache: &Cache, http: &Http, dialog: &dyn Dialog) {
         if let Some(difference) = &self.since_before {
-            told::say(difference, "than the old grant had", ui);
+            dialog.on(Event::Differs(difference, Than::Before));
         }
         if let Some(old) = &mut self.replaces {
             if !old.credential.is_expired(self.now) {
                 old.at_provider = tokio::select! {
-                    ended = disconnect::end(&self.cache, http, &old.credential) => match ended {
+                    ended = end(cache, http, &old.credential) => match ended {
                         Ok(Revoked::Grant | Revoked::Tokens) => AtProvider::Ended,
                         Ok(Revoked::Already) => AtProvider::Over,
-                        Err(not) if not.remedy.is_some() => AtProvider::Waits(not.code, not.why),
-                        Err(not) => AtProvider::Stands(not.code, not.why),
+                        Err(not) if not.remedy.is_some() => AtProvider::Waits(not),
+                        Err(not) => AtProvider::Stands(not),
                     },
                     _ = tokio::signal::ctrl_c() => {
-                        AtProvider::Stands("interrupted".to_owned(), "Ctrl-C stopped that".to_owned())
+                        AtProvider::Stands(NotEnded::new("interrupted", "Ctrl-C stopped that"))
                     }
                 };
             }
             let left = match &old.at_provider {
-                AtProvider::Waits(..) => {
-                    let kept = self.cache.keep_to_end(std::slice::from_ref(&old.credential));
+                AtProvider::Waits(_) => {
+                    let kept = cache.keep_to_end(std::slice::from_ref(&old.credential));
                     kept.err().map(|error| error.in_full())
                 }
-                _ => match self.cache.remove(&old.credential) {
+                _ => match cache.remove(&old.credential) {
                     Ok(removed) => removed.left.map(|error| error.to_string()),
                     Err(error) => Some(error.in_full()),
                 },
             };
             if let Some(why) = left {
-                let again = Command::new("disconnect").value(old.credential.grant_id.as_str());
-                ui.warn(&format!("the old token could not be deleted here ({why}); try: {again}"));
+                dialog.on(Event::OldTokenLeft { old: &old.credential, why });
             }
         }
-        let credentials = self.cache.credentials().unwrap_or_default();
+        let credentials = cache.credentials().unwrap_or_default();
         self.has_others = Selection::default().all(&credentials, self.now).is_ok_and(|all| all.len() > 1);
     }
 }
