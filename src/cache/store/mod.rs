@@ -3,8 +3,6 @@
 pub mod choice;
 pub mod file;
 pub mod keyring;
-#[cfg(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android"))))]
-mod secret_service;
 
 use std::fmt;
 
