@@ -110,11 +110,9 @@ Examples:
 
 Ends with 77 if an owner's credential is in the environment or in the config.";
 
-fn name(text: &str) -> std::result::Result<String, String> {
-    if setup::is_name(text) {
-        return Ok(text.to_owned());
-    }
-    Err("1 to 40 letters, digits, - and _".to_owned())
+fn name(text: &str) -> anyhow::Result<String> {
+    anyhow::ensure!(setup::is_name(text), "1 to 40 letters, digits, - and _");
+    Ok(text.to_owned())
 }
 
 impl Client {
