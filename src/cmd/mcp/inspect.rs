@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Kind, Result};
@@ -12,7 +11,7 @@ use crate::mcp::measure::{Measure, measure};
 use crate::mcp::surface;
 use crate::runtime;
 use crate::text;
-use crate::ui::Ui;
+use crate::ui::{Column, Ui, table};
 
 /// How long another server may take for everything.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -51,7 +50,11 @@ struct Surface {
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     let inspected = match ServerCommand::from_words(&args.command) {
         None => own()?,
-        Some(command) => runtime::block_on(other(&command))??,
+        Some(command) => {
+            let progress = ui.progress();
+            progress.say(&format!("Asking {} for its tools", command.display()));
+            runtime::block_on(other(&command))??
+        }
     };
     let measured = measure(&inspected.tools, &inspected.instructions);
     if args.json {
@@ -122,32 +125,21 @@ fn as_json(inspected: &Surface, measured: &Measure) -> Value {
 }
 
 fn as_text(inspected: &Surface, measured: &Measure, width: u16) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    table.set_header(["Tool", "Bytes", "Tokens (estimate)"]);
-    for tool in &measured.tools {
-        let name = text::one_line(text::prefix(&tool.name, 100)).into_owned();
-        table.add_row([name, tool.bytes.to_string(), tool.tokens.to_string()]);
-    }
-    table.add_row([
-        "all, as one array".to_owned(),
-        measured.tools_bytes.to_string(),
-        measured.tools_tokens.to_string(),
-    ]);
-    table.add_row([
-        "instructions".to_owned(),
-        measured.instructions_bytes.to_string(),
-        measured.instructions_tokens.to_string(),
-    ]);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let row = |what: &str, bytes: usize, tokens: usize| {
+        [text::prefix(what, 100).to_owned(), bytes.to_string(), tokens.to_string()]
+    };
+    let mut rows: Vec<_> =
+        measured.tools.iter().map(|tool| row(&tool.name, tool.bytes, tool.tokens)).collect();
+    rows.push(row("all, as one array", measured.tools_bytes, measured.tools_tokens));
+    rows.push(row("instructions", measured.instructions_bytes, measured.instructions_tokens));
+    let columns = [Column::whole("Tool"), Column::number("Bytes"), Column::number("Tokens (est.)")];
     let mut said = String::new();
     if let Some(server) = &inspected.server {
         said.push_str(&text::one_line(text::prefix(server, 200)));
         said.push_str("\n\n");
     }
-    said.extend(table.lines().map(|line| format!("{}\n", line.trim_end())));
+    said.push_str(&table(width, columns, &rows));
+    said.push('\n');
     if inspected.instructions.is_empty() {
         said.push_str("\nNo instructions.");
     } else {

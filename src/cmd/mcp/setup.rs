@@ -20,7 +20,7 @@ use crate::setup::entry::{Baked, Entry};
 use crate::setup::launcher::Launcher;
 use crate::setup::paths::{Machine, Platform};
 use crate::setup::{self, Configured, How, Job, NAME, Report, Surveyed, survey};
-use crate::ui::{self, Ui};
+use crate::ui::{self, Column, Ui, table};
 
 /// Tell MCP hosts on this machine about pdpp, and prove that they can start it
 ///
@@ -253,22 +253,25 @@ impl Task<'_> {
                 .json(&json!({"hosts": hosts, "launcher": self.launcher.path, "notes": self.launcher.notes}));
             return Ok(0);
         }
-        let mut said = String::from("Hosts on this machine:");
-        for one in found.iter().filter(|one| one.installed) {
-            let _ = write!(said, "\n  {:<15} {:<20} {}", one.host.id, one.host.title, state(one));
-            for problem in &one.problems {
-                let _ = write!(said, "\n                  {problem}");
+        let (here, others): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.installed);
+        let mut said = match here.as_slice() {
+            [] => "No host that is known was found on this machine.".to_owned(),
+            here => {
+                let row = |one: &&Surveyed| [one.host.id.to_owned(), one.host.title.to_owned(), state(one)];
+                let columns = [Column::whole("Host"), Column::whole("Name"), Column::text("State")];
+                let rows: Vec<_> = here.iter().map(row).collect();
+                format!("Hosts on this machine:\n\n{}", table(self.ui.width(), columns, &rows))
             }
+        };
+        for (one, problem) in here.iter().flat_map(|one| one.problems.iter().map(move |found| (one, found))) {
+            let _ = write!(said, "\n\n{}: {}\n  next: {}", one.host.title, problem.what, problem.next);
         }
-        if !found.iter().any(|one| one.installed) {
-            said.push_str("\n  none that is known here");
-        }
-        let mut others: Vec<_> = found.iter().filter(|one| !one.installed).map(|one| one.host.id).collect();
+        let mut others: Vec<_> = others.iter().map(|one| one.host.id).collect();
         others.push("chatgpt (it runs elsewhere)");
-        let _ = write!(said, "\nNot here: {}.", others.join(", "));
+        let _ = write!(said, "\n\nNot here: {}.", others.join(", "));
         let one = advice::complete("pdpp mcp setup HOST");
         let all = advice::complete("pdpp mcp setup --all");
-        let steps = ui::steps(&[(&one, "one of them"), (&all, "all that are here")]);
+        let steps = ui::steps_within(self.ui.width(), &[(&one, "one of them"), (&all, "all that are here")]);
         let _ = write!(said, "\n\nNext:\n{steps}");
         self.ui.print(&said);
         Ok(0)
@@ -395,8 +398,11 @@ impl Task<'_> {
 
     fn one(&self, host: &'static Host) -> Result<Report> {
         let how = How { dry_run: self.args.dry_run, strict: self.args.strict };
-        let attempt =
-            |any_entry| runtime::block_on(setup::set_up(&self.job(host, any_entry)?, &self.machine, how))?;
+        let attempt = |any_entry| {
+            let progress = self.ui.progress();
+            progress.say(&format!("Setting up {}", host.title));
+            runtime::block_on(setup::set_up(&self.job(host, any_entry)?, &self.machine, how))?
+        };
         match attempt(self.args.yes) {
             Err(error) if error.code() == "entry_not_ours" && !self.args.json => {
                 let what = if self.args.remove { "Take it out" } else { "Replace it" };
