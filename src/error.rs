@@ -2,7 +2,8 @@
 //!
 //! An [`Error`] says what happened and why, carries a stable [`code`](Error::code) for scripts and
 //! the documentation, and a [`hint`](Error::hint): the next command to type. Its [`Kind`] picks the
-//! exit code. Modules whose callers match on a failure have an enum of their own and convert.
+//! exit code. Modules whose callers match on a failure have an enum of their own and convert; a cause that
+//! nobody matches on is an [`anyhow::Error`].
 
 use std::fmt;
 
@@ -46,7 +47,7 @@ pub struct Error {
     code: &'static str,
     message: String,
     hint: Option<Hint>,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    source: Option<anyhow::Error>,
 }
 
 /// The result of everything that ends in front of a person.
@@ -76,10 +77,10 @@ impl Error {
         self.hint(command)
     }
 
-    /// Adds the cause, shown as "because".
+    /// Adds the cause, shown as "because": an error with its own causes, or a text.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
+        self.source = Some(anyhow::Error::from_boxed(source.into()));
         self
     }
 
@@ -110,9 +111,7 @@ impl Error {
 
     /// The causes, outermost first.
     pub fn causes(&self) -> impl Iterator<Item = String> + '_ {
-        let first: Option<&(dyn std::error::Error + 'static)> =
-            self.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static));
-        std::iter::successors(first, |cause| cause.source()).map(ToString::to_string)
+        self.source.iter().flat_map(anyhow::Error::chain).map(ToString::to_string)
     }
 
     /// The same failure for somebody else that it is one for; the causes are in its message.
@@ -155,6 +154,8 @@ impl std::error::Error for Error {
 
 #[cfg(test)]
 mod tests {
+    use anyhow::anyhow;
+
     use super::*;
 
     #[test]
@@ -166,11 +167,11 @@ mod tests {
     #[test]
     fn json_carries_code_cause_and_next_step() {
         let error = Error::failed("disk_full", "Could not save")
-            .because(std::io::Error::other("no space"))
+            .because(anyhow!("no space").context("the disk is full"))
             .hint("df -h");
         let json = error.to_json();
         assert_eq!(json["error"]["code"], "disk_full");
-        assert_eq!(json["error"]["because"][0], "no space");
+        assert_eq!(json["error"]["because"], serde_json::json!(["the disk is full", "no space"]));
         assert_eq!(json["error"]["next"], "df -h");
     }
 }

@@ -457,7 +457,7 @@ fn token_dead(current: &Credential) -> Error {
 /// Runs `work`, which blocks, on a thread of its own. Not on the runtime's: it would wait for it at its end.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let (done, waiting) = tokio::sync::oneshot::channel();
-    let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
+    let failed = |error: anyhow::Error| {
         Error::failed("no_thread", "Could not use the credential cache").because(error)
     };
     std::thread::Builder::new()

@@ -10,7 +10,7 @@ use crate::demo::{self, Scene};
 use crate::error::Result;
 use crate::mcp::protocol::measure::estimate_tokens;
 use crate::text;
-use crate::ui::Ui;
+use crate::ui::{self, Ui};
 
 /// See it work: a provider, a grant and an agent's five questions, on this machine, in a few seconds
 ///
@@ -49,16 +49,21 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     ui.print(&format!(
         "Five answers took {} calls and {} bytes, about {} tokens; the tool list costs about {} once.\n\
          All of it took {:.1} s. Nothing was left behind.\n\n\
-         Next:\n  \
-         pdpp sandbox                             that provider, to approve a grant yourself\n  \
-         pdpp connect https://provider.example    your own\n  \
-         pdpp mcp setup                           then tell the agents on this machine\n  \
-         pdpp mcp inspect                         what the tools cost a model's context",
+         Next:\n{}",
         cost.calls,
         cost.bytes,
         cost.tokens,
         cost.list_tokens,
-        began.elapsed().as_secs_f64()
+        began.elapsed().as_secs_f64(),
+        ui::steps_within(
+            ui.width(),
+            &[
+                ("pdpp sandbox", "that provider, to approve a grant yourself"),
+                ("pdpp connect https://provider.example", "your own"),
+                ("pdpp mcp setup", "then tell the agents on this machine"),
+                ("pdpp mcp inspect", "what the tools cost a model's context"),
+            ]
+        )
     ));
     Ok(0)
 }

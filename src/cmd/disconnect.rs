@@ -115,7 +115,7 @@ fn show(disconnected: &Disconnected, as_json: bool, ui: &Ui) {
 struct Terminal<'a> {
     ui: &'a Ui,
     can_ask: bool,
-    progress: RefCell<Option<Progress>>,
+    progress: RefCell<Option<Progress<'a>>>,
 }
 
 impl Confirm for Terminal<'_> {

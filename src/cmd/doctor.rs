@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::provider::url::ProviderUrl;
 use crate::runtime::block_on_unless_stopped;
 use crate::text;
-use crate::ui::Ui;
+use crate::ui::{Ui, labelled};
 
 /// Find out what is wrong, and what to type about it
 ///
@@ -64,13 +64,10 @@ fn to_text(checks: &[Check], stops: usize, width: u16) -> String {
             Level::Warn => "warn",
             Level::Stop => "STOP",
         };
-        let found = text::one_line(text::prefix(&check.said, 1_000)).into_owned();
-        let indent = 4 + 2 + NAME + 2;
-        let found = wrap(&found, usize::from(width).saturating_sub(indent).max(20), indent);
-        let _ = writeln!(said, "{level:<4}  {:<NAME$}  {found}", check.name);
-        if let Some(next) = &check.next {
-            let _ = writeln!(said, "{:indent$}next: {}", "", text::one_line(&next.to_string()));
-        }
+        let found = text::one_line(text::prefix(&check.said, 1_000));
+        let next = check.next.as_ref().map(|next| text::one_line(&next.to_string()).into_owned());
+        said += &labelled(width, [(level, 4), (check.name, 11)], &found, next.as_deref());
+        said.push('\n');
     }
     let warns = checks.iter().filter(|check| check.level == Level::Warn).count();
     let ending = match (stops, warns) {
@@ -80,28 +77,6 @@ fn to_text(checks: &[Check], stops: usize, width: u16) -> String {
     };
     let _ = write!(said, "\n{ending}");
     said
-}
-
-/// Width of the column of names.
-const NAME: usize = 11;
-
-/// Breaks `text` at spaces into lines of `width`, each but the first indented. A longer word stays whole.
-fn wrap(text: &str, width: usize, indent: usize) -> String {
-    let mut out = String::new();
-    let mut column = 0;
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > width {
-            let _ = write!(out, "\n{:indent$}", "");
-            column = 0;
-        } else if column > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub fn run(args: &Args, root: Command, ui: &Ui) -> Result<u8> {
         .hint("pdpp --help")
     })?;
     if ui::is_output_terminal() {
-        ui.print(&how_to_read(&args.command));
+        ui.print(&how_to_read(&args.command, ui.width()));
     } else {
         ui.raw(&roff);
     }
@@ -40,7 +40,7 @@ pub fn run(args: &Args, root: Command, ui: &Ui) -> Result<u8> {
 }
 
 /// What a person types who wants to read the page of `command`.
-fn how_to_read(command: &[String]) -> String {
+fn how_to_read(command: &[String], width: u16) -> String {
     let words = |first: &'static str| {
         let words = [first].into_iter().chain(command.iter().map(String::as_str));
         words.collect::<Vec<_>>().join(" ")
@@ -49,7 +49,7 @@ fn how_to_read(command: &[String]) -> String {
         (format!("pdpp {} | man -l -", words("man")), "read the page"),
         (format!("pdpp {}", words("help")), "the same options, without `man`"),
     ];
-    ui::steps(&commands.each_ref().map(|(command, what)| (command.as_str(), *what)))
+    ui::steps_within(width, &commands.each_ref().map(|(command, what)| (command.as_str(), *what)))
 }
 
 /// Every page of the definitions `root`, as it is committed under `man/`: file name and roff.
@@ -80,11 +80,11 @@ mod tests {
 
     #[test]
     fn who_wants_to_read_a_page_is_told_how() {
-        let said = how_to_read(&["mcp".to_owned(), "serve".to_owned()]);
+        let said = how_to_read(&["mcp".to_owned(), "serve".to_owned()], 80);
         assert!(
             said.contains("pdpp man mcp serve | man -l -") && said.contains("pdpp help mcp serve "),
             "{said}"
         );
-        assert!(how_to_read(&[]).contains("  pdpp man | man -l -   "));
+        assert!(how_to_read(&[], 80).contains("  pdpp man | man -l -   "));
     }
 }

@@ -183,7 +183,7 @@ impl Signals {
 }
 
 fn run_import(args: &ImportArgs, ui: &Ui) -> Result<u8> {
-    let bar = ui.is_interactive().then(indicatif::ProgressBar::new_spinner);
+    let progress = ui.progress();
     let import = Import {
         data_dir: &args.data_dir,
         file: &args.file,
@@ -192,15 +192,8 @@ fn run_import(args: &ImportArgs, ui: &Ui) -> Result<u8> {
         display_name: args.name.as_deref(),
         seed: Some(1),
     };
-    let imported = import::run(&import, |what, lines| {
-        if let Some(bar) = &bar {
-            bar.set_message(format!("{lines} lines {what}"));
-            bar.tick();
-        }
-    });
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
+    let imported = import::run(&import, |what, lines| progress.say(&format!("{lines} lines {what}")));
+    drop(progress);
     let imported = imported?;
     ui.print(&format!(
         "Imported {} records and {} deletions from {} lines into {}",

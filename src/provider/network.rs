@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, ensure};
 use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
@@ -158,7 +159,8 @@ impl Network {
 
     pub(super) fn certificates(&self) -> Result<Vec<reqwest::Certificate>, NetworkError> {
         let Some(path) = &self.ca_file else { return Ok(Vec::new()) };
-        read_certificates(path).map_err(|why| NetworkError::CaFile { path: path.clone(), why })
+        read_certificates(path)
+            .map_err(|why| NetworkError::CaFile { path: path.clone(), why: why.to_string() })
     }
 
     /// Whether the file of authorities, if one is named, can be used.
@@ -205,18 +207,15 @@ fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Resul
 /// Longest file of authorities; a whole system's bundle is a tenth of it.
 const MAX_CA_FILE: u64 = 8 << 20;
 
-fn read_certificates(path: &Path) -> Result<Vec<reqwest::Certificate>, String> {
+fn read_certificates(path: &Path) -> anyhow::Result<Vec<reqwest::Certificate>> {
     // Before it is opened: a pipe would be waited for.
-    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !found.is_file() || found.len() > MAX_CA_FILE {
-        return Err(format!("it is not a file of at most {} MiB", MAX_CA_FILE >> 20));
-    }
-    let pem = std::fs::read(path).map_err(|error| error.to_string())?;
-    let certificates = reqwest::Certificate::from_pem_bundle(&pem)
-        .map_err(|_| "what it holds are not PEM certificates".to_owned())?;
-    if certificates.is_empty() {
-        return Err("it holds no PEM certificate (-----BEGIN CERTIFICATE-----)".to_owned());
-    }
+    let found = std::fs::metadata(path)?;
+    let is_file = found.is_file() && found.len() <= MAX_CA_FILE;
+    ensure!(is_file, "it is not a file of at most {} MiB", MAX_CA_FILE >> 20);
+    let pem = std::fs::read(path)?;
+    let certificates =
+        reqwest::Certificate::from_pem_bundle(&pem).context("what it holds are not PEM certificates")?;
+    ensure!(!certificates.is_empty(), "it holds no PEM certificate (-----BEGIN CERTIFICATE-----)");
     Ok(certificates)
 }
 

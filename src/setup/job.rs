@@ -451,7 +451,7 @@ impl Job<'_> {
             format!("Correct that, or take `{}` out yourself", self.name)
         };
         Error::failed("config_damaged", format!("{} cannot be edited, and is left as it is", file.display()))
-            .because(std::io::Error::other(why.to_owned()))
+            .because(why)
             .hint(hint)
     }
 

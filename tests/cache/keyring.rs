@@ -223,6 +223,21 @@ impl Desktop {
         });
     }
 
+    /// What libsecret's own tool says of the keyring.
+    fn secret_tool(&self, arguments: &[&str], input: &str) -> String {
+        let mut tool = Command::new("secret-tool");
+        let bus = format!("unix:path={}", self.dir.join("bus").display());
+        tool.args(arguments).env(BUS, bus).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut tool = tool.spawn().expect("secret-tool is installed: bash .ci/run keyring");
+        tool.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        String::from_utf8(tool.wait_with_output().unwrap().stdout).unwrap()
+    }
+
+    /// The entries of that name.
+    fn search(&self, name: &str) -> String {
+        self.secret_tool(&["search", "--all", "service", "pdpp", "username", name], "")
+    }
+
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(self.keyring.as_ref().unwrap()), signal).unwrap();
     }
@@ -303,22 +318,15 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
     assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0));
 
     // A second entry of a name that says the same is read, and deleted with the first.
-    let tool = |arguments: &[&str], input: &str| {
-        let bus = format!("unix:path={}", desktop.dir.join("bus").display());
-        let mut tool = Command::new("secret-tool");
-        tool.args(arguments).env(BUS, bus).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut tool = tool.spawn().expect("secret-tool is installed: bash .ci/run keyring");
-        tool.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        String::from_utf8(tool.wait_with_output().unwrap().stdout).unwrap()
-    };
     let first = || cache.credentials().unwrap()[0].id.as_str().to_owned();
-    let search = |name: &str| tool(&["search", "--all", "service", "pdpp", "username", name], "");
+    let search = |name: &str| desktop.search(name);
     let twice = |text: &str| {
-        tool(&["store", "--label=x", "service", "pdpp", "username", &first(), "extra", "1"], text);
+        let extra = ["store", "--label=x", "service", "pdpp", "username", &first(), "extra", "1"];
+        desktop.secret_tool(&extra, text);
         assert_eq!(search(&first()).matches("label = ").count(), 2);
         first()
     };
-    let id = twice(&tool(&["lookup", "service", "pdpp", "username", &first()], ""));
+    let id = twice(&desktop.secret_tool(&["lookup", "service", "pdpp", "username", &first()], ""));
     assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0));
     assert_eq!(env.run(&["status", "--move-to", "file"]).code, Some(0));
     assert_eq!(search(&id), "");
@@ -371,6 +379,41 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
 
 #[test]
 #[ignore = "needs gnome-keyring and dbus-daemon: bash .ci/run keyring"]
+fn an_entry_of_an_earlier_version_is_read_and_deleted() {
+    const LABEL: &str = "pdpp: a provider's token";
+    let mut env = TestEnv::new();
+    let mut desktop = Desktop::start(&mut env, "desktop");
+    desktop.keyring(&env, true);
+    let provider = Provider::start(Switches { token: long_refresh, ..Switches::default() });
+    assert_eq!(connect(&env, &provider, &["--store", "keyring"]).code, Some(0));
+    let kept = Cache::open(&env.cache_dir()).unwrap().credentials().unwrap().remove(0);
+    let id = kept.id.as_str();
+    let names = [id.to_owned(), format!("{id}-1"), format!("{id}-2"), format!("{id}-3")];
+    assert_eq!(usize::from(kept.parts), names.len());
+    for name in &names {
+        let found = desktop.search(name);
+        assert_eq!(found.matches("label = ").count(), 1);
+        assert!(found.contains(&format!("label = {LABEL}\n")), "{name}");
+        // Written anew as version 0.1.0 wrote it, before the store was the `keyring` crate's.
+        let attributes = ["service", "pdpp", "username", name];
+        let part = desktop.secret_tool(&[&["lookup"], &attributes[..]].concat(), "");
+        desktop.secret_tool(&[&["clear"], &attributes[..]].concat(), "");
+        assert_eq!(desktop.search(name), "");
+        let label = format!("--label={LABEL}");
+        desktop.secret_tool(&[&["store", label.as_str()], &attributes[..]].concat(), &part);
+    }
+    let ran = env.run(&["mcp", "call", "schema"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // This provider ends no grant from here; the token goes all the same.
+    let ran = env.run(&["disconnect", "--all", "--yes"]);
+    assert!(ran.stderr.contains("not_ended_at_provider"), "{ran:?}");
+    for name in &names {
+        assert_eq!(desktop.search(name), "", "{name}");
+    }
+}
+
+#[test]
+#[ignore = "needs gnome-keyring and dbus-daemon: bash .ci/run keyring"]
 fn a_locked_or_stopped_keyring_is_told_in_time_and_works_again() {
     let provider = Provider::start(Switches::default());
     {
@@ -391,8 +434,12 @@ fn a_locked_or_stopped_keyring_is_told_in_time_and_works_again() {
         desktop.keyring(&env, true);
         assert_eq!(connect(&env, &provider, &["--store", "keyring"]).code, Some(0));
     }
-    // The same HOME in another session, where nobody has typed the password yet.
+    // The same HOME in another session. A server that was there before the keyring waits for it.
     let mut desktop = Desktop::start(&mut env, "after");
+    let mut early = Session::start(&env, &[]);
+    let (is_error, text) = schema(&mut early);
+    assert!(is_error && text.contains("no program offers the Secret Service in this session"), "{text}");
+    // Nobody has typed the password yet.
     desktop.keyring(&env, false);
     let started = Instant::now();
     let mut session = Session::start(&env, &[]);
@@ -404,9 +451,10 @@ fn a_locked_or_stopped_keyring_is_told_in_time_and_works_again() {
 
     // Unlocked later, by a keyring that was started anew: the same server goes on.
     desktop.keyring(&env, true);
-    let (is_error, text) = schema(&mut session);
-    assert!(!is_error, "{text}");
-    drop(session);
+    for mut session in [session, early] {
+        let (is_error, text) = schema(&mut session);
+        assert!(!is_error, "{text}");
+    }
 
     // Its name is on the bus, and it does not answer.
     desktop.signal(Signal::STOP);

@@ -3,6 +3,7 @@
 
 mod networks;
 mod next;
+mod terminal;
 mod typed;
 
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -4,8 +4,6 @@ pub mod choice;
 pub mod file;
 pub mod keyring;
 mod place;
-#[cfg(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android"))))]
-mod secret_service;
 mod secret_store;
 
 pub use place::{CredentialId, NotACredentialId, SecretPlace, StoreKind};

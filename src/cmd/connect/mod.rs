@@ -202,7 +202,7 @@ fn provider_url(text: &str) -> Result<ProviderUrl> {
 /// Whoever sits at the terminal.
 struct Terminal<'a> {
     ui: &'a Ui,
-    progress: RefCell<Option<Progress>>,
+    progress: RefCell<Option<Progress<'a>>>,
 }
 
 impl Dialog for Terminal<'_> {

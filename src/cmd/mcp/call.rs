@@ -1,5 +1,6 @@
 //! `pdpp mcp call`: one tool call from the shell, as a host would get it.
 
+use anyhow::anyhow;
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
@@ -119,15 +120,15 @@ fn example_arguments(tool: &str) -> Option<&'static str> {
 }
 
 fn arguments(tool: &str, text: &str) -> Result<Map<String, Value>> {
-    let wrong = |why: String| {
+    let wrong = |why: anyhow::Error| {
         Error::new(Kind::Usage, "arguments_not_an_object", "The tool's arguments are not one JSON object")
-            .because(std::io::Error::other(why))
+            .because(why)
             .run(example(tool))
     };
     match serde_json::from_str(text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(_) => Err(wrong("it is JSON, but no object".to_owned())),
-        Err(error) => Err(wrong(error.to_string())),
+        Ok(_) => Err(wrong(anyhow!("it is JSON, but not an object"))),
+        Err(error) => Err(wrong(error.into())),
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::ffi::OsString;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::mcp::inspect::{Surface, inspect};
+use crate::mcp::protocol::client::ServerCommand;
 use crate::mcp::protocol::measure::{Measure, measure};
 use crate::text;
-use crate::ui::Ui;
+use crate::ui::{Column, Ui, table};
 
 /// Show the tools and what they cost a model's context
 ///
@@ -35,7 +35,13 @@ pub struct Args {
 /// # Errors
 /// Whatever kept another server from being inspected.
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
-    let inspected = inspect(&args.command)?;
+    let inspected = {
+        let progress = ui.progress();
+        if let Some(command) = ServerCommand::from_words(&args.command) {
+            progress.say(&format!("Asking {} for its tools", command.display()));
+        }
+        inspect(&args.command)?
+    };
     let measured = measure(&inspected.tools, &inspected.instructions);
     if args.json {
         ui.json(&as_json(&inspected, &measured));
@@ -72,32 +78,21 @@ fn as_json(inspected: &Surface, measured: &Measure) -> Value {
 }
 
 fn as_text(inspected: &Surface, measured: &Measure, width: u16) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    table.set_header(["Tool", "Bytes", "Tokens (estimate)"]);
-    for tool in &measured.tools {
-        let name = text::one_line(text::prefix(&tool.name, 100)).into_owned();
-        table.add_row([name, tool.bytes.to_string(), tool.tokens.to_string()]);
-    }
-    table.add_row([
-        "all, as one array".to_owned(),
-        measured.tools_bytes.to_string(),
-        measured.tools_tokens.to_string(),
-    ]);
-    table.add_row([
-        "instructions".to_owned(),
-        measured.instructions_bytes.to_string(),
-        measured.instructions_tokens.to_string(),
-    ]);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let row = |what: &str, bytes: usize, tokens: usize| {
+        [text::prefix(what, 100).to_owned(), bytes.to_string(), tokens.to_string()]
+    };
+    let mut rows: Vec<_> =
+        measured.tools.iter().map(|tool| row(&tool.name, tool.bytes, tool.tokens)).collect();
+    rows.push(row("all, as one array", measured.tools_bytes, measured.tools_tokens));
+    rows.push(row("instructions", measured.instructions_bytes, measured.instructions_tokens));
+    let columns = [Column::whole("Tool"), Column::number("Bytes"), Column::number("Tokens (est.)")];
     let mut said = String::new();
     if let Some(server) = &inspected.server {
         said.push_str(&text::one_line(text::prefix(server, 200)));
         said.push_str("\n\n");
     }
-    said.extend(table.lines().map(|line| format!("{}\n", line.trim_end())));
+    said.push_str(&table(width, columns, &rows));
+    said.push('\n');
     if inspected.instructions.is_empty() {
         said.push_str("\nNo instructions.");
     } else {

@@ -18,7 +18,7 @@ use crate::setup::entry::{Baked, Entry};
 use crate::setup::launcher::Launcher;
 use crate::setup::paths::Machine;
 use crate::setup::{self, Configured, How, Job, NAME, Report, Surveyed, survey};
-use crate::ui::{self, Ui};
+use crate::ui::{self, Column, Ui, table};
 
 /// Tell MCP hosts on this machine about pdpp, and prove that they can start it
 ///
@@ -108,11 +108,9 @@ Examples:
 
 Ends with 77 if an owner's credential is in the environment or in the config.";
 
-fn name(text: &str) -> std::result::Result<String, String> {
-    if setup::is_name(text) {
-        return Ok(text.to_owned());
-    }
-    Err("1 to 40 letters, digits, - and _".to_owned())
+fn name(text: &str) -> anyhow::Result<String> {
+    anyhow::ensure!(setup::is_name(text), "1 to 40 letters, digits, - and _");
+    Ok(text.to_owned())
 }
 
 impl Client {
@@ -253,22 +251,25 @@ impl Task<'_> {
                 .json(&json!({"hosts": hosts, "launcher": self.launcher.path, "notes": self.launcher.notes}));
             return Ok(0);
         }
-        let mut said = String::from("Hosts on this machine:");
-        for one in found.iter().filter(|one| one.installed) {
-            let _ = write!(said, "\n  {:<15} {:<20} {}", one.host.id, one.host.title, one.state());
-            for problem in &one.problems {
-                let _ = write!(said, "\n                  {problem}");
+        let (here, others): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.installed);
+        let mut said = match here.as_slice() {
+            [] => "No host that is known was found on this machine.".to_owned(),
+            here => {
+                let row = |one: &&Surveyed| [one.host.id.to_owned(), one.host.title.to_owned(), one.state()];
+                let columns = [Column::whole("Host"), Column::whole("Name"), Column::text("State")];
+                let rows: Vec<_> = here.iter().map(row).collect();
+                format!("Hosts on this machine:\n\n{}", table(self.ui.width(), columns, &rows))
             }
+        };
+        for (one, problem) in here.iter().flat_map(|one| one.problems.iter().map(move |found| (one, found))) {
+            let _ = write!(said, "\n\n{}: {}\n  next: {}", one.host.title, problem.what, problem.next);
         }
-        if !found.iter().any(|one| one.installed) {
-            said.push_str("\n  none that is known here");
-        }
-        let mut others: Vec<_> = found.iter().filter(|one| !one.installed).map(|one| one.host.id).collect();
+        let mut others: Vec<_> = others.iter().map(|one| one.host.id).collect();
         others.push("chatgpt (it runs elsewhere)");
-        let _ = write!(said, "\nNot here: {}.", others.join(", "));
+        let _ = write!(said, "\n\nNot here: {}.", others.join(", "));
         let one = Command::new("mcp setup HOST").to_string();
         let all = Command::new("mcp setup --all").to_string();
-        let steps = ui::steps(&[(&one, "one of them"), (&all, "all that are here")]);
+        let steps = ui::steps_within(self.ui.width(), &[(&one, "one of them"), (&all, "all that are here")]);
         let _ = write!(said, "\n\nNext:\n{steps}");
         self.ui.print(&said);
         Ok(0)
@@ -392,8 +393,11 @@ impl Task<'_> {
 
     fn one(&self, host: &'static Host) -> Result<Report> {
         let how = How { dry_run: self.args.dry_run, strict: self.args.strict };
-        let attempt =
-            |any_entry| runtime::block_on(setup::set_up(&self.job(host, any_entry)?, &self.machine, how))?;
+        let attempt = |any_entry| {
+            let progress = self.ui.progress();
+            progress.say(&format!("Setting up {}", host.title));
+            runtime::block_on(setup::set_up(&self.job(host, any_entry)?, &self.machine, how))?
+        };
         match attempt(self.args.yes) {
             Err(error) if error.code() == "entry_not_ours" && !self.args.json => {
                 let what = if self.args.remove { "Take it out" } else { "Replace it" };
