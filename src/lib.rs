@@ -20,9 +20,9 @@
 //!   ([`sandbox::hosted`]) is the tool core over them.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying.
-//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`secret`], [`net`], [`hex`], [`order`], [`until`], [`runtime`],
+//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`secret`], [`net`], [`hex`], [`until`], [`runtime`],
 //!   [`ending`]: one error, the command to type next, safe text, the one writer, private files, a token, public addresses,
-//!   names in hexadecimal, sorting, a grant's end in words, the event loop, what the end of the process waits for.
+//!   names in hexadecimal, a grant's end in words, the event loop, what the end of the process waits for.
 //!
 //! Arrows go one way: `cmd → checks → {access_log, host, sandbox, setup} → {cache, mcp} → provider` → the line above
 //! (`tests/docs/map.rs`). So [`mcp`] knows no cache: it gets a bearer through one function
@@ -63,7 +63,6 @@ pub mod hex;
 pub mod host;
 pub mod mcp;
 pub mod net;
-pub mod order;
 pub mod provider;
 pub mod runtime;
 pub mod sandbox;

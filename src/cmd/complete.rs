@@ -208,7 +208,7 @@ pub fn options() -> Vec<String> {
     }
     let mut found = Vec::new();
     collect(&super::Cli::command(), &mut found);
-    crate::order::sort(&mut found);
+    found.sort();
     found.dedup();
     found
 }

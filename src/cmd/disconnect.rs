@@ -198,7 +198,7 @@ fn not_ended(ended: &[Ended<'_>]) -> Option<Error> {
     let waiting: Vec<_> = left().filter(|one| one.here == Here::Kept).collect();
     let gone: Vec<_> = left().filter(|one| one.here != Here::Kept).collect();
     let mut providers: Vec<_> = gone.iter().map(|one| one.credential.provider.as_str()).collect();
-    crate::order::sort(&mut providers);
+    providers.sort();
     providers.dedup();
     let said = match (gone.len(), waiting.len()) {
         (0, 0) => return None,

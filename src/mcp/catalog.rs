@@ -175,7 +175,7 @@ impl StreamFacts {
                 }
             }
         }
-        crate::order::sort(&mut roles);
+        roles.sort();
         let with_role =
             |wanted: &str| roles.iter().find(|(_, _, role)| role == wanted).map(|(_, name, _)| name.clone());
         let own = row

@@ -109,7 +109,7 @@ pub fn router(endpoint: Arc<Endpoint>, gate: Arc<dyn Gate>) -> axum::Router {
     let mut routes = axum::Router::new();
     // A proxy in front may or may not take the prefix away.
     let mut paths = vec!["/mcp", ICON_PATH, path.as_str(), icon.path()];
-    crate::order::sort(&mut paths);
+    paths.sort();
     paths.dedup();
     for path in paths.into_iter().filter(|path| !path.is_empty()) {
         routes = routes.route(path, any.clone());

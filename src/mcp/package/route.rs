@@ -78,7 +78,7 @@ impl Package {
             };
         }
         // Grants of one provider that share a connection: one that has the stream, and can be read.
-        crate::order::sort_by_key(&mut found, |child| {
+        found.sort_by_key(|child| {
             (stream.map(|stream| child.has_stream(stream)), child.unusable().is_some())
         });
         let child = found.swap_remove(0);
@@ -94,7 +94,7 @@ impl Package {
 fn by_stream(children: &[Arc<Child>], arguments: &Arguments, stream: &str) -> Result<Arc<Child>, ToolError> {
     let mut able =
         children.iter().filter(|child| child.has_stream(stream) != Has::No).cloned().collect::<Vec<_>>();
-    crate::order::sort_by_key(&mut able, |child| child.has_stream(stream));
+    able.sort_by_key(|child| child.has_stream(stream));
     if able.is_empty() {
         return Err(not_granted(stream, children.len()));
     }

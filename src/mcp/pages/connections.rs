@@ -229,7 +229,7 @@ mod tests {
             let slices = lists.iter().map(Vec::as_slice).collect::<Vec<_>>();
             let mut turns = interleave(&slices, None);
             prop_assert_eq!(turns.len(), sizes.iter().sum::<usize>());
-            crate::order::sort(&mut turns);
+            turns.sort();
             turns.dedup();
             prop_assert_eq!(turns.len(), sizes.iter().sum::<usize>());
         }

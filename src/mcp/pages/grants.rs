@@ -276,7 +276,7 @@ fn take_turns(positions: &[Position], answers: &[(usize, Answer)]) -> Vec<(usize
             (0..answer.rows.len()).map(move |row| (positions[*at].shown + row, list, row))
         })
         .collect::<Vec<_>>();
-    crate::order::sort(&mut turns);
+    turns.sort();
     turns.into_iter().map(|(_, list, row)| (list, row)).collect()
 }
 

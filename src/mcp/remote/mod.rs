@@ -321,7 +321,7 @@ impl Remote {
 
     fn lacks(&self, session: &Session, what: &str) -> ToolError {
         let mut there = session.tools.keys().copied().collect::<Vec<_>>();
-        crate::order::sort(&mut there);
+        there.sort();
         let next = if there.is_empty() {
             "tell the user: this provider's hosted tools are none of those that are offered here".to_owned()
         } else {

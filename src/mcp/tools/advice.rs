@@ -169,7 +169,7 @@ pub async fn every_stream(core: &Core) -> Vec<(String, StreamFacts)> {
 /// A stream that the grant does not hold: the same for every tool.
 pub fn unknown_stream(error: ToolError, stream: &str, all: &[(String, StreamFacts)]) -> ToolError {
     let mut names = all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    crate::order::sort(&mut names);
+    names.sort();
     names.dedup();
     let near = near(stream, &names);
     let error = error.without("status");
@@ -384,7 +384,7 @@ fn names_of(facts: &[StreamFacts], takes: &dyn Fn(&Declared) -> bool) -> String 
 /// The first of `names`, each once, and how many more there are; nothing of none.
 fn joined(mut names: Vec<&str>) -> Option<String> {
     names.retain(|name| name.len() <= 80);
-    crate::order::sort(&mut names);
+    names.sort();
     names.dedup();
     let more = names.len().saturating_sub(MAX_NAMES);
     names.truncate(MAX_NAMES);

@@ -255,7 +255,7 @@ fn near(meant: &str, names: &[String]) -> Vec<String> {
             (is_part || distance <= (wanted.chars().count() / 3).max(1)).then_some((distance, name))
         })
         .collect::<Vec<_>>();
-    crate::order::sort(&mut near);
+    near.sort();
     near.into_iter().take(3).map(|(_, name)| name.clone()).collect()
 }
 
