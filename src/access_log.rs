@@ -201,7 +201,7 @@ impl AccessLog {
             }
         }
         // Two servers' lines are in the order of their writes.
-        crate::order::sort_by_key(&mut found.entries, |entry| entry.time);
+        found.entries.sort_by_key(|entry| entry.time);
         Ok(found)
     }
 

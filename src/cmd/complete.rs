@@ -212,7 +212,7 @@ pub fn options(root: &Command) -> Vec<String> {
     }
     let mut found = Vec::new();
     collect(root, &mut found);
-    crate::order::sort(&mut found);
+    found.sort_unstable();
     found.dedup();
     found
 }

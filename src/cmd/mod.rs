@@ -15,7 +15,6 @@ pub mod log;
 pub mod man;
 pub mod mcp;
 pub mod sandbox;
-pub mod start;
 pub mod status;
 pub mod usage;
 

@@ -245,7 +245,7 @@ fn not_ended(ended: &[Ended]) -> Option<Error> {
     let waiting: Vec<_> = left().filter(|ended| ended.here == Here::Kept).collect();
     let gone: Vec<_> = left().filter(|ended| ended.here != Here::Kept).collect();
     let mut providers: Vec<_> = gone.iter().map(|ended| ended.credential.provider.as_str()).collect();
-    crate::order::sort(&mut providers);
+    providers.sort_unstable();
     providers.dedup();
     let message = match (gone.len(), waiting.len()) {
         (0, 0) => return None,

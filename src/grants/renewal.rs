@@ -169,7 +169,7 @@ fn exact(old: &Credential, asked: &Wanted, now: Timestamp) -> Wanted {
         }
     }
     for stream in &mut streams {
-        crate::order::sort(&mut stream.instance_ids);
+        stream.instance_ids.sort();
     }
     if streams.is_empty() {
         streams.clone_from(&asked.streams);

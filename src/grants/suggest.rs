@@ -33,9 +33,7 @@ pub fn with_names(
     // Of several names the one that the refusal repeats.
     if let Some(meant) = asked.iter().find(|name| refusal.contains(**name)).or(asked.first()) {
         let meant = meant.to_lowercase();
-        crate::order::sort_by_key(&mut choices, |choice| {
-            strsim::levenshtein(&meant, &choice.id.to_lowercase())
-        });
+        choices.sort_by_key(|choice| strsim::levenshtein(&meant, &choice.id.to_lowercase()));
     }
     // As the option takes it.
     if let (Part::Field, Some(stream)) = (part, stream_of_field(refusal, wanted)) {

@@ -466,7 +466,7 @@ impl Task<'_> {
         }
         let mut connected: Vec<_> =
             self.global.cache()?.credentials()?.into_iter().map(|one| one.provider).collect();
-        crate::order::sort(&mut connected);
+        connected.sort();
         connected.dedup();
         if connected.is_empty() {
             return Err(Error::new(
