@@ -15,6 +15,8 @@ use pdpp::sandbox::wire::{Reply, Request};
 use pdpp::sandbox::{App, Config, time};
 use serde_json::Value;
 
+use crate::support::filled::{self, Filled};
+
 /// Where the in-process requests believe the provider to be.
 pub const BASE: &str = "http://127.0.0.1:7377";
 
@@ -81,14 +83,14 @@ pub fn post(app: &App, target: &str, body: &Value) -> Answer {
     ask(app, "POST", target, &[("content-type", "application/json")], body.to_string().as_bytes())
 }
 
-/// The life of seed 1, in memory.
-pub fn life() -> App {
-    App::open(Config::default()).unwrap()
+/// The life of seed 1.
+pub fn life() -> Filled<App> {
+    filled::open(Config::default())
 }
 
 /// One provider with the life for all tests that only read.
 pub fn shared() -> &'static App {
-    static APP: std::sync::LazyLock<App> = std::sync::LazyLock::new(life);
+    static APP: std::sync::LazyLock<Filled<App>> = std::sync::LazyLock::new(life);
     &APP
 }
 
