@@ -45,7 +45,7 @@
 //! - [`mcp`] never writes: to a provider, to a host's config, to the cache (`tests/replay`: every request is a
 //!   `GET`; a package's token is read with at its provider's own `/mcp`, by calls of the six tools and nothing
 //!   else, [`mcp::reading::hosted_tools`]). It tells calls to a sink ([`mcp::call_log::AccessSink`]), which cannot hold them up; what the log has
-//!   of them is never what was asked for or answered (`tests/owner`).
+//!   of them is never what was asked for or answered (`tests/owner_commands`).
 //! - A secret has no `Display`, a redacting `Debug`, and one greppable way out ([`secret`]).
 //! - The start of `mcp serve` touches its arguments, one small index file and stdin: no keyring, name look-up,
 //!   TLS or directory walk before `initialize` is answered (`benches/start.rs`).

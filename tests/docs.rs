@@ -185,9 +185,10 @@ fn operators_are_told_of_every_metric_and_no_other() {
     assert!(counted.len() > 5, "{counted:?}");
     // A histogram's series have its name and one of these behind it.
     let series = ["_bucket", "_sum", "_count"];
-    let told = names(&read("docs/operators.md"));
-    let told = told.iter().map(|name| series.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name));
-    assert_eq!(told.map(str::to_owned).collect::<BTreeSet<_>>(), counted);
+    let documented = names(&read("docs/operators.md"));
+    let documented =
+        documented.iter().map(|name| series.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name));
+    assert_eq!(documented.map(str::to_owned).collect::<BTreeSet<_>>(), counted);
 }
 
 #[test]
@@ -197,8 +198,8 @@ fn operators_are_told_of_every_field_of_the_access_log() {
     let noted = entry.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next());
     let guide = read("docs/operators.md");
     let (_, log) = guide.split_once("## The access log of a machine").unwrap();
-    let told = log.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    assert_eq!(told.collect::<Vec<_>>(), noted.collect::<Vec<_>>());
+    let documented = log.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    assert_eq!(documented.collect::<Vec<_>>(), noted.collect::<Vec<_>>());
 }
 
 /// The fenced blocks of README in `language`, whole.

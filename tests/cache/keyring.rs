@@ -48,9 +48,11 @@ fn r8_4_no_keyring_means_a_file_and_one_line_that_says_so() {
     let provider = Provider::start(Switches::default());
     let ran = connect(&env, &provider, &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let said: Vec<_> = ran.stderr.lines().filter(|line| line.contains("keyring")).collect();
-    assert_eq!(said.len(), 1, "{ran:?}");
-    assert!(said[0].contains("No keyring works here") && said[0].contains("a file that only you can read"));
+    let report: Vec<_> = ran.stderr.lines().filter(|line| line.contains("keyring")).collect();
+    assert_eq!(report.len(), 1, "{ran:?}");
+    assert!(
+        report[0].contains("No keyring works here") && report[0].contains("a file that only you can read")
+    );
     assert!(ran.stdout.contains("kept in a file that only you can read"));
     assert_eq!(Cache::open(&env.cache_dir()).unwrap().credentials().unwrap()[0].store, StoreKind::File);
 }
@@ -414,7 +416,7 @@ fn an_entry_of_an_earlier_version_is_read_and_deleted() {
 
 #[test]
 #[ignore = "needs gnome-keyring and dbus-daemon: bash .ci/run keyring"]
-fn a_locked_or_stopped_keyring_is_told_in_time_and_works_again() {
+fn a_locked_or_stopped_keyring_is_reported_in_time_and_works_again() {
     let provider = Provider::start(Switches::default());
     {
         // An account that never had a keyring: there is nothing to unlock.
@@ -499,7 +501,8 @@ fn a_move_killed_at_any_moment_loses_nothing_and_is_gone_on_with() {
         provider
     });
     let cache = Cache::open(&env.cache_dir()).unwrap();
-    let count = |store| cache.credentials().unwrap().iter().filter(|one| one.store == store).count();
+    let count =
+        |store| cache.credentials().unwrap().iter().filter(|credential| credential.store == store).count();
     // How long one takes, to spread the kills over it.
     let started = Instant::now();
     assert_eq!(env.run(&["status", "--move-to", "keyring"]).code, Some(0));
@@ -543,8 +546,8 @@ fn a_server_without_d_bus_variables_finds_the_usual_socket() {
     std::fs::create_dir(env.home().join(".codex")).unwrap();
     let set_up = || {
         let ran = env.run(&["mcp", "setup", "codex", "--json"]);
-        let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-        said["hosts"][0]["proof"].clone()
+        let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        report["hosts"][0]["proof"].clone()
     };
     let proof = set_up();
     assert_eq!(

@@ -74,7 +74,7 @@ fn arrows_go_the_way_that_the_map_says() {
     assert!(floors.len() > 3, "{floors:?}");
     // What is not in the line is the ground.
     let floor_of = |module: &str| {
-        floors.iter().position(|floor| floor.iter().any(|one| one == module)).unwrap_or(floors.len())
+        floors.iter().position(|floor| floor.iter().any(|known| known == module)).unwrap_or(floors.len())
     };
     for name in floors.iter().flatten() {
         assert!(modules.contains(name), "`{name}` in the line of arrows is no module");

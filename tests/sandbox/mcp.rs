@@ -26,6 +26,7 @@ use serde_json::{Map, Value, json};
 use super::{grant, whole};
 use crate::support::credential::credential;
 use crate::support::env::TestEnv;
+use crate::support::filled::{self, Filled};
 
 /// An MCP client of a few lines, which follows nothing by itself.
 pub struct Host {
@@ -108,8 +109,8 @@ fn call(id: u64, tool: &str, arguments: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
 }
 
-pub fn start() -> Handle {
-    pdpp::sandbox::start(Config::default()).unwrap()
+pub fn start() -> Filled<Handle> {
+    filled::start(Config::default())
 }
 
 const MAIL: [&str; 2] = ["cin_mail_work", "cin_mail_personal"];
@@ -425,7 +426,7 @@ pub fn keep(env: &TestEnv, url: &str, grant: &Grant, token: &str) {
         let display_name = super::shared()
             .store()
             .read::<_, rusqlite::Error>(|_, catalog| {
-                Ok(catalog.connection(id).map(|one| one.display_name.clone()))
+                Ok(catalog.connection(id).map(|connection| connection.display_name.clone()))
             })
             .unwrap();
         GrantedConnection { id: id.clone(), display_name }

@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn r4_8_an_endless_envelope_is_cut_and_says_so() {
-        let long = "\u{e0041}".repeat(100_000);
+        // With a thousand warnings of it, as much as is read of an answer at all.
+        let long = "\u{e0041}".repeat(4_000);
         let warnings =
             (0..1_000).map(|n| json!({"code": format!("w{n}"), "message": long})).collect::<Vec<_>>();
         let Value::Object(mut body) = json!({"object": "list", "has_more": true, "next_cursor": "c", "links": {"a": long},
