@@ -3,9 +3,9 @@
 mod demo;
 pub mod flows;
 pub mod hostile;
+pub mod obstacles;
 pub mod provider;
 pub mod renewal;
-pub mod told;
 
 use std::io::Read as _;
 use std::time::Duration;
