@@ -134,8 +134,8 @@ async fn converse(
     let silent = Mutex::new(Some(evicted));
     let service = service_fn(|request: Request<hyper::body::Incoming>| {
         drop(lock(&silent).take());
-        let (page, said) = respond(&asked(&request, address), expected);
-        *lock(&answer) = said;
+        let (page, answered) = respond(&asked(&request, address), expected);
+        *lock(&answer) = answered;
         std::future::ready(Ok::<_, Infallible>(page))
     });
     let (reading, writing) = stream.into_split();
