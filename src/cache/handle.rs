@@ -110,7 +110,7 @@ impl Cache {
 
     /// Decides where a new secret goes: `asked`, else what was asked for before ([`Cache::remember_store`]),
     /// else [`StoreChoice::Auto`]; tries the keyring where that may be it. Blocks, at most
-    /// [`store::BOUND`]. That a file is used for want of a keyring is told once: not where one is used
+    /// [`store::BOUND`]. That a file is used since there is no keyring is noted once: not where one is used
     /// already and nobody asked.
     ///
     /// # Errors

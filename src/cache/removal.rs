@@ -51,7 +51,7 @@ impl Cache {
         writer.write(&index)
     }
 
-    /// Whether a secret that no credential names is still in a store, for want of an answer.
+    /// Whether a secret that no credential names is still in a store, which did not answer.
     ///
     /// # Errors
     /// As [`Cache::credentials`].

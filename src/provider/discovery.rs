@@ -101,7 +101,7 @@ pub enum DiscoveryError {
         /// The HTTP status code.
         status: u16,
     },
-    /// A web page, or anything else that is no JSON object.
+    /// A web page, or anything else that is not a JSON object.
     #[error("{url} answered with {what}, not with metadata")]
     NotJson {
         /// Which document.

@@ -127,7 +127,7 @@ fn arguments(tool: &str, text: &str) -> Result<Map<String, Value>> {
     };
     match serde_json::from_str(text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(_) => Err(wrong("it is JSON, but no object".to_owned())),
+        Ok(_) => Err(wrong("it is JSON, but not an object".to_owned())),
         Err(error) => Err(wrong(error.to_string())),
     }
 }

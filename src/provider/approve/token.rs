@@ -247,7 +247,7 @@ fn time(map: &Map<String, Value>, name: &'static str) -> Result<Option<Timestamp
     time.map(Some).ok_or(TokenError::NotATime(name))
 }
 
-/// `expires_in`: seconds from now (RFC 6749 §5.1). One beyond all calendars is no end.
+/// `expires_in`: seconds from now (RFC 6749 §5.1). One beyond all calendars counts as none.
 fn lifetime(body: &Map<String, Value>, now: Timestamp) -> Result<Option<Timestamp>, TokenError> {
     let seconds = match body.get("expires_in") {
         None | Some(Value::Null) => return Ok(None),
