@@ -172,7 +172,7 @@ impl Credential {
         let token = self.token_expires_at.filter(|_| !self.is_renewable());
         match (self.grant_expires_at, token) {
             (Some(grant), Some(token)) => Some(grant.min(token)),
-            (one, other) => one.or(other),
+            (grant, token) => grant.or(token),
         }
     }
 

@@ -110,15 +110,16 @@ impl Cache {
 
     /// Decides where a new secret goes: `asked`, else what was asked for before ([`Cache::remember_store`]),
     /// else [`StoreChoice::Auto`]; tries the keyring where that may be it. Blocks, at most
-    /// [`store::BOUND`]. That a file is used for want of a keyring is told once: not where one is used
+    /// [`store::BOUND`]. That a file is used since there is no keyring is noted once: not where one is used
     /// already and nobody asked.
     ///
     /// # Errors
     /// As [`Cache::credentials`]; `keyring_absent`, `keyring_locked`, `keyring_silent`.
     pub fn choose_store(&self, asked: Option<StoreChoice>) -> Result<Chosen> {
         let chosen = self.try_store(asked)?;
-        let is_told = asked.is_none() && self.credentials()?.iter().any(|one| one.store == StoreKind::File);
-        Ok(Chosen { note: chosen.note.filter(|_| !is_told), ..chosen })
+        let is_known = |known: &Credential| known.store == StoreKind::File;
+        let is_known = asked.is_none() && self.credentials()?.iter().any(is_known);
+        Ok(Chosen { note: chosen.note.filter(|_| !is_known), ..chosen })
     }
 
     /// The same, with the note each time.
@@ -178,7 +179,7 @@ impl Cache {
     /// # Errors
     /// If the index cannot be read, is damaged, or was written by a newer version.
     pub fn credentials(&self) -> Result<Vec<Credential>> {
-        self.all_where(|one| !one.ending)
+        self.all_where(|credential| !credential.ending)
     }
 
     /// What was disconnected here and is still to be ended at its provider, since its token could not be read then
@@ -187,7 +188,7 @@ impl Cache {
     /// # Errors
     /// As [`Cache::credentials`].
     pub fn ending(&self) -> Result<Vec<Credential>> {
-        self.all_where(|one| one.ending)
+        self.all_where(|credential| credential.ending)
     }
 
     fn all_where(&self, is_meant: impl Fn(&Credential) -> bool) -> Result<Vec<Credential>> {
@@ -217,10 +218,10 @@ impl Cache {
         replaced: Option<&Credential>,
     ) -> Result<()> {
         let credentials = self.credentials()?;
-        let holder = credentials.iter().find(|one| {
-            one.provider == *provider
-                && one.label == label
-                && !replaced.is_some_and(|old| one.is_same_grant(old))
+        let holder = credentials.iter().find(|known| {
+            known.provider == *provider
+                && known.label == label
+                && !replaced.is_some_and(|old| known.is_same_grant(old))
         });
         let Some(holder) = holder else { return Ok(()) };
         Err(Error::new(
@@ -297,7 +298,9 @@ impl Cache {
     /// `error` for a person; `of` is the credential that it is about, unless it is a new one.
     pub(super) fn store_failed(&self, error: StoreError, of: Option<&Credential>) -> Error {
         let again = match of {
-            Some(one) if self.current(one).is_ok_and(|found| found.is_some()) => select::renew_exactly(one),
+            Some(known) if self.current(known).is_ok_and(|found| found.is_some()) => {
+                select::renew_exactly(known)
+            }
             new => self.again.clone().unwrap_or_else(|| {
                 new.map_or_else(Command::connect_any, |new| Command::connect(new.provider.as_str()))
             }),
@@ -328,7 +331,8 @@ impl Cache {
 
     /// The credential of the same grant as it is now. One that is to be ended is there for that only.
     pub(super) fn current(&self, credential: &Credential) -> Result<Option<Credential>> {
-        let is_it = |one: &Credential| one.is_same_grant(credential) && (credential.ending || !one.ending);
+        let is_it =
+            |known: &Credential| known.is_same_grant(credential) && (credential.ending || !known.ending);
         Ok(self.read_index()?.credentials.into_iter().find(is_it))
     }
 }

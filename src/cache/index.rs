@@ -140,12 +140,12 @@ impl Index {
     /// number behind it where another grant of its provider has that name. A name stands for one grant.
     pub fn free_label(&self, credential: &Credential, replaced: Option<&Credential>) -> String {
         let is_free = |label: &str| {
-            !self.credentials.iter().any(|one| {
-                !one.ending
-                    && one.provider == credential.provider
-                    && one.label == label
-                    && !one.is_same_grant(credential)
-                    && !replaced.is_some_and(|old| one.is_same_grant(old))
+            !self.credentials.iter().any(|known| {
+                !known.ending
+                    && known.provider == credential.provider
+                    && known.label == label
+                    && !known.is_same_grant(credential)
+                    && !replaced.is_some_and(|old| known.is_same_grant(old))
             })
         };
         if is_free(&credential.label) {
@@ -169,7 +169,7 @@ impl Index {
 
     /// Takes out the credential of the same grant as `credential`, its secret to be deleted.
     pub fn remove(&mut self, credential: &Credential) -> Option<Credential> {
-        let at = self.credentials.iter().position(|one| one.is_same_grant(credential))?;
+        let at = self.credentials.iter().position(|known| known.is_same_grant(credential))?;
         let removed = self.credentials.remove(at);
         self.discard(&removed.place());
         Some(removed)

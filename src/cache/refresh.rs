@@ -138,7 +138,7 @@ impl Cache {
     /// As `read_current`; a keyring is waited for without holding up anything else.
     async fn read(&self, credential: &Credential) -> Result<(Credential, Secrets)> {
         let current = self.current(credential)?;
-        if current.as_ref().is_none_or(|one| self.is_at_hand(one)) {
+        if current.as_ref().is_none_or(|current| self.is_at_hand(current)) {
             return self.with_secrets(credential, current);
         }
         let (cache, credential) = (self.clone(), credential.clone());
@@ -245,7 +245,7 @@ impl Cache {
         let mut tries = 0;
         loop {
             let published = self.replace(next.clone(), &secrets, |index, mut next| {
-                let found = index.credentials.iter_mut().find(|one| one.is_same_grant(&next))?;
+                let found = index.credentials.iter_mut().find(|known| known.is_same_grant(&next))?;
                 // Connected again meanwhile: that one is the newer, and of another family.
                 if found.family() != next.family() {
                     return None;
@@ -334,7 +334,7 @@ impl Cache {
     fn note(&self, current: &Credential, change: impl FnOnce(&mut Renewal)) -> Result<()> {
         let writer = self.writer()?;
         let mut index = self.read_index()?;
-        if let Some(found) = index.credentials.iter_mut().find(|one| one.id == current.id) {
+        if let Some(found) = index.credentials.iter_mut().find(|known| known.id == current.id) {
             change(&mut found.renewal);
             writer.write(&index)?;
         }
@@ -450,8 +450,8 @@ fn refusal(current: &Credential, now: Timestamp) -> Option<Error> {
 
 fn token_dead(current: &Credential) -> Error {
     let provider = &current.provider;
-    let said = format!("{provider} no longer accepts this token, and gives no new one");
-    Error::new(Kind::NotConnected, "token_dead", said).run(renew_exactly(current))
+    let message = format!("{provider} no longer accepts this token, and gives no new one");
+    Error::new(Kind::NotConnected, "token_dead", message).run(renew_exactly(current))
 }
 
 /// Runs `work`, which blocks, on a thread of its own. Not on the runtime's: it would wait for it at its end.

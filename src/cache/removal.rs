@@ -35,7 +35,7 @@ impl Cache {
     /// # Errors
     /// As [`Cache::remove`]; every credential is then still there.
     pub fn remove_each(&self, credentials: &[Credential]) -> Result<Removed> {
-        self.take_out(|index| credentials.iter().filter_map(|one| index.remove(one)).collect())
+        self.take_out(|index| credentials.iter().filter_map(|credential| index.remove(credential)).collect())
     }
 
     /// Takes `credentials` from every agent, and keeps them with their secrets to be ended at their providers
@@ -46,12 +46,12 @@ impl Cache {
     pub fn keep_to_end(&self, credentials: &[Credential]) -> Result<()> {
         let writer = self.writer()?;
         let mut index = self.read_index()?;
-        let is_one = |found: &&mut Credential| credentials.iter().any(|one| one.is_same_grant(found));
-        index.credentials.iter_mut().filter(is_one).for_each(|found| found.ending = true);
+        let is_meant = |found: &&mut Credential| credentials.iter().any(|kept| kept.is_same_grant(found));
+        index.credentials.iter_mut().filter(is_meant).for_each(|found| found.ending = true);
         writer.write(&index)
     }
 
-    /// Whether a secret that no credential names is still in a store, for want of an answer.
+    /// Whether a secret that no credential names is still in a store, which did not answer.
     ///
     /// # Errors
     /// As [`Cache::credentials`].
@@ -110,9 +110,9 @@ impl Cache {
         writer.write(&index)?;
         let left = self.delete_discarded(&writer, &mut index, older, Retry::Everything);
         if let Ok(locks) = self.locks() {
-            for one in &credentials {
+            for credential in &credentials {
                 // Whoever waits for it reads the index next, and finds the credential gone.
-                let _ = locks.remove(one.family().as_str());
+                let _ = locks.remove(credential.family().as_str());
             }
         }
         Ok(Removed { credentials, left })

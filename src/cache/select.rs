@@ -41,38 +41,43 @@ impl GrantName {
     /// Those of `among` that it can mean: by their whole id, else by their label, else by how their id begins.
     pub fn meant<'a>(&self, among: &[&'a Credential]) -> Vec<&'a Credential> {
         let by = |is_meant: &dyn Fn(&Credential) -> bool| {
-            among.iter().copied().filter(|one| is_meant(one)).collect::<Vec<_>>()
+            among.iter().copied().filter(|credential| is_meant(credential)).collect::<Vec<_>>()
         };
-        let whole = by(&|one| one.grant_id.as_str() == self.0);
-        let called = if whole.is_empty() { by(&|one| one.label == self.0) } else { whole };
-        if called.is_empty() { by(&|one| one.grant_id.as_str().starts_with(&self.0)) } else { called }
+        let whole = by(&|credential| credential.grant_id.as_str() == self.0);
+        let called = if whole.is_empty() { by(&|credential| credential.label == self.0) } else { whole };
+        if called.is_empty() {
+            by(&|credential| credential.grant_id.as_str().starts_with(&self.0))
+        } else {
+            called
+        }
     }
 }
 
-/// How much of `one`'s id `--grant` needs among `all`: 12 characters or more, where that is less than all.
-pub fn short_id<'a>(one: &'a Credential, all: &[Credential]) -> &'a str {
+/// How much of `credential`'s id `--grant` needs among `all`: 12 characters or more, where that is less than all.
+pub fn short_id<'a>(credential: &'a Credential, all: &[Credential]) -> &'a str {
     const LEAST: usize = 12;
-    let id = one.grant_id.as_str();
+    let id = credential.grant_id.as_str();
     let is_free = |short: &str| {
-        let mut others = all.iter().filter(|other| other.id != one.id);
+        let mut others = all.iter().filter(|other| other.id != credential.id);
         others.all(|other| !other.grant_id.as_str().starts_with(short) && other.label != short)
     };
     let ends = id.char_indices().map(|(at, _)| at).skip(LEAST);
     ends.map(|end| &id[..end]).find(|short| short.len() + 4 < id.len() && is_free(short)).unwrap_or(id)
 }
 
-/// What to call `one` where `all` are spoken of: its label, with what tells it from another of that label before it,
+/// What to call `credential` where `all` are spoken of: its label, with what tells it from another of that label before it,
 /// since a label may be cut.
-pub fn distinct_label(one: &Credential, all: &[Credential]) -> String {
-    let namesakes = || all.iter().filter(|other| other.label == one.label && !other.is_same_grant(one));
-    if namesakes().any(|other| other.provider == one.provider) {
-        format!("{}: {}", short_id(one, all), one.label)
+pub fn distinct_label(credential: &Credential, all: &[Credential]) -> String {
+    let namesakes =
+        || all.iter().filter(|other| other.label == credential.label && !other.is_same_grant(credential));
+    if namesakes().any(|other| other.provider == credential.provider) {
+        format!("{}: {}", short_id(credential, all), credential.label)
     } else if namesakes().next().is_some() {
-        let provider = one.provider.as_str();
+        let provider = credential.provider.as_str();
         let address = provider.split_once("://").map_or(provider, |(_, address)| address);
-        format!("{address}: {}", one.label)
+        format!("{address}: {}", credential.label)
     } else {
-        one.label.clone()
+        credential.label.clone()
     }
 }
 
@@ -118,7 +123,9 @@ impl Selection {
     pub fn named<'a>(&self, credentials: &'a [Credential]) -> Result<Vec<&'a Credential>> {
         let of_provider: Vec<&Credential> = credentials
             .iter()
-            .filter(|one| self.provider.as_ref().is_none_or(|provider| *provider == one.provider))
+            .filter(|credential| {
+                self.provider.as_ref().is_none_or(|provider| *provider == credential.provider)
+            })
             .collect();
         let found = match &self.grant {
             Some(grant) => grant.meant(&of_provider),
@@ -135,9 +142,9 @@ impl Selection {
     ///
     /// # Errors
     /// As [`Selection::named`], also where nothing is named.
-    pub fn one<'a>(&self, credentials: &'a [Credential]) -> Result<&'a Credential> {
+    pub fn single<'a>(&self, credentials: &'a [Credential]) -> Result<&'a Credential> {
         match self.named(credentials)?.as_slice() {
-            [one] => Ok(one),
+            [credential] => Ok(credential),
             [] => Err(self.not_connected(credentials)),
             found => Err(several(found)),
         }
@@ -152,7 +159,7 @@ impl Selection {
     /// - `owner_credential_in_cache` (77): not for an agent.
     pub fn all<'a>(&self, credentials: &'a [Credential], now: Timestamp) -> Result<Vec<&'a Credential>> {
         let matching = self.named(credentials)?;
-        if let Some(owner) = matching.iter().find(|one| one.token_kind == TokenKind::Owner) {
+        if let Some(owner) = matching.iter().find(|credential| credential.token_kind == TokenKind::Owner) {
             return Err(Error::new(
                 Kind::Refused,
                 "owner_credential_in_cache",
@@ -163,7 +170,8 @@ impl Selection {
             )
             .hint(Hint::new("Get a scoped one: ").run(Command::connect(owner.provider.as_str()))));
         }
-        let live: Vec<&Credential> = matching.iter().copied().filter(|one| !one.is_expired(now)).collect();
+        let live: Vec<&Credential> =
+            matching.iter().copied().filter(|credential| !credential.is_expired(now)).collect();
         match live.first() {
             None if matching.is_empty() => Err(self.not_connected(credentials)),
             None => Err(expired(&matching, credentials)),
@@ -177,11 +185,13 @@ impl Selection {
         let typed = typed.to_lowercase();
         let among: Vec<&Credential> = credentials
             .iter()
-            .filter(|one| self.provider.as_ref().is_none_or(|provider| *provider == one.provider))
+            .filter(|credential| {
+                self.provider.as_ref().is_none_or(|provider| *provider == credential.provider)
+            })
             .collect();
-        let labels = among.iter().map(|one| (one.label.as_str(), 0.0));
+        let labels = among.iter().map(|credential| (credential.label.as_str(), 0.0));
         // All ids begin alike: one that is not much like it is none that was meant.
-        let ids = among.iter().map(|one| (short_id(one, credentials), 0.8));
+        let ids = among.iter().map(|credential| (short_id(credential, credentials), 0.8));
         let is_clear = |name: &str| name.parse().is_ok_and(|name: GrantName| name.meant(&among).len() == 1);
         let likeness = |(name, least): (&str, f64)| {
             let likeness = strsim::jaro_winkler(&typed, &name.to_lowercase());
@@ -216,9 +226,13 @@ impl Selection {
 
 fn expired(expired: &[&Credential], all: &[Credential]) -> Error {
     let mut message = "Every grant on this machine that could be served has expired:".to_owned();
-    for one in expired {
-        let end = one.expires_at().map(day_and_time).unwrap_or_default();
-        let _ = write!(message, "\n  {} ({}), grant {}, ended {end}", one.provider, one.label, one.grant_id);
+    for credential in expired {
+        let end = credential.expires_at().map(day_and_time).unwrap_or_default();
+        let _ = write!(
+            message,
+            "\n  {} ({}), grant {}, ended {end}",
+            credential.provider, credential.label, credential.grant_id
+        );
     }
     let next = expired.first().map_or_else(Command::connect_any, |first| renew_command(first, all));
     Error::new(Kind::NotConnected, "grant_expired", message).run(next)
@@ -228,8 +242,8 @@ fn expired(expired: &[&Credential], all: &[Credential]) -> Error {
 pub fn several(found: &[&Credential]) -> Error {
     let mut message = "Several grants are meant:".to_owned();
     list(&mut message, found, true);
-    let first = found.first().map_or("", |one| one.grant_id.as_str());
-    let is_clear = found.iter().filter(|one| one.grant_id.as_str() == first).count() == 1;
+    let first = found.first().map_or("", |credential| credential.grant_id.as_str());
+    let is_clear = found.iter().filter(|credential| credential.grant_id.as_str() == first).count() == 1;
     let next =
         if is_clear { Command::typed_with("--grant", first, "status") } else { Command::new("status") };
     Error::new(Kind::Usage, "several_credentials", message).run(next)
@@ -238,13 +252,13 @@ pub fn several(found: &[&Credential]) -> Error {
 /// One line a credential, with the options that pick exactly it: its grant where its provider has several,
 /// or where `each` is to be named.
 pub fn list(message: &mut String, credentials: &[&Credential], each: bool) {
-    for one in credentials {
-        let alone = credentials.iter().filter(|other| other.provider == one.provider).count() == 1;
-        let _ = write!(message, "\n  --provider {}", shell_word(one.provider.as_str()));
+    for credential in credentials {
+        let alone = credentials.iter().filter(|other| other.provider == credential.provider).count() == 1;
+        let _ = write!(message, "\n  --provider {}", shell_word(credential.provider.as_str()));
         if each || !alone {
-            let _ = write!(message, " --grant {}", shell_word(one.grant_id.as_str()));
+            let _ = write!(message, " --grant {}", shell_word(credential.grant_id.as_str()));
         }
-        let _ = write!(message, "   ({})", one.label);
+        let _ = write!(message, "   ({})", credential.label);
     }
 }
 
@@ -333,7 +347,10 @@ mod tests {
         let named = |provider: Option<&str>, grant: &str| {
             let provider = provider.map(|provider| provider.parse().unwrap());
             let selection = Selection { provider, grant: Some(grant.parse().unwrap()) };
-            selection.one(&all).map(|one| one.id.clone()).map_err(|error| (error.code(), error.to_string()))
+            selection
+                .single(&all)
+                .map(|one| one.id.clone())
+                .map_err(|error| (error.code(), error.to_string()))
         };
         let (a, b) = (Some("https://a.example"), Some("https://b.example"));
         assert_eq!(named(a, "grt_one").as_ref(), Ok(&all[0].id), "a whole id, though another begins so");
@@ -349,7 +366,7 @@ mod tests {
         for none in ["home", "Work", "rt_one"] {
             assert_eq!(named(None, none).unwrap_err().0, "not_connected", "{none}");
         }
-        assert_eq!(Selection::default().one(&all).unwrap_err().code(), "several_credentials");
+        assert_eq!(Selection::default().single(&all).unwrap_err().code(), "several_credentials");
         assert_eq!(Selection::default().named(&[]).unwrap(), [] as [&Credential; 0]);
         assert!("".parse::<GrantName>().is_err() && "x".repeat(513).parse::<GrantName>().is_err());
     }
@@ -362,7 +379,7 @@ mod tests {
         assert_eq!(shown, [ids[0], ids[1], "grt_11234567", "short"]);
         for (one, shown) in all.iter().zip(shown) {
             let named = Selection { provider: None, grant: Some(shown.parse().unwrap()) };
-            assert_eq!(named.one(&all).unwrap().id, one.id);
+            assert_eq!(named.single(&all).unwrap().id, one.id);
         }
     }
 

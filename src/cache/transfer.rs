@@ -50,7 +50,7 @@ impl Cache {
             let mut moved = Credential { id: new_credential_id()?, store: to, ..current.clone() };
             moved.renewal.family = Some(current.family().clone());
             let moved = self.replace(moved, &secrets, |index, mut moved| {
-                let found = index.credentials.iter_mut().find(|one| one.id == current.id)?;
+                let found = index.credentials.iter_mut().find(|known| known.id == current.id)?;
                 moved.ending = found.ending;
                 *found = moved.clone();
                 index.discard(&current.place());

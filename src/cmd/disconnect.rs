@@ -83,7 +83,7 @@ fn show(disconnected: &Disconnected, as_json: bool, ui: &Ui) {
     let Disconnected { ended, failure, .. } = disconnected;
     if disconnected.is_done {
         let is_kept = ended.iter().any(|ended| ended.here == Here::Kept);
-        let what = if is_kept { "is no agent's any more" } else { "is deleted here" };
+        let what = if is_kept { "is out of every agent's reach" } else { "is deleted here" };
         ui.done(&format!("what was to be disconnected {what}"), Command::new("status"));
     }
     if let Some(why) = &disconnected.left {
@@ -161,7 +161,7 @@ fn to_text(ended: &Ended) -> String {
     let here = match ended.here {
         Here::Deleted => "deleted here",
         Here::Forgotten => "forgotten here",
-        Here::Kept => "no agent's any more",
+        Here::Kept => "out of every agent's reach",
         Here::Left => "still here",
     };
     let line = match &ended.at_provider {

@@ -99,7 +99,7 @@ fn old_to_text(old: &Old) -> String {
         }
         AtProvider::Waits(not) => {
             let then = Hint::new("Once its token can be read: ").run(disconnect_command(&old.credential));
-            (not, "no agent's any more", then)
+            (not, "out of every agent's reach", then)
         }
         AtProvider::Stands(not) => (not, "deleted here", "The provider's own pages can end it".into()),
     };

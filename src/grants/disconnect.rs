@@ -80,7 +80,7 @@ pub enum Here {
     Deleted,
     /// In no index, and its token still in a store.
     Forgotten,
-    /// No agent's any more, to be ended at its provider.
+    /// Out of every agent's reach, to be ended at its provider.
     Kept,
     /// As before: the cache could not be changed.
     Left,

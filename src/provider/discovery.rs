@@ -101,7 +101,7 @@ pub enum DiscoveryError {
         /// The HTTP status code.
         status: u16,
     },
-    /// A web page, or anything else that is no JSON object.
+    /// A web page, or anything else that is not a JSON object.
     #[error("{url} answered with {what}, not with metadata")]
     NotJson {
         /// Which document.
@@ -382,7 +382,7 @@ fn read_authorization_server(
 
 /// Whether the list `name` of `metadata` has `value`.
 fn lists(metadata: &Map<String, Value>, name: &str, value: &str) -> bool {
-    metadata.get(name).and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one == value))
+    metadata.get(name).and_then(Value::as_array).is_some_and(|all| all.iter().any(|listed| listed == value))
 }
 
 /// `url`, if it is on the origin of `issuer`: for endpoints, and for the URLs that an endpoint gives.

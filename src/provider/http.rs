@@ -419,17 +419,17 @@ fn tls_words(error: &rustls::Error) -> &'static str {
 }
 
 fn proxy_words(error: &reqwest::Error, limit: Duration) -> String {
-    let said = |words: &str| any_cause(error, |cause| cause.to_string().contains(words));
-    if said("proxy authorization required") {
+    let mentions = |words: &str| any_cause(error, |cause| cause.to_string().contains(words));
+    if mentions("proxy authorization required") {
         return "it wants a user name and password (HTTP 407)".to_owned();
     }
-    if said("tunnel error: unsuccessful") {
+    if mentions("tunnel error: unsuccessful") {
         return "it refused, or could not reach that host itself".to_owned();
     }
     if error.is_timeout() {
         return format!("no connection within {} s", limit.as_secs());
     }
-    if said("tunnel error: unexpected end of file") {
+    if mentions("tunnel error: unexpected end of file") {
         return "it hung up".to_owned();
     }
     deepest(error)

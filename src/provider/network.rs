@@ -25,7 +25,7 @@ pub struct Network {
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProxyUrl(pub(super) Url);
 
-/// Why a text is no [`ProxyUrl`]; never repeats the text, which may hold a password.
+/// Why a text is not a [`ProxyUrl`]; never repeats the text, which may hold a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAProxyUrl {
     /// No URL.

@@ -49,7 +49,7 @@ impl OAuthError {
     pub fn of(answer: &Answer) -> Self {
         let body = answer.object().unwrap_or_default();
         let short = |value: Option<&Value>, max| {
-            value.and_then(Value::as_str).map(|said| text::prefix(said, max).to_owned())
+            value.and_then(Value::as_str).map(|text| text::prefix(text, max).to_owned())
         };
         let (code, message) = match body.get("error") {
             Some(Value::Object(error)) => (error.get("code"), error.get("message")),
@@ -94,7 +94,7 @@ impl fmt::Display for OAuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.message, &self.code) {
             (Some(message), Some(code)) => write!(f, "{message} ({code})"),
-            (Some(one), None) | (None, Some(one)) => f.write_str(one),
+            (Some(text), None) | (None, Some(text)) => f.write_str(text),
             (None, None) => write!(f, "HTTP {}", self.status),
         }
     }

@@ -255,7 +255,7 @@ pub fn authorization(bearer: &AccessToken) -> Result<HeaderValue, HttpError> {
     Ok(value)
 }
 
-/// What an answer that is no success says.
+/// What an answer that is not a success says.
 pub fn refusal_of(answer: &Answer) -> Refusal {
     let (request_id, retry_after) = (header(&answer.headers, "request-id"), retry_after(&answer.headers));
     refusal(answer.status, answer.object().unwrap_or_default(), request_id, retry_after)

@@ -21,7 +21,7 @@ pub enum ProviderUrlError {
     /// A bare host or path.
     #[error("it has no scheme; did you mean {0} ?")]
     NoScheme(String),
-    /// A scheme that would send a token in the clear, or is no web address.
+    /// A scheme that would send a token in the clear, or is not a web address.
     #[error("only https is used, or http on this machine (127.0.0.1, localhost, [::1])")]
     Insecure,
     /// `user:password@`.

@@ -30,7 +30,7 @@ pub trait SecretStore: Send + Sync {
     /// If the store cannot be written.
     fn put(&self, place: &SecretPlace, secret: &SecretString) -> Result<(), StoreError>;
 
-    /// Deletes the secret; it is no error if there was none.
+    /// Deletes the secret; it is not an error if there was none.
     ///
     /// # Errors
     /// If the store cannot be written.

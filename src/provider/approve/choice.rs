@@ -35,7 +35,7 @@ impl Choice {
             .into_iter()
             .flatten()
             .find_map(|place| lists.iter().find_map(|name| place.get(*name)?.as_array()));
-        let one = |choice: &Value| {
+        let read = |choice: &Value| {
             let text = |pointer: &str| choice.pointer(pointer).and_then(Value::as_str);
             let ids = ["/source/id", "/id", "/connection_id", "/instance_id"];
             let labels = ["/display_name", "/name", "/label"];
@@ -44,7 +44,7 @@ impl Choice {
             let label = labels.iter().find_map(|label| text(label));
             Some(Self { id, label: label.map(|label| text::prefix(label, 200).to_owned()) })
         };
-        found.into_iter().flatten().filter_map(one).take(Self::MAX).collect()
+        found.into_iter().flatten().filter_map(read).take(Self::MAX).collect()
     }
 }
 

@@ -4,13 +4,24 @@
 //! that only the browser that was sent has, and everything else is turned away and costs little.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::header::{
+    CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
@@ -20,8 +31,8 @@ use crate::provider::register::CALLBACK;
 use crate::provider::url::ProviderUrl;
 use crate::text;
 
-/// Bytes of a request's head at most.
-const MAX_HEAD: usize = 16 << 10;
+/// Bytes of a request at most; what is longer ends there.
+const MAX_REQUEST: u64 = 16 << 10;
 /// Until a request's head is there, or an answer is taken. Browsers open connections that they never use.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Connections that have asked nothing yet; the oldest goes for one more, so that none holds up the browser.
@@ -51,7 +62,7 @@ enum Asked {
     /// The path is ours: its query.
     Callback(String),
     /// Anything else, and what it is answered with.
-    Other(u16, &'static str),
+    Other(StatusCode, &'static str),
 }
 
 impl Listener {
@@ -86,7 +97,7 @@ impl Listener {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => {
-                        silent.retain(|one| !one.is_closed());
+                        silent.retain(|evict| !evict.is_closed());
                         if silent.len() >= MAX_SILENT {
                             silent.pop_front();
                         }
@@ -107,84 +118,96 @@ impl Listener {
     }
 }
 
-/// Answers one connection, unless it is `evicted` before it has asked; gives what the callback said, if it was
-/// that.
+/// What a request for the path said.
+type Answer = Result<SecretString, ApproveError>;
+
+/// Answers the one request of a connection, unless it is `evicted` before it has asked; gives what the callback said,
+/// if it was that.
 async fn converse(
-    mut stream: TcpStream,
+    stream: TcpStream,
     evicted: oneshot::Receiver<()>,
     address: SocketAddr,
     expected: &Expected,
-) -> Option<Result<SecretString, ApproveError>> {
-    let head = tokio::select! {
+) -> Option<Answer> {
+    let answer = Mutex::new(None);
+    // Whoever has asked is not silent any more: the receiver goes then, and is none to evict.
+    let silent = Mutex::new(Some(evicted));
+    let service = service_fn(|request: Request<hyper::body::Incoming>| {
+        drop(lock(&silent).take());
+        let (page, answered) = respond(&asked(&request, address), expected);
+        *lock(&answer) = answered;
+        std::future::ready(Ok::<_, Infallible>(page))
+    });
+    let (reading, writing) = stream.into_split();
+    let io = TokioIo::new(tokio::io::join(reading.take(MAX_REQUEST), writing));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .keep_alive(false)
+        // Who has sent a request and nothing after it still waits for the answer.
+        .half_close(true)
+        .auto_date_header(false)
+        .serve_connection(io, service);
+    let eviction = std::future::poll_fn(|context| match lock(&silent).as_mut() {
+        Some(evicted) => std::pin::Pin::new(evicted).poll(context).map(drop),
+        None => std::task::Poll::Pending,
+    });
+    tokio::select! {
         biased;
-        head = tokio::time::timeout(PATIENCE, read_head(&mut stream)) => head.ok()??,
-        _ = evicted => return None,
-    };
-    let (status, title, said, answer) = match parse(&head, address) {
-        Asked::Other(status, said) => (status, "Nothing here", said, None),
-        Asked::Callback(query) => match check(&query, expected) {
-            Ok(code) => {
-                let said = "The request was approved. You can close this page and go back to the terminal, which says \
-                            how it went on.";
-                (200, "Back to the terminal", said, Some(Ok(code)))
-            }
-            Err(ApproveError::Denied) => {
-                let said = "Nothing was granted. You can close this page.";
-                (200, "The request was denied", said, Some(Err(ApproveError::Denied)))
-            }
-            Err(error) => {
-                let said = "Nothing was granted. You can close this page; the terminal says what went wrong.";
-                (400, "That did not work", said, Some(Err(error)))
-            }
-        },
-    };
-    let page = page(status, title, said);
-    let _ = tokio::time::timeout(PATIENCE, async {
-        stream.write_all(page.as_bytes()).await?;
-        stream.shutdown().await
-    })
-    .await;
-    answer
+        // For a head, and for a page that is taken slowly.
+        _ = tokio::time::timeout(2 * PATIENCE, connection) => {}
+        () = eviction => {}
+    }
+    answer.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The head of a request, up to the empty line; `None` if it never comes.
-async fn read_head(stream: &mut TcpStream) -> Option<String> {
-    let mut head = Vec::with_capacity(1024);
-    let mut part = [0; 2048];
-    loop {
-        let read = stream.read(&mut part).await.ok().filter(|read| *read > 0)?;
-        head.extend_from_slice(part.get(..read)?);
-        if head.windows(4).any(|end| end == b"\r\n\r\n") {
-            return String::from_utf8(head).ok();
-        }
-        if head.len() > MAX_HEAD {
-            return None;
-        }
-    }
-}
-
-fn parse(head: &str, address: SocketAddr) -> Asked {
-    let mut lines = head.split("\r\n");
-    let mut words = lines.next().unwrap_or_default().split(' ');
-    let (method, target, version) = (words.next(), words.next(), words.next());
-    if !version.is_some_and(|version| version.starts_with("HTTP/1.")) || words.next().is_some() {
-        return Asked::Other(400, "That is no request.");
-    }
-    let host = lines
-        .filter_map(|line| line.split_once(':'))
-        .find(|(name, _)| name.eq_ignore_ascii_case("host"))
-        .map(|(_, value)| value.trim());
+/// What `request` is, to whoever listens at `address`.
+fn asked<B>(request: &Request<B>, address: SocketAddr) -> Asked {
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     // A page of another site whose name was made to lead here (DNS rebinding).
     if host != Some(address.to_string().as_str()) {
-        return Asked::Other(421, "This is another place than the one that was asked for.");
+        let text = "This is another place than the one that was asked for.";
+        return Asked::Other(StatusCode::MISDIRECTED_REQUEST, text);
     }
-    let target = target.unwrap_or_default();
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    match (path == CALLBACK, method) {
-        (false, _) => Asked::Other(404, "pdpp waits here for the answer to one request, and has no pages."),
-        (true, Some("GET")) => Asked::Callback(query.to_owned()),
-        (true, _) => Asked::Other(405, "pdpp waits here for a browser."),
+    let target = request.uri();
+    // A whole URL is for a proxy, which this is not.
+    if target.authority().is_some() || target.path() != CALLBACK {
+        let text = "pdpp waits here for the answer to one request, and has no pages.";
+        return Asked::Other(StatusCode::NOT_FOUND, text);
     }
+    if request.method() != Method::GET {
+        return Asked::Other(StatusCode::METHOD_NOT_ALLOWED, "pdpp waits here for a browser.");
+    }
+    Asked::Callback(target.query().unwrap_or_default().to_owned())
+}
+
+/// The page for what was `asked`; and what the callback said, if it was that.
+fn respond(asked: &Asked, expected: &Expected) -> (Response<Body>, Option<Answer>) {
+    let query = match asked {
+        Asked::Other(status, text) => return (page(*status, "Nothing here", text), None),
+        Asked::Callback(query) => query,
+    };
+    let answer = check(query, expected);
+    let page = match &answer {
+        Ok(_) => {
+            let text = "The request was approved. You can close this page and go back to the terminal, which says how \
+                        it went on.";
+            page(StatusCode::OK, "Back to the terminal", text)
+        }
+        Err(ApproveError::Denied) => {
+            let text = "Nothing was granted. You can close this page.";
+            page(StatusCode::OK, "The request was denied", text)
+        }
+        Err(_) => {
+            let text = "Nothing was granted. You can close this page; the terminal says what went wrong.";
+            page(StatusCode::BAD_REQUEST, "That did not work", text)
+        }
+    };
+    (page, Some(answer))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the query of the callback says.
@@ -214,7 +237,8 @@ fn check(query: &str, expected: &Expected) -> Result<SecretString, ApproveError>
     match (once("error")?, once("code")?) {
         (Some("access_denied"), _) => Err(ApproveError::Denied),
         (Some(code), _) => {
-            let message = once("error_description")?.map(|said| text::prefix(said, 300).to_owned());
+            let message =
+                once("error_description")?.map(|description| text::prefix(description, 300).to_owned());
             let error = OAuthError { status: 400, code: Some(text::prefix(code, 100).to_owned()), message };
             Err(ApproveError::refused(error, Vec::new()))
         }
@@ -224,41 +248,48 @@ fn check(query: &str, expected: &Expected) -> Result<SecretString, ApproveError>
 }
 
 /// Whether two texts are the same, in a time that depends on their lengths alone.
-fn same(one: &str, other: &str) -> bool {
-    let differs = one.bytes().zip(other.bytes()).fold(0, |differs, (one, other)| differs | (one ^ other));
-    one.len() == other.len() && differs == 0
+fn same(text: &str, other: &str) -> bool {
+    let pairs = text.bytes().zip(other.bytes());
+    let differs = pairs.fold(0, |differs, (byte, other)| differs | (byte ^ other));
+    text.len() == other.len() && differs == 0
 }
 
-/// A page that needs nothing else. `title` and `said` are this program's own words.
-fn page(status: u16, title: &str, said: &str) -> String {
-    let reason = match status {
-        200 => "OK",
-        400 => "Bad Request",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        _ => "Misdirected Request",
-    };
+/// A page that needs nothing else. `title` and `text` are this program's own words.
+fn page(status: StatusCode, title: &str, text: &str) -> Response<Body> {
+    const HEADERS: [(HeaderName, &str); 6] = [
+        (CONNECTION, "close"),
+        (CACHE_CONTROL, "no-store"),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (
+            CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+        ),
+    ];
     let body = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title} – pdpp</title>\n<style>\n\
          body {{ margin: 15vh auto 0; max-width: 32rem; padding: 0 1.5rem; font: 1.125rem/1.5 system-ui, sans-serif; }}\n\
          h1 {{ font-size: 1.5rem; line-height: 1.25; }}\n</style>\n</head>\n<body>\n<main>\n\
-         <h1>{title}</h1>\n<p>{said}</p>\n</main>\n</body>\n</html>\n"
+         <h1>{title}</h1>\n<p>{text}</p>\n</main>\n</body>\n</html>\n"
     );
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status} {reason}\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {length}\r\n\
-         connection: close\r\ncache-control: no-store\r\nreferrer-policy: no-referrer\r\nx-content-type-options: nosniff\r\n\
-         x-frame-options: DENY\r\ncontent-security-policy: default-src 'none'; style-src 'unsafe-inline'; \
-         frame-ancestors 'none'; base-uri 'none'\r\n\r\n{body}"
-    )
+    let length = HeaderValue::from(body.len());
+    let mut page = Response::new(Body::from(body));
+    *page.status_mut() = status;
+    let headers = page.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(CONTENT_LENGTH, length);
+    headers.extend(HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    page
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use tokio::io::AsyncWriteExt as _;
 
     fn expected(issuer_required: bool) -> Expected {
         Expected {
@@ -299,21 +330,34 @@ mod tests {
     #[test]
     fn only_the_one_path_of_this_place_is_answered() {
         let address: SocketAddr = "127.0.0.1:4711".parse().unwrap();
-        let asked = |line: &str, host: &str| match parse(&format!("{line}\r\nHost: {host}\r\n\r\n"), address)
-        {
-            Asked::Callback(query) => query,
-            Asked::Other(status, _) => status.to_string(),
+        let asked = |method: &str, target: &str, host: &str| {
+            let request = Request::builder().method(method).uri(target).header(HOST, host).body(()).unwrap();
+            match asked(&request, address) {
+                Asked::Callback(query) => query,
+                Asked::Other(status, _) => status.as_u16().to_string(),
+            }
         };
-        assert_eq!(asked("GET /callback?code=x HTTP/1.1", "127.0.0.1:4711"), "code=x");
-        assert_eq!(asked("GET /callback HTTP/1.1", "127.0.0.1:4711"), "");
-        for other in ["/", "/favicon.ico", "/callback/", "/callback/x?code=1", "//callback", "/CALLBACK"] {
-            assert_eq!(asked(&format!("GET {other} HTTP/1.1"), "127.0.0.1:4711"), "404", "{other}");
+        assert_eq!(asked("GET", "/callback?code=x", "127.0.0.1:4711"), "code=x");
+        assert_eq!(asked("GET", "/callback", "127.0.0.1:4711"), "");
+        for other in [
+            "/",
+            "/favicon.ico",
+            "/callback/",
+            "/callback/x?code=1",
+            "//callback",
+            "/CALLBACK",
+            "http://127.0.0.1:4711/callback?code=1",
+        ] {
+            assert_eq!(asked("GET", other, "127.0.0.1:4711"), "404", "{other}");
         }
-        assert_eq!(asked("POST /callback?code=x HTTP/1.1", "127.0.0.1:4711"), "405");
-        assert_eq!(asked("GET /callback?code=x HTTP/1.1", "evil.example:4711"), "421");
-        assert_eq!(asked("GET /callback?code=x HTTP/1.1", "localhost:4711"), "421");
-        assert_eq!(asked("GET /callback?code=x", "127.0.0.1:4711"), "400");
-        assert_eq!(asked("\u{0}", "127.0.0.1:4711"), "400");
+        assert_eq!(asked("POST", "/callback?code=x", "127.0.0.1:4711"), "405");
+        assert_eq!(asked("GET", "/callback?code=x", "evil.example:4711"), "421");
+        assert_eq!(asked("GET", "/callback?code=x", "localhost:4711"), "421");
+        let without_host = Request::builder().uri("/callback?code=x").body(()).unwrap();
+        assert!(matches!(
+            super::asked(&without_host, address),
+            Asked::Other(StatusCode::MISDIRECTED_REQUEST, _)
+        ));
     }
 
     async fn send(address: SocketAddr, request: &str) -> String {
@@ -338,7 +382,16 @@ mod tests {
         };
         let (code, page) = tokio::join!(listener.answer(&expected), browser);
         assert_eq!(code.unwrap().expose_secret(), "c1");
-        assert!(page.starts_with("HTTP/1.1 200 OK") && page.contains("You can close this page"));
+        let (head, body) = page.split_once("\r\n\r\n").unwrap();
+        let expected = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {}\r\nconnection: close\r\n\
+             cache-control: no-store\r\nreferrer-policy: no-referrer\r\nx-content-type-options: nosniff\r\n\
+             x-frame-options: DENY\r\ncontent-security-policy: default-src 'none'; style-src 'unsafe-inline'; \
+             frame-ancestors 'none'; base-uri 'none'",
+            body.len()
+        );
+        assert_eq!(head, expected);
+        assert!(body.contains("You can close this page") && body.ends_with("</html>\n"));
         assert!(!page.contains("c1") && !page.contains("st-1"), "{page}");
         for outside in ["src=", "href=", "http://", "https://", "<script"] {
             assert!(!page.contains(outside), "{outside} in {page}");
@@ -383,18 +436,59 @@ mod tests {
                 (format!("HEAD /callback?code=c1&state=st-1 HTTP/1.1\r\nHost: {address}\r\n\r\n"), "405"),
                 (format!("GET /favicon.ico HTTP/1.1\r\nHost: {address}\r\n\r\n"), "404"),
                 (format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n"), "404"),
-                ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(), "400"),
+                (
+                    format!(
+                        "GET http://{address}/callback?code=c1&state=st-1 HTTP/1.1\r\nHost: {address}\r\n\r\n"
+                    ),
+                    "404",
+                ),
+                (format!("GET /callback?code=c1&state=st-1\r\nHost: {address}\r\n\r\n"), "400"),
+                ("\u{0}\r\n\r\n".to_owned(), "400"),
                 ("GET /callback?code=c1&state=st-1 HTTP/1.1\r\nHost: evil.example\r\n\r\n".to_owned(), "421"),
             ] {
                 let page = send(address, &request).await;
                 assert!(page.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {page}");
             }
+            assert_eq!(
+                send(address, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await,
+                "",
+                "HTTP/2 is not spoken here"
+            );
+            // The second of a connection is not read.
+            let twice = format!("GET /favicon.ico HTTP/1.1\r\nHost: {address}\r\n\r\n");
+            let twice =
+                format!("{twice}GET /callback?code=c2&state=st-1 HTTP/1.1\r\nHost: {address}\r\n\r\n");
+            assert_eq!(send(address, &twice).await.matches("HTTP/1.1 404").count(), 1);
             send(address, &format!("GET /callback?code=c1&state=st-1 HTTP/1.1\r\nHost: {address}\r\n\r\n"))
                 .await
         };
         let (code, page) = tokio::join!(listener.answer(&expected), browser);
         assert_eq!(code.unwrap().expose_secret(), "c1");
         assert!(page.starts_with("HTTP/1.1 200 OK"));
+    }
+
+    #[tokio::test]
+    async fn who_has_nothing_more_to_send_still_gets_the_answer() {
+        let listener = Listener::open().await.unwrap();
+        let address = listener.address;
+        let expected = expected(false);
+        let browser = async {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let get =
+                format!("GET /callback?error=access_denied&state=st-1 HTTP/1.0\r\nHost: {address}\r\n\r\n");
+            // In pieces, as a slow network brings it.
+            for piece in get.as_bytes().chunks(16) {
+                stream.write_all(piece).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+            stream.shutdown().await.unwrap();
+            let mut page = String::new();
+            stream.read_to_string(&mut page).await.unwrap();
+            page
+        };
+        let (code, page) = tokio::join!(listener.answer(&expected), browser);
+        assert!(matches!(code, Err(ApproveError::Denied)));
+        assert!(page.contains("The request was denied"), "{page}");
     }
 
     proptest! {
@@ -407,13 +501,17 @@ mod tests {
         }
 
         #[test]
-        fn no_head_panics(head in any::<String>()) {
-            let _ = parse(&head, "127.0.0.1:1".parse().unwrap());
+        fn no_request_but_that_of_the_one_path_is_the_answer(target in "/?/?(callback|x|%)?[/?a-z=&%.]{0,20}", host in "127.0.0.1:[12]") {
+            let request = Request::builder().uri(&target).header(HOST, &host).body(());
+            let address = "127.0.0.1:1".parse().unwrap();
+            let is_callback = request.is_ok_and(|request| matches!(super::asked(&request, address), Asked::Callback(_)));
+            let path = target.split('?').next().unwrap_or_default();
+            prop_assert_eq!(is_callback, path == CALLBACK && host == "127.0.0.1:1");
         }
 
         #[test]
-        fn texts_are_the_same_when_they_are(one in ".{0,8}", other in ".{0,8}") {
-            prop_assert_eq!(same(&one, &other), one == other);
+        fn texts_are_the_same_when_they_are(text in ".{0,8}", other in ".{0,8}") {
+            prop_assert_eq!(same(&text, &other), text == other);
         }
     }
 }

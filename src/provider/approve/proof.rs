@@ -40,7 +40,7 @@ pub enum ProofError {
     /// A credential is known by its grant.
     #[error("neither the token answer nor the schema names the grant")]
     NoGrantId,
-    /// An answer that is no schema and no list of streams.
+    /// An answer that is neither a schema nor a list of streams.
     #[error("the provider's answer to the first read cannot be used: {0}")]
     Malformed(&'static str),
     /// The read failed.

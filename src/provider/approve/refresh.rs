@@ -115,7 +115,7 @@ fn form(request: &RefreshRequest<'_>) -> SecretString {
     SecretString::from(form.finish())
 }
 
-/// Whether the request cannot have reached the server. A redirect did reach it, and is no token endpoint.
+/// Whether the request cannot have reached the server. A redirect did reach it, and is not a token endpoint.
 fn is_before_the_request(error: &HttpError, http: &Http) -> bool {
     let limits = http.limits();
     match error {

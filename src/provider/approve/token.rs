@@ -73,8 +73,8 @@ impl GivenStream {
     pub fn kept(mut all: Vec<Self>) -> Vec<Self> {
         let is_small = |all: &[Self]| serde_json::to_vec(all).is_ok_and(|bytes| bytes.len() <= MAX_KEPT);
         if !is_small(&all) {
-            for one in &mut all {
-                one.fields = None;
+            for stream in &mut all {
+                stream.fields = None;
             }
         }
         if is_small(&all) { all } else { Vec::new() }
@@ -89,8 +89,8 @@ impl GivenStream {
         let whole = id(whole);
         let streams = grant.get("streams").and_then(Value::as_array).into_iter().flatten();
         streams.filter_map(move |stream| {
-            let one = Self::of(stream)?;
-            Some(Self { source: id(stream.get("source")).or_else(|| whole.clone()), ..one })
+            let given = Self::of(stream)?;
+            Some(Self { source: id(stream.get("source")).or_else(|| whole.clone()), ..given })
         })
     }
 
@@ -247,7 +247,7 @@ fn time(map: &Map<String, Value>, name: &'static str) -> Result<Option<Timestamp
     time.map(Some).ok_or(TokenError::NotATime(name))
 }
 
-/// `expires_in`: seconds from now (RFC 6749 §5.1). One beyond all calendars is no end.
+/// `expires_in`: seconds from now (RFC 6749 §5.1). One beyond all calendars counts as none.
 fn lifetime(body: &Map<String, Value>, now: Timestamp) -> Result<Option<Timestamp>, TokenError> {
     let seconds = match body.get("expires_in") {
         None | Some(Value::Null) => return Ok(None),

@@ -130,22 +130,22 @@ impl Wanted {
         let streams: Vec<Value> = asked
             .iter()
             .map(|stream| {
-                let mut one = json!({"name": stream.name});
+                let mut asked = json!({"name": stream.name});
                 if !stream.fields.is_empty() {
-                    one["fields"] = json!(stream.fields);
+                    asked["fields"] = json!(stream.fields);
                 }
                 let of_stream = stream.instance_ids.as_slice();
                 let instance_ids = if of_stream.is_empty() { instance_ids } else { of_stream };
                 if !instance_ids.is_empty() {
-                    one["instance_ids"] = json!(instance_ids);
+                    asked["instance_ids"] = json!(instance_ids);
                 }
                 let bounds = [("since", stream.since.or(self.since)), ("until", stream.until.or(self.until))];
                 for (name, bound) in bounds {
                     if let Some(bound) = bound {
-                        one["time_range"][name] = json!(bound.to_string());
+                        asked["time_range"][name] = json!(bound.to_string());
                     }
                 }
-                one
+                asked
             })
             .collect();
         let (code, description) = self.purpose();

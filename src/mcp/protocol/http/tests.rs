@@ -130,7 +130,7 @@ async fn r7_1_the_eras_with_initialize_need_no_session() {
     // Without the header too, as a client of before 2025-06-18 asks.
     let (status, body) =
         Asked::post(&json!({"jsonrpc": "2.0", "id": "x", "method": "tools/list"})).json().await;
-    assert_eq!((status, body["result"]["tools"].as_array().map(Vec::len)), (200, Some(6)));
+    assert_eq!((status, body["result"]["tools"].as_array().map(Vec::len)), (200, Some(4)));
     let (status, body) =
         Asked::post(&call(&json!(1), "fetch")).with(PROTOCOL_VERSION, "2031-01-01").json().await;
     assert_eq!((status, &body["error"]["code"], &body["id"]), (400, &json!(-32600), &json!(1)));
