@@ -50,10 +50,20 @@ pub struct StopSignals(Vec<tokio::signal::unix::Signal>);
 impl StopSignals {
     /// Listens from now on.
     pub fn listen() -> Self {
-        use tokio::signal::unix::{SignalKind, signal};
-        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        use tokio::signal::unix::SignalKind;
+        Self::of(&[SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()])
+    }
+
+    /// The same for a server. The end of its terminal is left to whoever started it: `nohup` keeps it running.
+    pub fn of_server() -> Self {
+        use tokio::signal::unix::SignalKind;
+        Self::of(&[SignalKind::interrupt(), SignalKind::terminate()])
+    }
+
+    fn of(kinds: &[tokio::signal::unix::SignalKind]) -> Self {
+        use tokio::signal::unix::signal;
         // One that cannot be listened for keeps its default, which ends the process too.
-        Self(kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect())
+        Self(kinds.iter().filter_map(|kind| signal(*kind).ok()).collect())
     }
 
     /// Ends with the next of them.
@@ -72,6 +82,11 @@ pub struct StopSignals;
 impl StopSignals {
     /// Listens from now on.
     pub const fn listen() -> Self {
+        Self
+    }
+
+    /// Listens from now on.
+    pub const fn of_server() -> Self {
         Self
     }
 

@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Tells the story.
 ///
 /// # Errors
-/// Those of the sandbox, of `connect` and of the client; `demo_failed` for an answer that is none.
+/// Those of the sandbox, of `connect` and of the client; `demo_failed` for a refused call.
 pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
     // A server that is started with one would refuse to serve.
     refuse_owner_credentials_in_environment().map_err(|error| {

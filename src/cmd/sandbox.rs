@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use crate::error::{Error, Result};
+use crate::runtime::{self, StopSignals};
 use crate::sandbox::import::{self, Import};
 use crate::sandbox::{self, Config};
 use crate::ui::Ui;
@@ -29,7 +30,7 @@ Examples:
   pdpp sandbox                                in memory, gone when it stops
   pdpp connect http://127.0.0.1:7377          in another terminal
   pdpp sandbox --data-dir ~/pdpp-sandbox      keep data, grants and clients
-  pdpp sandbox --listen 127.0.0.1:0 --json    a free port, told to a script";
+  pdpp sandbox --listen 127.0.0.1:0 --json    a free port, for a script";
 
 #[derive(Debug, Subcommand)]
 pub enum Action {
@@ -112,10 +113,10 @@ fn serve(args: Serve, ui: &Ui) -> Result<u8> {
         core: args.core,
         auto_approve,
     })?;
-    let runtime = crate::runtime::of_this_thread()
+    let runtime = runtime::of_this_thread()
         .map_err(|error| Error::failed("sandbox_signals", "Could not wait for signals").because(error))?;
     // Listened for before anybody is told that it is ready: whoever is told may stop it at once.
-    let told = runtime.block_on(async { Signals::new() })?;
+    let stop = runtime.block_on(async { StopSignals::of_server() });
     if auto_approve {
         ui.warn("--auto-approve: every program on this computer that asks gets a grant, and nobody is asked");
     }
@@ -128,61 +129,21 @@ fn serve(args: Serve, ui: &Ui) -> Result<u8> {
     ui.note(&format!("  for hosts that speak MCP over HTTP: {}", handle.mcp_url()));
     ui.note(&format!("  next: pdpp connect {url}\n  stop: Ctrl-C"));
     if json {
-        let told = serde_json::json!({ "url": url, "mcp_url": handle.mcp_url(), "pid": std::process::id() });
-        ui.json(&told);
+        let place = serde_json::json!({ "url": url, "mcp_url": handle.mcp_url(), "pid": std::process::id() });
+        ui.json(&place);
     }
     if let Some(lost) = ui.lost_output() {
         handle.stop();
         return Err(lost);
     }
-    runtime.block_on(told.wait());
+    runtime.block_on(stop.next());
     handle.stop();
     ui.note("PDPP sandbox stopped");
     Ok(0)
 }
 
-/// The signals that end a server.
-struct Signals {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    #[cfg(unix)]
-    fn new() -> Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let listen = |kind| {
-            signal(kind).map_err(|error| {
-                Error::failed("sandbox_signals", "Could not wait for signals").because(error)
-            })
-        };
-        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
-    }
-
-    #[cfg(unix)]
-    async fn wait(mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
-
-    #[cfg(not(unix))]
-    #[allow(clippy::unnecessary_wraps, reason = "as on unix")]
-    fn new() -> Result<Self> {
-        Ok(Self {})
-    }
-
-    #[cfg(not(unix))]
-    async fn wait(self) {
-        let _ = tokio::signal::ctrl_c().await;
-    }
-}
-
 fn run_import(args: &ImportArgs, ui: &Ui) -> Result<u8> {
-    let bar = ui.is_interactive().then(indicatif::ProgressBar::new_spinner);
+    let progress = ui.progress();
     let import = Import {
         data_dir: &args.data_dir,
         file: &args.file,
@@ -191,15 +152,8 @@ fn run_import(args: &ImportArgs, ui: &Ui) -> Result<u8> {
         display_name: args.name.as_deref(),
         seed: Some(1),
     };
-    let imported = import::run(&import, |what, lines| {
-        if let Some(bar) = &bar {
-            bar.set_message(format!("{lines} lines {what}"));
-            bar.tick();
-        }
-    });
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
+    let imported = import::run(&import, |what, lines| progress.say(&format!("{lines} lines {what}")));
+    drop(progress);
     let imported = imported?;
     ui.print(&format!(
         "Imported {} records and {} deletions from {} lines into {}",

@@ -86,7 +86,7 @@ impl http::Gate for Gate {
     }
 }
 
-/// 401 for what is no token for this endpoint, 403 for one that is good for something else (RFC 6750 §3.1).
+/// 401 for what is not a token for this endpoint, 403 for one that is good for something else (RFC 6750 §3.1).
 fn refuse(unusable: Unusable) -> Refusal {
     let code = unusable.code();
     match unusable {

@@ -227,7 +227,7 @@ fn read(
         _ => return Err(Unknown::Malformed("no `active`".to_owned())),
     }
     // A server may call a token active whose time is up (RFC 7662 §2.2 leaves the check to both). An `exp`
-    // that is no number is no time at all.
+    // that is not a number is not a time.
     let exp = match answer.get("exp") {
         None | Some(Value::Null) => None,
         Some(exp) => match seconds(exp) {
@@ -274,7 +274,7 @@ fn is_for_us(aud: &Value, kind: Option<&str>, expected: &Expected) -> bool {
     };
     match aud {
         Value::Array(all) => all.iter().any(ours),
-        one => ours(one),
+        single => ours(single),
     }
 }
 

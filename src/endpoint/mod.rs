@@ -264,7 +264,11 @@ fn log_stopped(cut_off: Option<usize>, log: &Log) {
         Some(0) => log.event("info", "stopped", "all requests were answered"),
         Some(left) => log.event("warn", "stopped", &format!("{left} connections were cut off")),
         None => {
-            log.event("warn", "stopped", "a second signal came: requests that were not answered were cut off")
+            log.event(
+                "warn",
+                "stopped",
+                "a second signal came: requests that were not answered were cut off",
+            );
         }
     }
 }
@@ -348,7 +352,7 @@ async fn bind(option: &str, address: SocketAddr) -> Result<(TcpListener, SocketA
 
 fn at(scheme: &str, address: SocketAddr, path: &str) -> Result<Url> {
     Url::parse(&format!("{scheme}://{address}{path}"))
-        .map_err(|error| Error::failed("host_listen", format!("{address} is no address")).because(error))
+        .map_err(|error| Error::failed("host_listen", format!("{address} is not an address")).because(error))
 }
 
 fn about(discovery: &Discovery) -> About {
@@ -426,7 +430,7 @@ fn too_slow(endpoint: &Endpoint) -> Response {
         .response(endpoint)
 }
 
-/// Apart from the endpoint: what an operator counts is no caller's business, and a proxy in front passes on
+/// Apart from the endpoint: what an operator counts is not a caller's business, and a proxy in front passes on
 /// everything that it is not told to keep.
 fn metrics_routes(metrics: &Arc<Metrics>) -> axum::Router {
     let metrics = Arc::clone(metrics);

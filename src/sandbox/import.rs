@@ -18,7 +18,7 @@ use super::seed::source_uri;
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::vault::declaration::{Aggregation, Connector, Field, Kind, Stream};
 use crate::vault::store::{self, Catalog, Connection, Ingest};
-use crate::vault::{json, time};
+use crate::vault::time;
 
 /// Bad lines that are named before the rest is only counted.
 const NAMED_LINES: usize = 20;
@@ -89,7 +89,7 @@ pub fn run(import: &Import<'_>, mut progress: impl FnMut(&'static str, u64)) -> 
             return Err(Error::new(
                 ErrorKind::Usage,
                 "import_name",
-                format!("`{name}` is no {what} name: use letters, digits, `-`, `_` and `.`"),
+                format!("`{name}` is not a {what} name: use letters, digits, `-`, `_` and `.`"),
             ));
         }
     }
@@ -222,7 +222,7 @@ fn each_line(file: &Path, mut each: impl FnMut(u64, &str) -> Result<()>) -> Resu
             ));
         }
         let text = String::from_utf8_lossy(&buffer);
-        // A byte order mark is no part of the first envelope.
+        // A byte order mark is not part of the first envelope.
         let text = text.trim_start_matches('\u{feff}').trim();
         if !text.is_empty() {
             lines += 1;
@@ -245,7 +245,7 @@ fn check<'a>(text: &'a str, connector: Option<&Connector>) -> std::result::Resul
     let (key, key_parts) = key(envelope.key.get())?;
     let emitted_ms = match &envelope.emitted_at {
         None => time::now_ms(),
-        Some(at) => time::parse_ms(at).ok_or("emitted_at is no RFC 3339 timestamp")?,
+        Some(at) => time::parse_ms(at).ok_or("emitted_at is not an RFC 3339 timestamp")?,
     };
     let delete = match envelope.op.as_deref() {
         None | Some("upsert") => false,
@@ -277,8 +277,8 @@ fn key(raw: &str) -> std::result::Result<(String, Vec<String>), &'static str> {
         Value::Array(parts) if !parts.is_empty() => {
             let parts: Vec<String> = parts.iter().map(text).collect::<Option<_>>().ok_or(bad)?;
             match parts.as_slice() {
-                [one] => Ok((one.clone(), parts)),
-                several => Ok((json::list(several), parts)),
+                [single] => Ok((single.clone(), parts)),
+                several => Ok((Value::from(several).to_string(), parts)),
             }
         }
         value => text(&value).map(|key| (key.clone(), vec![key])).ok_or(bad),

@@ -52,7 +52,7 @@ pub struct Field {
     pub kind: Kind,
     /// Whether it may be null or absent.
     pub nullable: bool,
-    /// Whether a record without it is none: it is part of every grant (the consent floor).
+    /// Whether every record has it: it is part of every grant (the consent floor).
     pub required: bool,
     /// What it is to a reader: `primary-title`, `event-time`, …
     pub role: Option<String>,
@@ -227,7 +227,7 @@ impl Connector {
 
 /// A line of [`Stream::fields`] that does not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{line}` is no field: {why}")]
+#[error("`{line}` is not a field: {why}")]
 pub struct BadField {
     line: String,
     why: &'static str,
@@ -296,7 +296,7 @@ pub struct StreamSpec {
     pub key: &'static str,
     /// See [`Stream::cursor_field`] and [`Stream::consent_time_field`]: the same one here.
     pub time: Option<&'static str>,
-    /// One field a line.
+    /// One field per line.
     pub fields: &'static str,
     /// Id, label, fields separated by spaces.
     pub views: &'static [(&'static str, &'static str, &'static str)],

@@ -148,10 +148,11 @@ pub enum Order {
 
 impl Order {
     /// Compares two places. Rows without a cursor value come last either way, as the draft asks.
-    pub fn compare(self, one: &Position, other: &Position) -> std::cmp::Ordering {
+    pub fn compare(self, left: &Position, right: &Position) -> std::cmp::Ordering {
         let unsorted = |place: &Position| place.sort == i64::MIN;
-        let natural = (one.sort, &one.key, &one.connection).cmp(&(other.sort, &other.key, &other.connection));
-        unsorted(one).cmp(&unsorted(other)).then(match self {
+        let natural =
+            (left.sort, &left.key, &left.connection).cmp(&(right.sort, &right.key, &right.connection));
+        unsorted(left).cmp(&unsorted(right)).then(match self {
             Self::Ascending => natural,
             Self::Descending => natural.reverse(),
         })
@@ -642,7 +643,7 @@ impl Filter {
         let (left, right): (&str, Sql) = match field.kind {
             super::declaration::Kind::Timestamp | super::declaration::Kind::Date => match instant() {
                 Some(ms) => ("instant_ms(r.data ->> ?)", ms.into()),
-                // A bound that is no instant: nothing compares to it.
+                // A bound that is not an instant: nothing compares to it.
                 None => ("r.data ->> ?", Sql::Null),
             },
             super::declaration::Kind::Boolean => ("r.data -> ?", value.to_owned().into()),

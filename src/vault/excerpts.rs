@@ -66,12 +66,12 @@ pub fn find(text: &str, needle: &str) -> Option<Range<usize>> {
         let start = text[..at].chars().count();
         return Some(start..start + needle.chars().count());
     }
-    let same = |one: char, other: char| one == other || one.to_lowercase().eq(other.to_lowercase());
+    let same = |left: char, right: char| left == right || left.to_lowercase().eq(right.to_lowercase());
     let haystack: Vec<char> = text.chars().collect();
     let needle: Vec<char> = needle.chars().collect();
     haystack
         .windows(needle.len())
-        .position(|window| window.iter().zip(&needle).all(|(one, other)| same(*one, *other)))
+        .position(|window| window.iter().zip(&needle).all(|(left, right)| same(*left, *right)))
         .map(|start| start..start + needle.len())
 }
 

@@ -11,26 +11,8 @@ pub struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 /// A JSON string, borrowed unless it has escapes.
 ///
 /// Not a plain `&str`: for one with escapes that fails, with an error that quotes all of it.
-struct Text<'a>(Cow<'a, str>);
-
-impl<'de> serde::Deserialize<'de> for Text<'de> {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> serde::de::Visitor<'de> for Read {
-            type Value = Text<'de>;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a string")
-            }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(text.into()))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(text.to_owned().into()))
-            }
-        }
-        from.deserialize_str(Read)
-    }
-}
+#[derive(serde::Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'de> serde::Deserialize<'de> for Fields<'de> {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::text;
+use crate::text::one_line;
 
 /// A piece of HTML.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,8 +21,8 @@ impl Html {
     }
 
     /// Adds text, escaped; characters that hide or reorder it are made visible.
-    pub fn text(&mut self, said: &str) -> &mut Self {
-        for c in text::one_line(said).chars() {
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        for c in one_line(text).chars() {
             match c {
                 '&' => self.0.push_str("&amp;"),
                 '<' => self.0.push_str("&lt;"),
@@ -60,13 +60,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_cannot_break_out(said in any::<String>()) {
+        fn text_cannot_break_out(text in any::<String>()) {
             let mut html = Html::new();
-            html.attribute("value", &said).text(&said);
+            html.attribute("value", &text).text(&text);
             let out = String::from_utf8(html.into_bytes()).unwrap();
             prop_assert_eq!(out.matches('"').count(), 2);
             prop_assert!(!out.contains(['<', '>', '\'']));
-            prop_assert!(!out.chars().any(text::is_hidden));
+            prop_assert!(!out.chars().any(crate::text::is_hidden));
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::http::StatusCode;
 use futures_util::FutureExt as _;
@@ -15,10 +15,11 @@ use futures_util::future::BoxFuture;
 
 use super::Vault;
 use super::grant::Grant;
-use super::id::{random_token, token_hash};
+use super::id::token_hash;
+use super::oauth::child_bearers::GOOD_FOR;
 use super::oauth::tokens::{self, Standing};
 use super::store::Catalog;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::mcp::protocol::http::{About, Endpoint, Gate, Mcp, Refusal};
 use crate::mcp::protocol::service::ReadSurface;
 use crate::mcp::reading::served::{Child, KnownSource, Package, Roster};
@@ -30,8 +31,6 @@ use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
 
-/// How long a bearer for a child grant is good.
-const INNER_LASTS: Duration = Duration::from_mins(1);
 /// Callers whose tools keep what they learned; the one that asked longest ago goes first.
 const MAX_KEPT: usize = 256;
 
@@ -166,12 +165,12 @@ impl Callers {
     ) -> Result<Arc<Package>> {
         let ids = grants.iter().map(|grant| grant.grant_id.clone()).collect::<Vec<_>>();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = kept.iter().position(|one| one.key == key)
-            && let Some(one) = kept.remove(at)
-            && one.grants == ids
+        if let Some(at) = kept.iter().position(|known| known.key == key)
+            && let Some(known) = kept.remove(at)
+            && known.grants == ids
         {
-            let tools = Arc::clone(&one.tools);
-            kept.push_back(one);
+            let tools = Arc::clone(&known.tools);
+            kept.push_back(known);
             return Ok(tools);
         }
         let all = grants
@@ -183,11 +182,11 @@ impl Callers {
             })
             .collect::<Vec<_>>();
         let (provider, rs) = (self.provider.clone(), self.rs.clone());
-        // The same grants every time: with others it is another bearer's tools, or made anew.
+        // The same grants every time: for others there are other tools.
         let roster: Roster = Arc::new(move || {
             Ok(all
                 .iter()
-                .map(|one| child(&provider, &rs, &one.0, one.1.clone(), Arc::clone(&one.2)))
+                .map(|known| child(&provider, &rs, &known.0, known.1.clone(), Arc::clone(&known.2)))
                 .collect())
         });
         let tools = Arc::new(Package::new(roster, Bounds::default())?);
@@ -207,11 +206,11 @@ impl Callers {
             let issued = || -> Result<AccessToken> {
                 let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some((token, made)) = last.as_ref()
-                    && made.elapsed() < INNER_LASTS / 2
+                    && made.elapsed() < GOOD_FOR / 2
                 {
                     return Ok(token.clone());
                 }
-                let token = vault.inner.issue(&grant_id)?;
+                let token = vault.child_bearers.issue(&grant_id)?;
                 *last = Some((token.clone(), Instant::now()));
                 Ok(token)
             };
@@ -245,26 +244,4 @@ fn known(grant: &Grant, catalog: &Catalog) -> Vec<KnownSource> {
             .collect();
         (stream.name.clone(), connector.map(|connector| connector.key.clone()), connections)
     }))
-}
-
-/// Bearers for grants of packages: known to this process alone, by their hash, for a minute.
-#[derive(Default)]
-pub struct InnerTokens(Mutex<HashMap<String, (String, Instant)>>);
-
-impl InnerTokens {
-    fn issue(&self, grant_id: &str) -> Result<AccessToken> {
-        let no_token = || Error::failed("no_randomness", "The system gives no random numbers");
-        let token = random_token("pdpp_it_").map_err(|_| no_token())?;
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        all.retain(|_, (_, end)| *end > now);
-        all.insert(token_hash(&token), (grant_id.to_owned(), now + INNER_LASTS));
-        AccessToken::new(token).map_err(|error| no_token().because(error))
-    }
-
-    /// The grant that the bearer of this hash is for.
-    pub fn grant_of(&self, hash: &str) -> Option<String> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get(hash).filter(|(_, end)| *end > Instant::now()).map(|(grant_id, _)| grant_id.clone())
-    }
 }

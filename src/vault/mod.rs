@@ -15,7 +15,6 @@ pub mod fields;
 pub mod grant;
 pub mod html;
 pub mod id;
-pub mod json;
 pub mod mcp_endpoint;
 pub mod oauth;
 mod open_error;
@@ -94,7 +93,7 @@ pub struct Vault {
     owner_token: String,
     owner_token_hash: String,
     introspection: IntrospectionClient,
-    inner: mcp_endpoint::InnerTokens,
+    child_bearers: oauth::child_bearers::ChildBearers,
 }
 
 impl Vault {
@@ -117,7 +116,7 @@ impl Vault {
             seal: seal::Seal::new(&key)?,
             csrf: ring::hmac::Key::generate(ring::hmac::HMAC_SHA256, &ring::rand::SystemRandom::new())?,
             flows: Flows::default(),
-            inner: mcp_endpoint::InnerTokens::default(),
+            child_bearers: oauth::child_bearers::ChildBearers::default(),
             client_documents: oauth::client_document::Documents::default(),
             owner_token_hash: id::token_hash(&owner_token),
             owner_token,

@@ -25,7 +25,7 @@ fn route(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let segments = request.segments().ok_or_else(|| ApiError::invalid("The path is not UTF-8"))?;
     let path: Vec<&str> = segments.iter().map(String::as_str).collect();
     if let ["v1", rest @ ..] = path.as_slice() {
-        return rs::answer(vault, request, rest);
+        return rs::http::answer(vault, request, rest);
     }
     if let Some(reply) = oauth::answer(vault, request, &path)? {
         return Ok(reply);
@@ -42,6 +42,6 @@ fn route(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
                 "well_known": "/.well-known/oauth-protected-resource",
             },
         }))),
-        _ => Err(ApiError::not_found(format!("There is nothing at {}", request.path))),
+        _ => Err(ApiError::nothing_at(&request.path)),
     }
 }

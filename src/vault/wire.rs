@@ -44,9 +44,10 @@ impl Request {
         url::form_urlencoded::parse(self.query.as_bytes()).into_owned().collect()
     }
 
-    /// The path with its query, as `links.self` gives it.
-    pub fn target(&self) -> String {
-        if self.query.is_empty() { self.path.clone() } else { format!("{}?{}", self.path, self.query) }
+    /// The token that it comes with (RFC 6750 §2.1).
+    pub fn bearer(&self) -> Option<&str> {
+        let (scheme, token) = self.header("authorization")?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
     }
 
     /// A header's text.
@@ -92,6 +93,14 @@ impl Reply {
     /// JSON with status 200.
     pub fn ok(body: &Value) -> Self {
         Self::json(StatusCode::OK, body)
+    }
+
+    /// 303: the browser goes to `address`; never kept.
+    pub fn see_other(address: &str) -> Self {
+        Self { status: StatusCode::SEE_OTHER, headers: Vec::new(), body: Vec::new() }
+            .with("location", address)
+            .with("referrer-policy", "no-referrer")
+            .no_store()
     }
 
     /// Adds a header.
@@ -145,6 +154,11 @@ impl ApiError {
     /// 404 `not_found`.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    /// 404 for a path at which there is nothing.
+    pub fn nothing_at(path: &str) -> Self {
+        Self::not_found(format!("There is nothing at {path}"))
     }
 
     /// A 401 that says where to get a token (RFC 9728 §5.1).

@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
-use pdpp::sandbox::seed::{self, Event, Records, Rng};
+use pdpp::sandbox::seed;
+use pdpp::sandbox::seed::records::{Blob, Event, Records};
+use pdpp::sandbox::seed::rng::Rng;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -79,7 +81,7 @@ impl Oracle {
                 }
                 records[*place].data = data;
             };
-            let mut blob = |blob: seed::Blob| {
+            let mut blob = |blob: Blob| {
                 blobs.insert(blob.id, String::from_utf8(blob.bytes).unwrap());
             };
             let mut rng = Rng::new(seed, account.connection_id);

@@ -16,6 +16,7 @@ use pdpp::provider::grant::{GrantedConnection, GrantedSource};
 use pdpp::sandbox::Config;
 use pdpp::secret::AccessToken;
 use pdpp::vault::grant::Grant;
+use pdpp::vault::oauth::approval::Granted;
 use pdpp::vault::oauth::tokens;
 use pdpp::vault::server::Handle;
 use pdpp::vault::{Vault, time};
@@ -114,7 +115,7 @@ pub fn start() -> Handle {
 const MAIL: [&str; 2] = ["cin_mail_work", "cin_mail_personal"];
 
 /// Grants of two sources, and one package of them.
-pub fn package(app: &Vault, resource: &str) -> (Vec<Grant>, tokens::Granted, tokens::Issued) {
+pub fn package(app: &Vault, resource: &str) -> (Vec<Grant>, Granted, tokens::Issued) {
     let grants = vec![
         grant(vec![whole(app, "mail", "messages", &MAIL)]),
         grant(vec![whole(app, "bank", "transactions", &["cin_bank_fjord"])]),

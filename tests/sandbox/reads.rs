@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use pdpp::sandbox::{Config, open};
 use pdpp::vault::Vault;
 use pdpp::vault::grant::TimeConstraint;
+use pdpp::vault::rs::Answer;
+use pdpp::vault::rs::read::{Read, Resource};
 use serde_json::Value;
 
 use super::{ask, everything, get, grant, shared, token, walk, whole};
@@ -291,6 +293,51 @@ fn blobs_come_through_a_record_that_names_them() {
     assert_eq!(get(app, &super::token(app, vec![without]), url).code(), "blob_not_found");
     // Deleted: the record is gone, and with it the way to the blob.
     assert_eq!(get(app, &token, "/v1/streams/attachments/records/mp-m00051-a1").status, 404);
+}
+
+#[test]
+fn a_read_without_http_has_the_same_answer() {
+    let app = shared();
+    let token = everything(app);
+    let (attachments, _) = walk(app, &token, "/v1/streams/attachments/records?limit=100");
+    let blob = attachments.iter().find_map(|row| row["data"]["blob_ref"]["blob_id"].as_str()).unwrap();
+    let [labels, bodies, transactions] = ["labels", "message_bodies", "transactions"].map(str::to_owned);
+    let reads = [
+        (Resource::Schema, &[("view", "compact")][..]),
+        (Resource::Connectors, &[]),
+        (Resource::Streams, &[("connection_id", "cin_mail_work")]),
+        (Resource::Stream(bodies.clone()), &[]),
+        // Without a cursor: no two are alike.
+        (Resource::Records(labels.clone()), &[("limit", "100"), ("filter[name]", "Résumés & 履歴書")]),
+        (
+            Resource::Record(labels.clone(), "Home/100% sure".to_owned()),
+            &[("connection_id", "cin_mail_work")],
+        ),
+        (Resource::FieldWindow(bodies, "mp-m00211".to_owned()), &[("field", "body_text")]),
+        (Resource::Aggregate(transactions), &[("metric", "count"), ("group_by", "category")]),
+        (Resource::Search, &[("q", "\"NEEDLE-mp-211\""), ("streams[]", "message_bodies")]),
+        (Resource::Record(labels, "no/such".to_owned()), &[]),
+    ];
+    for (resource, params) in reads {
+        let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let read = Read::new(resource, params.collect());
+        let by_http = get(app, &token, &read.target());
+        match app.read(Some(&token), &read) {
+            Ok(answer) => assert_eq!(answer, Answer::Json(by_http.json()), "{read:?}"),
+            Err(refused) => {
+                assert_eq!((refused.status.as_u16(), refused.code), (404, "not_found"), "{read:?}");
+                assert_eq!((by_http.status, by_http.code()), (404, "not_found".to_owned()));
+            }
+        }
+        for (bearer, code) in [(None, "authentication_error"), (Some("made-up"), "context.active_false")] {
+            assert_eq!(app.read(bearer, &read).unwrap_err().code, code);
+        }
+    }
+    let read = Read::new(Resource::Blob(blob.to_owned()), Vec::new());
+    let by_http = get(app, &token, &read.target());
+    let media_type = by_http.header("content-type").unwrap().to_owned();
+    let bytes = by_http.body.clone();
+    assert_eq!(app.read(Some(&token), &read).unwrap(), Answer::Blob { media_type, bytes });
 }
 
 #[test]

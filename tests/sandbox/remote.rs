@@ -20,6 +20,7 @@ use pdpp::provider::grant::TokenKind;
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
 use pdpp::secret::AccessToken;
+use pdpp::vault::oauth::approval::Granted;
 use pdpp::vault::oauth::tokens;
 use serde_json::{Value, json};
 
@@ -28,7 +29,7 @@ use crate::support::credential::credential;
 use crate::support::env::TestEnv;
 
 /// Keeps a package's token that has ended, with what gets the next one.
-fn keep_package(env: &TestEnv, url: &str, granted: &tokens::Granted, issued: &tokens::Issued) {
+fn keep_package(env: &TestEnv, url: &str, granted: &Granted, issued: &tokens::Issued) {
     let cache = Cache::open(&env.cache_dir()).unwrap();
     let credential = Credential {
         client_id: Some("pdpp_cli".to_owned()),

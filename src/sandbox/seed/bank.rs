@@ -1,6 +1,8 @@
 //! Two bank accounts: amounts with their cents, references beyond 2^53, ids with slashes.
 
-use super::{Object, Records, Rng, compound, date, instant, moment};
+use super::prose::{BEGIN, moment};
+use super::records::{Object, Records, date, instant, list};
+use super::rng::Rng;
 use crate::vault::declaration::StreamSpec;
 
 /// What the bank declares.
@@ -132,11 +134,11 @@ pub fn fill(rng: &mut Rng, records: &mut Records<'_>) {
     }
     for account in ["acc-1", "acc-2"] {
         for month in 0..34_i64 {
-            let issued = super::BEGIN + month * 2_629_800;
+            let issued = BEGIN + month * 2_629_800;
             let name: String = instant(issued).chars().take(7).collect();
             records.put(
                 "statements",
-                compound(&[account, &name]),
+                list(&[account, &name]),
                 Object::new()
                     .text("account_id", account)
                     .text("month", &name)

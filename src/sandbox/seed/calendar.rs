@@ -1,6 +1,8 @@
 //! Calendars, events and who was invited: an attendee's key is compound.
 
-use super::{Object, PEOPLE, Records, Rng, TOPICS, compound, date, instant, moment, prose};
+use super::prose::{PEOPLE, TOPICS, moment, prose};
+use super::records::{Object, Records, date, instant, list};
+use super::rng::Rng;
 use crate::vault::declaration::StreamSpec;
 
 /// What the calendar declares.
@@ -100,7 +102,7 @@ pub fn fill(rng: &mut Rng, records: &mut Records<'_>) {
             let person = PEOPLE[(index + nth * 5) % PEOPLE.len()];
             records.put(
                 "attendees",
-                compound(&[&id, person.email]),
+                list(&[&id, person.email]),
                 Object::new()
                     .text("event_id", &id)
                     .text("email", person.email)

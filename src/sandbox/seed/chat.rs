@@ -1,8 +1,9 @@
 //! A work chat. Message ids hold a colon, as those of a well-known chat do.
 
-use super::{BEGIN, Object, PEOPLE, Records, Rng, TOPICS, instant, long_text, moment, prose};
+use super::prose::{BEGIN, PEOPLE, TOPICS, long_text, moment, prose};
+use super::records::{Object, Records, instant, list};
+use super::rng::Rng;
 use crate::vault::declaration::StreamSpec;
-use crate::vault::json::list;
 
 /// What the chat declares.
 pub const STREAMS: &[StreamSpec] = &[
@@ -233,7 +234,7 @@ fn people_and_channels(rng: &mut Rng, records: &mut Records<'_>) {
                 let user = format!("U{user}");
                 records.put(
                     "channel_memberships",
-                    list(&[&id, &user]),
+                    list(&[id.as_str(), &user]),
                     Object::new().text("channel_id", &id).text("user_id", &user).raw("muted", rng.chance(10)),
                 );
             }

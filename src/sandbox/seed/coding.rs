@@ -1,6 +1,8 @@
 //! Sessions with a coding assistant: ids are paths, and tool output can be very long.
 
-use super::{Object, Records, Rng, TOPICS, instant, long_text, moment, prose};
+use super::prose::{TOPICS, long_text, moment, prose};
+use super::records::{Object, Records, instant};
+use super::rng::Rng;
 use crate::vault::declaration::StreamSpec;
 
 /// What the coding assistant's history declares.

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::{Blob, END, Object, PEOPLE, Person, Records, Rng, TOPICS, instant, long_text, moment, prose};
+use super::prose::{END, PEOPLE, Person, TOPICS, long_text, moment, prose};
+use super::records::{Blob, Object, Records, instant, list};
+use super::rng::Rng;
 use crate::vault::declaration::StreamSpec;
-use crate::vault::json::list;
 
 /// The id of the message that both mailboxes have.
 pub const SHARED_ID: &str = "m-shared-0001";

@@ -1,8 +1,9 @@
 //! What was listened to: compound keys, and many small records.
 
-use super::{Object, Records, Rng, TOPICS, compound, instant, moment};
+use super::prose::{TOPICS, moment};
+use super::records::{Object, Records, instant, list};
+use super::rng::Rng;
 use crate::vault::declaration::StreamSpec;
-use crate::vault::json::list;
 
 /// What the music service declares.
 pub const STREAMS: &[StreamSpec] = &[
@@ -118,7 +119,7 @@ pub fn fill(rng: &mut Rng, records: &mut Records<'_>) {
             let id = format!("art{index}");
             records.put(
                 "top_artists",
-                compound(&[&id, range]),
+                list(&[&id, range]),
                 Object::new()
                     .text("id", &id)
                     .text("time_range", range)
@@ -164,7 +165,7 @@ pub fn fill(rng: &mut Rng, records: &mut Records<'_>) {
             let position = position.to_string();
             records.put(
                 "playlist_items",
-                compound(&[&id, &position]),
+                list(&[&id, &position]),
                 Object::new()
                     .text("playlist_id", &id)
                     .text("position", &position)

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::metadata::DETAILS_TYPE;
 use crate::vault::declaration::{Connector, Stream};
 use crate::vault::grant::Source;
 use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
+
+/// The one type of authorization details.
+pub const DETAILS_TYPE: &str = "https://pdpp.dev/data-access";
 
 /// A request for access, checked.
 #[derive(Debug, Clone)]
@@ -196,8 +198,7 @@ pub fn read(
     let is_whole = asked_source.id == base;
     let expected = if is_whole { "provider_native" } else { "connector" };
     if asked_source.kind.as_deref().is_some_and(|kind| kind != expected) {
-        let said = format!("This source is of kind {expected}");
-        return Err(ApiError::invalid(said).param("source"));
+        return Err(ApiError::invalid(format!("This source is of kind {expected}")).param("source"));
     }
     let connectors: Vec<_> =
         catalog.connectors.iter().filter(|connector| is_whole || connector.id == asked_source.id).collect();
@@ -321,14 +322,14 @@ fn no_source_has(asked: &[String], name: &str, streams: &[(&str, &Stream)]) -> A
         }
     }
     let unknown = asked.iter().find(|field| !known.contains_key(field.as_str()));
-    let said = match unknown {
+    let message = match unknown {
         Some(unknown) => format!("Unknown field: {unknown} of stream {name}"),
         None => format!("Unknown field: no source's stream {name} has all of {}", asked.join(", ")),
     };
     let known = known.into_iter().map(
         |(field, sources)| json!({"id": field, "name": sources.into_iter().collect::<Vec<_>>().join(", ")}),
     );
-    ApiError::invalid(said).param("fields").with("available_fields", known.collect::<Vec<_>>())
+    ApiError::invalid(message).param("fields").with("available_fields", known.collect::<Vec<_>>())
 }
 
 fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
@@ -351,7 +352,7 @@ fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
         }
         (None, None) => None,
     };
-    // Required fields are always part of it: a record without them is none (draft §6).
+    // Required fields are always part of it: without them it is not a record (draft §6).
     let fields = stream
         .fields
         .iter()
@@ -375,8 +376,9 @@ fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
     if let Some(keys) = &asked.resources {
         let fits = |key: &String| match stream.primary_key.len() {
             1 => !key.is_empty(),
-            arity => serde_json::from_str::<Vec<String>>(key)
-                .is_ok_and(|parts| parts.len() == arity && crate::vault::json::list(&parts) == *key),
+            arity => serde_json::from_str::<Vec<String>>(key).is_ok_and(|parts| {
+                parts.len() == arity && serde_json::to_string(&parts).is_ok_and(|minified| minified == *key)
+            }),
         };
         if keys.is_empty() || keys.len() > MAX_RESOURCES || !keys.iter().all(fits) {
             return Err(

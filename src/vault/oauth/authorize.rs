@@ -3,9 +3,9 @@
 use axum::http::StatusCode;
 use serde_json::Value;
 
-use super::clients::{self, Client};
+use super::client::Client;
 use super::flows::{Decision, Outcome, Pending, Redirect, Way};
-use super::{authorization_details, connect, consent, token_endpoint};
+use super::{authorization_details, clients, connect, consent, token_endpoint};
 use crate::vault::Vault;
 use crate::vault::wire::{ApiError, Reply, Request};
 
@@ -54,17 +54,17 @@ pub fn answer(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
                 (_, code) => code,
             };
             let back =
-                with(&redirect, &request.base, &[("error", code), ("error_description", error.message())]);
-            return Ok(see_other(&back));
+                redirect.back(&request.base, &[("error", code), ("error_description", error.message())]);
+            return Ok(Reply::see_other(&back));
         }
     };
     if vault.config.auto_approve
         && let Some(Decision::Approved(Outcome::Redirect(back))) =
             vault.flows.get(&id).map(|pending| pending.decision)
     {
-        return Ok(see_other(&back));
+        return Ok(Reply::see_other(&back));
     }
-    Ok(see_other(&consent::page_url(&request.base, &id)))
+    Ok(Reply::see_other(&consent::page_url(&request.base, &id)))
 }
 
 fn check(request: &Request, params: &serde_json::Map<String, Value>) -> Result<(), ApiError> {
@@ -130,28 +130,4 @@ fn pending(
         }
     };
     vault.flows.add(pending)
-}
-
-/// Back to the program, with these parameters, its state and who answers (RFC 9207).
-pub fn with(redirect: &Redirect, issuer: &str, parameters: &[(&str, &str)]) -> String {
-    let Ok(mut url) = url::Url::parse(&redirect.uri) else { return String::new() };
-    {
-        let mut query = url.query_pairs_mut();
-        for (name, value) in parameters {
-            query.append_pair(name, value);
-        }
-        if let Some(state) = &redirect.state {
-            query.append_pair("state", state);
-        }
-        query.append_pair("iss", issuer);
-    }
-    url.into()
-}
-
-/// 303 to `address`, never kept.
-pub fn see_other(address: &str) -> Reply {
-    Reply { status: StatusCode::SEE_OTHER, headers: Vec::new(), body: Vec::new() }
-        .with("location", address)
-        .with("referrer-policy", "no-referrer")
-        .no_store()
 }

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
-use url::{Host, Url};
+use url::Url;
 
-use super::clients::{self, Client};
+use super::client::{self, Client, is_loopback};
 use crate::net;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
@@ -62,7 +62,7 @@ fn refused(why: impl std::fmt::Display) -> ApiError {
 
 /// `id` as the address of a document.
 fn address(id: &str) -> Result<Url, String> {
-    let url = Url::parse(id).map_err(|error| format!("its address is none: {error}"))?;
+    let url = Url::parse(id).map_err(|error| format!("its address is not a URL: {error}"))?;
     let is_secure = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url));
     let is_plain = url.username().is_empty()
         && url.password().is_none()
@@ -79,16 +79,6 @@ fn address(id: &str) -> Result<Url, String> {
         );
     }
     Ok(url)
-}
-
-/// Whether `url` names this machine by a loopback address or `localhost`.
-pub fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(domain)) => domain == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 fn fetch(url: &Url) -> Result<Map<String, Value>, String> {
@@ -151,10 +141,10 @@ fn read(id: &str, url: &Url, document: &Map<String, Value>) -> Result<Client, St
     {
         return Err("it is of a client with a secret; clients here are public".to_owned());
     }
-    let redirect_uris = clients::redirect_uris(document)
+    let redirect_uris = client::redirect_uris(document)
         .filter(|uris| !uris.is_empty())
         .ok_or("it names no redirect_uris that a code may be sent to")?;
-    let name = text("client_name").filter(|name| clients::is_name(name));
+    let name = text("client_name").filter(|name| client::is_name(name));
     Ok(Client {
         id: id.to_owned(),
         name: name.unwrap_or(id).chars().take(120).collect(),

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::flows::{EXPIRES_IN, INTERVAL, Pending, Poll, URI_PREFIX, Way};
-use super::{authorization_details, clients, consent};
+use super::{authorization_details, client, clients, consent};
 use crate::vault::Vault;
 use crate::vault::wire::{ApiError, Reply, Request};
 
@@ -62,8 +62,8 @@ pub fn begin(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
         }
         // Everything would be granted, whatever they narrow it to.
         None if body.contains_key("authorization_details") => {
-            let said = "authorization_details belong to a pushed request (POST /oauth/par), and its request_uri here";
-            return Err(ApiError::invalid(said).param("authorization_details"));
+            let belongs = "authorization_details belong to a pushed request (POST /oauth/par), and its request_uri here";
+            return Err(ApiError::invalid(belongs).param("authorization_details"));
         }
         None => whole_provider(vault, request, &body)?,
     };
@@ -96,7 +96,7 @@ fn whole_provider(vault: &Vault, request: &Request, body: &Map<String, Value>) -
         client_id.to_owned()
     } else {
         let name = text("client_name")
-            .filter(|name| clients::is_name(name))
+            .filter(|name| client::is_name(name))
             .ok_or_else(|| ApiError::invalid("client_id or client_name is required").param("client_id"))?;
         let mut metadata = Map::new();
         metadata.insert("client_name".to_owned(), name.into());
@@ -153,7 +153,7 @@ pub fn poll(vault: &Vault, request: &Request, attempt: &str) -> Result<Reply, Ap
 /// `authorization_details` out of a form or a query, as a body has them.
 ///
 /// # Errors
-/// `invalid_request` for what is no JSON.
+/// `invalid_request` for what is not JSON.
 pub fn with_details(details: &str) -> Result<Map<String, Value>, ApiError> {
     let name = "authorization_details";
     let details: Value = serde_json::from_str(details)

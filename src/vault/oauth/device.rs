@@ -74,7 +74,7 @@ pub fn enter(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let typed = posted.iter().find(|(name, _)| name == "user_code").map_or("", |(_, code)| code.as_str());
     let again = |status, problem: &str| consent::code_page(vault, request, status, typed, Some(problem));
     match vault.flows.by_user_code(typed) {
-        Ok(Some(id)) => Ok(super::authorize::see_other(&consent::page_url(&request.base, &id))),
+        Ok(Some(id)) => Ok(Reply::see_other(&consent::page_url(&request.base, &id))),
         Ok(None) => {
             again(StatusCode::BAD_REQUEST, "No device waits with that code; look at its screen again")
         }

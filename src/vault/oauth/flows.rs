@@ -4,10 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::approval::{Approved, Granted};
 use super::authorization_details::AuthorizationDetails;
-use super::clients::Client;
-use super::tokens::Granted;
-use crate::vault::grant::Grant;
+use super::client::Client;
 use crate::vault::id::{random_id, random_token, token_hash};
 use crate::vault::time;
 use crate::vault::wire::ApiError;
@@ -75,6 +74,22 @@ pub struct Redirect {
     pub resource: Option<String>,
 }
 
+impl Redirect {
+    /// The address that leads back to the program, with these parameters, its state and who answers (RFC 9207).
+    pub fn back(&self, issuer: &str, parameters: &[(&str, &str)]) -> String {
+        let Ok(mut url) = url::Url::parse(&self.uri) else { return String::new() };
+        {
+            let mut query = url.query_pairs_mut();
+            query.extend_pairs(parameters);
+            if let Some(state) = &self.state {
+                query.append_pair("state", state);
+            }
+            query.append_pair("iss", issuer);
+        }
+        url.into()
+    }
+}
+
 /// How a request stands.
 #[derive(Debug, Clone)]
 pub enum Decision {
@@ -97,20 +112,11 @@ pub enum Outcome {
     Granted(Box<Granted>),
 }
 
-/// A grant and its token.
-#[derive(Debug, Clone)]
-pub struct Approved {
-    /// The grant.
-    pub grant: Grant,
-    /// The token, kept for the program that waits; the database has its hash only.
-    pub token: String,
-}
-
 #[derive(Debug)]
 struct Attempt {
     polling_code: String,
     pending: String,
-    told_denial: bool,
+    knows_denial: bool,
 }
 
 #[derive(Debug)]
@@ -293,7 +299,7 @@ impl Flows {
     pub fn attempt(&self, pending: &str) -> Result<(String, String), ApiError> {
         let (id, polling_code) = (random_id("agc_")?, random_id("agc_poll_")?);
         let attempt =
-            Attempt { polling_code: polling_code.clone(), pending: pending.to_owned(), told_denial: false };
+            Attempt { polling_code: polling_code.clone(), pending: pending.to_owned(), knows_denial: false };
         self.state().attempts.insert(id.clone(), attempt);
         Ok((id, polling_code))
     }
@@ -312,9 +318,9 @@ impl Flows {
         match &pending.decision {
             Decision::Approved(Outcome::Token(approved)) => Poll::Approved(approved.clone()),
             Decision::Approved(_) => Poll::Unknown,
-            Decision::Denied if attempt.told_denial => Poll::Unknown,
+            Decision::Denied if attempt.knows_denial => Poll::Unknown,
             Decision::Denied => {
-                attempt.told_denial = true;
+                attempt.knows_denial = true;
                 Poll::Denied
             }
             Decision::Open if pending.is_expired() => Poll::Expired,

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use base64::Engine as _;
 use serde_json::json;
 
+use super::authorization_details::DETAILS_TYPE;
 use super::tokens::{Known, look_up};
 use crate::vault::id::token_hash;
 use crate::vault::wire::{ApiError, Reply, Request};
@@ -54,7 +55,7 @@ pub fn introspect(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
         {
             let grant = kept.grant;
             let mut details = json!({
-                "type": super::metadata::DETAILS_TYPE,
+                "type": DETAILS_TYPE,
                 "source": grant.source,
                 "purpose_code": grant.purpose_code,
                 "access_mode": grant.access_mode,

@@ -2,14 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::authorization_details::DETAILS_TYPE;
 use super::clients::PRE_REGISTERED;
 use super::token_endpoint::DEVICE_GRANT;
 use crate::vault::rs::params::{DEFAULT_LIMIT, MAX_LIMIT};
 use crate::vault::wire::{ApiError, Request};
 use crate::vault::{Vault, mcp_endpoint};
-
-/// The one type of authorization details.
-pub const DETAILS_TYPE: &str = "https://pdpp.dev/data-access";
 
 /// `GET /.well-known/oauth-protected-resource`
 pub fn protected_resource(vault: &Vault, request: &Request) -> Value {

@@ -1,7 +1,10 @@
 //! The authorization server: metadata, registration, requests, the owner's decision, tokens.
 
+pub mod approval;
 pub mod authorization_details;
 pub mod authorize;
+pub mod child_bearers;
+pub mod client;
 pub mod client_document;
 pub mod clients;
 pub mod connect;

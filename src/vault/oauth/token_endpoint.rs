@@ -5,9 +5,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value, json};
 
+use super::approval::Granted;
 use super::clients;
 use super::flows::{DevicePoll, Presented};
-use super::tokens::{self, Granted, Refreshed};
+use super::tokens::{self, Refreshed};
 use crate::vault::Vault;
 use crate::vault::id::token_hash;
 use crate::vault::wire::{ApiError, Reply, Request};
@@ -110,11 +111,11 @@ fn exchange(vault: &Vault, request: &Request) -> Result<Value, Refused> {
             }
             let issued = tokens::begin_family(vault, &code_state.granted, resource)?;
             vault.flows.code_got(code, &issued.family_id);
-            Ok(told(&issued, &code_state.granted))
+            Ok(token_response(&issued, &code_state.granted))
         }
         "refresh_token" => {
             match tokens::refresh(vault, required("refresh_token")?, &client.id, text("resource"))? {
-                Refreshed::Issued(issued, granted) => Ok(told(&issued, &granted)),
+                Refreshed::Issued(issued, granted) => Ok(token_response(&issued, &granted)),
                 Refreshed::Unknown => {
                     Err(Refused::bad("invalid_grant", "The refresh token is not good any more"))
                 }
@@ -170,7 +171,7 @@ fn verifies(verifier: &str, challenge: &str) -> bool {
     fits && token_hash(&URL_SAFE_NO_PAD.encode(digest)) == token_hash(challenge)
 }
 
-fn told(issued: &tokens::Issued, granted: &Granted) -> Value {
+fn token_response(issued: &tokens::Issued, granted: &Granted) -> Value {
     let mut body = json!({
         "access_token": issued.access_token,
         "token_type": "Bearer",

@@ -4,23 +4,12 @@ use axum::http::StatusCode;
 use rusqlite::{Connection as Sqlite, OptionalExtension, params};
 use serde_json::json;
 
-use super::flows::Approved;
+use super::approval::{Approved, Granted};
 use crate::vault::Vault;
 use crate::vault::grant::Grant;
 use crate::vault::id::{random_id, random_token, token_hash};
 use crate::vault::time;
 use crate::vault::wire::{ApiError, Reply, Request};
-
-/// What an owner approved at once: one grant, or a package of several.
-#[derive(Debug, Clone)]
-pub struct Granted {
-    /// Whose.
-    pub client_id: String,
-    /// At least one.
-    pub grants: Vec<Grant>,
-    /// For more than one: what holds them together.
-    pub package_id: Option<String>,
-}
 
 /// How long an access token of a family is good for, in seconds: a package's shorter, since it opens more.
 const CLIENT_TOKEN_SECONDS: i64 = 3_600;
@@ -311,7 +300,7 @@ pub(super) fn look_up(vault: &Vault, token: &str) -> Result<Option<Known>, ApiEr
     if token_hash(token) == vault.owner_token_hash {
         return Ok(Some(Known::Owner));
     }
-    if let Some(grant_id) = vault.inner.grant_of(&token_hash(token)) {
+    if let Some(grant_id) = vault.child_bearers.grant_of(&token_hash(token)) {
         let grant = vault.store.read(|db, _| grants_of(db, Some(&grant_id), None))?.pop();
         return Ok(grant.map(|kept| Known::Client {
             kept: Box::new(kept),
@@ -392,19 +381,13 @@ pub fn standing(vault: &Vault, token: &str, is_ours: impl Fn(&str) -> bool) -> R
     })
 }
 
-fn bearer(request: &Request) -> Option<&str> {
-    let (scheme, token) = request.header("authorization")?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
-}
-
-/// The grant that a request comes with.
+/// The grant that a bearer stands for.
 ///
 /// # Errors
 /// 401 without a token or with an unknown one; 403 `grant_revoked`, `grant_expired`, and for an owner's;
 /// 404 for a package's.
-pub fn authorize(vault: &Vault, request: &Request) -> Result<Grant, ApiError> {
-    let token =
-        bearer(request).ok_or_else(|| ApiError::challenge("authentication_error", "Missing Bearer token"))?;
+pub fn authorize(vault: &Vault, bearer: Option<&str>) -> Result<Grant, ApiError> {
+    let token = bearer.ok_or_else(no_bearer)?;
     match look_up(vault, token)? {
         None => Err(ApiError::challenge("context.active_false", "The token is not active")),
         Some(Known::Owner) => Err(ApiError::new(
@@ -424,14 +407,17 @@ pub fn authorize(vault: &Vault, request: &Request) -> Result<Grant, ApiError> {
     }
 }
 
+fn no_bearer() -> ApiError {
+    ApiError::challenge("authentication_error", "Missing Bearer token")
+}
+
 /// `POST /grants/{grant_id}/revoke`, with the grant's own token; a package's ends all of its grants by the
 /// package's id, or one of them.
 ///
 /// # Errors
 /// As [`authorize`]; `permission_error` for another grant's token.
 pub fn revoke(vault: &Vault, request: &Request, grant_id: &str) -> Result<Reply, ApiError> {
-    let token =
-        bearer(request).ok_or_else(|| ApiError::challenge("authentication_error", "Missing Bearer token"))?;
+    let token = request.bearer().ok_or_else(no_bearer)?;
     let ended: Option<Vec<String>> = match look_up(vault, token)? {
         None => return Err(ApiError::challenge("context.active_false", "The token is not active")),
         Some(Known::Owner) => None,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rusqlite::Connection as Sqlite;
 use serde_json::{Value, json};
 
+use super::context::{Context, plain_meta, stream_accesses};
 use super::decimal::Decimal;
 use super::params::{self, Params};
-use super::{Context, one_stream, plain_meta};
 use crate::vault::declaration::{Aggregation, Field};
 use crate::vault::enforcement::{Access, Filter};
 use crate::vault::time;
@@ -51,7 +51,7 @@ enum Ask<'a> {
 impl<'a> Ask<'a> {
     fn read(params: &'a Params) -> Result<Self, ApiError> {
         let invalid = |param: &str, why: &str| Err(ApiError::invalid(why).param(param));
-        let name = params.one("metric")?.unwrap_or_default();
+        let name = params.single("metric")?.unwrap_or_default();
         let metric = match name {
             "count" => None,
             "sum" => Some(Metric::Sum),
@@ -60,8 +60,8 @@ impl<'a> Ask<'a> {
             "count_distinct" => Some(Metric::CountDistinct),
             _ => return invalid("metric", "metric must be one of count, sum, min, max, count_distinct"),
         };
-        let (field, group_by) = (params.one("field")?, params.one("group_by")?);
-        let (group_by_time, granularity) = (params.one("group_by_time")?, params.one("granularity")?);
+        let (field, group_by) = (params.single("field")?, params.single("group_by")?);
+        let (group_by_time, granularity) = (params.single("group_by_time")?, params.single("granularity")?);
         if group_by.is_some() && group_by_time.is_some() {
             return Err(ApiError::invalid(
                 "group_by and group_by_time cannot be combined; choose one grouping dimension",
@@ -73,7 +73,7 @@ impl<'a> Ask<'a> {
                 "granularity is required when group_by_time is present, and only then",
             );
         }
-        let zone = params.one("time_zone")?;
+        let zone = params.single("time_zone")?;
         if zone.is_some() && group_by_time.is_none() {
             return invalid("time_zone", "time_zone is only supported with group_by_time");
         }
@@ -122,25 +122,25 @@ const UTC: &str = "UTC";
 /// # Errors
 /// Every refusal.
 pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
-    let params = Params::read(context.request, PARAMS)?;
+    let params = Params::read(context.read, PARAMS)?;
     let ask = Ask::read(&params)?;
     let conditions = params.conditions()?;
-    let group_by_time = params.one("group_by_time")?;
+    let group_by_time = params.single("group_by_time")?;
     let mut answer = json!({
         "object": "aggregation",
         "stream": stream,
-        "metric": params.one("metric")?,
-        "field": params.one("field")?,
-        "group_by": params.one("group_by")?,
+        "metric": params.single("metric")?,
+        "field": params.single("field")?,
+        "group_by": params.single("group_by")?,
         "group_by_time": group_by_time,
-        "granularity": params.one("granularity")?,
-        "time_zone": params.one("time_zone")?.or(group_by_time.map(|_| UTC)),
+        "granularity": params.single("granularity")?,
+        "time_zone": params.single("time_zone")?.or(group_by_time.map(|_| UTC)),
         "approximate": false,
-        "links": { "self": context.request.target() },
+        "links": { "self": context.read.target() },
         "meta": plain_meta(),
     });
     context.vault.store.read(|db, catalog| {
-        let accesses = one_stream(context, catalog, stream, &params)?;
+        let accesses = stream_accesses(context, catalog, stream, &params)?;
         let mut sources = Vec::new();
         let mut total = 0;
         for access in &accesses {
@@ -216,7 +216,7 @@ fn by_value(values: BTreeMap<String, u64>) -> Vec<(Value, u64)> {
     groups.into_iter().map(|(text, count)| (json_of(&text), count)).collect()
 }
 
-/// The earliest first. Values that are no instant are in no period.
+/// The earliest first. Values that are not instants are in no period.
 fn by_time(
     values: BTreeMap<String, u64>,
     granularity: Granularity,

@@ -2,25 +2,21 @@
 
 use axum::http::StatusCode;
 
-use super::Context;
+use super::context::Context;
 use super::params::Params;
 use crate::vault::enforcement::{self, Selector};
-use crate::vault::wire::{ApiError, Reply};
+use crate::vault::wire::ApiError;
 
 /// `GET /v1/blobs/{id}`
 ///
 /// # Errors
 /// `blob_not_found`, for an unknown one and for one that is not granted alike.
-pub fn get(context: &Context<'_>, id: &str) -> Result<Reply, ApiError> {
-    Params::read(context.request, &[])?;
+pub fn get(context: &Context<'_>, id: &str) -> Result<(String, Vec<u8>), ApiError> {
+    Params::read(context.read, &[])?;
     context.vault.store.read(|db, catalog| {
         for access in enforcement::reach(context.grant, catalog, Selector::default())? {
-            if let Some((media_type, bytes)) = access.blob(db, id)? {
-                return Ok(Reply { status: StatusCode::OK, headers: Vec::new(), body: bytes }
-                    .with("content-type", media_type)
-                    .with("content-disposition", "attachment")
-                    .with("x-content-type-options", "nosniff")
-                    .with("cache-control", "private, no-store"));
+            if let Some(found) = access.blob(db, id)? {
+                return Ok(found);
             }
         }
         Err(ApiError::new(StatusCode::NOT_FOUND, "blob_not_found", "Blob not found"))

@@ -11,7 +11,7 @@ pub struct Decimal {
     scale: u32,
 }
 
-/// Digits after the point that are kept; a number with more is no [`Decimal`].
+/// Digits after the point that are kept; a number with more is not a [`Decimal`].
 const MAX_SCALE: u32 = 18;
 
 impl Decimal {
@@ -57,7 +57,7 @@ impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
         let scale = self.scale.max(other.scale);
         match (self.at(scale), other.at(scale)) {
-            (Some(one), Some(other)) => one.cmp(&other),
+            (Some(left), Some(right)) => left.cmp(&right),
             // 28 digits at 18 places always fit; kept total for the type's sake.
             _ => self.digits.signum().cmp(&other.digits.signum()),
         }

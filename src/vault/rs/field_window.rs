@@ -3,8 +3,10 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
+use super::context::{Context, plain_meta};
 use super::params::{self, Params};
-use super::{Context, plain_meta, records, segment};
+use super::read::segment;
+use super::records;
 use crate::vault::excerpts;
 use crate::vault::wire::ApiError;
 
@@ -28,15 +30,16 @@ const MAX_AROUND: usize = 8192;
 /// # Errors
 /// Every refusal.
 pub fn get(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, ApiError> {
-    let params = Params::read(context.request, PARAMS)?;
-    let name = params.one("field")?.ok_or_else(|| ApiError::invalid("field is required").param("field"))?;
+    let params = Params::read(context.read, PARAMS)?;
+    let name =
+        params.single("field")?.ok_or_else(|| ApiError::invalid("field is required").param("field"))?;
     let offset = params.number("offset_chars")?;
     let limit = params.number("limit_chars")?.unwrap_or(DEFAULT_CHARS);
     if limit == 0 {
         return Err(ApiError::invalid("limit_chars must be at least 1").param("limit_chars"));
     }
     let limit = limit.min(MAX_CHARS);
-    let q = params.one("q")?;
+    let q = params.single("q")?;
     if q.is_some() && offset.is_some() {
         return Err(ApiError::invalid("q and offset_chars cannot be combined").param("q"));
     }
@@ -103,7 +106,7 @@ pub fn get(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, ApiEr
                 "match_start_chars": found.as_ref().map(|found| found.start),
                 "match_end_chars": found.as_ref().map(|found| found.end),
             },
-            "links": { "self": context.request.target() },
+            "links": { "self": context.read.target() },
             "meta": plain_meta(),
         }))
     })

@@ -5,26 +5,27 @@ use std::collections::BTreeSet;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
+use super::read::Read;
 use crate::vault::enforcement::{Access, Compare, Filter};
-use crate::vault::wire::{ApiError, Request};
+use crate::vault::wire::ApiError;
 
 /// The parameters of one request.
-pub struct Params(Vec<(String, String)>);
+pub struct Params<'a>(&'a [(String, String)]);
 
 /// Rows on a page where a request does not say.
 pub const DEFAULT_LIMIT: usize = 25;
 /// Rows on a page at most.
 pub const MAX_LIMIT: usize = 100;
 
-impl Params {
+impl<'a> Params<'a> {
     /// Reads the parameters. `known` are the names that are allowed; one ending in `[` stands for all
     /// that begin so.
     ///
     /// # Errors
     /// `invalid_request` for another.
-    pub fn read(request: &Request, known: &[&str]) -> Result<Self, ApiError> {
-        let params = request.params();
-        for (name, _) in &params {
+    pub fn read(read: &'a Read, known: &[&str]) -> Result<Self, ApiError> {
+        let params = read.params();
+        for (name, _) in params {
             let is_known =
                 known.iter().any(|known| known == name || (known.ends_with('[') && name.starts_with(known)));
             if !is_known {
@@ -44,7 +45,7 @@ impl Params {
     ///
     /// # Errors
     /// `invalid_request` if it is there twice.
-    pub fn one(&self, name: &str) -> Result<Option<&str>, ApiError> {
+    pub fn single(&self, name: &str) -> Result<Option<&str>, ApiError> {
         let mut values = self.0.iter().filter(|(known, _)| known == name);
         let first = values.next().map(|(_, value)| value.as_str());
         if values.next().is_some() {
@@ -75,7 +76,7 @@ impl Params {
     /// # Errors
     /// `invalid_request` for anything else.
     pub fn number(&self, name: &str) -> Result<Option<usize>, ApiError> {
-        let Some(text) = self.one(name)? else { return Ok(None) };
+        let Some(text) = self.single(name)? else { return Ok(None) };
         match text.parse() {
             Ok(number) => Ok(Some(number)),
             Err(_) => Err(ApiError::invalid(format!("{name} must be a whole number")).param(name)),
@@ -112,7 +113,7 @@ impl Params {
     /// `invalid_request` for another form.
     pub fn conditions(&self) -> Result<Vec<(String, Compare, String)>, ApiError> {
         let mut conditions = Vec::new();
-        for (name, value) in &self.0 {
+        for (name, value) in self.0 {
             let Some(rest) = name.strip_prefix("filter[") else { continue };
             let bad = || {
                 ApiError::invalid(
@@ -143,7 +144,7 @@ impl Params {
     /// `unknown_field`, `field_not_granted`, `invalid_request`.
     pub fn projection(&self, accesses: &[Access]) -> Result<Option<BTreeSet<String>>, ApiError> {
         let fields = self.many("fields");
-        let view = self.one("view")?;
+        let view = self.single("view")?;
         if view.is_some() && !fields.is_empty() {
             return Err(ApiError::invalid("view and fields are mutually exclusive"));
         }

@@ -7,8 +7,8 @@ use rusqlite::Connection as Sqlite;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::context::{Context, ambiguous, envelope, envelope_without_data, plain_meta, stream_accesses};
 use super::params::{self, Params};
-use super::{Context, ambiguous, envelope, named, one_stream, plain_meta};
 use crate::vault::declaration::Relation;
 use crate::vault::enforcement::{
     self, Access, Change, ChangePosition, Filter, Order, Position, Row, Selector,
@@ -49,14 +49,14 @@ enum Cursor {
 /// # Errors
 /// Every refusal.
 pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
-    let params = Params::read(context.request, LIST_PARAMS)?;
+    let params = Params::read(context.read, LIST_PARAMS)?;
     refuse_beyond_core(context, &params)?;
     let (limit, warnings) = params.limit()?;
     let conditions = params.conditions()?;
     context.vault.store.read(|db, catalog| {
-        let accesses = one_stream(context, catalog, stream, &params)?;
+        let accesses = stream_accesses(context, catalog, stream, &params)?;
         let order = order(&params, &accesses)?;
-        let count = match params.one("count")? {
+        let count = match params.single("count")? {
             None | Some("none") => false,
             Some("exact" | "estimated") => true,
             Some(_) => return Err(ApiError::invalid("count must be none, exact or estimated").param("count")),
@@ -80,13 +80,13 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
             context.cursor_context(&["records", stream, &ids.join(","), &format!("{order:?}"), &filters]);
         let session = context.cursor_context(&["changes", stream, &ids.join(",")]);
 
-        let cursor = match params.one("cursor")? {
+        let cursor = match params.single("cursor")? {
             // A cursor carries its session: `changes_since` beside it changes nothing.
             Some(cursor) => match context.open(&bound, cursor) {
                 Ok(cursor) => Some(cursor),
                 Err(error) => Some(context.vault.seal.open(&session, cursor).ok_or(error)?),
             },
-            None => match params.one("changes_since")? {
+            None => match params.single("changes_since")? {
                 Some(since) => Some(begin_changes(context, db, &session, since)?),
                 None => None,
             },
@@ -97,7 +97,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
 
         let mut answer = Map::new();
         answer.insert("object".to_owned(), "list".into());
-        answer.insert("url".to_owned(), context.request.path.clone().into());
+        answer.insert("url".to_owned(), context.read.path().into());
         let (data, next) = match cursor {
             Some(Cursor::Changes { since, horizon, after }) => {
                 let (data, next) = changes(db, &accesses, wanted.as_ref(), (since, horizon, after), limit)?;
@@ -124,7 +124,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
         };
         answer.insert("data".to_owned(), data.into());
         answer.insert("has_more".to_owned(), next.is_some().into());
-        let links = json!({ "self": context.request.target(), "next": context.next_link(next.as_deref()) });
+        let links = json!({ "self": context.read.target(), "next": context.next_link(next.as_deref()) });
         answer.insert("links".to_owned(), links);
         if let Some(next) = next {
             answer.insert("next_cursor".to_owned(), next.into());
@@ -148,7 +148,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
 /// # Errors
 /// Every refusal.
 pub fn single(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, ApiError> {
-    let params = Params::read(context.request, SINGLE_PARAMS)?;
+    let params = Params::read(context.read, SINGLE_PARAMS)?;
     refuse_beyond_core(context, &params)?;
     context.vault.store.read(|db, catalog| {
         let (access, row) = find(context, db, catalog, stream, id, &params)?;
@@ -160,7 +160,7 @@ pub fn single(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, Ap
         let whole = Value::Object(access.project(&row, None)).to_string().len();
         record.insert("record_json_bytes".to_owned(), whole.into());
         record.insert("connector_key".to_owned(), access.connector().key.clone().into());
-        record.insert("links".to_owned(), json!({ "self": context.request.target() }));
+        record.insert("links".to_owned(), json!({ "self": context.read.target() }));
         record.insert("meta".to_owned(), plain_meta());
         expand(db, &expansions, &access, &row, &mut record)?;
         Ok(Value::Object(record))
@@ -181,8 +181,8 @@ pub fn find(
 ) -> Result<(Access, Row), ApiError> {
     let selector = Selector {
         stream: Some(stream),
-        connection: params.one("connection_id")?,
-        connector: params.one("connector_id")?,
+        connection: params.single("connection_id")?,
+        connector: params.single("connector_id")?,
     };
     let mut found = Vec::new();
     for access in enforcement::reach(context.grant, catalog, selector)? {
@@ -227,13 +227,13 @@ fn refuse_beyond_core(context: &Context<'_>, params: &Params) -> Result<(), ApiE
 }
 
 fn order(params: &Params, accesses: &[Access]) -> Result<Order, ApiError> {
-    let order = match params.one("order")? {
+    let order = match params.single("order")? {
         None => None,
         Some("asc") => Some(Order::Ascending),
         Some("desc") => Some(Order::Descending),
         Some(_) => return Err(ApiError::invalid("order must be asc or desc").param("order")),
     };
-    let Some(sort) = params.one("sort")? else { return Ok(order.unwrap_or(Order::Descending)) };
+    let Some(sort) = params.single("sort")? else { return Ok(order.unwrap_or(Order::Descending)) };
     let invalid =
         |message: String| ApiError::new(StatusCode::BAD_REQUEST, "invalid_sort", message).param("sort");
     let (field, sorted) = match sort.strip_prefix('-') {
@@ -316,7 +316,7 @@ fn changes(
             Value::Object(match change {
                 Change::Present(row) => envelope(access, &row, wanted),
                 Change::Gone { key, emitted_ms } => {
-                    let mut gone = named(access, &key, emitted_ms);
+                    let mut gone = envelope_without_data(access, &key, emitted_ms);
                     gone.insert("deleted".to_owned(), true.into());
                     gone.insert("deleted_at".to_owned(), time::format_ms(emitted_ms).into());
                     gone

@@ -4,8 +4,9 @@ use axum::http::StatusCode;
 use rusqlite::Connection as Sqlite;
 use serde_json::{Map, Value, json};
 
+use super::context::{Context, freshness, plain_meta};
 use super::params::Params;
-use super::{Context, plain_meta, records, streams};
+use super::records;
 use crate::vault::declaration::{Aggregation, Field, Relation};
 use crate::vault::enforcement::{self, Access, Selector};
 use crate::vault::store::Catalog;
@@ -14,7 +15,7 @@ use crate::vault::wire::ApiError;
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// A flag string a field.
+    /// A string of flags per field.
     Compact,
     /// Everything.
     Full,
@@ -27,10 +28,9 @@ const RANGE_OPERATORS: [&str; 4] = ["gte", "gt", "lte", "lt"];
 /// # Errors
 /// Every refusal.
 pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
-    let params =
-        Params::read(context.request, &["view", "detail", "stream", "connection_id", "connector_id"])?;
-    let stream = params.one("stream")?;
-    let exhaustive = match params.one("detail")? {
+    let params = Params::read(context.read, &["view", "detail", "stream", "connection_id", "connector_id"])?;
+    let stream = params.single("stream")?;
+    let exhaustive = match params.single("detail")? {
         None | Some("compact") => false,
         Some("full") => true,
         Some(_) => return Err(ApiError::invalid("detail must be compact or full").param("detail")),
@@ -42,17 +42,17 @@ pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
         )
         .param("detail"));
     }
-    let compact = match params.one("view")? {
-        None => params.one("detail")? == Some("compact"),
+    let compact = match params.single("view")? {
+        None => params.single("detail")? == Some("compact"),
         Some("compact") => true,
         Some("full") => false,
         Some(_) => return Err(ApiError::invalid("view must be compact or full").param("view")),
     };
     let detail = if compact && !exhaustive { Detail::Compact } else { Detail::Full };
     context.vault.store.read(|db, catalog| {
-        // Looking something up that is not there is no error: the answer is that there is nothing.
+        // Looking something up that is not there is not an error: the answer is that there is nothing.
         let reached = enforcement::reach(context.grant, catalog, Selector::default())?;
-        let (connection, connector) = (params.one("connection_id")?, params.one("connector_id")?);
+        let (connection, connector) = (params.single("connection_id")?, params.single("connector_id")?);
         let reached: Vec<Access> = reached
             .into_iter()
             .filter(|access| {
@@ -84,7 +84,7 @@ pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
                 "client_id": context.grant.client.client_id,
             }),
         );
-        answer.insert("links".to_owned(), json!({ "self": context.request.target() }));
+        answer.insert("links".to_owned(), json!({ "self": context.read.target() }));
         answer.insert("meta".to_owned(), plain_meta());
         Ok(Value::Object(answer))
     })
@@ -205,7 +205,7 @@ pub fn stream_rows(
                     last = last.max(access.last_emitted(db)?);
                 }
                 let mut row = full(first, &relations, context.vault.config.core);
-                row.insert("freshness".to_owned(), streams::freshness(last));
+                row.insert("freshness".to_owned(), freshness(last));
                 let ids: Vec<Value> = of.iter().map(|access| access.connection().id.clone().into()).collect();
                 row.insert("instance_ids".to_owned(), ids.into());
                 row
@@ -369,7 +369,7 @@ fn capability(field: &Field, core: bool) -> Value {
         "lexical_search": able(field.lexical),
         "semantic_search": able(false),
     });
-    // What a field may be filtered by is no part of a v0.1 grant (draft §8).
+    // What a field may be filtered by is not part of a v0.1 grant (draft §8).
     if core {
         return capability;
     }

@@ -4,8 +4,9 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::params::{self, Params};
-use super::{Context, segment};
+use super::read::segment;
 use crate::vault::enforcement::{self, Access, Filter, Row, Selector};
 use crate::vault::wire::ApiError;
 use crate::vault::words::Query;
@@ -70,8 +71,8 @@ impl Found<'_> {
 /// # Errors
 /// Every refusal.
 pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
-    let params = Params::read(context.request, PARAMS)?;
-    let q = params.one("q")?.ok_or_else(|| ApiError::invalid("q is required").param("q"))?;
+    let params = Params::read(context.read, PARAMS)?;
+    let q = params.single("q")?.ok_or_else(|| ApiError::invalid("q is required").param("q"))?;
     let (limit, warnings) = params.limit()?;
     let query = Query::parse(q);
     let streams = params.many("streams");
@@ -86,8 +87,8 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
     context.vault.store.read(|db, catalog| {
         let selector = Selector {
             stream: None,
-            connection: params.one("connection_id")?,
-            connector: params.one("connector_id")?,
+            connection: params.single("connection_id")?,
+            connector: params.single("connector_id")?,
         };
         let mut accesses = enforcement::reach(context.grant, catalog, selector)?;
         for stream in &streams {
@@ -115,7 +116,7 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
             conditions.iter().map(|(name, compare, value)| format!("{name} {compare:?} {value}")).collect();
         let bound = context.cursor_context(&["search", q, &ids.join(","), &filters.join("\u{1e}")]);
         let after: Option<HitPosition> =
-            params.one("cursor")?.map(|cursor| context.open(&bound, cursor)).transpose()?;
+            params.single("cursor")?.map(|cursor| context.open(&bound, cursor)).transpose()?;
 
         let ranking = rank(db, &sources, &query)?;
         let mut rest =
@@ -128,10 +129,10 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
         };
         let mut answer = json!({
             "object": "list",
-            "url": context.request.path,
+            "url": context.read.path(),
             "data": page.iter().map(|found| hit(&query, found)).collect::<Vec<_>>(),
             "has_more": has_more,
-            "links": { "self": context.request.target(), "next": context.next_link(next.as_deref()) },
+            "links": { "self": context.read.target(), "next": context.next_link(next.as_deref()) },
             "meta": meta(&ranking, &accesses, &warnings),
         });
         if let Some(next) = next {

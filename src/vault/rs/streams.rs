@@ -3,27 +3,24 @@
 use rusqlite::Connection as Sqlite;
 use serde_json::{Map, Value, json};
 
+use super::context::{Context, ambiguous, freshness, plain_meta, stream_accesses};
 use super::params::Params;
 use super::schema::{self, Detail};
-use super::{Context, one_stream, plain_meta};
 use crate::vault::enforcement::{self, Access, Filter, Selector};
 use crate::vault::time;
 use crate::vault::wire::ApiError;
-
-/// Data older than this is called stale, in milliseconds: a week.
-const STALE_MS: i64 = 7 * 24 * 3600 * 1000;
 
 /// `GET /v1/streams`: one row a stream and connection.
 ///
 /// # Errors
 /// Every refusal.
 pub fn list(context: &Context<'_>) -> Result<Value, ApiError> {
-    let params = Params::read(context.request, &["connection_id", "connector_id"])?;
+    let params = Params::read(context.read, &["connection_id", "connector_id"])?;
     context.vault.store.read(|db, catalog| {
         let selector = Selector {
             stream: None,
-            connection: params.one("connection_id")?,
-            connector: params.one("connector_id")?,
+            connection: params.single("connection_id")?,
+            connector: params.single("connector_id")?,
         };
         let mut data = Vec::new();
         for access in enforcement::reach(context.grant, catalog, selector)? {
@@ -42,7 +39,7 @@ pub fn list(context: &Context<'_>) -> Result<Value, ApiError> {
             "object": "list",
             "data": data,
             "has_more": false,
-            "links": { "self": context.request.target(), "next": null },
+            "links": { "self": context.read.target(), "next": null },
             "meta": plain_meta(),
         }))
     })
@@ -53,18 +50,18 @@ pub fn list(context: &Context<'_>) -> Result<Value, ApiError> {
 /// # Errors
 /// Every refusal.
 pub fn detail(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
-    let params = Params::read(context.request, &["connection_id", "connector_id"])?;
+    let params = Params::read(context.read, &["connection_id", "connector_id"])?;
     context.vault.store.read(|db, catalog| {
-        let accesses = one_stream(context, catalog, stream, &params)?;
+        let accesses = stream_accesses(context, catalog, stream, &params)?;
         let mut rows = schema::stream_rows(context, db, catalog, &accesses, Detail::Full)?;
         if rows.len() > 1 {
-            return Err(super::ambiguous(
+            return Err(ambiguous(
                 format!("The grant shows '{stream}' differently per connection. Retry with `connection_id`."),
                 &accesses,
             ));
         }
         let mut row = rows.pop().unwrap_or_default();
-        row.insert("links".to_owned(), json!({ "self": context.request.target() }));
+        row.insert("links".to_owned(), json!({ "self": context.read.target() }));
         row.insert("meta".to_owned(), plain_meta());
         Ok(Value::Object(row))
     })
@@ -75,7 +72,7 @@ pub fn detail(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
 /// # Errors
 /// Every refusal.
 pub fn connectors(context: &Context<'_>) -> Result<Value, ApiError> {
-    Params::read(context.request, &[])?;
+    Params::read(context.read, &[])?;
     context.vault.store.read(|db, catalog| {
         let mut data: Vec<Value> = Vec::new();
         for group in enforcement::by_stream(enforcement::reach(context.grant, catalog, Selector::default())?)
@@ -135,15 +132,4 @@ fn summary(db: &Sqlite, accesses: &[Access]) -> Result<Map<String, Value>, ApiEr
     row.insert("last_updated".to_owned(), last.map(time::format_ms).into());
     row.insert("freshness".to_owned(), freshness(last));
     Ok(row)
-}
-
-/// `freshness`, from when the newest record was collected.
-pub fn freshness(last: Option<i64>) -> Value {
-    match last {
-        None => json!({ "status": "unknown" }),
-        Some(last) => {
-            let status = if time::now_ms() - last > STALE_MS { "stale" } else { "current" };
-            json!({ "status": status, "captured_at": time::format_ms(last) })
-        }
-    }
 }

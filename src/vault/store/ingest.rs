@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::{Connection, last_seq};
+use super::catalog::{Connection, last_seq};
 use crate::vault::declaration::{Connector, Kind, Stream};
 use crate::vault::fields::Fields;
 use crate::vault::{time, words};
@@ -143,7 +143,7 @@ impl<'a> Ingest<'a> {
     ) -> rusqlite::Result<()> {
         let Some(place) = self.slots.get(stream).cloned() else {
             return Err(rusqlite::Error::InvalidParameterName(format!(
-                "{stream} is no stream of this source"
+                "{stream} is not a stream of this source"
             )));
         };
         let slot = place.number;
@@ -205,13 +205,7 @@ impl<'a> Ingest<'a> {
     }
 
     fn index(&self, place: &Slot, rid: i64, key: &str, fields: &Fields<'_>) -> rusqlite::Result<()> {
-        if let Some(insert) = &place.index {
-            let mut row: Vec<rusqlite::types::Value> = vec![rid.into()];
-            for field in place.stream.lexical_fields() {
-                row.push(fields.text(&field.name).map(|text| words::folded(&text)).into());
-            }
-            self.tx.prepare_cached(insert)?.execute(rusqlite::params_from_iter(row))?;
-        }
+        self.index_words(place, rid, fields)?;
         for field in place.foreign_keys.iter() {
             if let Some(value) = fields.text(field) {
                 self.tx
@@ -228,6 +222,16 @@ impl<'a> Ingest<'a> {
                     .execute(params![blob, place.number, key, field.name])?;
             }
         }
+        Ok(())
+    }
+
+    fn index_words(&self, place: &Slot, rid: i64, fields: &Fields<'_>) -> rusqlite::Result<()> {
+        let Some(insert) = &place.index else { return Ok(()) };
+        let mut row: Vec<rusqlite::types::Value> = vec![rid.into()];
+        for field in place.stream.lexical_fields() {
+            row.push(fields.text(&field.name).map(|text| words::folded(&text)).into());
+        }
+        self.tx.prepare_cached(insert)?.execute(rusqlite::params_from_iter(row))?;
         Ok(())
     }
 

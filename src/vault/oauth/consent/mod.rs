@@ -4,6 +4,7 @@
 //! provider enforces is said by the provider. A decision needs the token in the form and the cookie
 //! that the page set (CSRF), and comes from this origin.
 
+mod ends;
 mod page;
 
 pub use page::{foreign_page, refused_page, stylesheet};
@@ -15,7 +16,6 @@ use ring::hmac;
 use serde_json::{Value, json};
 
 use super::authorization_details::{AI_TRAINING, AuthorizationDetails};
-use super::authorize::{self, see_other};
 use super::flows::{Code, Decision, Outcome, Pending, URI_PREFIX, Way};
 use super::selection::{Selection, resolve, resolve_each};
 use super::tokens;
@@ -25,21 +25,10 @@ use crate::vault::id::{random_id, random_token};
 use crate::vault::store::record_counts;
 use crate::vault::wire::{ApiError, Reply, Request};
 use crate::vault::{Vault, time};
+use ends::{ASKED, DAY_MS, ENDS, USUAL};
 use page::{Form, TurnedBack, already, ended, form, form_reply, page_reply, picker, unknown};
 
 const COOKIE: &str = "pdpp_consent";
-const DAY_MS: i64 = 86_400_000;
-/// Value, label and milliseconds of the ends that the owner can pick; the fourth is the usual one.
-const ENDS: [(&str, &str, i64); 5] = [
-    ("1h", "1 hour", 3_600_000),
-    ("1d", "1 day", DAY_MS),
-    ("7d", "7 days", 7 * DAY_MS),
-    ("30d", "30 days", 30 * DAY_MS),
-    ("365d", "1 year", 365 * DAY_MS),
-];
-const USUAL_END: &str = "30d";
-/// The end that the app asked for itself.
-const ASKED_END: &str = "asked";
 /// What the token of the form for a device's code is bound to, instead of a request.
 pub const CODE_FORM: &str = "device";
 
@@ -83,7 +72,7 @@ pub fn pick(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
         return self::again(vault, request, &id, &pending, &problem);
     }
     vault.flows.pick(&id, |choice| picked.contains(choice.connection.as_str()));
-    Ok(see(&request.base, &id))
+    Ok(Reply::see_other(&page_url(&request.base, &id)))
 }
 
 /// `POST /consent/approve`
@@ -122,10 +111,10 @@ pub fn approve(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     match decide(vault, &request.base, &id, grants) {
         Err(error) if error.status != StatusCode::BAD_REQUEST => Err(error),
         // Decided meanwhile: its page says how.
-        Err(_) => Ok(see(&request.base, &id)),
+        Err(_) => Ok(Reply::see_other(&page_url(&request.base, &id))),
         Ok(outcome) => Ok(match outcome {
-            Outcome::Redirect(back) => see_other(&back),
-            Outcome::Token(_) | Outcome::Granted(_) => see(&request.base, &id),
+            Outcome::Redirect(back) => Reply::see_other(&back),
+            Outcome::Token(_) | Outcome::Granted(_) => Reply::see_other(&page_url(&request.base, &id)),
         }),
     }
 }
@@ -148,7 +137,7 @@ fn decide(vault: &Vault, base: &str, id: &str, grants: Vec<Grant>) -> Result<Out
         let outcome = match (&pending.way, grants) {
             (Way::Redirect(redirect), grants) => {
                 let code = random_token("pdpp_ac_")?;
-                let back = authorize::with(redirect, base, &[("code", &code)]);
+                let back = redirect.back(base, &[("code", &code)]);
                 let granted = tokens::keep(vault, client, grants)?;
                 issued = Some((code, Code::new(granted, redirect.as_ref().clone())));
                 Outcome::Redirect(back)
@@ -182,11 +171,11 @@ pub fn deny(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let denied = vault.flows.decide(&id, |_| Ok(Decision::Denied));
     Ok(match &pending.way {
         Way::Redirect(redirect) if denied.is_ok() => {
-            let said = [("error", "access_denied"), ("error_description", "The owner denied the request")];
-            see_other(&authorize::with(redirect, &request.base, &said))
+            let denied = [("error", "access_denied"), ("error_description", "The owner denied the request")];
+            Reply::see_other(&redirect.back(&request.base, &denied))
         }
         // Decided meanwhile: its page says how.
-        _ => see(&request.base, &id),
+        _ => Reply::see_other(&page_url(&request.base, &id)),
     })
 }
 
@@ -208,12 +197,12 @@ pub fn approve_unasked(vault: &Vault, base: &str, id: &str) -> Result<(), ApiErr
             let known = catalog.connections.iter().filter(|connection| known.contains(&*connection.id));
             Ok::<_, ApiError>(
                 known
-                    .map(|one| json!({ "connection_id": one.id, "display_name": one.display_name }))
+                    .map(|account| json!({ "connection_id": account.id, "display_name": account.display_name }))
                     .collect(),
             )
         })?;
-        let said = "The source has several accounts: instance_ids has to name those that are meant";
-        return Err(ApiError::new(StatusCode::BAD_REQUEST, "ambiguous_connection", said)
+        let message = "The source has several accounts: instance_ids has to name those that are meant";
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "ambiguous_connection", message)
             .with("available_connections", known));
     }
     let kept = pending
@@ -318,8 +307,8 @@ fn selection(asked: &AuthorizationDetails, posted: &[(String, String)]) -> Resul
                 .ok_or_else(|| ApiError::invalid("The date does not read: write it as 2026-01-31"))?,
         ),
     };
-    let end = values("expires").next().unwrap_or(USUAL_END);
-    if let (ASKED_END, Some(asked)) = (end, asked.expires_ms) {
+    let end = values("expires").next().unwrap_or(USUAL);
+    if let (ASKED, Some(asked)) = (end, asked.expires_ms) {
         return Ok(Selection { kept, since, expires_ms: Some(asked) });
     }
     let (.., lasts) = ENDS
@@ -327,12 +316,6 @@ fn selection(asked: &AuthorizationDetails, posted: &[(String, String)]) -> Resul
         .find(|(value, ..)| *value == end)
         .ok_or_else(|| ApiError::invalid("Pick how long the access lasts"))?;
     Ok(Selection { kept, since, expires_ms: Some(time::now_ms() + lasts) })
-}
-
-fn see(base: &str, id: &str) -> Reply {
-    Reply { status: StatusCode::SEE_OTHER, headers: Vec::new(), body: Vec::new() }
-        .with("location", page_url(base, id))
-        .no_store()
 }
 
 fn again(

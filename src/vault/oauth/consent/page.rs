@@ -1,8 +1,9 @@
 //! The pages that the owner sees, as HTML without a script, and the headers that each has.
 
 use axum::http::StatusCode;
+use indicatif::HumanCount;
 
-use super::{ASKED_END, ENDS, USUAL_END};
+use super::ends::{ASKED, ENDS, USUAL};
 use crate::vault::Profile;
 use crate::vault::html::Html;
 use crate::vault::oauth::authorization_details::{AI_TRAINING, AuthorizationDetails, Choice};
@@ -247,7 +248,7 @@ pub(super) fn picker(form: &Form<'_>) -> Html {
         main.markup("</label> <span class=\"count\">")
             .text(&counted(streams, "stream", "streams"))
             .markup(", ")
-            .text(&thousands(records))
+            .text(&HumanCount(records).to_string())
             .markup(" records</span></li>\n");
     }
     main.markup(
@@ -293,8 +294,8 @@ const fn tick(is_ticked: bool) -> &'static str {
     if is_ticked { " checked" } else { "" }
 }
 
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+fn counted(count: usize, singular: &str, plural: &str) -> String {
+    format!("{count} {}", if count == 1 { singular } else { plural })
 }
 
 fn purpose(main: &mut Html, name: &str, asked: &AuthorizationDetails) {
@@ -363,7 +364,7 @@ fn source(main: &mut Html, form: &Form<'_>, connection: &str, choices: &Numbered
             .markup("> ")
             .text(&choice.stream.replace('_', " "))
             .markup("</label> <span class=\"count\">")
-            .text(&thousands(count))
+            .text(&HumanCount(count).to_string())
             .markup(if count == 1 { " record" } else { " records" });
         if let Some(keys) = &choice.resources {
             main.markup(", of which ").text(&keys.len().to_string()).markup(" asked for");
@@ -422,16 +423,16 @@ fn limits(main: &mut Html, form: &Form<'_>) {
     );
     let asked = form.pending.asked.expires_ms;
     let at_first = match (asked, form.pending.asked.single_use) {
-        (Some(_), _) => ASKED_END,
+        (Some(_), _) => ASKED,
         (None, true) => "1d",
-        (None, false) => USUAL_END,
+        (None, false) => USUAL,
     };
     let usual = form.value("expires", at_first);
     if let Some(asked) = asked {
         let until = time::format_ms(asked);
         main.markup("<option")
-            .attribute("value", ASKED_END)
-            .markup(if usual == ASKED_END { " selected>" } else { ">" })
+            .attribute("value", ASKED)
+            .markup(if usual == ASKED { " selected>" } else { ">" })
             .text(&format!("as the app asks: {} {} UTC", &until[..10], &until[11..16]))
             .markup("</option>");
     }
@@ -446,18 +447,6 @@ fn limits(main: &mut Html, form: &Form<'_>) {
         "</select><span class=\"hint\" id=\"expires-hint\">The app can end it sooner. What was read by then stays with the app.\
          </span></p>\n</div>\n</section>\n",
     );
-}
-
-fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// What a form of another site is answered with.
@@ -535,6 +524,9 @@ mod tests {
 
     #[test]
     fn counts_are_grouped() {
-        assert_eq!(["0", "999", "1,000", "25,304"], [0, 999, 1000, 25304].map(thousands));
+        assert_eq!(
+            ["0", "999", "1,000", "25,304"],
+            [0, 999, 1000, 25304].map(|count| HumanCount(count).to_string())
+        );
     }
 }

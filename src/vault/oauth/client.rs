@@ -1,0 +1,117 @@
+//! What a client is, and where a code for it may be sent.
+
+use serde_json::{Map, Value};
+use url::{Host, Url};
+
+/// Characters of a client's name at most: it is shown to the owner.
+const MAX_NAME: usize = 120;
+/// Redirect URIs of a client at most, and bytes of one.
+const MAX_REDIRECTS: usize = 10;
+const MAX_REDIRECT: usize = 2_000;
+
+/// A client, as far as it matters here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Client {
+    /// Its id.
+    pub id: String,
+    /// What it calls itself.
+    pub name: String,
+    /// Where an authorization code may be sent; empty for one that named none.
+    pub redirect_uris: Vec<String>,
+    /// The domain that it was shown to control, by a document there.
+    pub domain: Option<String>,
+}
+
+/// Whether `name` can be a client's.
+pub fn is_name(name: &str) -> bool {
+    !name.trim().is_empty() && name.chars().count() <= MAX_NAME
+}
+
+/// `redirect_uris` of a client's metadata; `None` if there is one that no code may be sent to.
+pub fn redirect_uris(metadata: &Map<String, Value>) -> Option<Vec<String>> {
+    let uris: &[Value] = match metadata.get("redirect_uris") {
+        None | Some(Value::Null) => &[],
+        Some(uris) => uris.as_array().filter(|uris| uris.len() <= MAX_REDIRECTS)?,
+    };
+    uris.iter().map(|uri| uri.as_str().filter(|uri| is_redirect(uri)).map(str::to_owned)).collect()
+}
+
+/// https, http on loopback, or an app's own scheme (RFC 8252 §7); never one that a browser would run.
+fn is_redirect(uri: &str) -> bool {
+    let Ok(url) = Url::parse(uri) else { return false };
+    let is_fine = match url.scheme() {
+        "https" => url.username().is_empty() && url.password().is_none(),
+        "http" => is_loopback(&url),
+        "javascript" | "data" | "file" | "blob" | "about" | "ftp" | "ws" | "wss" => false,
+        _ => true,
+    };
+    is_fine && url.fragment().is_none() && uri.len() <= MAX_REDIRECT && uri.is_ascii()
+}
+
+impl Client {
+    /// Whether a code for this client may be sent to `uri`: one that it named, character by character;
+    /// on loopback the port is the app's to pick (RFC 8252 §7.3). One that named none gets loopback only.
+    pub fn may_redirect_to(&self, uri: &str) -> bool {
+        if !is_redirect(uri) {
+            return false;
+        }
+        let Ok(asked) = Url::parse(uri) else { return false };
+        let on_loopback = asked.scheme() == "http";
+        if self.redirect_uris.is_empty() {
+            return on_loopback;
+        }
+        self.redirect_uris.iter().any(|known| {
+            let without_port = || {
+                let (mut known, mut asked) = (Url::parse(known).ok()?, asked.clone());
+                known.set_port(None).ok()?;
+                asked.set_port(None).ok()?;
+                Some(known == asked)
+            };
+            known == uri || (on_loopback && without_port() == Some(true))
+        })
+    }
+}
+
+/// Whether `url` names this machine by a loopback address or `localhost`.
+pub fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(domain)) => domain == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(uris: &[&str]) -> Client {
+        let redirect_uris = uris.iter().map(ToString::to_string).collect();
+        Client { id: "c".to_owned(), name: "C".to_owned(), redirect_uris, domain: None }
+    }
+
+    #[test]
+    fn a_code_goes_to_a_registered_address_only() {
+        let web = client(&["https://app.example/cb"]);
+        assert!(web.may_redirect_to("https://app.example/cb"));
+        for other in ["https://app.example/cb/", "https://app.example/cb?x", "https://evil.example/cb"] {
+            assert!(!web.may_redirect_to(other), "{other}");
+        }
+        let native = client(&["http://127.0.0.1/callback"]);
+        assert!(native.may_redirect_to("http://127.0.0.1:49152/callback"));
+        for other in [
+            "http://127.0.0.1:49152/other",
+            "http://localhost:49152/callback",
+            "http://127.0.0.1.evil.example:49152/callback",
+            "http://evil.example/callback",
+            "http://127.0.0.1:1/callback#x",
+        ] {
+            assert!(!native.may_redirect_to(other), "{other}");
+        }
+        let silent = client(&[]);
+        assert!(silent.may_redirect_to("http://127.0.0.1:7/x") && silent.may_redirect_to("http://[::1]:7/x"));
+        assert!(!silent.may_redirect_to("https://app.example/cb"));
+        assert!(!silent.may_redirect_to("javascript:alert(1)"));
+    }
+}

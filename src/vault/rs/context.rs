@@ -1,0 +1,157 @@
+//! One authorized read at work, and what the answers of several kinds have in common.
+
+use std::collections::BTreeSet;
+
+use axum::http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use super::params::Params;
+use super::read::Read;
+use crate::vault::enforcement::{self, Access, Selector};
+use crate::vault::grant::Grant;
+use crate::vault::store::Catalog;
+use crate::vault::wire::ApiError;
+use crate::vault::{Vault, time};
+
+/// One authorized read.
+pub struct Context<'a> {
+    /// What is read from.
+    pub vault: &'a Vault,
+    /// What is asked for.
+    pub read: &'a Read,
+    /// What its caller may see.
+    pub grant: &'a Grant,
+}
+
+impl Context<'_> {
+    /// What a cursor of this read is bound to.
+    pub fn cursor_context(&self, parts: &[&str]) -> String {
+        let mut context = self.grant.grant_id.clone();
+        for part in parts {
+            context.push('\u{1f}');
+            context.push_str(part);
+        }
+        context
+    }
+
+    pub fn seal<T: serde::Serialize>(&self, context: &str, value: &T) -> Result<String, ApiError> {
+        self.vault.seal.close(context, value).ok_or_else(|| {
+            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", "Internal server error")
+        })
+    }
+
+    pub fn open<T: serde::de::DeserializeOwned>(&self, context: &str, cursor: &str) -> Result<T, ApiError> {
+        self.vault.seal.open(context, cursor).ok_or_else(|| {
+            ApiError::new(
+                StatusCode::BAD_REQUEST,
+                "invalid_cursor",
+                "Cursor is malformed, or belongs to another query or grant; start again without it",
+            )
+        })
+    }
+
+    /// `links.next`: this request again, with `cursor`.
+    pub fn next_link(&self, cursor: Option<&str>) -> Value {
+        let Some(cursor) = cursor else { return Value::Null };
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        for (name, value) in self.read.params() {
+            // A cursor continues a session of changes on its own.
+            if name != "cursor" && name != "changes_since" {
+                query.append_pair(name, value);
+            }
+        }
+        query.append_pair("cursor", cursor);
+        format!("{}?{}", self.read.path(), query.finish()).into()
+    }
+}
+
+/// Accesses to one stream of one connector; several connections of it are read as one.
+///
+/// # Errors
+/// `ambiguous_connection` where several connectors have a stream of this name: their records have
+/// different fields.
+pub fn stream_accesses(
+    context: &Context<'_>,
+    catalog: &Catalog,
+    stream: &str,
+    params: &Params,
+) -> Result<Vec<Access>, ApiError> {
+    let selector = Selector {
+        stream: Some(stream),
+        connection: params.single("connection_id")?,
+        connector: params.single("connector_id")?,
+    };
+    let reached = enforcement::reach(context.grant, catalog, selector)?;
+    let several = reached.windows(2).any(|pair| pair[0].connector().key != pair[1].connector().key);
+    if several {
+        return Err(ambiguous(
+            format!("Stream '{stream}' exists in more than one source. Retry with `connection_id`."),
+            &reached,
+        ));
+    }
+    Ok(reached)
+}
+
+/// 409 `ambiguous_connection`, with the candidates.
+pub fn ambiguous(message: String, candidates: &[Access]) -> ApiError {
+    let available: Vec<Value> = candidates
+        .iter()
+        .map(|access| {
+            json!({
+                "connection_id": access.connection().id,
+                "connector_key": access.connector().key,
+                "display_name": access.connection().display_name,
+            })
+        })
+        .collect();
+    ApiError::new(StatusCode::CONFLICT, "ambiguous_connection", message)
+        .with("available_connections", available)
+        .with("retry_with", "connection_id")
+}
+
+/// A record's envelope.
+pub fn envelope(
+    access: &Access,
+    row: &enforcement::Row,
+    wanted: Option<&BTreeSet<String>>,
+) -> Map<String, Value> {
+    let mut record = envelope_without_data(access, &row.key, row.emitted_ms);
+    record.insert("data".to_owned(), Value::Object(access.project(row, wanted)));
+    record
+}
+
+/// A record's envelope without data.
+pub fn envelope_without_data(access: &Access, key: &str, emitted_ms: i64) -> Map<String, Value> {
+    let connection = access.connection();
+    let Value::Object(record) = json!({
+        "object": "record",
+        "id": key,
+        "stream": access.stream().name,
+        "emitted_at": time::format_ms(emitted_ms),
+        "connection_id": connection.id,
+        "connector_instance_id": connection.id,
+        "display_name": connection.display_name,
+    }) else {
+        return Map::new();
+    };
+    record
+}
+
+/// Data older than this is called stale, in milliseconds: a week.
+const STALE_MS: i64 = 7 * 24 * 3600 * 1000;
+
+/// `freshness`, from when the newest record was collected.
+pub fn freshness(last: Option<i64>) -> Value {
+    match last {
+        None => json!({ "status": "unknown" }),
+        Some(last) => {
+            let status = if time::now_ms() - last > STALE_MS { "stale" } else { "current" };
+            json!({ "status": status, "captured_at": time::format_ms(last) })
+        }
+    }
+}
+
+/// `meta` of an answer that counts nothing.
+pub fn plain_meta() -> Value {
+    json!({ "count": { "kind": "none" }, "warnings": [] })
+}

@@ -1,0 +1,108 @@
+//! What there is: connectors, connections and their streams, and how much of each.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rusqlite::Connection as Sqlite;
+use serde_json::{Map, Value};
+
+use crate::vault::declaration::Connector;
+
+/// A configured source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// `cin_…`.
+    pub id: String,
+    /// Its connector's key.
+    pub connector: String,
+    /// What its owner calls it.
+    pub display_name: String,
+}
+
+/// What there is: connectors, connections, and the slots of their streams.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    /// In the order they are shown.
+    pub connectors: Vec<Arc<Connector>>,
+    /// In the order they are shown.
+    pub connections: Vec<Arc<Connection>>,
+    slots: HashMap<(String, String), i64>,
+    pub(super) version: i64,
+}
+
+impl Catalog {
+    /// The connector with this key.
+    pub fn connector(&self, key: &str) -> Option<&Arc<Connector>> {
+        self.connectors.iter().find(|connector| connector.key == key)
+    }
+
+    /// The connection with this id.
+    pub fn connection(&self, id: &str) -> Option<&Arc<Connection>> {
+        self.connections.iter().find(|connection| connection.id == id)
+    }
+
+    /// The connections of a connector.
+    pub fn connections_of<'a>(&'a self, connector: &'a str) -> impl Iterator<Item = &'a Arc<Connection>> {
+        self.connections.iter().filter(move |connection| connection.connector == connector)
+    }
+
+    /// The slot of a stream of a connection.
+    pub fn slot(&self, connection: &str, stream: &str) -> Option<i64> {
+        self.slots.get(&(connection.to_owned(), stream.to_owned())).copied()
+    }
+
+    pub(super) fn load(db: &Sqlite, version: i64) -> rusqlite::Result<Self> {
+        let mut catalog = Self { version, ..Self::default() };
+        let mut all = db.prepare("SELECT declaration FROM connector ORDER BY place, key")?;
+        for declaration in all.query_map([], |row| row.get::<_, String>(0))? {
+            let connector: Connector = serde_json::from_str(&declaration?)
+                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+            catalog.connectors.push(Arc::new(connector));
+        }
+        let mut all = db.prepare("SELECT id, connector, display_name FROM connection ORDER BY place, id")?;
+        let connections = all.query_map([], |row| {
+            Ok(Connection { id: row.get(0)?, connector: row.get(1)?, display_name: row.get(2)? })
+        })?;
+        for connection in connections {
+            catalog.connections.push(Arc::new(connection?));
+        }
+        let mut all = db.prepare("SELECT connection, stream, slot FROM slot")?;
+        let slots = all.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+        catalog.slots = slots.collect::<rusqlite::Result<_>>()?;
+        Ok(catalog)
+    }
+}
+
+/// Changes with what [`Catalog::load`] gives.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn catalog_version(db: &Sqlite) -> rusqlite::Result<i64> {
+    db.prepare_cached("SELECT value FROM meta WHERE name = 'catalog'")?.query_row([], |row| row.get(0))
+}
+
+/// The number of the last change.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn last_seq(db: &Sqlite) -> rusqlite::Result<i64> {
+    db.prepare_cached("SELECT value FROM meta WHERE name = 'seq'")?.query_row([], |row| row.get(0))
+}
+
+/// How many records each slot has, for the owner's page.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn record_counts(db: &Sqlite) -> rusqlite::Result<Map<String, Value>> {
+    let mut counts = Map::new();
+    let mut rows = db.prepare_cached(
+        "SELECT s.connection, s.stream, count(r.rid) FROM slot s
+         LEFT JOIN record r INDEXED BY record_sort ON r.slot = s.slot AND r.live = 1 GROUP BY s.slot",
+    )?;
+    let mut rows = rows.query([])?;
+    while let Some(row) = rows.next()? {
+        let (connection, stream, count): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        counts.insert(format!("{connection}/{stream}"), count.into());
+    }
+    Ok(counts)
+}

@@ -1,0 +1,238 @@
+//! The database: who reads and who writes.
+//!
+//! On disk there are several readers and one writer (WAL), so that an import never makes a reader
+//! wait; in memory there is one connection behind a lock. A read runs in one transaction: it sees one
+//! state.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+
+use rusqlite::functions::FunctionFlags;
+use rusqlite::{Connection as Sqlite, OpenFlags, Transaction, TransactionBehavior};
+
+use super::catalog::{Catalog, catalog_version};
+use super::ingest::Ingest;
+use super::tables::{FORMAT, TABLES, TABLES_2};
+use crate::vault::time;
+
+/// How long a writer waits for another process's: an import can take a while.
+const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(1);
+
+/// A failure to open the store.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// SQLite says no.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// Written by another version.
+    #[error("{path} was written by another version of pdpp (format {found}, this one reads {FORMAT})")]
+    OtherVersion {
+        /// The database file.
+        path: String,
+        /// Its format.
+        found: i64,
+    },
+    /// What fills a new store failed.
+    #[error("it could not be filled")]
+    Filling(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// What a new store is filled with. It is called once, in the transaction that makes the tables.
+pub type Filling<'a> = dyn Fn(&mut Ingest<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> + 'a;
+
+/// The store.
+pub struct Store {
+    path: Option<PathBuf>,
+    writer: Mutex<Sqlite>,
+    readers: Mutex<Readers>,
+    reader_is_back: Condvar,
+    catalog: RwLock<Arc<Catalog>>,
+}
+
+#[derive(Default)]
+struct Readers {
+    idle: Vec<Sqlite>,
+    open: usize,
+}
+
+/// Readers at once; more wait.
+const MAX_READERS: usize = 8;
+
+impl Store {
+    /// Opens the database at `path`, or one in memory, and fills a new one with `filling`.
+    ///
+    /// # Errors
+    /// If SQLite refuses, another version wrote it, or the filling fails.
+    pub fn open(path: Option<&Path>, filling: Option<&Filling<'_>>) -> Result<Self, OpenError> {
+        let mut db = match path {
+            Some(path) => Sqlite::open(path)?,
+            None => Sqlite::open_in_memory()?,
+        };
+        prepare(&db)?;
+        if path.is_some() {
+            db.pragma_update(None, "journal_mode", "WAL")?;
+        }
+        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let found: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if found == 1 {
+            tx.execute_batch(TABLES_2)?;
+            tx.pragma_update(None, "user_version", FORMAT)?;
+        } else if found == 0 {
+            tx.execute_batch(TABLES)?;
+            tx.execute_batch(TABLES_2)?;
+            tx.pragma_update(None, "user_version", FORMAT)?;
+            tx.execute("INSERT INTO meta VALUES ('catalog', 0), ('seq', 0)", [])?;
+            if let Some(fill) = filling {
+                let mut ingest = Ingest::new(&tx)?;
+                fill(&mut ingest).map_err(OpenError::Filling)?;
+                ingest.finish()?;
+            }
+        } else if found != FORMAT {
+            let path = path.map(|path| path.display().to_string()).unwrap_or_default();
+            return Err(OpenError::OtherVersion { path, found });
+        }
+        tx.commit()?;
+        let catalog = Arc::new(Catalog::load(&db, catalog_version(&db)?)?);
+        Ok(Self {
+            path: path.map(Path::to_owned),
+            writer: Mutex::new(db),
+            readers: Mutex::default(),
+            reader_is_back: Condvar::new(),
+            catalog: RwLock::new(catalog),
+        })
+    }
+
+    /// Runs `work` on one state of the database.
+    ///
+    /// # Errors
+    /// Whatever `work` or SQLite says.
+    pub fn read<T, E: From<rusqlite::Error>>(
+        &self,
+        work: impl FnOnce(&Sqlite, &Arc<Catalog>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut guard;
+        let mut borrowed;
+        let db: &mut Sqlite = if self.path.is_some() {
+            borrowed = Borrowed { store: self, db: Some(self.borrow()?) };
+            borrowed.db.as_mut().ok_or(rusqlite::Error::InvalidQuery)?
+        } else {
+            guard = lock(&self.writer);
+            &mut guard
+        };
+        let tx = db.transaction_with_behavior(TransactionBehavior::Deferred)?;
+        let catalog = self.catalog(&tx)?;
+        work(&tx, &catalog)
+    }
+
+    /// Runs `work` in one transaction: all of it is written, or nothing.
+    ///
+    /// # Errors
+    /// Whatever `work` or SQLite says.
+    pub fn write<T, E: From<rusqlite::Error>>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>, &Arc<Catalog>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut guard = lock(&self.writer);
+        let tx = guard.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let catalog = self.catalog(&tx)?;
+        let done = work(&tx, &catalog)?;
+        tx.commit()?;
+        Ok(done)
+    }
+
+    /// The catalog as of `db`'s state; another process may have changed it.
+    fn catalog(&self, db: &Sqlite) -> rusqlite::Result<Arc<Catalog>> {
+        let version = catalog_version(db)?;
+        let known = Arc::clone(&self.catalog.read().unwrap_or_else(PoisonError::into_inner));
+        if known.version == version {
+            return Ok(known);
+        }
+        let loaded = Arc::new(Catalog::load(db, version)?);
+        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&loaded);
+        Ok(loaded)
+    }
+
+    fn borrow(&self) -> rusqlite::Result<Sqlite> {
+        let mut readers = lock(&self.readers);
+        loop {
+            if let Some(db) = readers.idle.pop() {
+                return Ok(db);
+            }
+            if readers.open < MAX_READERS {
+                readers.open += 1;
+                drop(readers);
+                return self.open_reader().inspect_err(|_| {
+                    lock(&self.readers).open -= 1;
+                    self.reader_is_back.notify_one();
+                });
+            }
+            readers = self.reader_is_back.wait(readers).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn open_reader(&self) -> rusqlite::Result<Sqlite> {
+        let path = self.path.as_deref().unwrap_or(Path::new(""));
+        // Not read-only: the last reader of a WAL database may have to clean up.
+        let db = Sqlite::open_with_flags(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        prepare(&db)?;
+        db.pragma_update(None, "query_only", true)?;
+        Ok(db)
+    }
+}
+
+struct Borrowed<'a> {
+    store: &'a Store,
+    db: Option<Sqlite>,
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        let mut readers = lock(&self.store.readers);
+        if let Some(db) = self.db.take() {
+            readers.idle.push(db);
+        }
+        self.store.reader_is_back.notify_one();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic while it was held: SQLite rolls the transaction back when its guard is dropped.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn prepare(db: &Sqlite) -> rusqlite::Result<()> {
+    db.busy_timeout(BUSY_TIMEOUT)?;
+    db.pragma_update(None, "synchronous", "NORMAL")?;
+    db.set_prepared_statement_cache_capacity(128);
+    let flags =
+        FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
+    // Timestamps are compared as instants, whatever their offset or precision.
+    db.create_scalar_function("instant_ms", 1, flags, |context| {
+        Ok(context.get_raw(0).as_str().ok().and_then(time::parse_ms))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_store_is_filled_and_an_old_one_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        let blob =
+            |id: &'static str| move |ingest: &mut Ingest<'_>| Ok(ingest.blob(id, "text/plain", b"")?);
+        let blobs = |store: &Store| {
+            store.read::<String, rusqlite::Error>(|db, _| {
+                db.query_row("SELECT group_concat(id) FROM blob", [], |row| row.get(0))
+            })
+        };
+        assert_eq!(blobs(&Store::open(Some(&path), Some(&blob("first"))).unwrap()).unwrap(), "first");
+        assert_eq!(blobs(&Store::open(Some(&path), Some(&blob("second"))).unwrap()).unwrap(), "first");
+        let failed = Store::open(None, Some(&|_| Err("no room".into())));
+        assert!(matches!(failed.err(), Some(OpenError::Filling(why)) if why.to_string() == "no room"));
+    }
+}
