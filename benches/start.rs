@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{CredentialId, Secrets};
-use pdpp::mcp::protocol::service::ReadSurface;
 use pdpp::mcp::protocol::service::ResourceContents;
 use pdpp::mcp::protocol::service::ResourceError;
-use pdpp::mcp::protocol::service::ToolAnswer;
+use pdpp::mcp::protocol::service::Service;
+use pdpp::mcp::protocol::service::{Offer, ToolAnswer};
 use pdpp::mcp::protocol::stdio;
 use pdpp::secret::AccessToken;
 use serde_json::{Map, Value, json};
@@ -32,9 +32,13 @@ const LIST: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}
 
 struct Empty;
 
-impl ReadSurface for Empty {
+impl Service for Empty {
+    fn offer(&self) -> Offer {
+        pdpp::mcp::tools::surface::offer()
+    }
+
     fn call(&self, _tool: &str, _arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
-        let answer = ToolAnswer { text: String::new(), structured: None, is_error: false };
+        let answer = ToolAnswer { text: String::new(), structured: None, is_error: false, rows: 0 };
         Box::pin(std::future::ready(answer))
     }
 

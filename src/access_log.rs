@@ -19,6 +19,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Result};
 use crate::fs::PrivateDir;
 use crate::mcp::call_log::{Access, AccessSink};
@@ -88,6 +89,16 @@ pub struct Entries {
     pub entries: Vec<Entry>,
     /// Lines that are none of ours: a disk was full, or somebody wrote into it.
     pub damaged: usize,
+}
+
+impl Entries {
+    /// The newest of those since `since`, `most` at most and oldest first; and how many older ones there are since then.
+    pub fn newest(&self, since: Option<Timestamp>, most: usize) -> (&[Entry], usize) {
+        let first = since.map_or(0, |since| self.entries.partition_point(|entry| entry.time < since));
+        let all = &self.entries[first..];
+        let older = all.len().saturating_sub(most);
+        (&all[older..], older)
+    }
 }
 
 impl Entry {
@@ -190,7 +201,7 @@ impl AccessLog {
             }
         }
         // Two servers' lines are in the order of their writes.
-        crate::order::sort_by_key(&mut found.entries, |entry| entry.time);
+        found.entries.sort_by_key(|entry| entry.time);
         Ok(found)
     }
 
@@ -210,7 +221,11 @@ impl AccessLog {
     fn failed(&self, error: io::Error) -> Error {
         Error::failed("access_log_failed", format!("The access log in {} cannot be used", self.dir.display()))
             .because(error)
-            .hint("Give that directory back to your user; `pdpp mcp serve --no-access-log` does without the log")
+            .hint(
+                Hint::new("Give that directory back to your user; `")
+                    .run(Command::new("mcp serve --no-access-log"))
+                    .then("` does without the log"),
+            )
     }
 }
 
@@ -310,7 +325,7 @@ fn write(log: &AccessLog, waiting: &Receiver<Vec<u8>>) {
 #[allow(clippy::disallowed_methods, reason = "tests put things in the way")]
 mod tests {
     use super::*;
-    use crate::mcp::call_log::Caller;
+    use crate::mcp::protocol::caller::Caller;
 
     fn access(tool: &str) -> Access {
         Access {

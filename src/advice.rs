@@ -1,12 +1,14 @@
-//! Commands to type next, as they have to be typed here: with the options that this process was started with.
-//!
-//! A hint is written where the failure is known, and the options are known where the program starts. So a hint
-//! says `pdpp connect …`, and whoever keeps it to show it passes it through [`complete`].
+//! Commands to type next, as data. Where a [`Command`] is shown, it is quoted for a shell and has the options that this
+//! process was started with; a [`Hint`] is what to do next, in words and commands.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::text::{shell_line, shell_word};
+use serde::{Serialize, Serializer};
+
+use crate::text::shell_word;
 
 /// The options, each with a space before it.
 static OPTIONS: OnceLock<String> = OnceLock::new();
@@ -14,7 +16,7 @@ static OPTIONS: OnceLock<String> = OnceLock::new();
 /// The words of this process's command line, without those options.
 static TYPED: OnceLock<Vec<String>> = OnceLock::new();
 
-/// Options that [`complete`] puts in, or leaves out since they may hold a password.
+/// Options that a shown command gets anyway, or that are left out since they may hold a password.
 const GIVEN_ONCE: [&str; 3] = ["--cache-dir", "--proxy", "--ca-file"];
 
 /// The commands that take them.
@@ -32,21 +34,111 @@ pub fn set_typed(words: &[String]) {
     let _ = TYPED.set(without_options(words));
 }
 
-/// The command that was typed, with `option value` in the place of another value, or added; `otherwise` where it
-/// is not known what was typed. A command of its own kind: whoever shows it passes it through [`complete`].
-pub fn typed_with(option: &str, value: &str, otherwise: &str) -> String {
-    match TYPED.get() {
-        Some(words) => with_value(words, option, value),
-        None => with_value(&otherwise.split(' ').map(str::to_owned).collect::<Vec<_>>(), option, value),
+/// A command of this program's, to be typed as it stands but for its `<placeholders>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    words: Vec<Word>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    /// One or more words of this program's own, and placeholders: shown as they stand.
+    Own(&'static str),
+    /// A word from elsewhere: quoted where it is shown.
+    Value(String),
+}
+
+impl Command {
+    /// The command of these words, which stand behind the program's name: `status --check`.
+    pub fn new(words: &'static str) -> Self {
+        Self { words: vec![Word::Own(words)] }
+    }
+
+    /// The command that connects the provider at `url`.
+    pub fn connect(url: impl Into<String>) -> Self {
+        Self::new("connect").value(url)
+    }
+
+    /// The command that connects a provider, for a person who has to know its address.
+    pub fn connect_any() -> Self {
+        Self::new("connect <provider-url>")
+    }
+
+    /// The command that was typed, with `option value` in the place of another value, or added; `otherwise` where it
+    /// is not known what was typed.
+    pub fn typed_with(option: &'static str, value: &str, otherwise: &'static str) -> Self {
+        match TYPED.get() {
+            Some(words) => with_value(words, option, value),
+            None => Self::new(otherwise).option(option, value),
+        }
+    }
+
+    /// The command that was typed, with another cache directory.
+    pub fn typed_with_cache_in(dir: &Path) -> Self {
+        let command = Self::new("--cache-dir").value(dir.display().to_string());
+        match TYPED.get().filter(|words| !words.is_empty()) {
+            Some(words) => words.iter().fold(command, Self::value),
+            None => command.words("status"),
+        }
+    }
+
+    /// The command line `words`, which somebody typed.
+    pub fn typed<'a>(words: impl IntoIterator<Item = &'a String>) -> Self {
+        words.into_iter().fold(Self { words: Vec::new() }, Self::value)
+    }
+
+    /// The same, with more words of this program's own behind it.
+    #[must_use]
+    pub fn words(mut self, words: &'static str) -> Self {
+        self.words.push(Word::Own(words));
+        self
+    }
+
+    /// The same, with one more word behind it.
+    #[must_use]
+    pub fn value(mut self, value: impl Into<String>) -> Self {
+        self.words.push(Word::Value(value.into()));
+        self
+    }
+
+    /// The same, with `name value` behind it.
+    #[must_use]
+    pub fn option(self, name: &'static str, value: impl Into<String>) -> Self {
+        self.words(name).value(value)
+    }
+
+    /// Whether it has to be given the options of this process.
+    fn takes_options(&self) -> bool {
+        let first = match self.words.first() {
+            Some(Word::Own(words)) => words.split(' ').next().unwrap_or_default(),
+            Some(Word::Value(word)) => word,
+            None => return false,
+        };
+        COMMANDS.contains(&first)
+    }
+
+    fn write(&self, options: &str, f: &mut impl fmt::Write) -> fmt::Result {
+        f.write_str("pdpp")?;
+        if self.takes_options() {
+            f.write_str(options)?;
+        }
+        self.words.iter().try_for_each(|word| match word {
+            Word::Own(words) => write!(f, " {words}"),
+            Word::Value(word) => write!(f, " {}", shell_word(word)),
+        })
     }
 }
 
-/// The command that was typed, with another cache directory.
-pub fn typed_with_cache_in(dir: &Path) -> String {
-    let words = TYPED.get().filter(|words| !words.is_empty());
-    let rest =
-        words.map_or_else(|| "status".to_owned(), |words| shell_line(words.iter().map(String::as_str)));
-    format!("pdpp --cache-dir {} {rest}", shell_word(&dir.display().to_string()))
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(OPTIONS.get().map_or("", String::as_str), f)
+    }
+}
+
+impl Serialize for Command {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
 }
 
 fn without_options(words: &[String]) -> Vec<String> {
@@ -68,56 +160,93 @@ fn without_options(words: &[String]) -> Vec<String> {
     kept
 }
 
-fn with_value(words: &[String], option: &str, value: &str) -> String {
+fn with_value(words: &[String], option: &'static str, value: &str) -> Command {
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let (own, rest) = words.split_at(end);
-    let mut out = Vec::new();
+    let mut kept = Vec::new();
     let mut own = own.iter();
     while let Some(word) = own.next() {
         if word == option {
             own.next();
         } else if word.strip_prefix(option).is_none_or(|rest| !rest.starts_with('=')) {
-            out.push(word.clone());
+            kept.push(word);
         }
     }
-    out.extend([option.to_owned(), value.to_owned()]);
-    out.extend_from_slice(rest);
-    format!("pdpp {}", shell_line(out.iter().map(String::as_str)))
+    rest.iter().fold(Command::typed(kept).option(option, value), Command::value)
 }
 
-/// The command that connects the provider at `url`: a path may hold what a shell would run.
-pub fn connect(url: &str) -> String {
-    format!("pdpp connect {}", shell_word(url))
+/// What to do next: words, commands, or both.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hint {
+    parts: Vec<Part>,
 }
 
-/// `text` with those options in each `pdpp` command in it that takes them. Twice is as once.
-pub fn complete(text: &str) -> String {
-    match OPTIONS.get() {
-        Some(options) if !options.is_empty() => insert(text, options),
-        _ => text.to_owned(),
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Words(Cow<'static, str>),
+    Command(Command),
+}
+
+impl Hint {
+    /// These words.
+    pub fn new(words: impl Into<Cow<'static, str>>) -> Self {
+        Self { parts: vec![Part::Words(words.into())] }
     }
-}
 
-fn insert(text: &str, options: &str) -> String {
-    const PROGRAM: &str = "pdpp ";
-    let mut out = String::with_capacity(text.len() + options.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(PROGRAM) {
-        let (before, after) = rest.split_at(at + PROGRAM.len());
-        // The end of another word, a path's for example, is no command.
-        let is_word = !before[..at].ends_with(|c: char| c.is_alphanumeric() || "/-_.".contains(c));
-        out.push_str(before.trim_end_matches(' '));
-        if is_word && COMMANDS.iter().any(|command| begins_with_word(after, command)) {
-            out.push_str(options);
+    /// The same, and behind it these words.
+    #[must_use]
+    pub fn then(mut self, words: impl Into<Cow<'static, str>>) -> Self {
+        self.parts.push(Part::Words(words.into()));
+        self
+    }
+
+    /// The same, and behind it this command.
+    #[must_use]
+    pub fn run(mut self, command: Command) -> Self {
+        self.parts.push(Part::Command(command));
+        self
+    }
+
+    /// The command, where it is one and nothing else.
+    pub fn command(&self) -> Option<&Command> {
+        match self.parts.as_slice() {
+            [Part::Command(command)] => Some(command),
+            _ => None,
         }
-        out.push(' ');
-        rest = after;
     }
-    out + rest
 }
 
-fn begins_with_word(text: &str, word: &str) -> bool {
-    text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-'))
+impl From<Command> for Hint {
+    fn from(command: Command) -> Self {
+        Self { parts: vec![Part::Command(command)] }
+    }
+}
+
+impl From<&'static str> for Hint {
+    fn from(words: &'static str) -> Self {
+        Self::new(words)
+    }
+}
+
+impl From<String> for Hint {
+    fn from(words: String) -> Self {
+        Self::new(words)
+    }
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts.iter().try_for_each(|part| match part {
+            Part::Words(words) => f.write_str(words),
+            Part::Command(command) => command.fmt(f),
+        })
+    }
+}
+
+impl Serialize for Hint {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
 }
 
 #[cfg(test)]
@@ -127,41 +256,38 @@ mod tests {
 
     const OPTIONS: &str = " --cache-dir '/a b'";
 
+    fn shown(command: &Command) -> String {
+        let mut text = String::new();
+        command.write(OPTIONS, &mut text).unwrap();
+        text
+    }
+
     #[test]
     fn each_command_that_takes_them_gets_them() {
-        for (text, expected) in [
-            ("pdpp connect x --renew", "pdpp --cache-dir '/a b' connect x --renew"),
-            (
-                "a: pdpp status, or `pdpp mcp serve`",
-                "a: pdpp --cache-dir '/a b' status, or `pdpp --cache-dir '/a b' mcp serve`",
-            ),
-            ("\n  pdpp log\n", "\n  pdpp --cache-dir '/a b' log\n"),
-            ("(pdpp doctor)", "(pdpp --cache-dir '/a b' doctor)"),
+        for (command, expected) in [
+            (Command::connect("x").words("--renew"), "pdpp --cache-dir '/a b' connect x --renew"),
+            (Command::new("status"), "pdpp --cache-dir '/a b' status"),
+            (Command::new("mcp serve"), "pdpp --cache-dir '/a b' mcp serve"),
+            (Command::typed(["log".to_owned()].iter()), "pdpp --cache-dir '/a b' log"),
+            (Command::connect_any(), "pdpp --cache-dir '/a b' connect <provider-url>"),
         ] {
-            assert_eq!(insert(text, OPTIONS), expected);
+            assert_eq!(shown(&command), expected);
         }
     }
 
     #[test]
-    fn a_providers_address_is_one_word() {
+    fn a_word_from_elsewhere_is_one_word() {
+        let connect = |url: &str| Command::connect(url).to_string();
         assert_eq!(connect("https://a.example/me"), "pdpp connect https://a.example/me");
         assert_eq!(connect("https://a.example/$(id)"), "pdpp connect 'https://a.example/$(id)'");
+        let renew = Command::new("status").option("--grant", "My mail").words("--json");
+        assert_eq!(renew.to_string(), "pdpp status --grant 'My mail' --json");
     }
 
     #[test]
-    fn nothing_else_is_touched() {
-        for text in [
-            "pdpp --help",
-            "pdpp sandbox",
-            "pdpp completions bash",
-            "pdpp connected",
-            "another pdpp  connect",
-            "/usr/bin/pdpp connect",
-            "the pdpp that comes first",
-            "pdpp ",
-            "",
-        ] {
-            assert_eq!(insert(text, OPTIONS), text);
+    fn no_other_command_gets_them() {
+        for words in ["--help", "sandbox", "completions bash", "connected", "--cache-dir /a status", ""] {
+            assert_eq!(shown(&Command::new(words)), format!("pdpp {words}"));
         }
     }
 
@@ -174,21 +300,32 @@ mod tests {
             ("connect --renew --proxy=http://me:word@p", "pdpp connect --renew --grant 'My mail'"),
             ("mcp inspect --grant x -- y --grant z", "pdpp mcp inspect --grant 'My mail' -- y --grant z"),
         ] {
-            assert_eq!(with_value(&typed(line), "--grant", "My mail"), expected);
+            assert_eq!(with_value(&typed(line), "--grant", "My mail").to_string(), expected);
         }
-        assert_eq!(
-            typed_with("--grant", "a", "status"),
-            "pdpp status --grant a",
-            "nothing is known in tests"
-        );
+        let command = Command::typed_with("--grant", "a", "status").to_string();
+        assert_eq!(command, "pdpp status --grant a", "nothing is known in tests");
+    }
+
+    #[test]
+    fn a_hint_is_its_words_and_commands_in_a_row() {
+        let hint =
+            Hint::new("Try again: ").run(Command::new("status")).then(", or ").run(Command::new("doctor"));
+        assert_eq!(hint.to_string(), "Try again: pdpp status, or pdpp doctor");
+        assert_eq!(serde_json::to_value(&hint).unwrap(), "Try again: pdpp status, or pdpp doctor");
+        assert_eq!(hint.command(), None);
+        let only = Hint::from(Command::new("status"));
+        assert_eq!(only.command(), Some(&Command::new("status")));
+        assert_eq!(Hint::new("pdpp status").command(), None, "words are not a command");
     }
 
     proptest! {
         #[test]
-        fn twice_is_as_once(text in "(pdpp |connect|mcp|ü| ){0,12}") {
-            let once = insert(&text, OPTIONS);
-            prop_assert_eq!(insert(&once, OPTIONS), once.clone());
-            prop_assert_eq!(once.replace(OPTIONS, ""), text);
+        fn no_value_leaves_its_word(value in any::<String>()) {
+            let text = Command::new("status").value(value.clone()).to_string();
+            let word = text.strip_prefix("pdpp status ").unwrap();
+            let is_plain = word == value && value.chars().all(|c| c.is_ascii_graphic() && !"'\"$`\\;&|<>(){}*?~#!".contains(c));
+            let unquoted = word.strip_prefix('\'').and_then(|word| word.strip_suffix('\''));
+            prop_assert!(is_plain || unquoted.is_some_and(|word| word.replace(r"'\''", "'") == value), "{}", text);
         }
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! An [`Error`] says what happened and why, carries a stable [`code`](Error::code) for scripts and
 //! the documentation, and a [`hint`](Error::hint): the next command to type. Its [`Kind`] picks the
-//! exit code. Modules whose callers match on a failure have an enum of their own and convert.
+//! exit code. Modules whose callers match on a failure have an enum of their own and convert; a cause that
+//! nobody matches on is an [`anyhow::Error`].
 
 use std::fmt;
 
-use crate::advice;
+use crate::advice::{Command, Hint};
 
 /// What a failure means for whoever started the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,32 +40,14 @@ impl Kind {
     }
 }
 
-/// What to do about a failure.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// A command of this program's, to be typed as it stands but for its `<placeholders>`.
-    Run(String),
-    /// Anything else: words, with or without a command in them.
-    Do(String),
-}
-
-impl Step {
-    /// For a person who reads it at a terminal.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Run(text) | Self::Do(text) => text,
-        }
-    }
-}
-
 /// A failure, told to a person: what happened, why, and what to type next.
 #[derive(Debug)]
 pub struct Error {
     kind: Kind,
     code: &'static str,
     message: String,
-    hint: Option<Step>,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    hint: Option<Hint>,
+    source: Option<anyhow::Error>,
 }
 
 /// The result of everything that ends in front of a person.
@@ -72,33 +55,32 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// A failure of `kind`. `code` is stable (`snake_case`); `message` says what happened, in one sentence.
-    pub fn new(kind: Kind, code: &'static str, message: impl AsRef<str>) -> Self {
-        Self { kind, code, message: advice::complete(message.as_ref()), hint: None, source: None }
+    pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, code, message: message.into(), hint: None, source: None }
     }
 
     /// A failure of kind [`Kind::Failed`].
-    pub fn failed(code: &'static str, message: impl AsRef<str>) -> Self {
+    pub fn failed(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Kind::Failed, code, message)
     }
 
-    /// Adds what to do next, in words; a command in it gets the options of this process's own.
+    /// Adds what to do next.
     #[must_use]
-    pub fn hint(mut self, hint: impl AsRef<str>) -> Self {
-        self.hint = Some(Step::Do(advice::complete(hint.as_ref())));
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Self {
+        self.hint = Some(hint.into());
         self
     }
 
     /// Adds the command to type next, and nothing but it: an agent tells the user to run it.
     #[must_use]
-    pub fn run(mut self, command: impl AsRef<str>) -> Self {
-        self.hint = Some(Step::Run(advice::complete(command.as_ref())));
-        self
+    pub fn run(self, command: Command) -> Self {
+        self.hint(command)
     }
 
-    /// Adds the cause, shown as "because".
+    /// Adds the cause, shown as "because": an error with its own causes, or a text.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
+        self.source = Some(anyhow::Error::from_boxed(source.into()));
         self
     }
 
@@ -118,20 +100,18 @@ impl Error {
     }
 
     /// What to do next, if there is something to do.
-    pub const fn step(&self) -> Option<&Step> {
+    pub const fn next(&self) -> Option<&Hint> {
         self.hint.as_ref()
     }
 
     /// The same as text, for whoever reads it at a terminal.
-    pub fn next_step(&self) -> Option<&str> {
-        self.hint.as_ref().map(Step::as_str)
+    pub fn next_step(&self) -> Option<String> {
+        self.hint.as_ref().map(Hint::to_string)
     }
 
     /// The causes, outermost first.
     pub fn causes(&self) -> impl Iterator<Item = String> + '_ {
-        let first: Option<&(dyn std::error::Error + 'static)> =
-            self.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static));
-        std::iter::successors(first, |cause| cause.source()).map(ToString::to_string)
+        self.source.iter().flat_map(anyhow::Error::chain).map(ToString::to_string)
     }
 
     /// The same failure for somebody else that it is one for; the causes are in its message.
@@ -153,7 +133,7 @@ impl Error {
                 "code": self.code,
                 "message": self.message,
                 "because": self.causes().collect::<Vec<_>>(),
-                "next": self.next_step(),
+                "next": self.hint,
                 "exit_code": self.kind.exit_code(),
             }
         })
@@ -174,6 +154,8 @@ impl std::error::Error for Error {
 
 #[cfg(test)]
 mod tests {
+    use anyhow::anyhow;
+
     use super::*;
 
     #[test]
@@ -185,11 +167,11 @@ mod tests {
     #[test]
     fn json_carries_code_cause_and_next_step() {
         let error = Error::failed("disk_full", "Could not save")
-            .because(std::io::Error::other("no space"))
+            .because(anyhow!("no space").context("the disk is full"))
             .hint("df -h");
         let json = error.to_json();
         assert_eq!(json["error"]["code"], "disk_full");
-        assert_eq!(json["error"]["because"][0], "no space");
+        assert_eq!(json["error"]["because"], serde_json::json!(["the disk is full", "no space"]));
         assert_eq!(json["error"]["next"], "df -h");
     }
 }

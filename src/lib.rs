@@ -2,16 +2,19 @@
 //!
 //! # The house
 //!
-//! - [`cmd`]: a file or a folder a command, its clap arguments and one `run`, and what several of them share; no JSON-RPC, and
+//! - [`cmd`]: one file or folder per command, its clap arguments and one `run`, and what several of them share; no JSON-RPC, and
 //!   files only through [`fs`].
+//! - [`grants`]: the life of a grant on this machine: what to ask for, how what was given differs, the one in its place, its end,
+//!   and the tools over those that are served. It shows and asks nothing itself ([`grants::Dialog`]).
 //! - [`provider`]: a PDPP provider as its client sees it: its URL, discovery (RFC 9728, RFC 8414), the ways
 //!   to a grant ([`provider::approve`]), what a grant is ([`provider::grant`]), the resource server.
 //! - [`cache`]: a credential's life on this machine: an index without secrets, a secret store, the choice
 //!   of what to serve.
-//! - [`mcp`]: the tool core. [`mcp::tools::surface`] is what a host is told, [`mcp::reading::source`] what a tool reads from,
-//!   [`mcp::reading::served`] several of them as one, [`mcp::reading::hosted_tools`] a provider's own tools in the place of its resource
-//!   server, [`mcp::reading::paging`] the one cursor over it all, [`mcp::tools`] a file a tool, [`mcp::render`] how an answer
-//!   is shown; [`mcp::protocol::stdio`], [`mcp::protocol::http`] and [`mcp::protocol::server`] speak the protocol, [`mcp::protocol::client`] is its other end.
+//! - [`mcp`]: the tool core, in four rooms. [`mcp::protocol`] speaks JSON-RPC over stdio and HTTP, at both ends, and knows no
+//!   tool. [`mcp::reading`] is what a tool reads from: a [`mcp::reading::reader::Reader`] over a
+//!   [`mcp::reading::backend::Backend`] (a resource server, or [`mcp::reading::hosted_tools`]), several of them as one
+//!   [`mcp::reading::package`], with one cursor over it all ([`mcp::reading::paging`]). [`mcp::render`] writes the two views.
+//!   [`mcp::tools`] has a file or a folder for each tool; what a host is told of them is in [`mcp::tools::surface`].
 //! - [`setup`]: one right entry in a host's own config: [`setup::edit`] keeps every other byte,
 //!   [`setup::clients`] is a file a host, [`setup::proof`] starts what was recorded. [`fs::foreign`] writes.
 //! - [`endpoint`]: the same tools over HTTP, in front of a provider: whose bearer it is, how often, how many at once.
@@ -21,14 +24,15 @@
 //!   It knows nobody's data: whoever opens a vault says whose it is, and may fill a new one.
 //! - [`sandbox`]: the life of a fictional person, which fills a vault for the demonstration and for tests.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
-//!   out by trying.
-//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`secret`], [`net`], [`hex`], [`order`], [`time_text`], [`runtime`],
+//!   out by trying. [`demo`]: the main job, played.
+//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`secret`], [`net`], [`hex`], [`time_text`], [`runtime`],
 //!   [`shutdown`]: one error, the command to type next, safe text, the one writer, private files, a token, public addresses,
-//!   names in hexadecimal, sorting, a grant's end in words, the event loop, what the end of the process waits for.
+//!   names in hexadecimal, a grant's end in words, the event loop, what the end of the process waits for.
 //!
-//! Arrows go one way: `cmd → checks → {access_log, endpoint, sandbox, setup} → vault → {cache, mcp} → provider` → the line above
-//! (`tests/docs/map.rs`). So [`mcp`] knows no cache: it gets a bearer through one function
-//! ([`mcp::reading::source::BearerSource`]).
+//! Arrows go one way: `cmd → {checks, demo} → {access_log, endpoint, grants, sandbox, setup} → vault → {cache, mcp} → provider` → the
+//! line above (`tests/docs/map.rs`); within [`cache`], [`checks`], [`cmd`], [`endpoint`], [`fs`], [`grants`], [`mcp`] and [`provider`]
+//! no files use each other in a circle. So [`mcp`] knows no cache: it gets a bearer through one function
+//! ([`mcp::reading::reader::BearerSource`]).
 //!
 //! # What always holds
 //!
@@ -41,15 +45,15 @@
 //! - [`mcp`] never writes: to a provider, to a host's config, to the cache (`tests/replay`: every request is a
 //!   `GET`; a package's token is read with at its provider's own `/mcp`, by calls of the six tools and nothing
 //!   else, [`mcp::reading::hosted_tools`]). It tells calls to a sink ([`mcp::call_log::AccessSink`]), which cannot hold them up; what the log has
-//!   of them is never what was asked for or answered (`tests/owner`).
+//!   of them is never what was asked for or answered (`tests/owner_commands`).
 //! - A secret has no `Display`, a redacting `Debug`, and one greppable way out ([`secret`]).
 //! - The start of `mcp serve` touches its arguments, one small index file and stdin: no keyring, name look-up,
 //!   TLS or directory walk before `initialize` is answered (`benches/start.rs`).
 //! - A bearer goes to the provider it was issued for: scheme, host, port and path
 //!   ([`provider::rs::ForeignQueryBase`], [`provider::url::ProviderUrl::covers`]).
 //! - A text from outside is data: never a format string, a path, a command or an instruction
-//!   ([`text`], [`mcp::render::line`]).
-//! - A result is bounded before it is built, not cut after ([`mcp::reading::paging`], [`mcp::render::Bounds`]).
+//!   ([`text`], [`mcp::line`]).
+//! - A result is bounded before it is built, not cut after ([`mcp::reading::paging`], [`mcp::size::Bounds`]).
 //! - A refresh that has begun is not cut off by the end of its process, for 5 s ([`shutdown`], `tests/cache`).
 //! - A process killed while it writes leaves the cache as it was before or after ([`fs`], [`cache`]).
 
@@ -58,13 +62,14 @@ pub mod advice;
 pub mod cache;
 pub mod checks;
 pub mod cmd;
+pub mod demo;
 pub mod endpoint;
 pub mod error;
 pub mod fs;
+pub mod grants;
 pub mod hex;
 pub mod mcp;
 pub mod net;
-pub mod order;
 pub mod provider;
 pub mod runtime;
 pub mod sandbox;

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use clap::Parser as _;
 use pdpp::cmd;
 use pdpp::error::Error;
 use pdpp::ui::{self, Ui};
@@ -11,10 +12,10 @@ fn main() -> ExitCode {
     pdpp::secret::keep_out_of_core_dumps();
     ui::keep_panics_short();
     let ui = Ui::from_process();
-    let words: Vec<_> = std::env::args_os().collect();
-    let typed: Vec<_> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let words = std::env::args_os().skip(1);
+    let typed: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     advice::set_typed(&typed);
-    let ended = match cmd::start::read(&words) {
+    let ended = match cmd::Cli::try_parse() {
         Ok(cli) => cmd::run(cli, &ui),
         Err(error) => usage(&error, &typed, &ui),
     };
@@ -48,11 +49,11 @@ fn usage(error: &clap::Error, typed: &[String], ui: &Ui) -> Result<u8, Error> {
         ui.keep(error.print());
         return Ok(0);
     }
-    let told = cmd::usage::told(error, typed);
+    let explained = cmd::usage::explain(error, typed);
     if wants_json() {
-        return Err(told);
+        return Err(explained);
     }
     let _ = error.print();
-    ui.note(&format!("  next: {}\n  code: {}", told.next_step().unwrap_or("pdpp --help"), told.code()));
-    Ok(told.kind().exit_code())
+    ui.note(&format!("  next: {}\n  code: {}", explained.next_step().unwrap_or_default(), explained.code()));
+    Ok(explained.kind().exit_code())
 }

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use crate::advice::Command;
 use crate::error::{Error, Kind, Result};
 
 /// Runs `future` on a runtime of this one thread, and leaves without waiting for threads that it started.
@@ -28,7 +29,7 @@ pub fn block_on_unless_stopped<T>(future: impl Future<Output = T>) -> Result<T> 
         tokio::select! {
             done = future => Ok(done),
             () = signals.next() => {
-                Err(Error::new(Kind::Interrupted, "interrupted", "Stopped").hint("pdpp status"))
+                Err(Error::new(Kind::Interrupted, "interrupted", "Stopped").run(Command::new("status")))
             }
         }
     })?

@@ -1,5 +1,7 @@
 //! When something is or ends, in words.
 
+use std::time::Duration;
+
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -32,6 +34,12 @@ pub fn day_and_time(time: Timestamp) -> String {
     format!("{} {:02}:{:02} UTC", time.date(), time.hour(), time.minute())
 }
 
+/// `5:00 min`.
+pub fn minutes(span: Duration) -> String {
+    let seconds = span.as_secs();
+    format!("{}:{:02} min", seconds / 60, seconds % 60)
+}
+
 /// `time` by the clock of no place.
 pub fn utc(time: Timestamp) -> DateTime {
     TimeZone::UTC.to_datetime(time)
@@ -54,6 +62,12 @@ mod tests {
         assert_eq!(said(7_200).as_deref(), Some("in 2 hours"));
         assert_eq!(said(6 * 86_400 + 80_000).as_deref(), Some("in 6 days"));
         assert_eq!(day_and_time(at(59)), "1970-01-01 00:00 UTC");
+    }
+
+    #[test]
+    fn countdowns_are_minutes_and_seconds() {
+        assert_eq!(minutes(Duration::from_mins(5)), "5:00 min");
+        assert_eq!(minutes(Duration::from_millis(61_999)), "1:01 min");
     }
 
     #[test]

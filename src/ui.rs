@@ -5,9 +5,9 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, Once, OnceLock};
 
-use crate::advice;
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Result};
 use crate::text;
 
@@ -28,7 +28,7 @@ pub struct Ui {
 /// What a command has done, whether or not its result can be written.
 struct Done {
     what: String,
-    next: String,
+    next: Command,
 }
 
 impl Ui {
@@ -168,9 +168,9 @@ impl Ui {
 
     /// Keeps in mind `what` is done from now on, and what shows it: where the result then cannot be written, nobody is
     /// told to do it again. The last one counts.
-    pub fn done(&self, what: &str, next: &str) {
+    pub fn done(&self, what: &str, next: Command) {
         let mut done = self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *done = Some(Done { what: what.to_owned(), next: next.to_owned() });
+        *done = Some(Done { what: what.to_owned(), next });
     }
 
     /// The failure to write a result: a full disk, not a reader that went away (`pdpp … | head`). Says what is done
@@ -183,7 +183,7 @@ impl Ui {
         let done = self.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Some(match done.as_ref() {
             Some(done) => Error::failed("output_failed", format!("{lost}, but: {}", done.what))
-                .hint(format!("It need not be done again; this shows it: {}", done.next)),
+                .hint(Hint::new("It need not be done again; this shows it: ").run(done.next.clone())),
             None => Error::failed("output_failed", lost).hint(MAKE_ROOM),
         })
     }
@@ -211,7 +211,7 @@ impl Ui {
         self.keep(write_bytes(&self.out, bytes));
     }
 
-    /// Something on the way, to stderr; a command in it gets the options of this process's own.
+    /// Something on the way, to stderr.
     pub fn note(&self, message: &str) {
         let _ = self.try_note(message);
     }
@@ -226,22 +226,24 @@ impl Ui {
         if *self.err_goes_nowhere.get_or_init(looked) {
             return Err(std::io::ErrorKind::NotFound.into());
         }
-        write_line(&self.err, &text::lines(&advice::complete(message)))
+        write_line(&self.err, &text::lines(message))
     }
 
     /// A line on stderr that changes while something is waited for; nothing at all unless a person
-    /// watches. It goes away when dropped; say nothing else meanwhile.
-    pub fn progress(&self) -> Progress {
-        Progress(self.err_is_terminal.then(|| {
-            let bar = indicatif::ProgressBar::new_spinner();
-            bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
-            bar
-        }))
+    /// watches. It goes away when dropped; say nothing else meanwhile. On a terminal that cannot go back
+    /// in a line (`TERM=dumb`) the first message stays, and the others are not shown.
+    pub fn progress(&self) -> Progress<'_> {
+        if !self.err_is_terminal {
+            return Progress::Unseen;
+        }
+        let bar = indicatif::ProgressBar::new_spinner();
+        bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+        if bar.is_hidden() { Progress::Once(self, Once::new()) } else { Progress::Line(bar) }
     }
 
     /// Something on the way that deserves attention, to stderr.
     pub fn warn(&self, message: &str) {
-        let _ = write_line(&self.err, &format!("warning: {}", text::lines(&advice::complete(message))));
+        let _ = write_line(&self.err, &format!("warning: {}", text::lines(message)));
     }
 
     /// A failure, to stderr: what, why, and what to type next.
@@ -253,7 +255,7 @@ impl Ui {
         }
         if let Some(next) = error.next_step() {
             said.push_str("\n  next: ");
-            said.push_str(&text::lines(next));
+            said.push_str(&text::lines(&next));
         }
         said.push_str("\n  code: ");
         said.push_str(error.code());
@@ -291,22 +293,34 @@ fn unanswered(error: dialoguer::Error) -> std::io::Error {
     error
 }
 
-/// A changing line, from [`Ui::progress`].
-pub struct Progress(Option<indicatif::ProgressBar>);
+/// What is waited for, from [`Ui::progress`].
+pub enum Progress<'a> {
+    /// Nobody watches.
+    Unseen,
+    /// A changing line.
+    Line(indicatif::ProgressBar),
+    /// A line that stays.
+    Once(&'a Ui, Once),
+}
 
-impl Progress {
+impl Progress<'_> {
     /// Shows `message`, on one line, hidden characters escaped.
     pub fn say(&self, message: &str) {
-        if let Some(bar) = &self.0 {
-            bar.set_message(text::one_line(message).into_owned());
-            bar.tick();
+        let message = text::one_line(message);
+        match self {
+            Self::Unseen => {}
+            Self::Line(bar) => {
+                bar.set_message(message.into_owned());
+                bar.tick();
+            }
+            Self::Once(ui, once) => once.call_once(|| ui.note(&message)),
         }
     }
 }
 
-impl Drop for Progress {
+impl Drop for Progress<'_> {
     fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
+        if let Self::Line(bar) = self {
             bar.finish_and_clear();
         }
     }
@@ -521,16 +535,92 @@ fn lines_of(table: &comfy_table::Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Commands to type next, each with what it does: beside it, or below where a command is long. Two spaces in.
+/// `text` behind `labels`, each in a column of the width that it comes with; below them where that leaves little room.
+/// Then what to type `next`. No word is broken, and no command: a path or an address is there to be copied.
+pub fn labelled<const N: usize>(
+    width: u16,
+    labels: [(&str, u16); N],
+    text: &str,
+    next: Option<&str>,
+) -> String {
+    use std::fmt::Write as _;
+
+    use comfy_table::{ColumnConstraint, Width};
+    const GAP: u16 = 2;
+    const LEAST: u16 = 40;
+    let before: u16 = labels.iter().map(|(_, width)| width + GAP).sum();
+    let is_beside = width >= longest_word([text]).max(LEAST).saturating_add(before);
+    let mut table = laid_out(width);
+    table.add_row(labels.iter().map(|(label, _)| *label).chain(is_beside.then_some(text)));
+    for (column, (_, width)) in table.column_iter_mut().zip(labels) {
+        column.set_padding((0, GAP)).set_constraint(ColumnConstraint::Absolute(Width::Fixed(width + GAP)));
+    }
+    if let Some(column) = table.column_mut(N) {
+        column.set_padding((0, 0));
+    }
+    let mut lines = lines_of(&table);
+    if !is_beside {
+        lines.push('\n');
+        lines.push_str(&indented(width, GAP, text));
+    }
+    if let Some(next) = next {
+        let indent = usize::from(if is_beside { before } else { GAP });
+        let _ = write!(lines, "\n{:indent$}next: {next}", "");
+    }
+    lines
+}
+
+/// `text` on as many lines as it needs, `indent` columns in. No word is broken.
+fn indented(width: u16, indent: u16, text: &str) -> String {
+    let mut table = laid_out(width);
+    table.add_row([text]);
+    if let Some(column) = table.column_mut(0) {
+        column.set_padding((indent, 0)).set_constraint(unbroken(indent, [text]));
+    }
+    lines_of(&table)
+}
+
+/// A column that has room for every word of `texts` beside its padding.
+fn unbroken<'a>(padding: u16, texts: impl IntoIterator<Item = &'a str>) -> comfy_table::ColumnConstraint {
+    let width = longest_word(texts).saturating_add(padding);
+    comfy_table::ColumnConstraint::LowerBoundary(comfy_table::Width::Fixed(width))
+}
+
+fn longest_word<'a>(texts: impl IntoIterator<Item = &'a str>) -> u16 {
+    let words = texts.into_iter().flat_map(|text| text.split(' '));
+    let longest = words.map(dialoguer::console::measure_text_width).max().unwrap_or_default();
+    u16::try_from(longest).unwrap_or(u16::MAX)
+}
+
+/// Commands to type next, each with what it does: beside it, or below where a command is long. Two spaces in; for 80
+/// columns.
 pub fn steps(steps: &[(&str, &str)]) -> String {
-    /// Columns beyond which what a command does stands below it.
-    const LONG: usize = 48;
-    let width = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or_default();
-    let line = |(command, what): &(&str, &str)| match width {
-        0..=LONG => format!("  {command:<width$}   {what}"),
-        _ => format!("  {command}\n      {what}"),
-    };
-    steps.iter().map(line).collect::<Vec<_>>().join("\n")
+    steps_within(80, steps)
+}
+
+/// As [`steps`], for `width` columns.
+pub fn steps_within(width: u16, steps: &[(&str, &str)]) -> String {
+    use comfy_table::ColumnConstraint;
+    use dialoguer::console::measure_text_width;
+    const INDENT: u16 = 2;
+    const GAP: u16 = 3;
+    let longest = steps.iter().map(|(command, _)| measure_text_width(command)).max().unwrap_or_default();
+    // What they do has a third of the width, or lines of its own.
+    if longest + usize::from(INDENT + GAP) > usize::from(width) * 2 / 3 {
+        let below = |(command, what): &(&str, &str)| {
+            format!("{:1$}{command}\n{2}", "", usize::from(INDENT), indented(width, 3 * INDENT, what))
+        };
+        return steps.iter().map(below).collect::<Vec<_>>().join("\n");
+    }
+    let mut table = laid_out(width);
+    table.add_rows(steps.iter().map(|(command, what)| [*command, *what]));
+    if let Some(commands) = table.column_mut(0) {
+        commands.set_padding((INDENT, GAP)).set_constraint(ColumnConstraint::ContentWidth);
+    }
+    if let Some(what) = table.column_mut(1) {
+        what.set_padding((0, 0)).set_constraint(unbroken(0, steps.iter().map(|(_, what)| *what)));
+    }
+    lines_of(&table)
 }
 
 fn terminal_width() -> u16 {
@@ -595,9 +685,9 @@ pub(crate) mod tests {
         let ui = Ui::to_writers(Box::new(Full), Box::new(std::io::sink()), 80);
         assert!(ui.lost_output().is_none());
         ui.print("x");
-        let next = |ui: &Ui| ui.lost_output().unwrap().next_step().unwrap().to_owned();
+        let next = |ui: &Ui| ui.lost_output().unwrap().next_step().unwrap();
         assert!(next(&ui).ends_with("then run it again"));
-        ui.done("https://a.example is connected, as Diary", "pdpp status");
+        ui.done("https://a.example is connected, as Diary", Command::new("status"));
         let lost = ui.lost_output().unwrap();
         assert!(lost.message().ends_with("but: https://a.example is connected, as Diary"), "{lost}");
         assert!(next(&ui).ends_with("pdpp status") && !next(&ui).contains("run it again"));
@@ -610,6 +700,30 @@ pub(crate) mod tests {
         let long = format!("pdpp serve --cache-dir {}", "x".repeat(40));
         let said = steps(&[("pdpp a", "does this"), (&long, "does that")]);
         assert_eq!(said, format!("  pdpp a\n      does this\n  {long}\n      does that"));
+        let both = [("pdpp a", "does this and that"), ("pdpp serve", "does that")];
+        let said = steps_within(24, &both);
+        assert_eq!(said, "  pdpp a       does this\n               and that\n  pdpp serve   does that");
+        let said = steps_within(20, &both);
+        assert_eq!(said, "  pdpp a\n      does this and\n      that\n  pdpp serve\n      does that");
+    }
+
+    #[test]
+    fn a_labelled_text_stands_beside_or_below_and_no_word_is_broken() {
+        let labels = [("ok", 4), ("cache", 6)];
+        let path = format!("/{}", "x".repeat(42));
+        let text = format!("it is in {path}, as \u{4e16}\u{754c}");
+        let said = labelled(60, labels, &text, Some("pdpp status"));
+        let (one, two, three) = ("it is in", format!("{path},"), "as \u{4e16}\u{754c}");
+        let indent = " ".repeat(14);
+        assert_eq!(
+            said,
+            format!("ok    cache   {one}\n{indent}{two}\n{indent}{three}\n{indent}next: pdpp status")
+        );
+        let below = format!("ok    cache\n  {one}\n  {two}\n  {three}");
+        for width in [46, 45, 20] {
+            assert_eq!(labelled(width, labels, &text, None), below, "{width}");
+        }
+        assert_eq!(labelled(20, labels, "it is", Some("x")), "ok    cache\n  it is\n  next: x");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //! Completions and manual pages are the clap definitions' own (R8.5), help fits 80 columns, the documents
 //! name only commands that parse ([`commands`] runs those that are shown), their links lead somewhere
 //! ([`links`]), docs/errors.md has every error code and docs/operators.md every metric; src/lib.rs shows the
-//! house as it is ([`map`]).
+//! house as it is ([`map`], [`circles`]).
 
+mod circles;
 mod commands;
 mod links;
 mod map;
@@ -70,7 +71,7 @@ fn r8_5_generated_completions_are_committed() {
                 clap_complete::Shell::Zsh => "_pdpp".to_owned(),
                 other => panic!("a shell without a file name: {other}"),
             };
-            (name, completions::script(shell).into_bytes())
+            (name, completions::script(&Cli::command(), shell).into_bytes())
         })
         .collect();
     assert_generated("completions", &scripts);
@@ -78,7 +79,7 @@ fn r8_5_generated_completions_are_committed() {
 
 #[test]
 fn r8_5_generated_man_pages_are_committed() {
-    assert_generated("man", &man::pages());
+    assert_generated("man", &man::pages(Cli::command()));
 }
 
 /// Every command a person can type, by its full name (`pdpp mcp serve`), with its definition.
@@ -184,9 +185,10 @@ fn operators_are_told_of_every_metric_and_no_other() {
     assert!(counted.len() > 5, "{counted:?}");
     // A histogram's series have its name and one of these behind it.
     let series = ["_bucket", "_sum", "_count"];
-    let told = names(&read("docs/operators.md"));
-    let told = told.iter().map(|name| series.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name));
-    assert_eq!(told.map(str::to_owned).collect::<BTreeSet<_>>(), counted);
+    let documented = names(&read("docs/operators.md"));
+    let documented =
+        documented.iter().map(|name| series.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name));
+    assert_eq!(documented.map(str::to_owned).collect::<BTreeSet<_>>(), counted);
 }
 
 #[test]
@@ -196,8 +198,8 @@ fn operators_are_told_of_every_field_of_the_access_log() {
     let noted = entry.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next());
     let guide = read("docs/operators.md");
     let (_, log) = guide.split_once("## The access log of a machine").unwrap();
-    let told = log.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    assert_eq!(told.collect::<Vec<_>>(), noted.collect::<Vec<_>>());
+    let documented = log.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    assert_eq!(documented.collect::<Vec<_>>(), noted.collect::<Vec<_>>());
 }
 
 /// The fenced blocks of README in `language`, whole.

@@ -1,4 +1,4 @@
-//! The one integration test binary: a module a promise.
+//! The one integration test binary: one module for each promise.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![allow(missing_docs, clippy::format_push_string, clippy::format_collect)]
 // A number's digits are compared as they are written, which equality of values would not do.
@@ -6,16 +6,16 @@
 
 mod cache;
 mod connect;
-mod coverage;
 mod docs;
-mod host;
-mod hostile;
+mod endpoint;
+mod hostile_providers;
 mod inspect;
 mod journeys;
-mod owner;
-mod package;
+mod owner_commands;
 mod replay;
+mod requirements;
 mod sandbox;
+mod served_together;
 mod setup;
 mod stdio;
 mod support;

@@ -2,11 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pdpp::mcp::tools::arguments::Arguments;
+use pdpp::mcp::call::Tool;
+use pdpp::mcp::size::Bounds;
 use pdpp::mcp::tool_error::ToolError;
+use pdpp::mcp::tools::arguments::{Given, checked};
+use pdpp::mcp::tools::tool_call::ToolCall;
 use serde_json::{Map, Value};
 
-const TOOLS: [&str; 6] = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"];
 const NAMES: [&str; 12] = [
     "stream", "limit", "filter", "fields", "expand", "expand_limit", "q", "streams", "id", "mode", "cursor", "metric",
 ];
@@ -21,29 +23,30 @@ fn check(error: &ToolError) {
 fuzz_target!(|data: &[u8]| {
     let Some((&tool, data)) = data.split_first() else { return };
     let Ok(given) = serde_json::from_slice::<Map<String, Value>>(data) else { return };
-    let arguments = match Arguments::new(TOOLS[usize::from(tool) % TOOLS.len()], given) {
-        Ok(arguments) => arguments,
+    let tool = Tool::ALL[usize::from(tool) % Tool::ALL.len()];
+    // Into the tool's own arguments too.
+    if let Err(error) = ToolCall::parse(tool.name(), given.clone(), Bounds::default()) {
+        check(&error);
+    }
+    let call = match checked(tool, given) {
+        Ok(call) => call,
         Err(error) => return check(&error),
     };
+    let given = Given(&call);
     for name in NAMES {
-        arguments.required_text(name, "x").err().iter().for_each(check);
-        assert!(arguments.text(name).is_none_or(|text| !text.is_empty()));
-        assert!(arguments.texts(name).is_none_or(|texts| texts.iter().all(|text| !text.is_empty())));
+        given.required_text(name, "x").err().iter().for_each(check);
+        assert!(given.text(name).is_none_or(|text| !text.is_empty()));
+        assert!(given.texts(name).iter().all(|text| !text.is_empty()));
     }
-    assert!(arguments.integer("limit").is_none_or(|number| number >= 1));
-    for (name, _) in &arguments.filter() {
+    assert!(given.integer("limit").is_none_or(|number| number >= 1));
+    for (name, _) in &given.filter().to_query() {
         let inner = name.strip_prefix("filter[").and_then(|rest| rest.strip_suffix(']')).expect("filter[…]");
         let (field, op) = inner.split_once("][").unwrap_or((inner, "eq"));
         assert!(!field.is_empty() && !field.contains(['[', ']']), "{name:?}");
         assert!(["eq", "gte", "gt", "lte", "lt"].contains(&op), "{name:?}");
     }
-    match arguments.expand_limit() {
-        Ok(pairs) => {
-            for (name, value) in &pairs {
-                assert!(name.starts_with("expand_limit[") && name.ends_with(']'));
-                assert!(value.parse::<u64>().is_ok(), "{value:?}");
-            }
-        }
+    match given.expansions() {
+        Ok(expansions) => assert!(expansions.iter().all(|expansion| expansion.limit.is_none_or(|limit| limit >= 1))),
         Err(error) => check(&error),
     }
 });

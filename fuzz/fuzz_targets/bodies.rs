@@ -12,10 +12,10 @@ use std::sync::{Arc, LazyLock, Mutex};
 use futures_util::FutureExt as _;
 use libfuzzer_sys::fuzz_target;
 use pdpp::secret::AccessToken;
-use pdpp::mcp::protocol::service::ReadSurface as _;
-use pdpp::mcp::tools::core::Core;
-use pdpp::mcp::render::Bounds;
-use pdpp::mcp::reading::source::{BearerSource, Source};
+use pdpp::mcp::protocol::service::Service as _;
+use pdpp::mcp::tools::service::Tools;
+use pdpp::mcp::size::Bounds;
+use pdpp::mcp::reading::reader::{BearerSource, Reader};
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
 use serde_json::{Value, json};
@@ -125,7 +125,7 @@ fuzz_target!(|data: &[u8]| {
     let rs = ResourceServer::new(fixture.http.clone(), &provider, base).expect("its own base");
     let bearer: BearerSource =
         Arc::new(|| std::future::ready(Ok(AccessToken::new("t".to_owned()).expect("a token"))).boxed());
-    let core = Core::new(Source::new(provider, Some("grt_1".to_owned()), rs, bearer), bounds);
+    let core = Tools::over_one(Reader::new(provider, Some("grt_1".to_owned()), rs, bearer), bounds);
     let Value::Object(given) = arguments.clone() else { unreachable!("an object") };
     let answer = fixture.runtime.block_on(core.call(name, given));
 

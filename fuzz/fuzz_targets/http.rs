@@ -15,7 +15,7 @@ use libfuzzer_sys::fuzz_target;
 use pdpp::secret::AccessToken;
 use pdpp::mcp::protocol::http::{Endpoint, Gate, Limits, Mcp, Refusal};
 use pdpp::mcp::protocol::jsonrpc::{self, Envelope};
-use pdpp::mcp::protocol::service::ReadSurface;
+use pdpp::mcp::protocol::service::Service;
 use pdpp::mcp::protocol::service::ResourceContents;
 use pdpp::mcp::protocol::service::ResourceError;
 use pdpp::mcp::protocol::service::ToolAnswer;
@@ -28,7 +28,7 @@ const MOST: usize = 4_096;
 #[derive(Default)]
 struct Reads(AtomicUsize);
 
-impl ReadSurface for Reads {
+impl Service for Reads {
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
         self.0.fetch_add(1, Ordering::Relaxed);
         let text = format!("{tool} {}", Value::Object(arguments.clone()));
@@ -44,9 +44,9 @@ impl ReadSurface for Reads {
 struct OneBearer(Arc<Reads>);
 
 impl Gate for OneBearer {
-    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn ReadSurface>, Refusal>> {
+    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn Service>, Refusal>> {
         ready(match bearer.expose_bearer() {
-            BEARER => Ok(Arc::clone(&self.0) as Arc<dyn ReadSurface>),
+            BEARER => Ok(Arc::clone(&self.0) as Arc<dyn Service>),
             _ => Err(Refusal::invalid_token("token_inactive", "Unknown")),
         })
         .boxed()

@@ -3,7 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pdpp::mcp::render::{line, marks, prefix_on_wire};
+use pdpp::mcp::line;
+use pdpp::mcp::render::marks;
+use pdpp::mcp::size::prefix_on_wire;
 use pdpp::text;
 use serde_json::Value;
 

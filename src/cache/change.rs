@@ -4,22 +4,13 @@ use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 
 use super::credential::{Credential, Renewal, Secrets};
-use super::index::{Index, RegisteredClient};
+use super::handle::{Cache, unwritable};
+use super::index::{Index, RegisteredClient, Stored};
 use super::store::file::FileStore;
 use super::store::keyring::KeyringStore;
 use super::store::{SecretPlace, StoreError, StoreKind};
-use super::{Cache, unwritable};
 use crate::error::Result;
 use crate::fs::{DirLock, PrivateDir};
-
-/// What [`Cache::store`] did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stored {
-    /// The first credential for this grant.
-    Added,
-    /// The same grant was there already; its older token is gone from this machine.
-    Replaced,
-}
 
 /// Which older deletions are tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use url::Url;
 
+pub use super::store::CredentialId;
 use super::store::{SecretPlace, StoreKind};
+use crate::error::{Error, Result};
 use crate::provider::approve::token::GivenStream;
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::grant::{GrantId, GrantedSource, TokenKind};
@@ -15,45 +17,13 @@ use crate::provider::rs::{ForeignQueryBase, ResourceServer};
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
 
-/// Names a credential's secret in its store: 32 lowercase hexadecimal digits, drawn at random for each
-/// stored token. Nothing that a provider says is part of it, so it is always one plain file name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct CredentialId(String);
-
-/// The text is not a [`CredentialId`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a credential id: it must be 32 lowercase hexadecimal digits")]
-pub struct NotACredentialId;
-
-impl CredentialId {
-    /// A fresh one: 128 random bits.
-    ///
-    /// # Errors
-    /// If the machine gives no random bytes.
-    pub fn random() -> Result<Self, getrandom::Error> {
-        crate::hex::random::<16>().map(Self)
-    }
-
-    /// The digits: the secret's name in its store, and in the file store the file's name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for CredentialId {
-    type Error = NotACredentialId;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        let hex = text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        if hex { Ok(Self(text)) } else { Err(NotACredentialId) }
-    }
-}
-
-impl From<CredentialId> for String {
-    fn from(id: CredentialId) -> Self {
-        id.0
-    }
+/// A fresh id for a credential.
+///
+/// # Errors
+/// If the machine gives no random bytes.
+pub fn new_credential_id() -> Result<CredentialId> {
+    CredentialId::random()
+        .map_err(|error| Error::failed("no_randomness", "This machine gave no random bytes").because(error))
 }
 
 /// Bytes of a credential's label at most.
@@ -103,7 +73,7 @@ pub struct Credential {
     /// Where its secret lives.
     pub store: StoreKind,
     /// How many entries its secret takes there; set by the cache.
-    #[serde(default = "super::store::one", skip_serializing_if = "super::store::is_one")]
+    #[serde(default = "super::store::one_part", skip_serializing_if = "super::store::is_one_part")]
     pub parts: u16,
     /// The provider it was issued for, and the only one it is sent to.
     pub provider: ProviderUrl,

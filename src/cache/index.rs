@@ -5,10 +5,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Stored;
 use super::credential::{Credential, MAX_LABEL};
 use super::store::SecretPlace;
 use super::store::choice::StoreChoice;
+use crate::advice::{Command, Hint};
 use crate::error::Error;
 use crate::text;
 
@@ -43,6 +43,15 @@ pub struct RegisteredClient {
     pub issuer: String,
     /// The client id.
     pub client_id: String,
+}
+
+/// What [`Cache::store`](super::Cache::store) did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// The first credential for this grant.
+    Added,
+    /// The same grant was there already; its older token is gone from this machine.
+    Replaced,
 }
 
 /// Why a file is not an index that this version reads.
@@ -188,7 +197,7 @@ fn is_release(text: &str) -> bool {
 
 impl IndexError {
     /// For a person, about the index at `path`.
-    pub(super) fn told(self, path: &Path) -> Error {
+    pub(super) fn into_error(self, path: &Path) -> Error {
         let path = path.display();
         match self {
             Self::TooNew { version, written_by } => {
@@ -208,10 +217,11 @@ impl IndexError {
             }
             // Moving the file away would leave tokens behind that nobody knows.
             Self::Damaged(error) => {
-                Error::failed("cache_damaged", format!("{path} is damaged")).because(error).hint(
-                    "Delete what is left, tokens included, then connect again: \
-                     pdpp disconnect --all; pdpp connect <provider-url>",
-                )
+                let hint = Hint::new("Delete what is left, tokens included, then connect again: ")
+                    .run(Command::new("disconnect --all"))
+                    .then("; ")
+                    .run(Command::connect_any());
+                Error::failed("cache_damaged", format!("{path} is damaged")).because(error).hint(hint)
             }
         }
     }
@@ -274,15 +284,16 @@ mod tests {
 
     #[test]
     fn a_newer_format_is_told_by_its_version() {
-        let told = |text: &str| Index::parse(text.as_bytes()).unwrap_err().told(Path::new("/c/index.json"));
-        let newer = told(r#"{"version": 3, "written_by": "1.4.0", "credentials": {"another": "shape"}}"#);
+        let error =
+            |text: &str| Index::parse(text.as_bytes()).unwrap_err().into_error(Path::new("/c/index.json"));
+        let newer = error(r#"{"version": 3, "written_by": "1.4.0", "credentials": {"another": "shape"}}"#);
         assert_eq!(newer.code(), "cache_too_new");
         assert!(newer.message().contains("version 3"), "{}", newer.message());
         assert!(newer.next_step().unwrap().starts_with("Install pdpp 1.4.0 or a later one"));
         for odd in
             [r#"{"version":3}"#, r#"{"version":3,"written_by":7}"#, r#"{"version":3,"written_by":"$(x)"}"#]
         {
-            assert!(told(odd).next_step().unwrap().starts_with("Install the newer pdpp"), "{odd}");
+            assert!(error(odd).next_step().unwrap().starts_with("Install the newer pdpp"), "{odd}");
         }
     }
 

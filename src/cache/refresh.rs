@@ -12,22 +12,20 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use super::credential::{Credential, CredentialId, Renewal, RenewalOver, Secrets};
+use super::handle::{Cache, secret_missing, unwritable};
+use super::new_credential_id;
 use super::select::renew_exactly;
-use super::{Cache, new_credential_id, unwritable};
+use super::turn::Turn;
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::provider::approve::refresh::{RefreshError, RefreshRequest, refresh, token_endpoint};
 use crate::provider::approve::token::TokenResponse;
-use crate::provider::discovery::http_hint;
 use crate::provider::grant::TokenKind;
-use crate::provider::http::{Http, Limits};
+use crate::provider::http::Http;
 use crate::secret::AccessToken;
+use crate::shutdown;
 use crate::time_text::day_and_time;
-use crate::{advice, shutdown};
-
-/// Bounds of one exchange with a token endpoint, and of discovering it again.
-pub const LIMITS: Limits =
-    Limits { connect: Duration::from_secs(4), total: Duration::from_secs(10), body: 256 << 10 };
 
 /// Longest wait for another process that renews the same credential: as long as its own bounds add up to.
 const MOST_WAIT: Duration = Duration::from_secs(35);
@@ -35,15 +33,6 @@ const MOST_WAIT: Duration = Duration::from_secs(35);
 /// For how long a token that was got in the place of a dead one is not replaced again: if that one is called
 /// dead too, it is the grant that is over.
 const FORCED_FOR: Duration = Duration::from_mins(1);
-
-/// The right to renew a family's token in this process, and what came of it before.
-#[derive(Debug, Default)]
-pub(super) struct Turn {
-    /// When a token was last renewed because the provider had called it dead.
-    forced: Option<Instant>,
-    /// When a renewal last failed, and why: those who waited for it do not try again.
-    failed: Option<(Instant, Error)>,
-}
 
 /// What is stored for a grant.
 enum Found {
@@ -175,7 +164,7 @@ impl Cache {
                     "disconnected",
                     format!("The grant for {} is no longer on this machine", credential.provider),
                 )
-                .run(advice::connect(credential.provider.as_str())));
+                .run(Command::connect(credential.provider.as_str())));
             };
             if let Some(secrets) = self.read_secrets(&current)? {
                 return Ok((current, secrets));
@@ -309,7 +298,7 @@ impl Cache {
                 error.code(),
                 format!("The token for {provider} could not be renewed"),
             )
-            .hint(http_hint(&error))
+            .hint(error.next_step())
             .because(error),
             RefreshError::Busy(_) => Error::new(
                 Kind::Unavailable,
@@ -324,7 +313,7 @@ impl Cache {
                 format!("{provider} did not take the request for a new token"),
             )
             .because(error)
-            .hint(format!("Try again later; if it stays so: {}", connect())),
+            .hint(Hint::new("Try again later; if it stays so: ").run(connect())),
             RefreshError::Lost(_) => lost(current, None).because(error),
             RefreshError::Refused(_) => Error::new(
                 Kind::NotConnected,
@@ -468,7 +457,7 @@ fn token_dead(current: &Credential) -> Error {
 /// Runs `work`, which blocks, on a thread of its own. Not on the runtime's: it would wait for it at its end.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let (done, waiting) = tokio::sync::oneshot::channel();
-    let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
+    let failed = |error: anyhow::Error| {
         Error::failed("no_thread", "Could not use the credential cache").because(error)
     };
     std::thread::Builder::new()
@@ -492,15 +481,6 @@ fn lost(current: &Credential, cause: Option<Error>) -> Error {
         Some(cause) => error.because(cause),
         None => error,
     }
-}
-
-pub(super) fn secret_missing(credential: &Credential) -> Error {
-    Error::new(
-        Kind::NotConnected,
-        "secret_missing",
-        format!("The token for {} is no longer on this machine", credential.provider),
-    )
-    .run(renew_exactly(credential))
 }
 
 fn token_gone(current: &Credential) -> Error {

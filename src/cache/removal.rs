@@ -4,10 +4,10 @@ use secrecy::SecretString;
 
 use super::change::Retry;
 use super::credential::Credential;
+use super::handle::{Cache, unwritable};
 use super::index::Index;
 use super::store::StoreError;
 use super::store::file::FileStore;
-use super::{Cache, unwritable};
 use crate::error::Result;
 
 /// What [`Cache::remove`] and [`Cache::remove_all`] did.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 
 use super::credential::Credential;
-use crate::advice;
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind, Result};
 use crate::provider::grant::TokenKind;
 use crate::provider::url::ProviderUrl;
@@ -76,18 +76,28 @@ pub fn distinct_label(one: &Credential, all: &[Credential]) -> String {
     }
 }
 
-/// The command that asks for `one` again and replaces it, given `all` that are on this machine.
-pub fn renew_command(one: &Credential, all: &[Credential]) -> String {
-    if all.iter().any(|other| other.provider == one.provider && other.grant_id != one.grant_id) {
-        return renew_exactly(one);
+/// The command that asks for the grant of `credential` again and replaces it, given `all` that are on this machine.
+pub fn renew_command(credential: &Credential, all: &[Credential]) -> Command {
+    let is_another =
+        |other: &Credential| other.provider == credential.provider && other.grant_id != credential.grant_id;
+    if all.iter().any(is_another) {
+        return renew_exactly(credential);
     }
-    format!("{} --renew", advice::connect(one.provider.as_str()))
+    Command::connect(credential.provider.as_str()).words("--renew")
 }
 
 /// The same, where it is not known what else is on this machine.
-pub fn renew_exactly(one: &Credential) -> String {
-    let grant = shell_word(one.grant_id.as_str());
-    format!("{} --renew --grant {grant}", advice::connect(one.provider.as_str()))
+pub fn renew_exactly(credential: &Credential) -> Command {
+    Command::connect(credential.provider.as_str())
+        .words("--renew")
+        .option("--grant", credential.grant_id.as_str())
+}
+
+/// The command that ends the grant of `credential`, and no other.
+pub fn disconnect_command(credential: &Credential) -> Command {
+    Command::new("disconnect")
+        .value(credential.provider.as_str())
+        .option("--grant", credential.grant_id.as_str())
 }
 
 /// What a command is about, where the user said so.
@@ -151,7 +161,7 @@ impl Selection {
                     owner.provider
                 ),
             )
-            .hint(format!("Get a scoped one: {}", advice::connect(owner.provider.as_str()))));
+            .hint(Hint::new("Get a scoped one: ").run(Command::connect(owner.provider.as_str()))));
         }
         let live: Vec<&Credential> = matching.iter().copied().filter(|one| !one.is_expired(now)).collect();
         match live.first() {
@@ -195,10 +205,11 @@ impl Selection {
         }
         if let Some(near) = self.nearest(credentials) {
             return Error::new(Kind::NotConnected, "not_connected", message)
-                .run(advice::typed_with("--grant", &near, "status"));
+                .run(Command::typed_with("--grant", &near, "status"));
         }
-        let connect = self.provider.as_ref().map(|provider| advice::connect(provider.as_str()));
-        let connect = connect.unwrap_or_else(|| "pdpp connect <provider-url>".to_owned());
+        let connect = self.provider.as_ref();
+        let connect =
+            connect.map_or_else(Command::connect_any, |provider| Command::connect(provider.as_str()));
         Error::new(Kind::NotConnected, "not_connected", message).run(connect)
     }
 }
@@ -209,7 +220,7 @@ fn expired(expired: &[&Credential], all: &[Credential]) -> Error {
         let end = one.expires_at().map(day_and_time).unwrap_or_default();
         let _ = write!(message, "\n  {} ({}), grant {}, ended {end}", one.provider, one.label, one.grant_id);
     }
-    let next = expired.first().map(|one| renew_command(one, all)).unwrap_or_default();
+    let next = expired.first().map_or_else(Command::connect_any, |first| renew_command(first, all));
     Error::new(Kind::NotConnected, "grant_expired", message).run(next)
 }
 
@@ -220,7 +231,7 @@ pub fn several(found: &[&Credential]) -> Error {
     let first = found.first().map_or("", |one| one.grant_id.as_str());
     let is_clear = found.iter().filter(|one| one.grant_id.as_str() == first).count() == 1;
     let next =
-        if is_clear { advice::typed_with("--grant", first, "status") } else { "pdpp status".to_owned() };
+        if is_clear { Command::typed_with("--grant", first, "status") } else { Command::new("status") };
     Error::new(Kind::Usage, "several_credentials", message).run(next)
 }
 
@@ -376,8 +387,9 @@ mod tests {
             credential("https://a.example", "g2"),
             credential("https://b.example", "g3"),
         ];
-        assert_eq!(renew_command(&all[0], &all), "pdpp connect https://a.example --renew --grant 'g 1'");
-        assert_eq!(renew_command(&all[2], &all), "pdpp connect https://b.example --renew");
+        let renew = |at: usize| renew_command(&all[at], &all).to_string();
+        assert_eq!(renew(0), "pdpp connect https://a.example --renew --grant 'g 1'");
+        assert_eq!(renew(2), "pdpp connect https://b.example --renew");
     }
 
     #[test]

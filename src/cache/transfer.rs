@@ -5,6 +5,7 @@ use super::store::choice::StoreChoice;
 use super::store::keyring::KeyringStore;
 use super::store::{StoreError, StoreKind};
 use super::{Cache, new_credential_id};
+use crate::advice::{Command, Hint};
 use crate::error::Result;
 
 /// What [`Cache::move_to`] did.
@@ -75,11 +76,13 @@ impl Cache {
             return Ok(());
         }
         KeyringStore::probe().map_err(|error| {
+            let again = Command::new("status --move-to keyring");
+            let hint = Hint::new("Every token stays where it is. ");
             let hint = match error {
-                StoreError::KeyringAbsent(_) => "Run it in a session that has a keyring",
-                _ => "Unlock the keyring, then try again: pdpp status --move-to keyring",
+                StoreError::KeyringAbsent(_) => hint.then("Run it in a session that has a keyring"),
+                _ => hint.then("Unlock the keyring, then try again: ").run(again.clone()),
             };
-            error.told(String::new(), "").hint(format!("Every token stays where it is. {hint}"))
+            error.into_error(String::new(), again).hint(hint)
         })
     }
 }

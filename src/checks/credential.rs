@@ -6,18 +6,19 @@ use futures_util::StreamExt as _;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::advice;
+use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::select::renew_command;
 use crate::error::{Error, Kind};
-use crate::mcp::reading::hosted_tools::Remote;
-use crate::mcp::reading::source::{self, Source};
+use crate::mcp::reading::hosted_tools::HostedTools;
+use crate::mcp::reading::reader::{self, Reader};
+use crate::mcp::reading::request::Request;
 use crate::mcp::tool_error::ToolError;
 use crate::provider::grant::TokenKind;
 use crate::provider::http::{Http, HttpError, Limits};
 use crate::provider::rs::{Read, Refusal, RsError};
-use crate::text::{self, shell_word};
+use crate::text;
 use crate::time_text::day_and_time;
 
 /// Bounds of one check's requests; a check makes at most two.
@@ -86,7 +87,7 @@ pub struct Verdict {
     /// The stable code of that.
     pub code: Option<String>,
     /// What to type.
-    pub next: Option<String>,
+    pub next: Option<Hint>,
 }
 
 impl Verdict {
@@ -94,9 +95,8 @@ impl Verdict {
         Self { state, why: None, code: None, next: None }
     }
 
-    fn new(state: State, code: &str, why: impl Into<String>, next: impl AsRef<str>) -> Self {
-        let next = Some(advice::complete(next.as_ref()));
-        Self { state, why: Some(why.into()), code: Some(code.to_owned()), next }
+    fn new(state: State, code: &str, why: impl Into<String>, next: impl Into<Hint>) -> Self {
+        Self { state, why: Some(why.into()), code: Some(code.to_owned()), next: Some(next.into()) }
     }
 }
 
@@ -107,7 +107,7 @@ pub fn from_index(credential: &Credential, all: &[Credential], now: Timestamp) -
             State::Refused,
             "owner_credential_in_cache",
             "it is an owner's, which an agent must never have",
-            format!("pdpp disconnect {}", shell_word(credential.grant_id.as_str())),
+            Command::new("disconnect").value(credential.grant_id.as_str()),
         ),
         _ if credential.is_expired(now) => {
             let end = credential.expires_at().map(day_and_time).unwrap_or_default();
@@ -147,7 +147,7 @@ pub async fn check_all(
                     State::Unreachable,
                     "provider_timeout",
                     format!("no answer within {} s", WITHIN.as_secs()),
-                    "pdpp doctor",
+                    Command::new("doctor"),
                 ),
             }
         })
@@ -175,11 +175,11 @@ async fn check(cache: &Cache, http: &Http, credential: &Credential, all: &[Crede
     let compact = Read::of(["schema"]).with("view", "compact");
     if credential.token_kind == TokenKind::McpPackage {
         // Its token is good for the provider's own `/mcp` only.
-        let remote = Remote::new(http.clone(), &credential.provider);
+        let provider = credential.provider.clone();
+        let hosted = HostedTools::new(http.clone(), &provider, rs);
         let grant = Some(credential.grant_id.as_str().to_owned());
-        let source =
-            Source::new(credential.provider.clone(), grant, rs, source::only(bearer)).through(remote);
-        return match source.get(&compact).await {
+        let reader = Reader::new(provider, grant, hosted, reader::only(bearer));
+        return match reader.read(&Request::compact_schema(None, None)).await {
             Ok(_) => Verdict::plain(State::Works),
             Err(error) => of_tool(&error, renew),
         };
@@ -199,16 +199,16 @@ async fn check(cache: &Cache, http: &Http, credential: &Credential, all: &[Crede
     }
 }
 
-fn of_secret(error: &Error, renew: impl Fn() -> String) -> Verdict {
+fn of_secret(error: &Error, renew: impl Fn() -> Command) -> Verdict {
     // The cache's own advice is for a grant without its token: ask for the same again.
-    let next = match error.next_step() {
-        Some(next) if error.kind() != Kind::NotConnected => next.to_owned(),
-        _ => renew(),
+    let next = match error.next() {
+        Some(next) if error.kind() != Kind::NotConnected => next.clone(),
+        _ => renew().into(),
     };
     Verdict::new(State::NoSecret, error.code(), error.in_full(), next)
 }
 
-fn of_read(error: &RsError, renew: impl Fn() -> String) -> Verdict {
+fn of_read(error: &RsError, renew: impl Fn() -> Command) -> Verdict {
     match error {
         RsError::Refused(refusal) => of_refusal(refusal, renew),
         RsError::Http(error @ (HttpError::Broken { .. } | HttpError::TooLarge { .. })) => {
@@ -223,7 +223,7 @@ fn of_read(error: &RsError, renew: impl Fn() -> String) -> Verdict {
     }
 }
 
-fn of_refusal(refusal: &Refusal, renew: impl Fn() -> String) -> Verdict {
+fn of_refusal(refusal: &Refusal, renew: impl Fn() -> Command) -> Verdict {
     let why = format!("the provider says: {}", text::prefix(&refusal.message, 300));
     let (state, code) = match (refusal.status, refusal.code.as_str()) {
         (_, "grant_revoked") => (State::Revoked, "grant_revoked"),
@@ -237,7 +237,7 @@ fn of_refusal(refusal: &Refusal, renew: impl Fn() -> String) -> Verdict {
 }
 
 /// What the provider's hosted tools said. Their advice is for an agent, and not passed on.
-fn of_tool(error: &ToolError, renew: impl Fn() -> String) -> Verdict {
+fn of_tool(error: &ToolError, renew: impl Fn() -> Command) -> Verdict {
     const ANSWERED: [&str; 5] = [
         "provider_answer_broken",
         "provider_answer_too_large",
@@ -259,7 +259,7 @@ fn of_tool(error: &ToolError, renew: impl Fn() -> String) -> Verdict {
             State::Unreachable,
             code,
             why,
-            "Check the address and the network; pdpp doctor says more",
+            Hint::new("Check the address and the network; ").run(Command::new("doctor")).then(" says more"),
         ),
         (_, Some(_)) => Verdict::new(State::ProviderFailing, "provider_failed", said(), TELL_PROVIDER),
     }
@@ -296,7 +296,8 @@ mod tests {
         ] {
             let verdict = of_refusal(&refusal(status, code), || renew_command(&one, &[]));
             assert_eq!(verdict.state, state, "{code}");
-            let renews = verdict.next.as_deref() == Some("pdpp connect https://a.example/me --renew");
+            let next = verdict.next.map(|next| next.to_string());
+            let renews = next.as_deref() == Some("pdpp connect https://a.example/me --renew");
             assert_eq!(renews, state != State::ProviderFailing);
             assert!(verdict.why.unwrap().len() < 400);
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::Check;
 use crate::access_log::AccessLog;
+use crate::advice::{Command, Hint};
 use crate::cache::Cache;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cache::store::StoreKind;
@@ -88,7 +89,7 @@ pub fn cache(cache: &Cache) -> Check {
         Ok(()) if was_open => Check::warn(
             "cache",
             format!("others could enter {}; it is yours alone again now", dir.display()),
-            "If others use this machine, connect again: pdpp disconnect --all",
+            Hint::new("If others use this machine, connect again: ").run(Command::new("disconnect --all")),
         ),
         Ok(()) if dir.exists() => Check::ok("cache", format!("{} is yours alone", dir.display())),
         Ok(()) => Check::ok("cache", format!("nothing is kept yet (it would be in {})", dir.display())),
@@ -147,10 +148,13 @@ pub fn authorities(network: &Network) -> Option<Check> {
 /// Whether what agents read is noted.
 pub fn access_log(log: &AccessLog) -> Check {
     if !log.is_on() {
-        return Check::ok("access log", "off (pdpp log --on)");
+        return Check::ok("access log", format!("off ({})", Command::new("log --on")));
     }
     match log.entries() {
-        Ok(found) => Check::ok("access log", format!("on, {} calls in it (pdpp log)", found.entries.len())),
+        Ok(found) => {
+            let count = found.entries.len();
+            Check::ok("access log", format!("on, {count} calls in it ({})", Command::new("log")))
+        }
         Err(error) => Check { level: super::Level::Warn, ..Check::failed("access log", &error) },
     }
 }
@@ -189,7 +193,7 @@ mod tests {
         std::os::unix::fs::symlink(&own, links.join("pdpp")).unwrap();
         std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(on_path(&own, &path(&[&two, &links])).level, Level::Ok);
-        assert!(on_path(&own, &path(&[&two])).next.unwrap().starts_with("export PATH="));
+        assert!(on_path(&own, &path(&[&two])).next.unwrap().to_string().starts_with("export PATH="));
         std::fs::remove_file(&own).unwrap();
         assert_eq!(on_path(&own, &path(&[&two])).level, Level::Stop);
     }

@@ -1,12 +1,15 @@
 //! Whether things work, found out by trying: for `pdpp status --check` and `pdpp doctor`.
 
 pub mod credential;
+pub mod doctor;
+pub mod hosts;
 pub mod machine;
 pub mod provider;
+pub mod status;
 
 use serde::Serialize;
 
-use crate::advice;
+use crate::advice::Hint;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -32,28 +35,22 @@ pub struct Check {
     /// The stable code of the failure, where it has one.
     pub code: Option<String>,
     /// What to type.
-    pub next: Option<String>,
+    pub next: Option<Hint>,
 }
 
 impl Check {
     /// As it should be.
-    pub fn ok(name: &'static str, said: impl AsRef<str>) -> Self {
-        Self { name, level: Level::Ok, said: advice::complete(said.as_ref()), code: None, next: None }
+    pub fn ok(name: &'static str, said: impl Into<String>) -> Self {
+        Self { name, level: Level::Ok, said: said.into(), code: None, next: None }
     }
 
     /// Works, with a but.
-    pub fn warn(name: &'static str, said: impl AsRef<str>, next: impl AsRef<str>) -> Self {
-        Self {
-            name,
-            level: Level::Warn,
-            said: advice::complete(said.as_ref()),
-            code: None,
-            next: Some(advice::complete(next.as_ref())),
-        }
+    pub fn warn(name: &'static str, said: impl Into<String>, next: impl Into<Hint>) -> Self {
+        Self { name, level: Level::Warn, said: said.into(), code: None, next: Some(next.into()) }
     }
 
     /// In the way.
-    pub fn stop(name: &'static str, said: impl AsRef<str>, next: impl AsRef<str>) -> Self {
+    pub fn stop(name: &'static str, said: impl Into<String>, next: impl Into<Hint>) -> Self {
         Self { level: Level::Stop, ..Self::warn(name, said, next) }
     }
 
@@ -64,7 +61,7 @@ impl Check {
             level: Level::Stop,
             said: error.in_full(),
             code: Some(error.code().to_owned()),
-            next: error.next_step().map(str::to_owned),
+            next: error.next().cloned(),
         }
     }
 }

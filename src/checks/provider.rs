@@ -42,7 +42,7 @@ async fn check(http: &Http, provider: &ProviderUrl) -> Found {
     let reached = match discovered {
         Ok(()) => Check::ok("provider", format!("{provider} answers{through}")),
         Err(error) => {
-            let mut failed = Check::failed("provider", &error.told(provider));
+            let mut failed = Check::failed("provider", &error.into_error(provider));
             failed.said = failed.said.replacen("Could not connect to", "No answer to use from", 1);
             failed.said.push_str(&through);
             failed

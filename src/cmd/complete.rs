@@ -6,13 +6,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use clap::{Arg, ArgAction, Command};
 
 use super::Global;
 use crate::cache::credential::Credential;
 use crate::cache::select::{GrantName, short_id};
 use crate::error::Result;
-use crate::mcp::tools::surface;
+use crate::mcp::call::Tool;
 use crate::text;
 use crate::ui::Ui;
 
@@ -37,25 +37,29 @@ pub struct Candidate {
 ///
 /// # Errors
 /// Never.
-pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+pub fn run(args: &Args, global: &Global, root: &Command, ui: &Ui) -> Result<u8> {
     let words: Vec<String> = args.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut global = global.clone();
     global.cache_dir = option_value(&words, "--cache-dir").map(PathBuf::from).or(global.cache_dir);
     let connected = || global.cache().and_then(|cache| cache.credentials()).unwrap_or_default();
-    let lines = candidates(&words, connected).into_iter().map(|Candidate { value, about }| match &*about {
-        "" => format!("{value}\n"),
-        about => format!("{value}\t{about}\n"),
-    });
+    let lines =
+        candidates(root, &words, connected).into_iter().map(|Candidate { value, about }| match &*about {
+            "" => format!("{value}\n"),
+            about => format!("{value}\t{about}\n"),
+        });
     ui.raw(lines.collect::<String>().as_bytes());
     Ok(0)
 }
 
-/// What could stand in place of the last of `words`, the words after the program's name; nothing where that is
+/// What could stand in place of the last of `words`, the words after the program's name, by the definitions of `root`; nothing where that is
 /// no value, or one that nobody knows. `connected` is asked only where it matters. Which of them begin like the last
 /// word is the shell's to say.
-pub fn candidates(words: &[String], connected: impl FnOnce() -> Vec<Credential>) -> Vec<Candidate> {
-    let root = super::Cli::command();
-    let Some((argument, begun)) = awaited(&root, words) else { return Vec::new() };
+pub fn candidates(
+    root: &Command,
+    words: &[String],
+    connected: impl FnOnce() -> Vec<Credential>,
+) -> Vec<Candidate> {
+    let Some((argument, begun)) = awaited(root, words) else { return Vec::new() };
     let mut found: Vec<Candidate> = Vec::new();
     let mut add = |value: &str, about: &str| {
         if is_offered(value) && found.iter().all(|one| one.value != value) {
@@ -67,15 +71,15 @@ pub fn candidates(words: &[String], connected: impl FnOnce() -> Vec<Credential>)
     }
     let id = argument.get_id().as_str();
     if id == "tool" {
-        for name in surface::NAMES {
-            add(name, "");
+        for tool in Tool::ALL {
+            add(tool.name(), "");
         }
     }
     if id == "page" {
         // Of the command whose name is typed so far.
         let from = words.iter().position(|word| word == "man").map_or(0, |at| at + 1);
         let typed = words[from..].split_last().map_or(&[][..], |(_, typed)| typed);
-        let command = typed.iter().try_fold(&root, |command, word| command.find_subcommand(word));
+        let command = typed.iter().try_fold(root, |command, word| command.find_subcommand(word));
         let children =
             command.into_iter().flat_map(Command::get_subcommands).filter(|child| !child.is_hide_set());
         for child in children {
@@ -200,15 +204,15 @@ fn option_value<'a>(words: &'a [String], option: &str) -> Option<&'a str> {
 }
 
 /// The long options whose values are found out here, for scripts that name each.
-pub fn options() -> Vec<String> {
+pub fn options(root: &Command) -> Vec<String> {
     fn collect(command: &Command, found: &mut Vec<String>) {
         let ours = command.get_arguments().filter(|argument| Known::of(argument.get_id().as_str()).is_some());
         found.extend(ours.filter_map(|argument| argument.get_long().map(str::to_owned)));
         command.get_subcommands().for_each(|child| collect(child, found));
     }
     let mut found = Vec::new();
-    collect(&super::Cli::command(), &mut found);
-    crate::order::sort(&mut found);
+    collect(root, &mut found);
+    found.sort_unstable();
     found.dedup();
     found
 }
@@ -217,7 +221,9 @@ pub fn options() -> Vec<String> {
 mod tests {
     use super::*;
     use crate::cache::credential::tests::credential;
+    use crate::cmd::Cli;
     use crate::provider::grant::{GrantedConnection, GrantedSource};
+    use clap::CommandFactory as _;
 
     fn connected() -> Vec<Credential> {
         let mut work = credential("https://a.example", "grt_1111111111111111");
@@ -237,7 +243,7 @@ mod tests {
 
     fn values(words: &[&str]) -> Vec<String> {
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-        candidates(&words, connected).into_iter().map(|one| one.value).collect()
+        candidates(&Cli::command(), &words, connected).into_iter().map(|found| found.value).collect()
     }
 
     const PROVIDERS: [&str; 2] = ["https://a.example", "https://b.example"];
@@ -275,7 +281,7 @@ mod tests {
     fn what_the_definitions_list() {
         assert!(values(&["mcp", "setup", "claude", ""]).contains(&"codex".to_owned()));
         assert!(values(&["connect", "--flow", ""]).contains(&"device-code".to_owned()));
-        assert_eq!(values(&["mcp", "call", ""]), surface::NAMES);
+        assert_eq!(values(&["mcp", "call", ""]), Tool::ALL.map(Tool::name));
         let pages = values(&["man", ""]);
         assert!(
             pages.contains(&"connect".to_owned()) && !pages.contains(&"__complete".to_owned()),
@@ -292,7 +298,7 @@ mod tests {
             [&[][..], &[""], &["st"], &["status", "-"], &["status", "--pro"], &["sandbox", "import", ""]]
         {
             let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-            assert_eq!(candidates(&words, nobody), [], "{words:?}");
+            assert_eq!(candidates(&Cli::command(), &words, nobody), [], "{words:?}");
         }
     }
 
@@ -308,8 +314,11 @@ mod tests {
             }
             command.get_subcommands().for_each(check);
         }
-        check(&super::super::Cli::command());
-        assert_eq!(options(), ["grant", "instance", "provider", "provider-url", "source", "stream"]);
+        check(&Cli::command());
+        assert_eq!(
+            options(&Cli::command()),
+            ["grant", "instance", "provider", "provider-url", "source", "stream"]
+        );
     }
 
     #[test]
@@ -326,7 +335,7 @@ mod tests {
             let mut one = credential("https://a.example", "g1");
             one.label = label;
             for words in [words, vec!["disconnect".to_owned(), String::new()]] {
-                for found in candidates(&words, || vec![one.clone()]) {
+                for found in candidates(&Cli::command(), &words, || vec![one.clone()]) {
                     let line = format!("{}{}", found.value, found.about);
                     assert!(!line.chars().any(text::is_hidden) && !found.value.starts_with('-'), "{line:?}");
                 }

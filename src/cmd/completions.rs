@@ -1,6 +1,6 @@
 //! `pdpp completions`: a shell's completion script, from the clap definitions.
 
-use clap::{Arg, Command, CommandFactory, ValueHint};
+use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
 
 use super::complete;
@@ -18,22 +18,22 @@ pub struct Args {
 ///
 /// # Errors
 /// Never.
-pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
-    ui.raw(script(args.shell).as_bytes());
+pub fn run(args: &Args, root: &Command, ui: &Ui) -> Result<u8> {
+    ui.raw(script(root, args.shell).as_bytes());
     Ok(0)
 }
 
-/// The script for `shell`, as it is committed under `completions/`: clap's, and a hook for the values that
+/// The script for `shell` of the definitions `root`, as it is committed under `completions/`: clap's, and a hook for the values that
 /// [`complete`] finds out. PowerShell's is clap's alone.
-pub fn script(shell: Shell) -> String {
+pub fn script(root: &Command, shell: Shell) -> String {
     let mut script = Vec::new();
-    let mut definitions = without_files(without_hidden(&super::Cli::command()));
+    let mut definitions = without_files(without_hidden(root));
     clap_complete::generate(shell, &mut definitions, "pdpp", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
     match shell {
         Shell::Bash => bash(&script) + include_str!("completions/hook.bash"),
         Shell::Elvish => script + include_str!("completions/hook.elv"),
-        Shell::Fish => fish(&script) + include_str!("completions/hook.fish"),
+        Shell::Fish => fish(root, &script) + include_str!("completions/hook.fish"),
         Shell::Zsh => zsh(&script),
         _ => script,
     }
@@ -78,8 +78,8 @@ fn zsh(script: &str) -> String {
 }
 
 /// fish asks an option's own line for its values.
-fn fish(script: &str) -> String {
-    let options = complete::options();
+fn fish(root: &Command, script: &str) -> String {
+    let options = complete::options(root);
     let is_ours = |line: &str| {
         line.ends_with(" -r -f") && options.iter().any(|option| line.contains(&format!(" -l {option} ")))
     };
@@ -90,10 +90,12 @@ fn fish(script: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cmd::Cli;
+    use clap::CommandFactory as _;
 
     #[test]
     fn files_are_offered_for_files_alone() {
-        let bash = script(Shell::Bash);
+        let bash = script(&Cli::command(), Shell::Bash);
         let offered = |option: &str| {
             let (_, after) = bash.split_once(&format!("                {option})\n")).unwrap();
             after.split_once(";;").unwrap().0.contains("compgen -f")

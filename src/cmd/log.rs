@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::Global;
 use crate::access_log::{AccessLog, Entries, Entry};
+use crate::advice::Command;
 use crate::error::{Error, Kind, Result};
 use crate::text;
 use crate::time_text;
@@ -75,7 +76,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     } else {
         ui.print(&shown.to_text(now, ui.width()));
         if !log.is_on() {
-            ui.note("The access log is off: pdpp log --on");
+            ui.note(&format!("The access log is off: {}", Command::new("log --on")));
         }
     }
     Ok(0)
@@ -107,7 +108,7 @@ fn since(when: &str, now: Timestamp) -> Result<Timestamp> {
             "since_invalid",
             format!("{when:?} is neither a time span (2h) nor a date (2026-11-01)"),
         )
-        .hint("pdpp log --since 2h")
+        .run(Command::new("log --since 2h"))
     })
 }
 
@@ -133,10 +134,8 @@ fn program(name: &str) -> String {
 
 impl<'a> Shown<'a> {
     fn of(found: &'a Entries, since: Option<Timestamp>, limit: usize) -> Self {
-        let first = since.map_or(0, |since| found.entries.partition_point(|entry| entry.time < since));
-        let all = &found.entries[first..];
-        let older = all.len().saturating_sub(limit);
-        Self { found, since, entries: &all[older..], older }
+        let (entries, older) = found.newest(since, limit);
+        Self { found, since, entries, older }
     }
 
     fn to_json(&self, log: &AccessLog) -> Value {

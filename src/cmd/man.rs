@@ -1,6 +1,6 @@
 //! `pdpp man`: the manual pages, from the clap definitions.
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 
 use crate::error::{Error, Kind, Result};
 use crate::ui::{self, Ui};
@@ -19,10 +19,10 @@ pub struct Args {
 ///
 /// # Errors
 /// `unknown_command`.
-pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
+pub fn run(args: &Args, root: Command, ui: &Ui) -> Result<u8> {
     let wanted = std::iter::once("pdpp").chain(args.command.iter().map(String::as_str));
     let name = wanted.collect::<Vec<_>>().join("-");
-    let page = pages().into_iter().find(|(page, _)| *page == format!("{name}.1"));
+    let page = pages(root).into_iter().find(|(page, _)| *page == format!("{name}.1"));
     let (_, roff) = page.ok_or_else(|| {
         Error::new(
             Kind::Usage,
@@ -32,7 +32,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         .hint("pdpp --help")
     })?;
     if ui::is_output_terminal() {
-        ui.print(&how_to_read(&args.command));
+        ui.print(&how_to_read(&args.command, ui.width()));
     } else {
         ui.raw(&roff);
     }
@@ -40,7 +40,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
 }
 
 /// What a person types who wants to read the page of `command`.
-fn how_to_read(command: &[String]) -> String {
+fn how_to_read(command: &[String], width: u16) -> String {
     let words = |first: &'static str| {
         let words = [first].into_iter().chain(command.iter().map(String::as_str));
         words.collect::<Vec<_>>().join(" ")
@@ -49,12 +49,11 @@ fn how_to_read(command: &[String]) -> String {
         (format!("pdpp {} | man -l -", words("man")), "read the page"),
         (format!("pdpp {}", words("help")), "the same options, without `man`"),
     ];
-    ui::steps(&commands.each_ref().map(|(command, what)| (command.as_str(), *what)))
+    ui::steps_within(width, &commands.each_ref().map(|(command, what)| (command.as_str(), *what)))
 }
 
-/// Every page as it is committed under `man/`: file name and roff.
-pub fn pages() -> Vec<(String, Vec<u8>)> {
-    let mut root = super::Cli::command();
+/// Every page of the definitions `root`, as it is committed under `man/`: file name and roff.
+pub fn pages(mut root: Command) -> Vec<(String, Vec<u8>)> {
     root.build();
     let mut pages = Vec::new();
     collect(&root, "pdpp", &mut pages);
@@ -81,11 +80,11 @@ mod tests {
 
     #[test]
     fn who_wants_to_read_a_page_is_told_how() {
-        let said = how_to_read(&["mcp".to_owned(), "serve".to_owned()]);
+        let said = how_to_read(&["mcp".to_owned(), "serve".to_owned()], 80);
         assert!(
             said.contains("pdpp man mcp serve | man -l -") && said.contains("pdpp help mcp serve "),
             "{said}"
         );
-        assert!(how_to_read(&[]).contains("  pdpp man | man -l -   "));
+        assert!(how_to_read(&[], 80).contains("  pdpp man | man -l -   "));
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use crate::advice::Command;
 use crate::error::{Error, Result};
 use crate::runtime::{self, StopSignals};
 use crate::sandbox::import::{self, Import};
@@ -127,7 +128,7 @@ fn serve(args: Serve, ui: &Ui) -> Result<u8> {
         None => ui.note("  data in memory, gone when it stops"),
     }
     ui.note(&format!("  for hosts that speak MCP over HTTP: {}", handle.mcp_url()));
-    ui.note(&format!("  next: pdpp connect {url}\n  stop: Ctrl-C"));
+    ui.note(&format!("  next: {}\n  stop: Ctrl-C", Command::connect(url)));
     if json {
         let place = serde_json::json!({ "url": url, "mcp_url": handle.mcp_url(), "pid": std::process::id() });
         ui.json(&place);

@@ -1,21 +1,20 @@
 //! `pdpp status`: what is connected, until when, where its secret lives, whether it works.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Global, disconnect};
-use crate::advice;
+use super::Global;
+use crate::advice::Command;
 use crate::cache::credential::Credential;
-use crate::cache::select::{GrantName, Selection, renew_command, short_id};
+use crate::cache::select::{GrantName, Selection, disconnect_command, renew_command, short_id};
 use crate::cache::store::StoreKind;
 use crate::cache::{Cache, Moved};
-use crate::checks::credential::{self as check, State, Verdict};
-use crate::error::{Error, Kind, Result};
+use crate::checks::credential::{LIMITS, State, Verdict};
+use crate::checks::status::{Status, not_connected};
+use crate::error::Result;
 use crate::provider::grant::TokenKind;
 use crate::provider::url::ProviderUrl;
-use crate::runtime::block_on_unless_stopped;
 use crate::text;
 use crate::time_text;
 use crate::ui::{Column, Ui, table};
@@ -63,60 +62,41 @@ Ends with 78 if nothing is connected, with 1 if a grant was found not to work.";
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let cache = global.cache()?;
     let moved = args.move_to.map(|store| cache.move_to(store)).transpose()?;
-    let all = cache.credentials()?;
-    let waiting = cache.ending()?;
     if let Some(moved) = &moved {
-        let said = what_moved(moved, &all);
-        ui.note(&said);
-        ui.done(&said, "pdpp status");
+        let done = what_moved(moved, &cache.credentials()?);
+        ui.note(&done);
+        ui.done(&done, Command::new("status"));
     }
     let selection = Selection { provider: args.provider.clone(), grant: args.grant.clone() };
-    let ending = selection.named(&waiting).unwrap_or_default();
-    let credentials: Vec<_> = match selection.named(&all) {
-        Err(error) if error.kind() == Kind::NotConnected && !ending.is_empty() => Vec::new(),
-        named => named?.into_iter().cloned().collect(),
-    };
-    let now = Timestamp::now();
-    let verdicts = if args.check {
-        let http = global.http_now(check::LIMITS)?;
+    let mut status = Status::of(&cache, &selection)?;
+    if args.check {
+        let http = global.http_now(LIMITS)?;
         let progress = ui.progress();
-        progress.say(&format!("Asking about {} grants", credentials.len()));
-        block_on_unless_stopped(check::check_all(&cache, &http, &credentials, &all))?
-    } else {
-        credentials.iter().map(|one| check::from_here(&cache, one, &all, now)).collect()
-    };
-    let shown = Shown {
-        cache: &cache,
-        all: &all,
-        credentials: &credentials,
-        verdicts: &verdicts,
-        ending: &ending,
-        now,
-    };
+        progress.say(&format!("Asking about {} grants", status.grants.len()));
+        status.check(&cache, &http)?;
+    }
+    let shown = Shown { cache: &cache, status: &status };
     if args.json {
-        let mut said = shown.to_json();
+        let mut result = shown.to_json();
         if let Some(moved) = &moved {
-            let missing: Vec<_> = moved.missing.iter().map(|one| one.grant_id.as_str()).collect();
+            let missing: Vec<_> = moved.missing.iter().map(|missing| missing.grant_id.as_str()).collect();
             let count = (moved.moved.len(), moved.already);
-            said["moved"] = json!({"to": moved.to, "count": count.0, "already": count.1, "missing": missing});
+            result["moved"] =
+                json!({"to": moved.to, "count": count.0, "already": count.1, "missing": missing});
         }
-        if credentials.is_empty() {
-            said["error"] = not_connected().to_json()["error"].take();
+        if status.grants.is_empty() {
+            result["error"] = not_connected().to_json()["error"].take();
         }
-        ui.json(&said);
-    } else if credentials.is_empty() {
-        if !ending.is_empty() {
+        ui.json(&result);
+    } else if status.grants.is_empty() {
+        if !status.ending.is_empty() {
             ui.print(shown.waiting().trim_start());
         }
         return Err(not_connected());
     } else {
         ui.print(&(shown.to_text(ui.width()) + &shown.waiting()));
     }
-    Ok(match () {
-        () if credentials.is_empty() => Kind::NotConnected.exit_code(),
-        () if verdicts.iter().any(|verdict| !verdict.state.is_usable()) => Kind::Failed.exit_code(),
-        () => 0,
-    })
+    Ok(status.exit_code())
 }
 
 fn what_moved(moved: &Moved, all: &[Credential]) -> String {
@@ -131,7 +111,7 @@ fn what_moved(moved: &Moved, all: &[Credential]) -> String {
         moved.already,
     );
     for one in &moved.missing {
-        let (label, next) = (text::one_line(&one.label), advice::complete(&renew_command(one, all)));
+        let (label, next) = (text::one_line(&one.label), renew_command(one, all));
         let _ = write!(
             said,
             "\nThe token of {label} ({}) is in no store, or damaged there: {next}",
@@ -141,27 +121,16 @@ fn what_moved(moved: &Moved, all: &[Credential]) -> String {
     said
 }
 
-fn not_connected() -> Error {
-    Error::new(Kind::NotConnected, "not_connected", "No provider is connected on this machine")
-        .run("pdpp connect <provider-url>")
-}
-
 struct Shown<'a> {
     cache: &'a Cache,
-    /// What is on this machine, shown or not.
-    all: &'a [Credential],
-    credentials: &'a [Credential],
-    verdicts: &'a [Verdict],
-    /// What is still to be ended at its provider.
-    ending: &'a [&'a Credential],
-    now: Timestamp,
+    status: &'a Status,
 }
 
 /// The names of the granted streams, each once.
 fn streams(one: &Credential) -> Vec<&str> {
     let mut names: Vec<&str> =
         one.sources.iter().flat_map(|source| &source.streams).map(String::as_str).collect();
-    crate::order::sort(&mut names);
+    names.sort();
     names.dedup();
     names
 }
@@ -188,13 +157,12 @@ fn granted(one: &Credential) -> String {
 
 impl Shown<'_> {
     fn to_text(&self, width: u16) -> String {
-        let first = self.credentials.first().map(|one| &one.provider);
+        let grants = &self.status.grants;
+        let first = grants.first().map(|(credential, _)| &credential.provider);
         // A column of the same address again and again would leave no room for the rest.
-        let one_provider = self.credentials.iter().all(|one| Some(&one.provider) == first);
-        let rows: Vec<[String; 6]> = self
-            .credentials
+        let one_provider = grants.iter().all(|(credential, _)| Some(&credential.provider) == first);
+        let rows: Vec<[String; 6]> = grants
             .iter()
-            .zip(self.verdicts)
             .map(|(one, verdict)| {
                 let mut name = one.label.clone();
                 if !one_provider {
@@ -207,7 +175,7 @@ impl Shown<'_> {
                 let until = one
                     .expires_at()
                     .map_or_else(|| "no end".to_owned(), |end| time_text::utc(end).date().to_string());
-                let grant = short_id(one, self.all).to_owned();
+                let grant = short_id(one, &self.status.all).to_owned();
                 [
                     name,
                     grant,
@@ -231,62 +199,62 @@ impl Shown<'_> {
             Column::whole("State"),
         ];
         said.push_str(&table(width, columns, &rows));
-        for (one, verdict) in self.credentials.iter().zip(self.verdicts) {
+        for (one, verdict) in grants {
             if let Some(about) = self.about(one, verdict) {
                 said.push_str(&about);
             }
         }
-        if self.verdicts.iter().any(|verdict| verdict.state == State::NotChecked) {
-            said.push_str(&advice::complete("\n\nWhether they work: pdpp status --check"));
+        if grants.iter().any(|(_, verdict)| verdict.state == State::NotChecked) {
+            let _ = write!(said, "\n\nWhether they work: {}", Command::new("status --check"));
         }
         said
     }
 
     /// What is still to be ended at its provider, with the command that tries it.
     fn waiting(&self) -> String {
-        let one = |one: &&Credential| {
-            let is_over = one.grant_expires_at.is_some_and(|end| end <= self.now);
+        let one = |one: &Credential| {
+            let is_over = one.grant_expires_at.is_some_and(|end| end <= self.status.now);
             let what = if is_over { "its token not deleted" } else { "not ended at its provider" };
             format!(
                 "\n\n{} ({}, grant {}): disconnected, and {what} yet\n  next: {}",
                 text::one_line(&one.label),
                 one.provider,
                 text::one_line(one.grant_id.as_str()),
-                advice::complete(&disconnect::again(one))
+                disconnect_command(one)
             )
         };
-        self.ending.iter().map(one).collect()
+        self.status.ending.iter().map(one).collect()
     }
 
     /// What is wrong with one of them, or soon will be, and what to type.
     fn about(&self, one: &Credential, verdict: &Verdict) -> Option<String> {
         let name = format!("{} ({}, grant {})", one.label, one.provider, one.grant_id);
-        let said = |what: &str, next: &str| {
+        let said = |what: &str, next: &dyn fmt::Display| {
             format!(
                 "\n\n{}: {}\n  next: {}",
                 text::one_line(&name),
                 text::one_line(what),
-                text::one_line(next)
+                text::one_line(&next.to_string())
             )
         };
         match (&verdict.why, &verdict.next) {
             (Some(why), Some(next)) => Some(said(why, next)),
-            (Some(why), None) => Some(said(why, &advice::complete("pdpp doctor"))),
+            (Some(why), None) => Some(said(why, &Command::new("doctor"))),
             (None, _) => {
-                let end = one.ends_soon(self.now)?;
-                let left = time_text::left(end, self.now).unwrap_or_default();
+                let end = one.ends_soon(self.status.now)?;
+                let left = time_text::left(end, self.status.now).unwrap_or_default();
                 Some(said(&format!("it ends {} ({left})", time_text::day_and_time(end)), &self.renew(one)))
             }
         }
     }
 
-    fn renew(&self, one: &Credential) -> String {
-        advice::complete(&renew_command(one, self.all))
+    fn renew(&self, one: &Credential) -> Command {
+        renew_command(one, &self.status.all)
     }
 
     fn to_json(&self) -> Value {
-        let one = |(one, verdict): (&Credential, &Verdict)| {
-            let ends_soon = one.ends_soon(self.now).is_some();
+        let one = |(one, verdict): &(Credential, Verdict)| {
+            let ends_soon = one.ends_soon(self.status.now).is_some();
             json!({
                 "provider": one.provider.as_str(),
                 "grant_id": one.grant_id.as_str(),
@@ -304,18 +272,18 @@ impl Shown<'_> {
                 "state": verdict.state,
                 "code": verdict.code,
                 "why": verdict.why,
-                "next": verdict.next.clone().or_else(|| ends_soon.then(|| self.renew(one))),
+                "next": verdict.next.clone().or_else(|| ends_soon.then(|| self.renew(one).into())),
             })
         };
         json!({
-            "credentials": self.credentials.iter().zip(self.verdicts).map(one).collect::<Vec<_>>(),
-            "ending": self.ending.iter().map(|one| json!({
+            "credentials": self.status.grants.iter().map(one).collect::<Vec<_>>(),
+            "ending": self.status.ending.iter().map(|one| json!({
                 "provider": one.provider.as_str(),
                 "grant_id": one.grant_id.as_str(),
                 "label": one.label,
                 "grant_expires_at": one.grant_expires_at,
                 "store": one.store,
-                "next": advice::complete(&disconnect::again(one)),
+                "next": disconnect_command(one),
             })).collect::<Vec<_>>(),
             "cache_dir": self.cache.dir().display().to_string(),
         })
@@ -326,9 +294,10 @@ impl Shown<'_> {
 mod tests {
     use super::*;
     use crate::cache::credential::tests::credential;
+    use crate::checks::credential::from_index;
     use crate::provider::grant::GrantedSource;
 
-    fn at(text: &str) -> Timestamp {
+    fn at(text: &str) -> jiff::Timestamp {
         text.parse().unwrap()
     }
 
@@ -343,16 +312,9 @@ mod tests {
         edit(&mut one);
         let now = at("2026-11-28T10:00:00Z");
         let cache = Cache::open(std::path::Path::new("/nowhere/pdpp")).unwrap();
-        let verdicts = [check::from_index(&one, &[], now)];
-        let credentials = [one];
-        let shown = Shown {
-            cache: &cache,
-            all: &credentials,
-            credentials: &credentials,
-            verdicts: &verdicts,
-            ending: &[],
-            now,
-        };
+        let verdict = from_index(&one, &[], now);
+        let status = Status { all: vec![one.clone()], grants: vec![(one, verdict)], ending: Vec::new(), now };
+        let shown = Shown { cache: &cache, status: &status };
         (shown.to_text(80), shown.to_json())
     }
 

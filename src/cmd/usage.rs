@@ -4,18 +4,18 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
 
 use super::{Cli, Command};
+use crate::advice;
 use crate::error::{Error, Kind};
-use crate::text::shell_line;
 
 /// What clap says of `words`, which stand behind the program's name, as an [`Error`]. `next` is the command that
 /// was probably meant, where that is a whole one, else its help.
-pub fn told(error: &clap::Error, words: &[String]) -> Error {
+pub fn explain(error: &clap::Error, words: &[String]) -> Error {
     let code = match error.kind() {
         ErrorKind::InvalidSubcommand => "unknown_command",
         _ => "usage_error",
     };
-    let said = error.render().to_string();
-    let message = said.trim().trim_start_matches("error: ");
+    let rendered = error.render().to_string();
+    let message = rendered.trim().trim_start_matches("error: ");
     let message = match error.kind() {
         // The whole help, which is asked for by the next step.
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "A command is missing",
@@ -24,11 +24,11 @@ pub fn told(error: &clap::Error, words: &[String]) -> Error {
             .fold(message, |message, end| message.split(end).next().unwrap_or(message)),
     };
     let next = corrected(error, words).unwrap_or_else(|| help(words));
-    Error::new(Kind::Usage, code, message.trim()).hint(next)
+    Error::new(Kind::Usage, code, message.trim()).run(next)
 }
 
 /// `words` with the one that clap knows better in its place.
-fn corrected(error: &clap::Error, words: &[String]) -> Option<String> {
+fn corrected(error: &clap::Error, words: &[String]) -> Option<advice::Command> {
     let (wrong, better) = match error.kind() {
         ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
         ErrorKind::UnknownArgument => (ContextKind::InvalidArg, ContextKind::SuggestedArg),
@@ -60,35 +60,36 @@ fn corrected(error: &clap::Error, words: &[String]) -> Option<String> {
     };
     let meant: Vec<String> = words.iter().map(&mut put).collect();
     let parsed = Cli::try_parse_from(std::iter::once("pdpp").chain(meant.iter().map(String::as_str)));
-    let line = shell_line(meant.iter().map(String::as_str));
     match parsed {
         // What ends grants is not typed on a guess.
         Ok(Cli { command: Command::Disconnect(_), .. }) => Some(help(&meant)),
-        Ok(_) => Some(format!("pdpp {line}")),
+        Ok(_) => Some(advice::Command::typed(&meant)),
         // The right command, and something else is missing.
         Err(_) => is_put.then(|| help(&meant)),
     }
 }
 
 /// The help of the command that `words` begin to name.
-fn help(words: &[String]) -> String {
+fn help(words: &[String]) -> advice::Command {
     let root = Cli::command();
     let mut command = &root;
-    let mut said = "pdpp".to_owned();
+    let mut names = Vec::new();
     let mut words = words.iter().take_while(|word| *word != "--");
     while let Some(word) = words.next() {
         if let Some(sub) = command.find_subcommand(word) {
             command = sub;
-            said = format!("{said} {}", sub.get_name());
+            names.push(sub.get_name().to_owned());
         } else if let Some(name) = word.strip_prefix("--") {
             let mut known = command.get_arguments().chain(root.get_arguments());
-            let takes = known.any(|one| one.get_long() == Some(name) && one.get_action().takes_values());
+            let takes =
+                known.any(|known| known.get_long() == Some(name) && known.get_action().takes_values());
             if takes {
                 words.next();
             }
         }
     }
-    said + " --help"
+    names.push("--help".to_owned());
+    advice::Command::typed(&names)
 }
 
 #[cfg(test)]
@@ -98,9 +99,9 @@ mod tests {
     fn next(line: &str) -> (String, String) {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let error = Cli::try_parse_from(std::iter::once("pdpp").chain(words.iter().map(String::as_str)));
-        let told = told(&error.unwrap_err(), &words);
-        assert!(!told.message().contains("Usage:") && !told.message().is_empty(), "{told:?}");
-        (told.code().to_owned(), told.next_step().unwrap().to_owned())
+        let error = explain(&error.unwrap_err(), &words);
+        assert!(!error.message().contains("Usage:") && !error.message().is_empty(), "{error:?}");
+        (error.code().to_owned(), error.next_step().unwrap())
     }
 
     #[test]

@@ -11,9 +11,9 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::introspection::{Active, Introspection, Standing, Unknown, Unusable};
 use super::metrics::Metrics;
-use crate::mcp::reading::source::{self, Source};
-use crate::mcp::render::Bounds;
-use crate::mcp::tools::core::Core;
+use crate::mcp::reading::reader::{self, Reader};
+use crate::mcp::size::Bounds;
+use crate::mcp::tools::service::Tools;
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;
@@ -58,7 +58,7 @@ pub struct Admitted {
     /// What is known of it.
     pub active: Active,
     /// The tools, reading with that bearer and no other.
-    pub core: Arc<Core>,
+    pub tools: Arc<Tools>,
 }
 
 /// Why a bearer is not served.
@@ -190,8 +190,8 @@ impl Admission {
 
     fn admitted(&self, active: Active, bearer: AccessToken) -> Admitted {
         let (provider, grant_id) = (self.provider.clone(), active.grant_id.clone());
-        let source = Source::new(provider, grant_id, self.rs.clone(), source::only(bearer));
-        Admitted { active, core: Arc::new(Core::new(source, self.bounds)) }
+        let reader = Reader::new(provider, grant_id, self.rs.clone(), reader::only(bearer));
+        Admitted { active, tools: Arc::new(Tools::over_one(reader, self.bounds)) }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<BearerHash, Entry>> {

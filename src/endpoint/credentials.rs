@@ -87,7 +87,7 @@ impl CredentialsSource {
             "introspection_credentials",
             format!("The introspection credentials could not be read from {place}"),
         )
-        .because(why.to_string())
+        .because(why.clone())
         .hint(hint)
     }
 }

@@ -11,7 +11,7 @@ use super::introspection::{Unknown, Unusable};
 use super::log::{Log, Record};
 use super::rate::{Rate, Wait};
 use crate::mcp::protocol::http::{self, Refusal};
-use crate::mcp::protocol::service::ReadSurface;
+use crate::mcp::protocol::service::Service;
 use crate::secret::AccessToken;
 
 /// Seconds until it is worth asking again after an introspection that failed.
@@ -30,7 +30,7 @@ impl Gate {
         Self { admission, rate, log }
     }
 
-    async fn try_admit(&self, bearer: AccessToken) -> Result<Arc<dyn ReadSurface>, Refusal> {
+    async fn try_admit(&self, bearer: AccessToken) -> Result<Arc<dyn Service>, Refusal> {
         let hash = BearerHash::of(&bearer);
         let record = Record::current();
         record.set_bearer(hash.prefix());
@@ -55,7 +55,7 @@ impl Gate {
         }
         // Only now: a made-up token takes no room.
         record.hold(self.rate.enter(hash).map_err(wait)?);
-        Ok(Arc::clone(&admitted.core) as _)
+        Ok(Arc::clone(&admitted.tools) as _)
     }
 
     fn tell(&self, unknown: &Unknown) {
@@ -77,7 +77,7 @@ pub fn in_words(unknown: &Unknown) -> String {
 }
 
 impl http::Gate for Gate {
-    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn ReadSurface>, Refusal>> {
+    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn Service>, Refusal>> {
         self.try_admit(bearer).boxed()
     }
 

@@ -41,10 +41,10 @@ use self::metrics::Metrics;
 use self::rate::{Allowance, Rate};
 use self::signals::{Signal, Signals};
 use self::tls::{Files, Tls};
-use crate::advice;
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind, Result};
 use crate::mcp::protocol::http::{self, About, Endpoint, Refusal};
-use crate::mcp::render::Bounds;
+use crate::mcp::size::Bounds;
 use crate::provider::discovery::{Discovery, DiscoveryError, discover};
 use crate::provider::http::{Http, Limits as HttpLimits};
 use crate::provider::network::Network;
@@ -325,15 +325,18 @@ async fn check(admission: Arc<Admission>, log: Arc<Log>) {
     }
 }
 
-/// What [`DiscoveryError::told`] says, to an operator: here the address is an option.
+/// What [`DiscoveryError::into_error`] gives, for an operator: here the address is an option.
 fn not_discovered(error: DiscoveryError, provider: &ProviderUrl) -> Error {
     let meant = error.meant(provider);
-    let error = error.told(provider);
+    let error = error.into_error(provider);
     match meant {
-        Some(meant) => error.hint(format!(
-            "If {meant} is the provider: {}",
-            advice::typed_with("--provider-url", &meant, "mcp host")
-        )),
+        Some(meant) => {
+            error.hint(Hint::new(format!("If {meant} is the provider: ")).run(Command::typed_with(
+                "--provider-url",
+                &meant,
+                "mcp host",
+            )))
+        }
         None => error,
     }
 }

@@ -263,7 +263,7 @@ impl ForeignFile {
                 Some((stamp.to_owned(), number, entry.path()))
             })
             .collect();
-        crate::order::sort(&mut backups);
+        backups.sort();
         let old = backups.len().saturating_sub(newest);
         for (_, _, path) in backups.iter().take(old).skip(1) {
             let _ = fs::remove_file(path);
@@ -414,7 +414,7 @@ mod tests {
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
                 .filter_map(|name| name.strip_prefix("a.json.pdpp-backup-").map(str::to_owned))
                 .collect();
-            crate::order::sort(&mut names);
+            names.sort();
             names
         };
         for theirs in [

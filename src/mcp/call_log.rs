@@ -1,4 +1,4 @@
-//! What a call read, told to whoever keeps a log of it. The tool core knows this trait and no file.
+//! What a call read, for whoever keeps a log of it. The tool core knows this trait and no file.
 //!
 //! The facts of one call come from three places: the protocol handler knows who asks, each read through a
 //! source knows its grant, and the answer has its rows. They meet in task-local notes, so that no tool has
@@ -11,21 +11,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use crate::mcp::protocol::service::ReadSurface;
-use crate::mcp::protocol::service::ResourceContents;
-use crate::mcp::protocol::service::ResourceError;
-use crate::mcp::protocol::service::ToolAnswer;
-use crate::mcp::render::json_len;
-use crate::provider::rs::Read;
-
-/// Who asks, as the client itself says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// `clientInfo.name`.
-    pub name: String,
-    /// `clientInfo.version`.
-    pub version: String,
-}
+use crate::mcp::protocol::caller::{self, Caller};
+use crate::mcp::protocol::service::{Offer, ResourceContents, ResourceError, Service, ToolAnswer};
+use crate::mcp::size::json_len;
 
 /// One call, without anything that was asked for or answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,54 +61,39 @@ impl Notes {
 }
 
 tokio::task_local! {
-    static CALLER: Option<Caller>;
     static NOTES: Arc<Mutex<Notes>>;
 }
 
-/// Runs `call` as one of `caller`'s.
-pub async fn of_caller<T>(caller: Option<Caller>, call: impl Future<Output = T>) -> T {
-    CALLER.scope(caller, call).await
-}
-
-/// Notes a read of a grant, if the call that it belongs to is recorded.
-pub fn note(provider: &str, grant_id: Option<&str>, read: &Read) {
+/// Notes a read of a grant and of these streams, if the call that it belongs to is recorded.
+pub fn note(provider: &str, grant_id: Option<&str>, streams: &[&str]) {
     let _ = NOTES.try_with(|notes| {
         let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = notes.grants.iter().any(|(known, id)| known == provider && id.as_deref() == grant_id);
         if !is_known && notes.grants.len() < MOST {
             notes.grants.push((provider.to_owned(), grant_id.map(str::to_owned)));
         }
-        if let [streams, stream, ..] = read.segments.as_slice()
-            && streams == "streams"
-        {
+        for stream in streams {
             notes.stream(stream);
-        }
-        for (name, value) in &read.query {
-            match name.as_str() {
-                "stream" => notes.stream(value),
-                "streams" => value.split(',').for_each(|stream| notes.stream(stream)),
-                _ => {}
-            }
         }
     });
 }
 
-/// A surface whose calls a sink is told of.
+/// A service whose calls a sink is told of.
 pub struct Recorded<S> {
-    surface: S,
+    service: S,
     sink: Arc<dyn AccessSink>,
 }
 
-impl<S: ReadSurface> Recorded<S> {
-    /// `surface`, with every call told to `sink`.
-    pub const fn new(surface: S, sink: Arc<dyn AccessSink>) -> Self {
-        Self { surface, sink }
+impl<S: Service> Recorded<S> {
+    /// `service`, with every call told to `sink`.
+    pub const fn new(service: S, sink: Arc<dyn AccessSink>) -> Self {
+        Self { service, sink }
     }
 
     fn begin(&self, tool: &str) -> Pending {
         Pending {
             sink: Arc::clone(&self.sink),
-            caller: CALLER.try_with(Clone::clone).ok().flatten(),
+            caller: caller::current(),
             tool: tool.to_owned(),
             notes: Arc::default(),
             started: Instant::now(),
@@ -169,7 +142,11 @@ impl Drop for Pending {
     }
 }
 
-impl<S: ReadSurface> ReadSurface for Recorded<S> {
+impl<S: Service> Service for Recorded<S> {
+    fn offer(&self) -> Offer {
+        self.service.offer()
+    }
+
     fn refused(&self, tool: &str, code: &str) {
         // What is no tool's name (MCP) may be anything.
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
@@ -178,13 +155,13 @@ impl<S: ReadSurface> ReadSurface for Recorded<S> {
     }
 
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
-        let (tool, call) = (tool.to_owned(), self.surface.call(tool, arguments));
+        let (tool, call) = (tool.to_owned(), self.service.call(tool, arguments));
         async move {
             let pending = self.begin(&tool);
             let answer = NOTES.scope(Arc::clone(&pending.notes), call).await;
             name_streams(&answer, &mut pending.notes.lock().unwrap_or_else(PoisonError::into_inner));
             let ended = Ended {
-                rows: rows(&pending.tool, &answer),
+                rows: answer.rows,
                 bytes: answer.text.len() + answer.structured.as_ref().map_or(0, json_len),
                 outcome: outcome(&answer),
             };
@@ -195,7 +172,7 @@ impl<S: ReadSurface> ReadSurface for Recorded<S> {
     }
 
     fn read_resource(&self, uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
-        let read = self.surface.read_resource(uri);
+        let read = self.service.read_resource(uri);
         async move {
             let pending = self.begin("resources/read");
             let contents = NOTES.scope(Arc::clone(&pending.notes), read).await;
@@ -220,19 +197,6 @@ fn name_streams(answer: &ToolAnswer, notes: &mut Notes) {
     let hits = answer.structured.as_ref().and_then(|structured| structured.get("results")?.as_array());
     for hit in hits.into_iter().flatten() {
         notes.stream(hit.get("stream").and_then(Value::as_str).unwrap_or_default());
-    }
-}
-
-fn rows(tool: &str, answer: &ToolAnswer) -> usize {
-    let Some(structured) = answer.structured.as_ref().filter(|_| !answer.is_error) else { return 0 };
-    let list = |value: Option<&Value>| value.and_then(Value::as_array).map(Vec::len);
-    let data = structured.get("data");
-    match tool {
-        "schema" => 0,
-        "search" => list(structured.get("results")).unwrap_or(0),
-        "query_records" => list(data.and_then(|data| data.get("data"))).unwrap_or(0),
-        "aggregate" => list(data.and_then(|data| data.get("groups"))).unwrap_or(1),
-        _ => 1,
     }
 }
 
@@ -262,12 +226,16 @@ mod tests {
     /// Answers `search` with two hits, `query_records` never, everything else with an error.
     struct Scripted;
 
-    impl ReadSurface for Scripted {
+    impl Service for Scripted {
+        fn offer(&self) -> Offer {
+            Offer { names: &[], tools: Vec::new().into(), instructions: "", resource_templates: Vec::new() }
+        }
+
         fn call(&self, tool: &str, _arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
             let tool = tool.to_owned();
             async move {
-                note("https://a.example", Some("g1"), &Read::of(["search"]).with("streams", "mail,notes"));
-                note("https://a.example", Some("g1"), &Read::of(["streams", "mail", "records"]));
+                note("https://a.example", Some("g1"), &["mail", "notes"]);
+                note("https://a.example", Some("g1"), &["mail"]);
                 let structured = match tool.as_str() {
                     "search" => json!({"results": [{"stream": "chat"}, {"stream": "mail"}]}),
                     "query_records" => std::future::pending().await,
@@ -275,7 +243,8 @@ mod tests {
                 };
                 let Value::Object(structured) = structured else { unreachable!() };
                 let is_error = structured.contains_key("error");
-                ToolAnswer { text: "canary".to_owned(), structured: Some(structured), is_error }
+                let rows = structured.get("results").and_then(Value::as_array).map_or(0, Vec::len);
+                ToolAnswer { text: "canary".to_owned(), structured: Some(structured), is_error, rows }
             }
             .boxed()
         }
@@ -293,8 +262,8 @@ mod tests {
     async fn a_call_is_told_with_its_grant_streams_and_size_and_nothing_of_what_it_says() {
         let kept = Arc::new(Kept::default());
         let recorded = Recorded::new(Scripted, Arc::clone(&kept) as _);
-        let caller = Caller { name: "Host".to_owned(), version: "1".to_owned() };
-        of_caller(Some(caller.clone()), recorded.call("search", arguments())).await;
+        let asking = Caller { name: "Host".to_owned(), version: "1".to_owned() };
+        caller::of_caller(Some(asking.clone()), recorded.call("search", arguments())).await;
         recorded.call("fetch", arguments()).await;
         recorded.read_resource("pdpp://blob/canary").await.unwrap();
         let mut seen = kept.0.lock().unwrap().clone();
@@ -303,7 +272,7 @@ mod tests {
             access.took = Duration::ZERO;
         }
         let found = Access {
-            caller: Some(caller),
+            caller: Some(asking),
             tool: "search".to_owned(),
             grants: vec![("https://a.example".to_owned(), Some("g1".to_owned()))],
             streams: ["mail", "notes", "chat"].map(str::to_owned).to_vec(),

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
 
 use crate::text::{has_hidden, is_hidden};
 
@@ -55,6 +56,16 @@ pub enum IdError {
 }
 
 impl RecordId {
+    /// The record that a row of the resource server is, from what its envelope says; `stream` where it does not say one.
+    pub fn of_row(row: &Map<String, Value>, stream: &str) -> Option<Self> {
+        let text = |key: &str| row.get(key).and_then(Value::as_str);
+        Some(Self {
+            connection: text("connection_id").map(str::to_owned),
+            stream: text("stream").unwrap_or(stream).to_owned(),
+            record: text("id").or_else(|| text("record_key"))?.to_owned(),
+        })
+    }
+
     /// Reads any accepted form of handle.
     ///
     /// # Errors

@@ -5,13 +5,16 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
+use crate::mcp::call::Call;
+use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
-use crate::mcp::render::ladder::Call;
-use crate::mcp::render::{json_len, line, prefix_on_wire};
-use crate::{advice, text};
+use crate::mcp::size::json_len;
+use crate::mcp::size::prefix_on_wire;
+use crate::provider::rs::Refusal;
+use crate::text;
 
 /// Most bytes of either view of an error: what the least `--max-result-bytes` allows (R4.8).
-const MAX_BYTES: usize = crate::mcp::render::Bounds::LEAST;
+const MAX_BYTES: usize = crate::mcp::size::Bounds::LEAST;
 /// Most bytes of its parts, as JSON on the wire: what comes from outside may be of any length.
 const MAX_CODE_BYTES: usize = 100;
 const MAX_MESSAGE_BYTES: usize = 1_000;
@@ -38,6 +41,7 @@ struct Inner {
     details: Map<String, Value>,
     candidates: Vec<Candidate>,
     candidates_total: usize,
+    refusal: Option<Refusal>,
 }
 
 /// What to do about an error: a call that can be made as it stands, or a sentence where only the caller
@@ -90,7 +94,7 @@ impl ToolError {
     ) -> Self {
         let (hint, next) = match next.into() {
             Next::Call(call) => (None, Some(call)),
-            Next::Say(sentence) => (Some(advice::complete(&sentence)), None),
+            Next::Say(sentence) => (Some(sentence), None),
         };
         Self(Box::new(Inner {
             code: code.into(),
@@ -100,13 +104,31 @@ impl ToolError {
             details: Map::new(),
             candidates: Vec::new(),
             candidates_total: 0,
+            refusal: None,
         }))
+    }
+
+    /// The provider's refusal: code and message stay its own (R5.1), and what it means for the call is still to be
+    /// explained, once, where the call is known.
+    pub fn of_refusal(refusal: Refusal) -> Self {
+        let mut error = Self::new(refusal.code.clone(), refusal.message.clone(), "")
+            .with("status", refusal.status)
+            .with_some("param", refusal.param.clone())
+            .with_some("request_id", refusal.request_id.clone());
+        error.0.hint = None;
+        error.0.refusal = Some(refusal);
+        error
+    }
+
+    /// The provider's refusal, where it is one that is not explained yet.
+    pub fn take_refusal(&mut self) -> Option<Refusal> {
+        self.0.refusal.take()
     }
 
     /// Says what to do in a sentence; a call beside it stays.
     #[must_use]
-    pub fn hint(mut self, sentence: impl AsRef<str>) -> Self {
-        self.0.hint = Some(advice::complete(sentence.as_ref()));
+    pub fn hint(mut self, sentence: impl Into<String>) -> Self {
+        self.0.hint = Some(sentence.into());
         self
     }
 
@@ -159,14 +181,13 @@ impl ToolError {
     /// Adds to what happened.
     #[must_use]
     pub fn and(mut self, more: &str) -> Self {
-        self.0.message.push_str(&advice::complete(more));
+        self.0.message.push_str(more);
         self
     }
 
     /// Adds another way to go on.
     #[must_use]
     pub fn or_next(mut self, other: &str) -> Self {
-        let other = &advice::complete(other);
         match &mut self.0.hint {
             Some(hint) => hint.push_str(other),
             none => *none = Some(other.trim_start_matches([',', ';', ' ']).to_owned()),
@@ -369,13 +390,14 @@ impl Candidate {
 
 impl From<ToolError> for ToolAnswer {
     fn from(error: ToolError) -> Self {
-        Self { text: error.to_text(), structured: Some(error.to_structured()), is_error: true }
+        Self { text: error.to_text(), structured: Some(error.to_structured()), is_error: true, rows: 0 }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::call::Tool;
     use proptest::prelude::*;
 
     proptest! {
@@ -386,7 +408,7 @@ mod tests {
             let long = message.repeat(times);
             let mut error = ToolError::new(code.repeat(times), long.clone(), long.clone());
             if times % 2 == 0 {
-                error = error.offer(Some(Call::new("search", json!({"q": message.clone()}))));
+                error = error.offer(Some(Call::new(Tool::Search, json!({"q": message.clone()}))));
             }
             for key in ["param", "request_id", "status", "retry_after_seconds", "provider"] {
                 error = error.with(key, long.clone());

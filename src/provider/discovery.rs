@@ -4,12 +4,14 @@
 use serde_json::{Map, Value};
 use url::{Host, Url};
 
-use super::approve::wanted::DATA_ACCESS;
 use super::http::{Answer, Http, HttpError};
 use super::url::{ProviderUrl, is_loopback, is_secure};
-use crate::advice;
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind};
 use crate::net;
+
+/// PDPP's authorization details type (RFC 9396).
+pub const DATA_ACCESS: &str = "https://pdpp.dev/data-access";
 
 /// A provider as its metadata describes it, checked.
 #[derive(Debug, Clone)]
@@ -24,6 +26,14 @@ pub struct Discovery {
     pub query_base: Url,
     /// The first of `authorization_servers`.
     pub authorization_server: AuthorizationServer,
+}
+
+impl Discovery {
+    /// What `resource` (RFC 8707) carries where a token is asked for at the authorization server's own
+    /// endpoints: the provider's `/mcp`, for which client tokens are good as well as for `/v1`.
+    pub fn mcp_resource(&self) -> String {
+        format!("{}/mcp", self.resource.trim_end_matches('/'))
+    }
 }
 
 /// An authorization server as its metadata describes it. Every endpoint is on its issuer's origin.
@@ -201,38 +211,34 @@ impl DiscoveryError {
     }
 
     /// For a person who asked for `provider`.
-    pub fn told(self, provider: &ProviderUrl) -> Error {
+    pub fn into_error(self, provider: &ProviderUrl) -> Error {
         let hint = match (&self, self.meant(provider)) {
-            (Self::Http(error), _) => http_hint(error),
+            (Self::Http(error), _) => error.next_step().into(),
             (
                 Self::NotFound { document: Document::ProtectedResource, .. }
                 | Self::NotJson { document: Document::ProtectedResource, .. }
                 | Self::SomethingElse { document: Document::ProtectedResource, .. },
                 _,
-            ) => "Check the address: it is the provider's own, path included, as the provider shows it"
-                .to_owned(),
+            ) => {
+                "Check the address: it is the provider's own, path included, as the provider shows it".into()
+            }
             (Self::WrongResource { .. }, Some(meant)) => {
-                format!("If that is the provider you meant: {}", advice::connect(&meant))
+                Hint::new("If that is the provider you meant: ").run(Command::connect(meant))
             }
             (Self::WrongResource { .. }, None) => {
-                "Do not go on unless you know why; check the address with the provider".to_owned()
+                "Do not go on unless you know why; check the address with the provider".into()
             }
             (Self::ForeignQueryBase { .. }, Some(meant)) => {
-                let connect = advice::connect(&meant);
-                format!("That address is an MCP endpoint; connect to the provider: {connect}")
+                Hint::new("That address is an MCP endpoint; connect to the provider: ")
+                    .run(Command::connect(meant))
             }
-            (Self::Status { .. }, _) => "Try again later; if it stays so, tell the provider".to_owned(),
-            _ => "This is the provider's to put right; nothing is stored".to_owned(),
+            (Self::Status { .. }, _) => "Try again later; if it stays so, tell the provider".into(),
+            _ => "This is the provider's to put right; nothing is stored".into(),
         };
         Error::new(Kind::Unavailable, self.code(), format!("Could not connect to {provider}"))
             .because(self)
             .hint(hint)
     }
-}
-
-/// What to do about a failed exchange.
-pub fn http_hint(error: &HttpError) -> String {
-    error.next_step().to_owned()
 }
 
 /// Discovers `provider` and its authorization server.
@@ -587,8 +593,8 @@ mod tests {
     fn an_mcp_endpoint_is_pointed_back_to_its_provider() {
         let asked = "https://a.example/mcp";
         let error = resource(asked, |body| body["pdpp_core_query_base"] = json!("https://a.example/v1"));
-        let told = error.err().unwrap().told(&provider(asked));
-        assert_eq!(told.kind().exit_code(), 69);
-        assert!(told.next_step().unwrap().ends_with("pdpp connect https://a.example"), "{told:?}");
+        let error = error.err().unwrap().into_error(&provider(asked));
+        assert_eq!(error.kind().exit_code(), 69);
+        assert!(error.next_step().unwrap().ends_with("pdpp connect https://a.example"), "{error:?}");
     }
 }

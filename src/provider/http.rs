@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use rustls::CertificateError;
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::network::{Network, NotAProxyUrl};
+use super::network::{Network, NetworkError};
 use super::url::is_loopback;
 
 const JSON: &str = "application/json";
@@ -91,14 +90,6 @@ pub enum HttpError {
         /// What kept it.
         why: String,
     },
-    /// A variable of this process's environment names a proxy that cannot be used.
-    #[error("{name} is not a proxy's address: {why}")]
-    ProxyVariable {
-        /// The variable.
-        name: &'static str,
-        /// What is wrong with it.
-        why: NotAProxyUrl,
-    },
     /// No connection: refused, no route.
     #[error("could not connect to {origin}: {why}")]
     Unreachable {
@@ -147,14 +138,9 @@ pub enum HttpError {
         /// What the HTTP library said.
         why: String,
     },
-    /// `--ca-file` cannot be used.
-    #[error("the CA file {} cannot be used: {why}", path.display())]
-    CaFile {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        why: String,
-    },
+    /// No way out of this machine's network.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
     /// This machine could not set up a client at all (no CA certificates).
     #[error("could not set up an HTTPS client: {0}")]
     Setup(String),
@@ -192,13 +178,12 @@ impl HttpError {
             Self::Unreachable { .. } => "provider_unreachable",
             Self::UnknownHost { .. } => "provider_host_unknown",
             Self::Proxy { .. } => "proxy_failed",
-            Self::ProxyVariable { .. } => "proxy_invalid",
             Self::Tls { .. } => "provider_tls_failed",
             Self::TimedOut { .. } => "provider_timeout",
             Self::Redirected { .. } => "provider_redirected",
             Self::TooLarge { .. } => "provider_answer_too_large",
             Self::Broken { .. } => "provider_answer_broken",
-            Self::CaFile { .. } => "ca_file_invalid",
+            Self::Network(error) => error.code(),
             Self::Setup(_) => "http_setup_failed",
         }
     }
@@ -211,10 +196,6 @@ impl HttpError {
             Self::Proxy { .. } => {
                 "Check the proxy: --proxy http://host:port, or HTTPS_PROXY; NO_PROXY leaves a host out"
             }
-            Self::ProxyVariable { .. } => {
-                "Correct that variable or take it away; or name a proxy with --proxy http://host:port, or leave the host \
-                 out with NO_PROXY"
-            }
             Self::Tls { .. } => {
                 "Check the address and this machine's clock; a company's own authority is named with --ca-file FILE.pem"
             }
@@ -223,7 +204,7 @@ impl HttpError {
             Self::TooLarge { .. } | Self::Broken { .. } => {
                 "Check the address; what answers there does not speak PDPP"
             }
-            Self::CaFile { .. } => "Name a PEM file that you can read: --ca-file FILE.pem",
+            Self::Network(error) => error.next_step(),
             Self::Setup(_) => "Check the CA certificates of this machine",
         }
     }
@@ -254,7 +235,7 @@ impl Http {
     /// Starts a request, to be finished with headers and body and given to [`Http::send`].
     ///
     /// # Errors
-    /// [`HttpError::Setup`], [`HttpError::CaFile`], [`HttpError::ProxyVariable`].
+    /// [`HttpError::Setup`], [`HttpError::Network`].
     pub fn request(&self, method: reqwest::Method, url: Url) -> Result<reqwest::RequestBuilder, HttpError> {
         let here = is_loopback(&url);
         self.network.check_way_to(&url)?;

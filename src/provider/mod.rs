@@ -6,6 +6,7 @@ pub mod grant;
 pub mod http;
 pub mod json;
 pub mod network;
+pub mod oauth_error;
 pub mod register;
 pub mod rs;
 pub mod url;

@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, ensure};
 use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
-use super::http::HttpError;
 use super::url::is_loopback;
+use crate::error::{Error, Kind};
 
 /// The way out of this machine's network, where a person had to name one.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +37,60 @@ pub enum NotAProxyUrl {
     /// A path or query, which no proxy has.
     #[error("it has a path, a query or a fragment; leave that out")]
     Extra,
+}
+
+/// Why there is no way out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkError {
+    /// A variable of this process's environment names a proxy that cannot be used.
+    #[error("{name} is not a proxy's address: {why}")]
+    ProxyVariable {
+        /// The variable.
+        name: &'static str,
+        /// What is wrong with it.
+        why: NotAProxyUrl,
+    },
+    /// `--ca-file` cannot be used.
+    #[error("the CA file {} cannot be used: {why}", path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+}
+
+impl NetworkError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::ProxyVariable { .. } => "proxy_invalid",
+            Self::CaFile { .. } => "ca_file_invalid",
+        }
+    }
+
+    /// What to do about it.
+    pub const fn next_step(&self) -> &'static str {
+        match self {
+            Self::ProxyVariable { .. } => {
+                "Correct that variable or take it away; or name a proxy with --proxy http://host:port, or leave the host \
+                 out with NO_PROXY"
+            }
+            Self::CaFile { .. } => "Name a PEM file that you can read: --ca-file FILE.pem",
+        }
+    }
+
+    /// For a person who named it: a wrong argument, and not a provider's failure.
+    pub fn into_error(self) -> Error {
+        let (code, hint) = (self.code(), self.next_step());
+        match self {
+            Self::ProxyVariable { .. } => Error::new(Kind::Usage, code, self.to_string()),
+            Self::CaFile { .. } => {
+                Error::new(Kind::Usage, code, "What --ca-file was given cannot be used").because(self)
+            }
+        }
+        .hint(hint)
+    }
 }
 
 impl std::str::FromStr for ProxyUrl {
@@ -94,24 +149,25 @@ impl Network {
     /// over that cannot, and sends what was to go through it past it.
     ///
     /// # Errors
-    /// [`HttpError::ProxyVariable`].
-    pub fn check_way_to(&self, url: &Url) -> Result<(), HttpError> {
+    /// [`NetworkError::ProxyVariable`].
+    pub fn check_way_to(&self, url: &Url) -> Result<(), NetworkError> {
         if self.proxy.is_some() || is_loopback(url) {
             return Ok(());
         }
         check_variables(url, |name| std::env::var_os(name))
     }
 
-    pub(super) fn certificates(&self) -> Result<Vec<reqwest::Certificate>, HttpError> {
+    pub(super) fn certificates(&self) -> Result<Vec<reqwest::Certificate>, NetworkError> {
         let Some(path) = &self.ca_file else { return Ok(Vec::new()) };
-        read_certificates(path).map_err(|why| HttpError::CaFile { path: path.clone(), why })
+        read_certificates(path)
+            .map_err(|why| NetworkError::CaFile { path: path.clone(), why: why.to_string() })
     }
 
     /// Whether the file of authorities, if one is named, can be used.
     ///
     /// # Errors
-    /// [`HttpError::CaFile`].
-    pub fn check_ca_file(&self) -> Result<(), HttpError> {
+    /// [`NetworkError::CaFile`].
+    pub fn check_ca_file(&self) -> Result<(), NetworkError> {
         self.certificates().map(drop)
     }
 }
@@ -120,7 +176,7 @@ impl Network {
 /// does. `HTTP_PROXY` counts for http, which nothing is sent by but to this machine.
 const VARIABLES: [[&str; 2]; 2] = [["HTTPS_PROXY", "https_proxy"], ["ALL_PROXY", "all_proxy"]];
 
-fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Result<(), HttpError> {
+fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Result<(), NetworkError> {
     let no_proxy = ["NO_PROXY", "no_proxy"].into_iter().find_map(&value).unwrap_or_default();
     let any =
         Matcher::builder().all("http://proxy.invalid").no(no_proxy.to_string_lossy().into_owned()).build();
@@ -137,12 +193,12 @@ fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Resul
         }
         is_found = true;
         let Some(text) = text.to_str() else {
-            return Err(HttpError::ProxyVariable { name, why: NotAProxyUrl::NotAUrl });
+            return Err(NetworkError::ProxyVariable { name, why: NotAProxyUrl::NotAUrl });
         };
         // Variables may leave the scheme out; it is http then.
         let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         if let Err(why) = text.parse::<ProxyUrl>() {
-            return Err(HttpError::ProxyVariable { name, why });
+            return Err(NetworkError::ProxyVariable { name, why });
         }
     }
     Ok(())
@@ -151,18 +207,15 @@ fn check_variables(url: &Url, value: impl Fn(&str) -> Option<OsString>) -> Resul
 /// Longest file of authorities; a whole system's bundle is a tenth of it.
 const MAX_CA_FILE: u64 = 8 << 20;
 
-fn read_certificates(path: &Path) -> Result<Vec<reqwest::Certificate>, String> {
+fn read_certificates(path: &Path) -> anyhow::Result<Vec<reqwest::Certificate>> {
     // Before it is opened: a pipe would be waited for.
-    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !found.is_file() || found.len() > MAX_CA_FILE {
-        return Err(format!("it is not a file of at most {} MiB", MAX_CA_FILE >> 20));
-    }
-    let pem = std::fs::read(path).map_err(|error| error.to_string())?;
-    let certificates = reqwest::Certificate::from_pem_bundle(&pem)
-        .map_err(|_| "what it holds are not PEM certificates".to_owned())?;
-    if certificates.is_empty() {
-        return Err("it holds no PEM certificate (-----BEGIN CERTIFICATE-----)".to_owned());
-    }
+    let found = std::fs::metadata(path)?;
+    let is_file = found.is_file() && found.len() <= MAX_CA_FILE;
+    ensure!(is_file, "it is not a file of at most {} MiB", MAX_CA_FILE >> 20);
+    let pem = std::fs::read(path)?;
+    let certificates =
+        reqwest::Certificate::from_pem_bundle(&pem).context("what it holds are not PEM certificates")?;
+    ensure!(!certificates.is_empty(), "it holds no PEM certificate (-----BEGIN CERTIFICATE-----)");
     Ok(certificates)
 }
 

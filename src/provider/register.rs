@@ -3,14 +3,41 @@
 use serde_json::json;
 use url::Url;
 
-use super::approve::CLIENT_NAME;
-use super::approve::loopback::CALLBACK;
-use super::approve::oauth_error::OAuthError;
 use super::discovery::AuthorizationServer;
 use super::http::{Http, HttpError};
+use super::oauth_error::OAuthError;
+
+/// What this program is called at a provider, in registrations and on the approval page.
+pub const CLIENT_NAME: &str = "PDPP CLI";
+
+/// The path on this machine that an owner's browser comes back to.
+pub const CALLBACK: &str = "/callback";
 
 /// The pre-registered public client that stands for this program, where a provider has it.
 const PRE_REGISTERED: &str = "pdpp_cli";
+
+/// A client id in use, and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Client {
+    /// Registered earlier, with this issuer, and kept.
+    Remembered(String),
+    /// Registered just now: worth keeping.
+    Registered(String),
+    /// The provider's own entry for this program.
+    PreRegistered(String),
+    /// The authorization server offers no way to be a client; some flows do without.
+    Anonymous,
+}
+
+impl Client {
+    /// The client id, where there is one.
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            Self::Remembered(id) | Self::Registered(id) | Self::PreRegistered(id) => Some(id),
+            Self::Anonymous => None,
+        }
+    }
+}
 
 /// How this program becomes a client of an authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +51,7 @@ pub enum Registration {
     },
     /// By the client id that the provider keeps for it.
     PreRegistered(String),
-    /// Not at all: some ways to a grant do without.
+    /// Not at all: some flows do without.
     None,
 }
 
@@ -41,6 +68,20 @@ impl Registration {
             }
             None => Self::None,
         }
+    }
+
+    /// Becomes a client in this way.
+    ///
+    /// # Errors
+    /// [`RegisterError`].
+    pub async fn become_client(&self, http: &Http) -> Result<Client, RegisterError> {
+        Ok(match self {
+            Self::Dynamic { endpoint, with_redirect } => {
+                Client::Registered(register(http, endpoint.clone(), *with_redirect).await?)
+            }
+            Self::PreRegistered(id) => Client::PreRegistered(id.clone()),
+            Self::None => Client::Anonymous,
+        })
     }
 }
 
@@ -59,11 +100,8 @@ pub enum RegisterError {
 }
 
 /// Registers at `endpoint` and gives the client id. `with_redirect` says where codes go, so that one client
-/// id does for every way to a grant.
-///
-/// # Errors
-/// [`RegisterError`].
-pub async fn register(http: &Http, endpoint: Url, with_redirect: bool) -> Result<String, RegisterError> {
+/// id does for every flow.
+async fn register(http: &Http, endpoint: Url, with_redirect: bool) -> Result<String, RegisterError> {
     let mut request = json!({"client_name": CLIENT_NAME, "token_endpoint_auth_method": "none"});
     if with_redirect {
         // Whatever the port is then (RFC 8252 §7.3).

@@ -80,8 +80,11 @@ pub fn start(config: Config) -> Result<Handle> {
     with_filling(config.seed, |filling| server::start(config.into_vault(), filling, listen))
 }
 
-/// Opens the store of the sandbox in `dir`.
-fn open_store(dir: &Path, seed: Option<u64>) -> Result<Store> {
+/// Opens the store of the sandbox in `dir`; a new one is filled with the life of `seed`.
+///
+/// # Errors
+/// Those of [`open`].
+pub fn open_store(dir: &Path, seed: Option<u64>) -> Result<Store> {
     with_filling(seed, |filling| vault::open_store(dir, &PROFILE, filling))
 }
 

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::paths::{Machine, Platform};
+use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
-use crate::provider::network::ProxyUrl;
+use crate::provider::network::{Network, ProxyUrl};
 use crate::text;
 
 /// What an entry starts.
@@ -27,6 +29,22 @@ pub struct Baked {
     pub proxy: Option<ProxyUrl>,
     /// `--ca-file`.
     pub ca_file: Option<PathBuf>,
+}
+
+impl Baked {
+    /// What a host's start on `machine` would not find by itself: a cache in `dir`, and the way that `network` describes.
+    ///
+    /// # Errors
+    /// `no_home`.
+    pub fn of(machine: &Machine, dir: &Path, network: Network) -> Result<Self> {
+        // Hosts pass HOME, and no XDG variable.
+        let found_anyway = match machine.platform {
+            Platform::Linux => machine.home.join(".local").join("share").join("pdpp"),
+            Platform::MacOs | Platform::Windows => Cache::default_dir()?,
+        };
+        let cache_dir = (dir != found_anyway).then(|| dir.to_owned());
+        Ok(Self { cache_dir, proxy: network.proxy, ca_file: network.ca_file })
+    }
 }
 
 impl Entry {

@@ -1,7 +1,6 @@
 //! One host's config and one entry in it: what is to be done, worked out and then done.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use super::edit::{self, EditError, Edited, EntryPath, Fields};
 use super::entry::Entry;
 use super::paths::Machine;
 use super::{NAME, masked, proof};
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind, Result};
 use crate::fs::foreign::{ForeignError, ForeignFile, ForeignLock, LockDir, Wrote};
 use crate::text::{self, shell_word};
@@ -155,7 +155,7 @@ impl Job<'_> {
                 "no_such_scope",
                 format!("{} has no config of a project's that it reads servers from", self.host.title),
             )
-            .hint(format!("pdpp mcp setup {}", self.host.id))
+            .run(Command::new("mcp setup").value(self.host.id))
         })
     }
 
@@ -213,7 +213,7 @@ impl Job<'_> {
                     self.name
                 ),
             )
-            .hint(format!("{}; or --yes, if that entry may go", self.under_another_name())));
+            .hint(self.under_another_name().then("; or --yes, if that entry may go")));
         }
         let narrowed = there.filter(|_| self.entry.is_some() && ours.is_some()).and_then(Narrowed::of);
         if let Some(narrowed) = narrowed.filter(|_| !self.any_entry) {
@@ -406,26 +406,28 @@ impl Job<'_> {
     pub(super) fn left_alone(&self, error: ForeignError) -> Error {
         let (code, hint) = match &error {
             ForeignError::Dangling(_) => {
-                ("config_unreadable", "Make what it points to, or remove the link".to_owned())
+                ("config_unreadable", "Make what it points to, or remove the link".into())
             }
-            ForeignError::Loop(path) => {
-                ("config_unreadable", format!("Remove the link: rm {}", shell_word(&path.to_string_lossy())))
-            }
+            ForeignError::Loop(path) => (
+                "config_unreadable",
+                format!("Remove the link: rm {}", shell_word(&path.to_string_lossy())).into(),
+            ),
             ForeignError::NotAFile(_) | ForeignError::TooLarge(_) => {
-                ("config_unreadable", format!("{} could not read that either", self.host.title))
+                ("config_unreadable", format!("{} could not read that either", self.host.title).into())
             }
             ForeignError::ReadOnly(path) => (
                 "config_unwritable",
-                format!(
-                    "chmod u+w {}, or change it where it comes from: {}",
-                    shell_word(&path.to_string_lossy()),
-                    self.by_hand()
-                ),
+                Hint::new(format!(
+                    "chmod u+w {}, or change it where it comes from: ",
+                    shell_word(&path.to_string_lossy())
+                ))
+                .run(self.by_hand()),
             ),
-            ForeignError::OtherOwner(_) => ("config_unwritable", "Run this as that user".to_owned()),
+            ForeignError::OtherOwner(_) => ("config_unwritable", "Run this as that user".into()),
             ForeignError::Locked(path) => (
                 "config_busy",
-                format!("Run this again; if nothing runs, rmdir {}", shell_word(&path.to_string_lossy())),
+                format!("Run this again; if nothing runs, rmdir {}", shell_word(&path.to_string_lossy()))
+                    .into(),
             ),
             ForeignError::Io(path, why) => {
                 let dir = path.parent().unwrap_or(path).to_string_lossy().into_owned();
@@ -434,7 +436,7 @@ impl Job<'_> {
                     std::io::ErrorKind::StorageFull => "Make room on that disk".to_owned(),
                     _ => format!("See what is wrong with {}", shell_word(&dir)),
                 };
-                ("config_unwritable", format!("{hint}, or paste the entry: {}", self.by_hand()))
+                ("config_unwritable", Hint::new(format!("{hint}, or paste the entry: ")).run(self.by_hand()))
             }
         };
         Error::failed(code, format!("{}'s config is left as it is", self.host.title))
@@ -449,31 +451,31 @@ impl Job<'_> {
             format!("Correct that, or take `{}` out yourself", self.name)
         };
         Error::failed("config_damaged", format!("{} cannot be edited, and is left as it is", file.display()))
-            .because(std::io::Error::other(why.to_owned()))
+            .because(why)
             .hint(hint)
     }
 
     /// This command, with the entry called `name`.
-    fn command(&self, name: &str) -> String {
-        let mut command = format!("pdpp mcp setup {}", self.host.id);
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new("mcp setup").value(self.host.id);
         if name != NAME {
-            let _ = write!(command, " --name {name}");
+            command = command.option("--name", name);
         }
         if self.scope == Scope::Project {
-            command.push_str(" --scope project");
+            command = command.words("--scope project");
         }
         command
     }
 
-    fn by_hand(&self) -> String {
-        self.command(self.name) + " --print"
+    fn by_hand(&self) -> Command {
+        self.command(self.name).words("--print")
     }
 
-    fn under_another_name(&self) -> String {
+    fn under_another_name(&self) -> Hint {
         if self.entry.is_none() {
-            return "Name the entry that is meant: pdpp mcp setup".to_owned();
+            return Hint::new("Name the entry that is meant: ").run(Command::new("mcp setup"));
         }
-        format!("Under another name: {}", self.command(&format!("{}-2", self.name)))
+        Hint::new("Under another name: ").run(self.command(&format!("{}-2", self.name)))
     }
 
     /// The change as a unified diff, of which only `entries` are shown with their values.
@@ -533,21 +535,19 @@ impl Narrowed {
     }
 
     fn refused(self, job: &Job<'_>, file: &Path) -> Error {
+        let again = job.command(job.name).words("--yes");
         let (how, hint) = match self {
             Self::Grants => (
                 "serves certain grants only",
-                format!(
-                    "If it may serve every grant on this machine from now on: {} --yes",
-                    job.command(job.name)
-                ),
+                Hint::new("If it may serve every grant on this machine from now on: ").run(again),
             ),
             Self::Off => (
                 "is switched off",
-                format!(
-                    "Switch it on in {}; or bring it up to date and leave it off: {} --yes",
-                    job.host.title,
-                    job.command(job.name)
-                ),
+                Hint::new(format!(
+                    "Switch it on in {}; or bring it up to date and leave it off: ",
+                    job.host.title
+                ))
+                .run(again),
             ),
         };
         Error::failed(

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::paths::{Machine, is_program};
+use crate::error::{Error, Result};
 
 /// How hosts will start this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +16,35 @@ pub struct Launcher {
 }
 
 impl Launcher {
+    /// The launcher of this process.
+    ///
+    /// # Errors
+    /// `no_launcher`.
+    pub fn of_process(machine: &Machine) -> Result<Self> {
+        let exe = std::env::current_exe().map_err(|error| {
+            Error::failed("no_launcher", "This program cannot tell where its own file is")
+                .because(error)
+                .hint("Call it by its whole path")
+        })?;
+        let typed = std::env::args_os().next().map(PathBuf::from);
+        Ok(Self::find(machine, &exe, typed.as_deref()))
+    }
+
+    /// What the person should know about it, and about what a host will not find; whether the entry `has_proxy` is
+    /// known.
+    pub fn notes_for(&self, has_proxy: bool) -> Vec<String> {
+        let mut notes = self.notes.clone();
+        let proxy = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+        let set =
+            proxy.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+        if let Some(name) = set.filter(|_| !has_proxy) {
+            notes.push(format!(
+                "{name} is set here, and some hosts pass no variables on: --proxy puts it into the entry"
+            ));
+        }
+        notes
+    }
+
     /// The launcher of the running program: `exe` is its own file, `typed` how it was called.
     pub fn find(machine: &Machine, exe: &Path, typed: Option<&Path>) -> Self {
         let real = |path: &Path| path.canonicalize().ok();

@@ -17,6 +17,7 @@ pub mod proof;
 mod report;
 pub mod survey;
 
+use crate::advice::Command;
 use crate::error::{Error, Result};
 use paths::Machine;
 use proof::Proof;
@@ -79,8 +80,8 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
     }
     if done.plan.entry.as_ref().is_some_and(|entry| entry.words() != entry.shown()) {
         warnings.push(format!(
-            "a URL in the entry has a password, which whoever reads the file has: pdpp --proxy URL mcp setup {}",
-            job.host.id
+            "a URL in the entry has a password, which whoever reads the file has: {}",
+            Command::new("--proxy URL mcp setup").value(job.host.id)
         ));
     }
     if changed {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::clients::Host;
 use super::entry::Entry;
 use super::paths::{Machine, Platform};
+use crate::advice::{Command, Hint};
 use crate::cache::store::remedy;
 use crate::error::{Error, Result};
 use crate::mcp::protocol::client::{Client, ServerCommand, Surroundings};
@@ -104,7 +105,7 @@ pub struct NoToken {
     /// What has happened.
     pub said: String,
     /// What is to be done.
-    pub next: Option<String>,
+    pub next: Option<Hint>,
 }
 
 /// What a host's own program says about the entry.
@@ -157,8 +158,8 @@ pub async fn unreadable(entry: &Entry) -> Option<NoToken> {
     let code = text("code").filter(|code| remedy(code).is_some())?;
     let next = match code.as_str() {
         // The session that has it is this one, or another: no host's.
-        "keyring_absent" => Some("pdpp status --move-to file".to_owned()),
-        _ => text("next"),
+        "keyring_absent" => Some(Command::new("status --move-to file").into()),
+        _ => text("next").map(Hint::from),
     };
     Some(NoToken { said: text("message")?, next, code })
 }

@@ -9,7 +9,10 @@ use super::clients::Host;
 use super::entry::Entry;
 use super::job::{Action, Done, Scope};
 use super::proof::{Checked, NoToken, Proof};
-use crate::{advice, text};
+use crate::advice::Command;
+use crate::error::Error;
+use crate::text;
+
 /// Everything about one host that was set up, for a person and for `--json`.
 #[derive(Debug)]
 pub struct Report {
@@ -34,6 +37,21 @@ pub struct Report {
 }
 
 impl Report {
+    /// That what was written cannot be started, and what became of it.
+    pub fn failure(&self) -> Option<Error> {
+        let Some(Proof::Failed(cause)) = &self.proof else { return None };
+        let kept = if self.rolled_back { "the change was taken back" } else { "the entry was left in place" };
+        let error = Error::failed(
+            "setup_not_proven",
+            format!("{} would not get an answer from the recorded command; {kept}", self.host.title),
+        )
+        .because(cause.to_string());
+        Some(match cause.next() {
+            Some(next) => error.hint(next.clone()),
+            None => error,
+        })
+    }
+
     /// Whether what was written cannot be started.
     pub const fn is_unproven(&self) -> bool {
         matches!(self.proof, Some(Proof::Failed(_)))
@@ -115,7 +133,7 @@ impl Report {
             Some(Proof::NotConnected { code, said, next }) => {
                 let why = if code == "not_connected" { "nothing is connected yet" } else { said };
                 line("proof", &format!("it starts, and says that it cannot serve: {}", text::one_line(why)));
-                line("next", &advice::complete(next.as_deref().unwrap_or("pdpp connect <provider-url>")));
+                line("next", &next.clone().unwrap_or_else(|| Command::connect_any().to_string()));
             }
             Some(Proof::NoToken(NoToken { code, said, next })) => {
                 let why = text::one_line(said);
@@ -124,7 +142,7 @@ impl Report {
                 );
                 line("proof", &said);
                 if let Some(next) = next {
-                    line("next", &advice::complete(next));
+                    line("next", &next.to_string());
                 }
             }
             Some(Proof::Failed(error)) => line("proof", &format!("FAILED: {error}")),

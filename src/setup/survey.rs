@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::clients::{HOSTS, Host};
 use super::document::{document, is_switched_off, owner_credential};
@@ -11,7 +11,7 @@ use super::edit::{self, EditError, EntryPath};
 use super::entry::Entry;
 use super::job::{Scope, file_of};
 use super::paths::{Machine, is_program};
-use crate::advice;
+use crate::advice::{Command, Hint};
 use crate::fs::foreign::{ForeignError, ForeignFile};
 use crate::text::{self, shell_word};
 
@@ -47,18 +47,65 @@ pub struct Surveyed {
     pub problems: Vec<Problem>,
 }
 
+impl Surveyed {
+    /// How the host stands, in a few words.
+    pub fn state(&self) -> String {
+        let state = match &self.configured {
+            Configured::No => "not set up",
+            Configured::Ours(_) if self.problems.is_empty() => "set up",
+            Configured::Ours(_) => "set up, with a problem",
+            Configured::Other => "has another entry of that name",
+            Configured::Damaged(error) => match error.at() {
+                Some((line, column)) => {
+                    return format!("its config is damaged: line {line}, column {column}");
+                }
+                None => "its config is written in a way that cannot be edited",
+            },
+            Configured::Unknown => "its config cannot be read",
+        };
+        state.to_owned()
+    }
+
+    /// For `--json`.
+    pub fn to_json(&self) -> Value {
+        let (configured, command) = match &self.configured {
+            Configured::No => ("no", None),
+            Configured::Ours(entry) => ("yes", Some(entry.shown())),
+            Configured::Other => ("other", None),
+            Configured::Damaged(_) => ("damaged", None),
+            Configured::Unknown => ("unknown", None),
+        };
+        let at = match &self.configured {
+            Configured::Damaged(error) => error.at(),
+            _ => None,
+        };
+        json!({
+            "host": self.host.id,
+            "title": self.host.title,
+            "installed": self.installed,
+            "file": self.file,
+            "other_files": self.other_files,
+            "configured": configured,
+            "line": at.map(|(line, _)| line),
+            "column": at.map(|(_, column)| column),
+            "command": command,
+            "problems": self.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        })
+    }
+}
+
 /// Something that is wrong, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// What is wrong.
     pub what: String,
-    /// What to do: a command, or a few words.
-    pub next: String,
+    /// What to do.
+    pub next: Hint,
 }
 
 impl Problem {
-    fn new(what: impl Into<String>, next: impl AsRef<str>) -> Self {
-        Self { what: what.into(), next: advice::complete(next.as_ref()) }
+    fn new(what: impl Into<String>, next: impl Into<Hint>) -> Self {
+        Self { what: what.into(), next: next.into() }
     }
 }
 
@@ -82,22 +129,23 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
         || file.is_symlink()
         || dir.is_some_and(Path::is_dir);
     let mut problems = Vec::new();
-    let again = format!("pdpp mcp setup {}", host.id);
+    let again = Command::new("mcp setup").value(host.id);
     let configured = match look_into(machine, host, name, &file, &mut problems) {
         Ok(configured) => configured,
         Err(Unread::Damaged(error)) => {
             let next = match error.at() {
-                Some((line, column)) => format!(
-                    "Correct line {line}, column {column} of {}, then: {again}",
+                Some((line, column)) => Hint::new(format!(
+                    "Correct line {line}, column {column} of {}, then: ",
                     shell_word(&file.to_string_lossy())
-                ),
-                None => format!("Put the entry in yourself: {again} --print"),
+                ))
+                .run(again),
+                None => Hint::new("Put the entry in yourself: ").run(again.words("--print")),
             };
             problems.push(Problem::new(format!("{}: {error}", file.display()), next));
             Configured::Damaged(error)
         }
         Err(Unread::NotText(why)) => {
-            let next = format!("Save it as UTF-8, then: {again}");
+            let next = Hint::new("Save it as UTF-8, then: ").run(again);
             problems.push(Problem::new(format!("{}: {why}", file.display()), next));
             Configured::Unknown
         }
@@ -108,7 +156,8 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
                 ForeignError::NotAFile(_) | ForeignError::TooLarge(_) => "Move it away",
                 _ => "Give yourself the right to read it",
             };
-            problems.push(Problem::new(error.to_string(), format!("{next}, then: {again}")));
+            let next = Hint::new(format!("{next}, then: ")).run(again);
+            problems.push(Problem::new(error.to_string(), next));
             Configured::Unknown
         }
     };
@@ -156,7 +205,7 @@ fn look_into(
                 file.display(),
                 host.title
             ),
-            format!("pdpp mcp setup {}", host.id),
+            Command::new("mcp setup").value(host.id),
         ));
     }
     Ok(Configured::Ours(entry))
@@ -192,7 +241,7 @@ fn wrong_with(machine: &Machine, host: &Host, entry: &Entry) -> Option<Problem> 
     } else {
         return None;
     };
-    Some(Problem::new(what, format!("pdpp mcp setup {}", host.id)))
+    Some(Problem::new(what, Command::new("mcp setup").value(host.id)))
 }
 
 /// The host's other files on this machine that have an entry `name`.

@@ -139,7 +139,7 @@ fn why_a_file_is_left_alone_is_said_once_with_a_step_that_fits() {
         ),
     ] {
         let error = job("cursor").left_alone(error);
-        assert_eq!((error.code(), error.next_step()), (code, Some(step)));
+        assert_eq!((error.code(), error.next_step()), (code, Some(step.to_owned())));
         assert_eq!(error.causes().count(), 1, "{error:?}");
     }
 }

@@ -21,11 +21,11 @@ use super::oauth::tokens::{self, Standing};
 use super::store::Catalog;
 use crate::error::Result;
 use crate::mcp::protocol::http::{About, Endpoint, Gate, Mcp, Refusal};
-use crate::mcp::protocol::service::ReadSurface;
-use crate::mcp::reading::served::{Child, KnownSource, Package, Roster};
-use crate::mcp::reading::source::{self, BearerSource, Source};
-use crate::mcp::render::Bounds;
-use crate::mcp::tools::core::Core;
+use crate::mcp::protocol::service::Service;
+use crate::mcp::reading::package::{KnownSource, Member, Package, Roster};
+use crate::mcp::reading::reader::{self, BearerSource, Reader};
+use crate::mcp::size::Bounds;
+use crate::mcp::tools::service::Tools;
 use crate::provider::http::{Http, Limits};
 use crate::provider::rs::ResourceServer;
 use crate::provider::url::ProviderUrl;
@@ -99,14 +99,11 @@ struct Callers {
 struct Kept {
     key: String,
     grants: Vec<String>,
-    tools: Arc<Package>,
+    tools: Arc<Tools>,
 }
 
 impl Gate for Callers {
-    fn admit(
-        &self,
-        bearer: AccessToken,
-    ) -> BoxFuture<'_, std::result::Result<Arc<dyn ReadSurface>, Refusal>> {
+    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, std::result::Result<Arc<dyn Service>, Refusal>> {
         async move {
             let (vault, names, token) = (Arc::clone(&self.vault), Arc::clone(&self.names), bearer.clone());
             let standing = tokio::task::spawn_blocking(move || {
@@ -130,7 +127,7 @@ impl Gate for Callers {
                 refused => return Err(refusal(&refused)),
             };
             let tools = self.tools(key, &bearer, grants, is_package, &catalog).map_err(|_| broken())?;
-            Ok(tools as Arc<dyn ReadSurface>)
+            Ok(tools as Arc<dyn Service>)
         }
         .boxed()
     }
@@ -162,7 +159,7 @@ impl Callers {
         grants: Vec<Grant>,
         is_package: bool,
         catalog: &Catalog,
-    ) -> Result<Arc<Package>> {
+    ) -> Result<Arc<Tools>> {
         let ids = grants.iter().map(|grant| grant.grant_id.clone()).collect::<Vec<_>>();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = kept.iter().position(|known| known.key == key)
@@ -177,7 +174,7 @@ impl Callers {
             .into_iter()
             .map(|grant| {
                 let known = known(&grant, catalog);
-                let bearer = if is_package { self.inner(&grant) } else { source::only(bearer.clone()) };
+                let bearer = if is_package { self.inner(&grant) } else { reader::only(bearer.clone()) };
                 Arc::new((grant, known, bearer))
             })
             .collect::<Vec<_>>();
@@ -186,10 +183,10 @@ impl Callers {
         let roster: Roster = Arc::new(move || {
             Ok(all
                 .iter()
-                .map(|known| child(&provider, &rs, &known.0, known.1.clone(), Arc::clone(&known.2)))
+                .map(|known| member(&provider, &rs, &known.0, known.1.clone(), Arc::clone(&known.2)))
                 .collect())
         });
-        let tools = Arc::new(Package::new(roster, Bounds::default())?);
+        let tools = Arc::new(Tools::new(Package::new(roster)?, Bounds::default()));
         kept.push_back(Kept { key, grants: ids, tools: Arc::clone(&tools) });
         if kept.len() > MAX_KEPT {
             kept.pop_front();
@@ -219,17 +216,18 @@ impl Callers {
     }
 }
 
-fn child(
+fn member(
     provider: &ProviderUrl,
     rs: &ResourceServer,
     grant: &Grant,
     known: Vec<KnownSource>,
     bearer: BearerSource,
-) -> Child {
+) -> Member {
     let label = known.first().and_then(|source| source.connector_key.clone()).unwrap_or_default();
     let ends = grant.expires_at.as_deref().and_then(|at| at.parse().ok());
-    let source = Source::new(provider.clone(), Some(grant.grant_id.clone()), rs.clone(), bearer).ending(ends);
-    Child::new(grant.grant_id.clone(), label, Core::new(source, Bounds::default()), ends, known)
+    let grant_id = grant.grant_id.clone();
+    let reader = Reader::new(provider.clone(), Some(grant_id.clone()), rs.clone(), bearer).ending(ends);
+    Member::new(grant_id, label, reader, ends, known)
 }
 
 /// What a grant is about, so that nobody has to be asked where a call goes.

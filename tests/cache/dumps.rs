@@ -12,7 +12,8 @@ use pdpp::cache::Cache;
 #[test]
 fn a_crash_leaves_no_core_dump() {
     let env = TestEnv::new();
-    Server::start().put(&Cache::open(&env.cache_dir()).unwrap(), |one| one.token_expires_at = None);
+    Server::start()
+        .put(&Cache::open(&env.cache_dir()).unwrap(), |credential| credential.token_expires_at = None);
     let pdpp = env.pdpp(&["mcp", "serve"]);
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg("ulimit -c unlimited 2>/dev/null; exec \"$0\" mcp serve").arg(pdpp.get_program());

@@ -102,9 +102,9 @@ fn r1_8_an_answer_that_never_comes_is_waited_for_within_bounds_and_known_to_be_l
 #[test]
 fn r1_8_a_signal_is_obeyed_in_time_and_lets_a_quick_refresh_through() {
     let mut serve = Refreshing::start(Token::Slowly);
-    let told = Instant::now();
+    let signalled = Instant::now();
     serve.signal(Signal::TERM);
-    let (code, took) = serve.ended(told);
+    let (code, took) = serve.ended(signalled);
     assert!(code == Some(0) && took < Duration::from_millis(1_500), "{code:?} {took:?}");
     serve.is_kept();
 
@@ -115,36 +115,42 @@ fn r1_8_a_signal_is_obeyed_in_time_and_lets_a_quick_refresh_through() {
     while closed.elapsed() < Duration::from_secs(2) {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let told = Instant::now();
+    let signalled = Instant::now();
     serve.signal(Signal::TERM);
-    let (_, took) = serve.ended(told);
+    let (_, took) = serve.ended(signalled);
     assert!(took < Duration::from_millis(1_500), "{took:?}");
 }
 
 /// A command that a person stops: what it began at the provider is stored all the same.
 #[test]
 fn a_command_that_is_stopped_lets_a_refresh_come_home() {
-    for command in [&["status", "--check"][..], &["mcp", "call", "schema"], &["doctor"]] {
-        let env = TestEnv::new();
-        let cache = Cache::open(&env.cache_dir()).unwrap();
-        let provider = Server::start();
-        let before = provider.put(&cache, |_| ());
-        provider.set(Token::Late);
-        let mut child = env.pdpp(command);
-        let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        provider.wait_until_asked(1);
-        let told = Instant::now();
-        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        let mut said = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        let status = child.wait().unwrap();
-        assert_eq!(status.code(), Some(130), "{command:?}: {said}");
-        assert!(said.contains("code: interrupted") && told.elapsed() < Duration::from_secs(6), "{said}");
-        let now = cache.credentials().unwrap().remove(0);
-        assert!(now.id != before.id && now.renewal.begun.is_none(), "{command:?}: {now:?}");
-        let ran = env.run(&["mcp", "call", "schema"]);
-        assert_eq!((ran.code, provider.asked()), (Some(0), 1), "the rotated token was stored: {ran:?}");
-    }
+    std::thread::scope(|scope| {
+        for command in [&["status", "--check"][..], &["mcp", "call", "schema"], &["doctor"]] {
+            scope.spawn(move || lets_a_refresh_come_home(command));
+        }
+    });
+}
+
+fn lets_a_refresh_come_home(command: &[&str]) {
+    let env = TestEnv::new();
+    let cache = Cache::open(&env.cache_dir()).unwrap();
+    let provider = Server::start();
+    let before = provider.put(&cache, |_| ());
+    provider.set(Token::Late);
+    let mut child = env.pdpp(command);
+    let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    provider.wait_until_asked(1);
+    let signalled = Instant::now();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130), "{command:?}: {stderr}");
+    assert!(stderr.contains("code: interrupted") && signalled.elapsed() < Duration::from_secs(6), "{stderr}");
+    let now = cache.credentials().unwrap().remove(0);
+    assert!(now.id != before.id && now.renewal.begun.is_none(), "{command:?}: {now:?}");
+    let ran = env.run(&["mcp", "call", "schema"]);
+    assert_eq!((ran.code, provider.asked()), (Some(0), 1), "the rotated token was stored: {ran:?}");
 }
 
 #[test]
@@ -157,12 +163,12 @@ fn a_command_that_is_stopped_does_not_wait_for_ever() {
     let mut child = env.pdpp(&["status", "--check"]);
     let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     provider.wait_until_asked(1);
-    let told = Instant::now();
+    let signalled = Instant::now();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(
-        (Duration::from_secs(4)..Duration::from_secs(9)).contains(&told.elapsed()),
+        (Duration::from_secs(4)..Duration::from_secs(9)).contains(&signalled.elapsed()),
         "{:?}",
-        told.elapsed()
+        signalled.elapsed()
     );
 }

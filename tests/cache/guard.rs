@@ -15,7 +15,7 @@ use crate::support::env::{Ran, TestEnv};
 fn connected() -> (TestEnv, Cache) {
     let env = TestEnv::new();
     let cache = Cache::open(&env.cache_dir()).unwrap();
-    Server::start().put(&cache, |one| one.token_expires_at = None);
+    Server::start().put(&cache, |credential| credential.token_expires_at = None);
     (env, cache)
 }
 
@@ -113,9 +113,9 @@ fn a_cache_that_others_could_read_is_repaired() {
     let ran = env.run(&["connect", provider.url(), "--no-browser", "--store", "file"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(cache.credentials().unwrap().len(), 2);
-    for one in cache.credentials().unwrap() {
+    for credential in cache.credentials().unwrap() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(cache.bearer(&one)).unwrap();
+        runtime.block_on(cache.bearer(&credential)).unwrap();
     }
     assert_private(cache.dir());
 }
@@ -139,8 +139,8 @@ fn a_directory_that_was_there_keeps_its_mode_and_what_is_made_in_it_is_private()
             assert_eq!(ran.stderr.contains(&warning), is_told, "{ran:?}");
         }
         let doctor = env.run(&[&["doctor"][..], &named].concat()).stdout;
-        let said = format!("chmod 700 {}", dir.display());
-        assert!(doctor.contains(&said) && !doctor.contains("yours alone again"), "{doctor}");
+        let advice = format!("chmod 700 {}", dir.display());
+        assert!(doctor.contains(&advice) && !doctor.contains("yours alone again"), "{doctor}");
         assert_eq!(std::fs::metadata(&dir).unwrap().mode() & 0o777, mode);
         for path in every_path(&dir).into_iter().filter(|path| *path != dir) {
             let found = std::fs::symlink_metadata(&path).unwrap();

@@ -48,9 +48,11 @@ fn r8_4_no_keyring_means_a_file_and_one_line_that_says_so() {
     let provider = Provider::start(Switches::default());
     let ran = connect(&env, &provider, &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let said: Vec<_> = ran.stderr.lines().filter(|line| line.contains("keyring")).collect();
-    assert_eq!(said.len(), 1, "{ran:?}");
-    assert!(said[0].contains("No keyring works here") && said[0].contains("a file that only you can read"));
+    let report: Vec<_> = ran.stderr.lines().filter(|line| line.contains("keyring")).collect();
+    assert_eq!(report.len(), 1, "{ran:?}");
+    assert!(
+        report[0].contains("No keyring works here") && report[0].contains("a file that only you can read")
+    );
     assert!(ran.stdout.contains("kept in a file that only you can read"));
     assert_eq!(Cache::open(&env.cache_dir()).unwrap().credentials().unwrap()[0].store, StoreKind::File);
 }
@@ -223,6 +225,21 @@ impl Desktop {
         });
     }
 
+    /// What libsecret's own tool says of the keyring.
+    fn secret_tool(&self, arguments: &[&str], input: &str) -> String {
+        let mut tool = Command::new("secret-tool");
+        let bus = format!("unix:path={}", self.dir.join("bus").display());
+        tool.args(arguments).env(BUS, bus).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut tool = tool.spawn().expect("secret-tool is installed: bash .ci/run keyring");
+        tool.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        String::from_utf8(tool.wait_with_output().unwrap().stdout).unwrap()
+    }
+
+    /// The entries of that name.
+    fn search(&self, name: &str) -> String {
+        self.secret_tool(&["search", "--all", "service", "pdpp", "username", name], "")
+    }
+
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(self.keyring.as_ref().unwrap()), signal).unwrap();
     }
@@ -303,22 +320,15 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
     assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0));
 
     // A second entry of a name that says the same is read, and deleted with the first.
-    let tool = |arguments: &[&str], input: &str| {
-        let bus = format!("unix:path={}", desktop.dir.join("bus").display());
-        let mut tool = Command::new("secret-tool");
-        tool.args(arguments).env(BUS, bus).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut tool = tool.spawn().expect("secret-tool is installed: bash .ci/run keyring");
-        tool.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        String::from_utf8(tool.wait_with_output().unwrap().stdout).unwrap()
-    };
     let first = || cache.credentials().unwrap()[0].id.as_str().to_owned();
-    let search = |name: &str| tool(&["search", "--all", "service", "pdpp", "username", name], "");
+    let search = |name: &str| desktop.search(name);
     let twice = |text: &str| {
-        tool(&["store", "--label=x", "service", "pdpp", "username", &first(), "extra", "1"], text);
+        let extra = ["store", "--label=x", "service", "pdpp", "username", &first(), "extra", "1"];
+        desktop.secret_tool(&extra, text);
         assert_eq!(search(&first()).matches("label = ").count(), 2);
         first()
     };
-    let id = twice(&tool(&["lookup", "service", "pdpp", "username", &first()], ""));
+    let id = twice(&desktop.secret_tool(&["lookup", "service", "pdpp", "username", &first()], ""));
     assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0));
     assert_eq!(env.run(&["status", "--move-to", "file"]).code, Some(0));
     assert_eq!(search(&id), "");
@@ -371,7 +381,42 @@ fn r8_4_a_real_keyring_holds_the_token_and_nothing_else_does() {
 
 #[test]
 #[ignore = "needs gnome-keyring and dbus-daemon: bash .ci/run keyring"]
-fn a_locked_or_stopped_keyring_is_told_in_time_and_works_again() {
+fn an_entry_of_an_earlier_version_is_read_and_deleted() {
+    const LABEL: &str = "pdpp: a provider's token";
+    let mut env = TestEnv::new();
+    let mut desktop = Desktop::start(&mut env, "desktop");
+    desktop.keyring(&env, true);
+    let provider = Provider::start(Switches { token: long_refresh, ..Switches::default() });
+    assert_eq!(connect(&env, &provider, &["--store", "keyring"]).code, Some(0));
+    let kept = Cache::open(&env.cache_dir()).unwrap().credentials().unwrap().remove(0);
+    let id = kept.id.as_str();
+    let names = [id.to_owned(), format!("{id}-1"), format!("{id}-2"), format!("{id}-3")];
+    assert_eq!(usize::from(kept.parts), names.len());
+    for name in &names {
+        let found = desktop.search(name);
+        assert_eq!(found.matches("label = ").count(), 1);
+        assert!(found.contains(&format!("label = {LABEL}\n")), "{name}");
+        // Written anew as version 0.1.0 wrote it, before the store was the `keyring` crate's.
+        let attributes = ["service", "pdpp", "username", name];
+        let part = desktop.secret_tool(&[&["lookup"], &attributes[..]].concat(), "");
+        desktop.secret_tool(&[&["clear"], &attributes[..]].concat(), "");
+        assert_eq!(desktop.search(name), "");
+        let label = format!("--label={LABEL}");
+        desktop.secret_tool(&[&["store", label.as_str()], &attributes[..]].concat(), &part);
+    }
+    let ran = env.run(&["mcp", "call", "schema"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // This provider ends no grant from here; the token goes all the same.
+    let ran = env.run(&["disconnect", "--all", "--yes"]);
+    assert!(ran.stderr.contains("not_ended_at_provider"), "{ran:?}");
+    for name in &names {
+        assert_eq!(desktop.search(name), "", "{name}");
+    }
+}
+
+#[test]
+#[ignore = "needs gnome-keyring and dbus-daemon: bash .ci/run keyring"]
+fn a_locked_or_stopped_keyring_is_reported_in_time_and_works_again() {
     let provider = Provider::start(Switches::default());
     {
         // An account that never had a keyring: there is nothing to unlock.
@@ -391,8 +436,12 @@ fn a_locked_or_stopped_keyring_is_told_in_time_and_works_again() {
         desktop.keyring(&env, true);
         assert_eq!(connect(&env, &provider, &["--store", "keyring"]).code, Some(0));
     }
-    // The same HOME in another session, where nobody has typed the password yet.
+    // The same HOME in another session. A server that was there before the keyring waits for it.
     let mut desktop = Desktop::start(&mut env, "after");
+    let mut early = Session::start(&env, &[]);
+    let (is_error, text) = schema(&mut early);
+    assert!(is_error && text.contains("no program offers the Secret Service in this session"), "{text}");
+    // Nobody has typed the password yet.
     desktop.keyring(&env, false);
     let started = Instant::now();
     let mut session = Session::start(&env, &[]);
@@ -404,9 +453,10 @@ fn a_locked_or_stopped_keyring_is_told_in_time_and_works_again() {
 
     // Unlocked later, by a keyring that was started anew: the same server goes on.
     desktop.keyring(&env, true);
-    let (is_error, text) = schema(&mut session);
-    assert!(!is_error, "{text}");
-    drop(session);
+    for mut session in [session, early] {
+        let (is_error, text) = schema(&mut session);
+        assert!(!is_error, "{text}");
+    }
 
     // Its name is on the bus, and it does not answer.
     desktop.signal(Signal::STOP);
@@ -451,7 +501,8 @@ fn a_move_killed_at_any_moment_loses_nothing_and_is_gone_on_with() {
         provider
     });
     let cache = Cache::open(&env.cache_dir()).unwrap();
-    let count = |store| cache.credentials().unwrap().iter().filter(|one| one.store == store).count();
+    let count =
+        |store| cache.credentials().unwrap().iter().filter(|credential| credential.store == store).count();
     // How long one takes, to spread the kills over it.
     let started = Instant::now();
     assert_eq!(env.run(&["status", "--move-to", "keyring"]).code, Some(0));
@@ -495,8 +546,8 @@ fn a_server_without_d_bus_variables_finds_the_usual_socket() {
     std::fs::create_dir(env.home().join(".codex")).unwrap();
     let set_up = || {
         let ran = env.run(&["mcp", "setup", "codex", "--json"]);
-        let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-        said["hosts"][0]["proof"].clone()
+        let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        report["hosts"][0]["proof"].clone()
     };
     let proof = set_up();
     assert_eq!(

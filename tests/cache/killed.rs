@@ -1,4 +1,4 @@
-//! A writer that is killed at any moment leaves the cache as it was before or after (200 times).
+//! A writer that is killed at any moment leaves the cache as it was before or after.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -15,6 +15,7 @@ use pdpp::cache::credential::{Credential, Secrets};
 use pdpp::secret::AccessToken;
 
 use super::server::Server;
+use crate::support::cases::cases;
 
 const DIR: &str = "PDPP_TEST_KILLED_CACHE";
 
@@ -49,7 +50,8 @@ fn a_writer_killed_at_any_step_leaves_before_or_after() {
     store(&cache, &template, 0);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let (mut before, mut after, mut half) = (0, 0, 0);
-    for round in 0..200_u32 {
+    let rounds = cases(50);
+    for round in 0..rounds {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "cache::killed::writer", "--ignored", "--nocapture"])
             .env(DIR, cache.dir())
@@ -57,20 +59,20 @@ fn a_writer_killed_at_any_step_leaves_before_or_after() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut progress = BufReader::new(child.stderr.take().unwrap()).lines();
         // From the third write on: each round at another part of twice what the second took, for the next may take longer.
-        let mut next = || -> u64 { said.next().unwrap().unwrap().parse().unwrap() };
+        let mut next = || -> u64 { progress.next().unwrap().unwrap().parse().unwrap() };
         next();
         next();
         let begun = Instant::now();
         let mut last = next();
-        let moment = Instant::now() + begun.elapsed().mul_f64(f64::from(round * 79 % 200) / 100.0);
+        let moment = Instant::now() + begun.elapsed().mul_f64(2.0 * f64::from(round) / f64::from(rounds));
         while Instant::now() < moment {
             std::hint::spin_loop();
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        if let Some(Ok(line)) = said.last() {
+        if let Some(Ok(line)) = progress.last() {
             last = line.parse().unwrap();
         }
 

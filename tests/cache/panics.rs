@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pdpp::cache::Cache;
-use pdpp::mcp::protocol::service::ReadSurface;
 use pdpp::mcp::protocol::service::ResourceContents;
 use pdpp::mcp::protocol::service::ResourceError;
-use pdpp::mcp::protocol::service::ToolAnswer;
+use pdpp::mcp::protocol::service::Service;
+use pdpp::mcp::protocol::service::{Offer, ToolAnswer};
 use pdpp::mcp::protocol::stdio;
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::{Envelope, Read, RsError};
@@ -59,11 +59,15 @@ impl Panicking {
                 let _ = &secret[index..];
             }
         }
-        ToolAnswer { text: String::new(), structured: None, is_error: false }
+        ToolAnswer { text: String::new(), structured: None, is_error: false, rows: 0 }
     }
 }
 
-impl ReadSurface for Panicking {
+impl Service for Panicking {
+    fn offer(&self) -> Offer {
+        pdpp::mcp::tools::surface::offer()
+    }
+
     fn call(&self, _tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
         let how = arguments["how"].as_str().unwrap().to_owned();
         Box::pin(async move { self.act(&how).await })
@@ -132,9 +136,9 @@ fn a_canary_is_in_nothing_that_a_panic_in_a_call_leaves() {
         .unwrap();
     let mut stderr = server.stderr.take().unwrap();
     let stderr = std::thread::spawn(move || {
-        let mut said = Vec::new();
-        stderr.read_to_end(&mut said).unwrap();
-        said
+        let mut bytes = Vec::new();
+        stderr.read_to_end(&mut bytes).unwrap();
+        bytes
     });
     let mut input = server.stdin.take().unwrap();
     let mut output = BufReader::new(server.stdout.take().unwrap());
@@ -157,12 +161,12 @@ fn a_canary_is_in_nothing_that_a_panic_in_a_call_leaves() {
     drop(input);
     output.read_to_end(&mut seen).unwrap();
     assert!(server.wait().unwrap().success());
-    let said = stderr.join().unwrap();
-    let told = String::from_utf8_lossy(&said).into_owned();
+    let stderr = stderr.join().unwrap();
+    let text = String::from_utf8_lossy(&stderr).into_owned();
     // One each, and one in the thread.
-    assert_eq!(told.matches("internal error at tests/cache/panics.rs").count(), hows.len() + 1, "{told}");
-    assert!(told.contains("HOME="), "the child was heard: {told}");
-    for (place, bytes) in [("stdout", seen), ("stderr", said), ("files", written_below(&env.home()))] {
+    assert_eq!(text.matches("internal error at tests/cache/panics.rs").count(), hows.len() + 1, "{text}");
+    assert!(text.contains("HOME="), "the child was heard: {text}");
+    for (place, bytes) in [("stdout", seen), ("stderr", stderr), ("files", written_below(&env.home()))] {
         for secret in [TOKEN, REFRESH] {
             let is_there = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
             assert!(!is_there, "{secret} in {place}: {}", String::from_utf8_lossy(&bytes));

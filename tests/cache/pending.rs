@@ -58,7 +58,7 @@ fn a_deletion_that_cannot_be_done_stays_quiet_and_costs_nothing() {
 }
 
 #[test]
-fn what_a_provider_ended_is_told_though_nothing_could_be_deleted_here() {
+fn what_a_provider_ended_is_reported_though_nothing_could_be_deleted_here() {
     let (env, provider) = connected_to(revoking());
     let lock = env.cache_dir().join("lock");
     std::fs::remove_file(&lock).unwrap();
@@ -69,9 +69,9 @@ fn what_a_provider_ended_is_told_though_nothing_could_be_deleted_here() {
     assert!(ran.stdout.contains("revoked at the provider, and still here"), "{ran:?}");
     assert!(ran.stderr.contains("code: cache_unwritable"), "{ran:?}");
     let ran = env.run(&["disconnect", provider.url(), "--json"]);
-    let said: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!(said["disconnected"][0]["deleted_here"], false, "{said}");
-    assert_eq!(said["error"]["code"], "cache_unwritable", "{said}");
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(report["disconnected"][0]["deleted_here"], false, "{report}");
+    assert_eq!(report["error"]["code"], "cache_unwritable", "{report}");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn what_is_left_in_a_store_goes_with_the_next_disconnect_that_reaches_it() {
     let mut left = index(&env);
     let in_keyring = json!({"id": "0".repeat(32), "store": "keyring"});
     let in_file = json!({"id": "1".repeat(32), "store": "file"});
-    for (place, command, said, code) in [
+    for (place, command, report, code) in [
         (&in_keyring, &["disconnect"][..], "not_connected", 78),
         (&in_file, &["disconnect"], "left in its store is deleted", 0),
         (&in_file, &["disconnect", "Nobody"], "not_connected", 78),
@@ -90,7 +90,7 @@ fn what_is_left_in_a_store_goes_with_the_next_disconnect_that_reaches_it() {
         std::fs::write(env.cache_dir().join("index.json"), left.to_string()).unwrap();
         let ran = env.run(command);
         assert_eq!(ran.code, Some(code), "{ran:?}");
-        assert!((ran.stdout.clone() + &ran.stderr).contains(said), "{ran:?}");
+        assert!((ran.stdout.clone() + &ran.stderr).contains(report), "{ran:?}");
         assert_eq!(index(&env)["discarded"] == json!([]), *place == in_file);
     }
 }
@@ -137,8 +137,12 @@ fn a_grant_whose_token_cannot_be_read_is_kept_to_be_ended_once_it_can() {
         let status = env.run(&["status"]);
         assert!(status.code == Some(78) && status.stdout.contains(&format!("next: {next}")), "{status:?}");
         let status = env.run(&["status", "--grant", "grt_made_up_1", "--json"]);
-        let said: Value = serde_json::from_str(&status.stdout).unwrap();
-        assert_eq!((&said["credentials"], &said["ending"][0]["next"]), (&json!([]), &json!(next)), "{said}");
+        let report: Value = serde_json::from_str(&status.stdout).unwrap();
+        assert_eq!(
+            (&report["credentials"], &report["ending"][0]["next"]),
+            (&json!([]), &json!(next)),
+            "{report}"
+        );
         assert!(env.run(&["doctor"]).stdout.contains("is not ended at its provider yet"));
         assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(78));
         assert!(provider.seen("/revoke").is_empty());
@@ -175,8 +179,8 @@ fn what_was_disconnected_before_is_ended_with_the_next_and_fails_nothing_else() 
     let third = other("grt_3");
     say_stored_in(&env, StoreKind::File);
     let ran = env.run(&["disconnect", "grt_3", "--json"]);
-    let said: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!((ran.code, said["disconnected"].as_array().unwrap().len()), (Some(0), 2), "{ran:?}");
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, report["disconnected"].as_array().unwrap().len()), (Some(0), 2), "{ran:?}");
     assert_eq!((third.seen("/revoke").len(), provider.seen("/revoke").len()), (1, 1));
 }
 
@@ -211,7 +215,7 @@ fn an_old_grant_whose_token_cannot_be_read_is_kept_to_be_ended_when_it_is_replac
 }
 
 #[test]
-fn r8_4_the_fallback_is_told_once_in_plain_words() {
+fn r8_4_the_fallback_is_reported_once_in_plain_words() {
     let env = TestEnv::new();
     let provider = Provider::start(Switches::default());
     let connect = || env.run(&["connect", provider.url(), "--no-browser"]);

@@ -10,6 +10,7 @@ use pdpp::secret::AccessToken;
 use serde_json::{Value, json};
 
 use super::server::{Server, Token};
+use crate::support::cases::cases;
 use crate::support::env::{Ran, TestEnv};
 
 struct Stage {
@@ -65,20 +66,20 @@ impl Stage {
 }
 
 #[test]
-fn two_processes_and_one_refresh_token_a_hundred_times() {
+fn two_processes_and_one_refresh_token_again_and_again() {
     let stage = stage(|_| ());
-    for round in 1..=100 {
+    for round in 1..=cases(25) as usize {
         stage.end_token();
         let both = [start_call(&stage.env), start_call(&stage.env)];
-        for one in both {
-            let ran = Ran::from(one.wait_with_output().unwrap());
+        for call in both {
+            let ran = Ran::from(call.wait_with_output().unwrap());
             assert_eq!(ran.code, Some(0), "round {round}: {ran:?}");
         }
         assert_eq!(stage.server.asked(), round, "one refresh a round");
         assert!(stage.is_alive(), "no token was presented twice");
     }
     let secrets = std::fs::read_dir(stage.cache.dir().join("secrets")).unwrap().count();
-    assert_eq!(secrets, 1, "nothing is left of the ninety-nine before");
+    assert_eq!(secrets, 1, "nothing is left of those before");
 }
 
 #[test]
@@ -201,11 +202,11 @@ fn a_busy_or_absent_server_costs_no_token() {
     assert_eq!(stage.bearer(), Err("refresh_busy"));
     stage.server.set(Token::Rotate);
     assert_eq!(stage.bearer(), Ok("access-2".to_owned()));
-    let away = self::stage(|one| {
+    let away = self::stage(|credential| {
         // Nobody listens on the port of a listener that was dropped.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        one.issuer = format!("http://127.0.0.1:{port}");
-        one.renewal.token_endpoint = Some(format!("http://127.0.0.1:{port}/token"));
+        credential.issuer = format!("http://127.0.0.1:{port}");
+        credential.renewal.token_endpoint = Some(format!("http://127.0.0.1:{port}/token"));
     });
     assert_eq!(away.bearer(), Err("provider_unreachable"));
     assert!(away.cache.credentials().unwrap()[0].is_renewable());
@@ -213,7 +214,9 @@ fn a_busy_or_absent_server_costs_no_token() {
 
 #[test]
 fn a_token_that_still_works_is_used_where_a_new_one_cannot_be_had() {
-    let stage = stage(|one| one.token_expires_at = Some(jiff::Timestamp::now() + Duration::from_hours(1)));
+    let stage = stage(|credential| {
+        credential.token_expires_at = Some(jiff::Timestamp::now() + Duration::from_hours(1))
+    });
     let path = stage.cache.dir().join("index.json");
     let mut index: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     index["credentials"][0]["renewal"]["due"] = "2020-01-01T00:00:00Z".into();
@@ -225,7 +228,7 @@ fn a_token_that_still_works_is_used_where_a_new_one_cannot_be_had() {
 
 #[test]
 fn nothing_is_asked_for_beyond_the_grants_end() {
-    let stage = stage(|one| one.grant_expires_at = Some(jiff::Timestamp::UNIX_EPOCH));
+    let stage = stage(|credential| credential.grant_expires_at = Some(jiff::Timestamp::UNIX_EPOCH));
     assert_eq!(stage.bearer(), Err("grant_expired"));
     assert_eq!(stage.instead_of("access-0"), Err("grant_expired"));
     assert_eq!(stage.server.asked(), 0);
@@ -233,13 +236,14 @@ fn nothing_is_asked_for_beyond_the_grants_end() {
 
 #[test]
 fn an_unknown_token_endpoint_is_discovered_from_the_same_issuer_only() {
-    let stage = stage(|one| one.renewal.token_endpoint = None);
+    let stage = stage(|credential| credential.renewal.token_endpoint = None);
     assert_eq!(stage.bearer(), Ok("access-1".to_owned()));
-    let other = self::stage(|one| one.renewal.token_endpoint = None);
+    let other = self::stage(|credential| credential.renewal.token_endpoint = None);
     other.server.life.lock().unwrap().is_other_issuer = true;
     assert_eq!(other.bearer(), Err("issuer_changed"));
-    let edited =
-        self::stage(|one| one.renewal.token_endpoint = Some("https://evil.example/token".to_owned()));
+    let edited = self::stage(|credential| {
+        credential.renewal.token_endpoint = Some("https://evil.example/token".to_owned())
+    });
     assert_eq!(edited.bearer(), Err("endpoint_foreign"));
     assert_eq!((other.server.asked(), edited.server.asked()), (0, 0));
 }
@@ -254,14 +258,14 @@ fn a_token_of_another_grant_is_not_taken() {
 #[test]
 fn a_token_that_the_provider_calls_dead_is_replaced_once() {
     let future = || Some(jiff::Timestamp::now() + Duration::from_hours(1));
-    let stage = stage(|one| one.token_expires_at = future());
+    let stage = stage(|credential| credential.token_expires_at = future());
     assert_eq!(stage.bearer(), Ok("access-0".to_owned()));
     assert_eq!(stage.instead_of("access-0"), Ok("access-1".to_owned()));
     assert_eq!(stage.instead_of("access-0"), Ok("access-1".to_owned()), "another had it replaced already");
     assert_eq!(stage.server.asked(), 1);
-    let fixed = self::stage(|one| {
-        one.token_expires_at = future();
-        one.refreshable = false;
+    let fixed = self::stage(|credential| {
+        credential.token_expires_at = future();
+        credential.refreshable = false;
     });
     assert_eq!(fixed.instead_of("access-0"), Err("token_dead"));
     assert_eq!(fixed.server.asked(), 0);
@@ -275,7 +279,7 @@ fn calls_at_once_with_dead_tokens_are_one_refresh_a_grant() {
     let dead = || AccessToken::new("access-0".to_owned()).unwrap();
     let grants = servers.each_ref().map(|server| {
         server.set(Token::Slowly);
-        server.put(&cache, |one| one.token_expires_at = None)
+        server.put(&cache, |credential| credential.token_expires_at = None)
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let started = Instant::now();
@@ -310,13 +314,13 @@ fn a_grant_that_was_removed_meanwhile_stays_removed() {
 
 #[test]
 fn a_running_server_replaces_a_dead_token_with_one_try() {
-    let stage = stage(|one| one.token_expires_at = None);
+    let stage = stage(|credential| credential.token_expires_at = None);
     "access-elsewhere".clone_into(&mut stage.server.life.lock().unwrap().access_token);
     let ran = stage.env.run(&["mcp", "call", "schema"]);
     assert_eq!((ran.code, stage.server.asked()), (Some(0), 1), "{ran:?}");
     // Also when the new one is refused: not again, though the package reads once more, since the credential
     // in the index is another then.
-    let other = self::stage(|one| one.token_expires_at = None);
+    let other = self::stage(|credential| credential.token_expires_at = None);
     other.server.life.lock().unwrap().is_deaf = true;
     let ran = other.env.run(&["mcp", "call", "schema"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -327,7 +331,7 @@ fn a_running_server_replaces_a_dead_token_with_one_try() {
 /// A blob is read as everything else: with another token where the first is dead.
 #[test]
 fn a_blob_is_read_with_the_token_that_replaced_a_dead_one() {
-    let stage = stage(|one| one.token_expires_at = None);
+    let stage = stage(|credential| credential.token_expires_at = None);
     "access-elsewhere".clone_into(&mut stage.server.life.lock().unwrap().access_token);
     let mut server = stage.env.pdpp(&["mcp", "serve"]);
     let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -348,8 +352,9 @@ fn a_blob_is_read_with_the_token_that_replaced_a_dead_one() {
 /// The sandbox keeps refresh-token families of its own, which share nothing with this side.
 #[test]
 fn two_processes_renew_a_grant_of_the_sandbox() {
-    use pdpp::sandbox::{Config, start};
-    let provider = start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    use crate::support::filled::start;
+    use pdpp::sandbox::Config;
+    let provider = start(Config { auto_approve: true, ..Config::default() });
     let env = TestEnv::new();
     let ran = crate::connect::flows::by_code_at(
         &env,
@@ -363,8 +368,8 @@ fn two_processes_renew_a_grant_of_the_sandbox() {
     for round in 0..10 {
         end_token_in(&cache);
         let both = [start_call(&env), start_call(&env)];
-        for one in both {
-            let ran = Ran::from(one.wait_with_output().unwrap());
+        for call in both {
+            let ran = Ran::from(call.wait_with_output().unwrap());
             assert_eq!(ran.code, Some(0), "round {round}: {ran:?}");
         }
         let now = cache.credentials().unwrap().remove(0);

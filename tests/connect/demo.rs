@@ -78,16 +78,16 @@ mod left_behind {
             }
         }
         kill_process(Pid::from_child(&child), signal).unwrap();
-        let mut said = String::new();
+        let mut stderr = String::new();
         lines.for_each(drop);
-        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
         let code = child.wait().unwrap().code();
-        let when = format!("{moment}, {signal:?}: {code:?} {said}");
+        let when = format!("{moment}, {signal:?}: {code:?} {stderr}");
         assert_eq!(entries(&temporary), [""; 0], "{when}");
         // A signal after the last answer stops nothing any more.
         if moment != MOMENTS[4] || code != Some(0) {
             assert_eq!(code, Some(130), "{when}");
-            assert!(said.contains("next: pdpp demo\n") && !said.contains("pdpp connect"), "{when}");
+            assert!(stderr.contains("next: pdpp demo\n") && !stderr.contains("pdpp connect"), "{when}");
         }
     }
 }

@@ -130,7 +130,7 @@ fn r8_1_a_code_is_traded_for_a_proven_token() {
 
 /// The same lines before the page is opened, whichever way they are sent.
 #[test]
-fn every_way_shows_the_same_before_the_owner_is_asked() {
+fn every_flow_shows_the_same_before_the_owner_is_asked() {
     let asked = |flow: &str, more: &[&str]| {
         let env = TestEnv::new();
         let server: provider::Edit = |server, urls| {
@@ -165,23 +165,30 @@ fn every_way_shows_the_same_before_the_owner_is_asked() {
         "--expires",
         "2098-01-01",
     ];
-    let par = asked("par", &narrow);
-    assert_eq!(par.len(), 5, "{par:?}");
-    for flow in ["agent-connect", "authorization-code", "device-code"] {
-        assert_eq!(asked(flow, &narrow), par, "{flow}");
-    }
+    let flows = ["agent-connect", "authorization-code", "par", "device-code"];
+    // All at once: most of the time goes into waiting for a poll.
+    let all_asked = |more: &[&str]| {
+        std::thread::scope(|scope| {
+            let runs = flows.map(|flow| scope.spawn(move || asked(flow, more)));
+            runs.map(|run| run.join().unwrap())
+        })
+    };
+    let narrowed = all_asked(&narrow);
+    assert_eq!(narrowed[0].len(), 5, "{narrowed:?}");
+    assert!(narrowed.iter().all(|lines| *lines == narrowed[0]), "{narrowed:?}");
     // Where nothing narrows it, two ways send nothing of it, and say so.
-    assert_eq!(asked("agent-connect", &[]), asked("authorization-code", &[]));
-    assert_eq!(asked("par", &[]), asked("device-code", &[]));
-    assert!(asked("agent-connect", &[])[2].contains("none is sent"));
+    let [agent_connect, code, par, device_code] = all_asked(&[]);
+    assert_eq!((&agent_connect, &par), (&code, &device_code));
+    assert!(agent_connect[2].contains("none is sent"));
 }
 
 /// The embedded provider and the client share no code: that they understand each other says something.
 #[test]
-fn every_way_leads_to_a_grant_of_the_sandbox() {
-    use pdpp::sandbox::{Config, start};
+fn every_flow_leads_to_a_grant_of_the_sandbox() {
+    use crate::support::filled::start;
+    use pdpp::sandbox::Config;
     const BANK: &str = "https://sandbox.pdpp.example/connectors/bank";
-    let provider = start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let provider = start(Config { auto_approve: true, ..Config::default() });
     let env = TestEnv::new();
     let narrow = ["--source", BANK, "--stream", "transactions", "--since", "2026-01-01", "--expires", "7d"];
     let kinds: Vec<(TokenKind, bool, usize)> = ["agent-connect", "par", "authorization-code", "device-code"]
@@ -248,7 +255,7 @@ fn an_answer_of_somebody_else_is_not_taken() {
 }
 
 #[test]
-fn an_exchange_that_fails_is_told_and_not_repeated() {
+fn an_exchange_that_fails_is_reported_and_not_repeated() {
     let with = |instead| Switches { instead: Some(("/token", instead)), ..code_switches() };
     let cases = [
         (with(Instead::Redirect), 69, "provider_redirected"),
@@ -297,16 +304,21 @@ fn nobody_comes_back() {
     assert!(started.elapsed() < Duration::from_secs(15));
     // Of the others the provider has said how long its page lasts.
     let pending = Switches { polls: vec![Poll::Pending], server: provider::with_all, ..Switches::default() };
-    for flow in ["agent-connect", "device-code"] {
-        let said = fails(&pending, &["--flow", flow, "--wait", "2"], 77, "wait_over");
-        assert!(said.contains("can still be approved for 0:58 min more"), "{said}");
-    }
+    std::thread::scope(|scope| {
+        for flow in ["agent-connect", "device-code"] {
+            let pending = &pending;
+            scope.spawn(move || {
+                let stderr = fails(pending, &["--flow", flow, "--wait", "2"], 77, "wait_over");
+                assert!(stderr.contains("can still be approved for 0:58 min more"), "{stderr}");
+            });
+        }
+    });
     let wrong = env.run(&["connect", provider.url(), "--wait", "0"]);
     assert_eq!(wrong.code, Some(2));
 }
 
 #[test]
-fn a_forgotten_client_is_registered_again_in_every_way() {
+fn a_forgotten_client_is_registered_again_in_every_flow() {
     for (server, more) in [
         (provider::with_code as provider::Edit, &[][..]),
         (provider::with_device, &["--source", "https://registry.example/diary"][..]),
@@ -335,7 +347,7 @@ fn a_forgotten_client_is_registered_again_in_every_way() {
 }
 
 #[test]
-fn several_picked_sources_are_stored_as_a_package_and_said_to_be_one() {
+fn several_picked_sources_are_stored_and_described_as_a_package() {
     let package: provider::Edit = |token, _| {
         let token = token.as_object_mut().unwrap();
         token.remove("grant_id");
@@ -473,7 +485,7 @@ fn a_hostile_device_authorization_ends_in_bounded_time() {
 }
 
 #[test]
-fn without_a_browser_a_device_code_is_taken_and_said() {
+fn without_a_browser_a_device_code_is_taken_and_announced() {
     let all = Switches { server: provider::with_all, ..Switches::default() };
     let run = |variables: &[(&str, &str)], more: &[&str]| {
         let mut env = TestEnv::new();
@@ -512,10 +524,10 @@ fn without_a_browser_a_device_code_is_taken_and_said() {
 }
 
 #[test]
-fn a_way_can_be_named_and_has_to_be_there() {
+fn a_flow_can_be_named_and_has_to_be_offered() {
     let only_agent = Switches::default();
-    let said = fails(&only_agent, &["--flow", "device-code"], 2, "flow_not_offered");
-    assert!(said.contains("it offers agent-connect, par"), "{said}");
+    let stderr = fails(&only_agent, &["--flow", "device-code"], 2, "flow_not_offered");
+    assert!(stderr.contains("it offers agent-connect, par"), "{stderr}");
     let env = TestEnv::new();
     let provider = Provider::start(Switches { server: provider::with_all, ..Switches::default() });
     let ran = connect(&env, &provider, &["--flow", "device-code"]);
@@ -604,18 +616,19 @@ fn a_provider_that_names_its_sources_is_quoted() {
     };
     let switches =
         Switches { server: provider::with_device, refuses_details: Some(choices), ..Switches::default() };
-    let said = fails(&switches, &[], 2, "source_required");
+    let stderr = fails(&switches, &[], 2, "source_required");
     assert!(
-        said.contains("https://s.example/mail (Mail\\u{1b}[2J)") && said.contains("https://s.example/bank"),
-        "{said}"
+        stderr.contains("https://s.example/mail (Mail\\u{1b}[2J)")
+            && stderr.contains("https://s.example/bank"),
+        "{stderr}"
     );
     let instances: fn() -> Value = || {
         json!({"error": {"code": "ambiguous_connection", "message": "instance_ids is needed",
             "available_connections": [{"connection_id": "cin_1", "display_name": "Home"}, {"connection_id": "cin_2"}]}})
     };
     let switches = Switches { refuses_details: Some(instances), ..Switches::default() };
-    let said = fails(&switches, &["--source", "https://s.example/mail"], 2, "instance_required");
-    assert!(said.contains("cin_1 (Home)") && said.contains("--instance <ID>"), "{said}");
+    let stderr = fails(&switches, &["--source", "https://s.example/mail"], 2, "instance_required");
+    assert!(stderr.contains("cin_1 (Home)") && stderr.contains("--instance <ID>"), "{stderr}");
 }
 
 #[test]
@@ -660,8 +673,12 @@ fn renewing_asks_for_the_same_and_replaces_that_grant_only() {
     );
     assert_eq!(first, second, "the same again");
     let kept = credentials(&env);
-    let known: Vec<_> =
-        kept.iter().map(|one| (one.provider.as_str(), one.grant_id.as_str(), one.label.as_str())).collect();
+    let known: Vec<_> = kept
+        .iter()
+        .map(|credential| {
+            (credential.provider.as_str(), credential.grant_id.as_str(), credential.label.as_str())
+        })
+        .collect();
     assert_eq!(known.len(), 2);
     assert!(known.contains(&(provider.url(), "grt_made_up_2", "Mine")), "{known:?}");
     assert!(known.contains(&(other.url(), "grt_made_up_1", "Paper diary")), "{known:?}");
@@ -710,9 +727,9 @@ fn what_is_replaced_is_ended_at_its_provider_and_nothing_else_is() {
         switches.grant_id = "grt_made_up_3";
         switches.instead = Some(("/revoke", Instead::ServerError));
     });
-    let said: Value = serde_json::from_str(&renew(&["--json"]).stdout).unwrap();
-    assert_eq!(said["replaces"], "grt_made_up_2");
-    let old = &said["old_grant"];
+    let report: Value = serde_json::from_str(&renew(&["--json"]).stdout).unwrap();
+    assert_eq!(report["replaces"], "grt_made_up_2");
+    let old = &report["old_grant"];
     assert_eq!((&old["ended_at_provider"], &old["code"]), (&json!(false), &json!("revocation_refused")));
     let kept = credentials(&env);
     assert_eq!((kept.len(), kept[0].grant_id.as_str()), (1, "grt_made_up_3"));
@@ -730,8 +747,9 @@ fn what_is_replaced_is_ended_at_its_provider_and_nothing_else_is() {
 
 #[test]
 fn a_renewed_grant_of_the_sandbox_leaves_the_old_token_dead() {
-    use pdpp::sandbox::{Config, start};
-    let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    use crate::support::filled::start;
+    use pdpp::sandbox::Config;
+    let sandbox = start(Config { auto_approve: true, ..Config::default() });
     let env = TestEnv::new();
     assert_eq!(env.run(&["connect", sandbox.url(), "--no-browser"]).code, Some(0));
     let old = bearer(&env, &credentials(&env)[0]);
@@ -756,10 +774,11 @@ fn a_renewed_grant_of_the_sandbox_leaves_the_old_token_dead() {
 }
 
 #[test]
-fn an_unknown_name_is_told_with_those_there_are() {
-    use pdpp::sandbox::{Config, start};
+fn an_unknown_name_is_reported_with_the_known_ones() {
+    use crate::support::filled::start;
+    use pdpp::sandbox::Config;
     const MAIL: &str = "https://sandbox.pdpp.example/connectors/mail";
-    let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let sandbox = start(Config { auto_approve: true, ..Config::default() });
     let env = TestEnv::new();
     let refused = |more: &[&str], code: &str| {
         let ran = by_code_at(&env, sandbox.url(), more, |url| {
@@ -769,39 +788,42 @@ fn an_unknown_name_is_told_with_those_there_are() {
         failed(&ran, 2, code);
         ran.stderr
     };
-    let said = refused(&["--source", "https://sandbox.pdpp.example/connectors/male"], "source_unknown");
-    assert!(said.contains(&format!("known are:\n  {MAIL} (")) && said.contains("connectors/bank"), "{said}");
+    let stderr = refused(&["--source", "https://sandbox.pdpp.example/connectors/male"], "source_unknown");
     assert!(
-        said.contains(&format!("next: Name one as listed: pdpp connect {} --source {MAIL}", sandbox.url()))
+        stderr.contains(&format!("known are:\n  {MAIL} (")) && stderr.contains("connectors/bank"),
+        "{stderr}"
     );
-    let said = refused(&["--source", MAIL, "--stream", "mesages"], "stream_unknown");
-    assert!(said.contains("known are:\n  messages\n") && said.contains("--stream messages"), "{said}");
-    let said = refused(&["--stream", "playlist"], "stream_unknown");
-    assert!(said.contains("known are:\n  playlists\n") && said.contains("  and 7 more\n"), "{said}");
-    let said = refused(&["--source", MAIL, "--field", "messages.subjekt"], "field_unknown");
-    assert!(said.contains("known are:\n  messages.subject\n"), "{said}");
-    let said = refused(&["--source", MAIL, "--instance", "cin_mail_werk"], "instance_unknown");
-    assert!(said.contains("known are:\n  cin_mail_work (Work mail)\n"), "{said}");
+    assert!(
+        stderr.contains(&format!("next: Name one as listed: pdpp connect {} --source {MAIL}", sandbox.url()))
+    );
+    let stderr = refused(&["--source", MAIL, "--stream", "mesages"], "stream_unknown");
+    assert!(stderr.contains("known are:\n  messages\n") && stderr.contains("--stream messages"), "{stderr}");
+    let stderr = refused(&["--stream", "playlist"], "stream_unknown");
+    assert!(stderr.contains("known are:\n  playlists\n") && stderr.contains("  and 7 more\n"), "{stderr}");
+    let stderr = refused(&["--source", MAIL, "--field", "messages.subjekt"], "field_unknown");
+    assert!(stderr.contains("known are:\n  messages.subject\n"), "{stderr}");
+    let stderr = refused(&["--source", MAIL, "--instance", "cin_mail_werk"], "instance_unknown");
+    assert!(stderr.contains("known are:\n  cin_mail_work (Work mail)\n"), "{stderr}");
     // Of two accounts none is taken for the other: with nobody to ask, the choices are named.
     for flow in ["par", "device-code"] {
-        let said = refused(&["--source", MAIL, "--flow", flow], "instance_required");
+        let stderr = refused(&["--source", MAIL, "--flow", flow], "instance_required");
         assert!(
-            said.contains("cin_mail_personal (Personal mail)") && said.contains("--instance <ID>"),
-            "{said}"
+            stderr.contains("cin_mail_personal (Personal mail)") && stderr.contains("--instance <ID>"),
+            "{stderr}"
         );
     }
     refused(&["--source", MAIL, "--flow", "authorization-code"], "instance_required");
     // The code flow is told by way of the browser, which cannot list; what earlier grants showed is listed.
     let code = ["--flow", "authorization-code", "--stream", "transaction"];
-    let said = refused(&code, "stream_unknown");
-    assert!(said.contains("Leave --stream out"), "{said}");
+    let stderr = refused(&code, "stream_unknown");
+    assert!(stderr.contains("Leave --stream out"), "{stderr}");
     assert_eq!(env.run(&["connect", sandbox.url(), "--no-browser"]).code, Some(0));
     assert!(refused(&code, "stream_unknown").contains("known are:\n  transactions\n"));
     sandbox.stop();
 }
 
 #[test]
-fn wrong_ways_out_are_arguments_and_asked_of_nobody() {
+fn a_wrong_proxy_or_ca_file_is_a_usage_error_and_nobody_is_asked() {
     let env = TestEnv::new();
     let provider = Provider::start(Switches::default());
     let (empty, text) = (env.home().join("empty.pem"), env.home().join("text.pem"));
@@ -878,26 +900,26 @@ fn a_canary_is_found_nowhere() {
                     .spawn()
                     .unwrap();
                 let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-                let mut said = String::new();
+                let mut everything = String::new();
                 for line in lines.by_ref() {
                     let line = line.unwrap();
                     if line.trim().starts_with("http") && line.contains("/authorize?") {
                         approving(line.trim());
                     }
-                    said.push_str(&line);
+                    everything.push_str(&line);
                 }
-                child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+                child.stdout.take().unwrap().read_to_string(&mut everything).unwrap();
                 let ended = child.wait().unwrap();
-                said.push_str(&std::fs::read_to_string(&log).unwrap());
+                everything.push_str(&std::fs::read_to_string(&log).unwrap());
                 let verifiers: Vec<String> = provider
                     .seen("/token")
                     .iter()
                     .filter_map(|seen| seen.body["code_verifier"].as_str().map(str::to_owned))
                     .collect();
-                assert_eq!(ended.code() == Some(0), number < 3, "{number}: {said}");
+                assert_eq!(ended.code() == Some(0), number < 3, "{number}: {everything}");
                 let secrets = [TOKEN, REFRESH, POLLING_CODE, CODE, DEVICE_CODE];
                 for secret in secrets.into_iter().chain(verifiers.iter().map(String::as_str)) {
-                    assert!(!said.contains(secret), "{number}: {secret} in {said}");
+                    assert!(!everything.contains(secret), "{number}: {secret} in {everything}");
                 }
             });
         }

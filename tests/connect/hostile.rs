@@ -79,9 +79,9 @@ fn is_told(ran: &Ran, what: &str) -> String {
 }
 
 fn is_plain(ran: &Ran, what: &str) {
-    for said in [&ran.stdout, &ran.stderr] {
-        assert!(said.chars().all(|c| c == '\n' || !pdpp::text::is_hidden(c)), "{what}: {said:?}");
-        assert!(!said.contains("\nerror: fake"), "{what}: {said}");
+    for text in [&ran.stdout, &ran.stderr] {
+        assert!(text.chars().all(|c| c == '\n' || !pdpp::text::is_hidden(c)), "{what}: {text:?}");
+        assert!(!text.contains("\nerror: fake"), "{what}: {text}");
     }
 }
 
@@ -118,7 +118,7 @@ fn every_answer(instead: Instead) {
             for path in METADATA.iter().chain(flow.paths) {
                 scope.spawn(move || {
                     let what = format!("{instead:?} at {path} of {}", flow.name);
-                    let ran = ends(flow, switches(|one| one.instead = Some((path, instead))), &[]);
+                    let ran = ends(flow, switches(|switches| switches.instead = Some((path, instead))), &[]);
                     let code = is_told(&ran, &what);
                     assert!(codes(flow, path, instead).contains(&code.as_str()), "{what}: {code}");
                     is_plain(&ran, &what);
@@ -134,7 +134,7 @@ fn redirects_are_refused_everywhere() {
 }
 
 #[test]
-fn pages_and_deep_json_are_told_from_answers_everywhere() {
+fn pages_and_deep_json_are_told_apart_from_answers_everywhere() {
     every_answer(Instead::Html);
     every_answer(Instead::Deep);
 }
@@ -145,7 +145,7 @@ fn answers_without_end_are_cut_everywhere() {
 }
 
 #[test]
-fn answers_that_break_off_are_told_everywhere() {
+fn answers_that_break_off_are_reported_everywhere() {
     every_answer(Instead::Close);
 }
 
@@ -168,28 +168,30 @@ fn refusals_in_control_characters_are_text_everywhere() {
 fn every_text_of_a_provider_is_text() {
     type Turn = fn(&mut Switches);
     let edits: [(&str, Turn); 9] = [
-        ("resource_name", |one| one.resource = |body, _| body["resource_name"] = json!(EVIL)),
-        ("authorization_servers", |one| {
-            one.resource = |body, _| body["authorization_servers"] = json!([EVIL]);
+        ("resource_name", |switches| switches.resource = |body, _| body["resource_name"] = json!(EVIL)),
+        ("authorization_servers", |switches| {
+            switches.resource = |body, _| body["authorization_servers"] = json!([EVIL]);
         }),
-        ("pdpp_core_query_base", |one| one.resource = |body, _| body["pdpp_core_query_base"] = json!(EVIL)),
-        ("issuer", |one| one.server = |body, _| body["issuer"] = json!(EVIL)),
-        ("endpoint", |one| one.server = |body, _| body[format!("{EVIL}_endpoint")] = json!(EVIL)),
-        ("urls", |one| {
-            one.attempt = |body, _| body["approval_url"] = json!(EVIL);
-            one.device = |body, _| body["verification_uri"] = json!(EVIL);
+        ("pdpp_core_query_base", |switches| {
+            switches.resource = |body, _| body["pdpp_core_query_base"] = json!(EVIL)
         }),
-        ("token", |one| one.token = |body, _| body["access_token"] = json!(EVIL)),
-        ("grant", |one| {
-            one.token = |body, _| {
+        ("issuer", |switches| switches.server = |body, _| body["issuer"] = json!(EVIL)),
+        ("endpoint", |switches| switches.server = |body, _| body[format!("{EVIL}_endpoint")] = json!(EVIL)),
+        ("urls", |switches| {
+            switches.attempt = |body, _| body["approval_url"] = json!(EVIL);
+            switches.device = |body, _| body["verification_uri"] = json!(EVIL);
+        }),
+        ("token", |switches| switches.token = |body, _| body["access_token"] = json!(EVIL)),
+        ("grant", |switches| {
+            switches.token = |body, _| {
                 body["grant"]["access_mode"] = json!(EVIL);
                 body["grant"]["source"] = json!({"id": EVIL, "kind": EVIL});
                 body["grant"]["streams"] =
                     json!([{"name": EVIL, "fields": [EVIL], "time_range": {"since": EVIL}}]);
             };
         }),
-        ("schema", |one| {
-            one.schema = |body, _| {
+        ("schema", |switches| {
+            switches.schema = |body, _| {
                 let connector = &mut body["connectors"][0];
                 connector["source"] = json!({"id": EVIL, "kind": EVIL});
                 connector["connector_key"] = json!(EVIL);
@@ -216,12 +218,12 @@ fn every_text_of_a_provider_is_text() {
 }
 
 #[test]
-fn polling_without_end_ends_in_every_way() {
+fn polling_without_end_ends_in_every_flow() {
     let endless = || {
-        switches(|one| {
-            one.polls = vec![Poll::Pending];
-            one.attempt = |body, _| (body["interval"], body["expires_in"]) = (json!(0), json!(-5));
-            one.device = |body, _| (body["interval"], body["expires_in"]) = (json!("x"), json!(1e300));
+        switches(|switches| {
+            switches.polls = vec![Poll::Pending];
+            switches.attempt = |body, _| (body["interval"], body["expires_in"]) = (json!(0), json!(-5));
+            switches.device = |body, _| (body["interval"], body["expires_in"]) = (json!("x"), json!(1e300));
         })
     };
     std::thread::scope(|scope| {
@@ -255,7 +257,7 @@ fn endpoints_elsewhere_are_refused_before_anything_is_sent_there() {
     std::thread::scope(|scope| {
         for (edit, name) in edits.into_iter().zip(ENDPOINTS) {
             scope.spawn(move || {
-                let provider = Provider::start(switches(|one| one.server = edit));
+                let provider = Provider::start(switches(|switches| switches.server = edit));
                 let env = TestEnv::new();
                 let ran = env.run(&["connect", provider.url(), "--no-browser"]);
                 assert_eq!(is_told(&ran, name), "endpoint_foreign");
@@ -281,7 +283,7 @@ fn answers_without_end_take_bounded_memory() {
     const WITHIN: u64 = 160 << 10;
     for path in METADATA.iter().chain(&["/agent-connect", "/agc_1/token", "/schema?view=compact"]) {
         let env = TestEnv::new();
-        let provider = Provider::start(switches(|one| one.instead = Some((path, Instead::Huge))));
+        let provider = Provider::start(switches(|switches| switches.instead = Some((path, Instead::Huge))));
         let mut child = env
             .pdpp(&["connect", provider.url(), "--no-browser", "--flow", "agent-connect"])
             .stdout(Stdio::null())
@@ -289,26 +291,27 @@ fn answers_without_end_take_bounded_memory() {
             .spawn()
             .unwrap();
         let mut most = 0;
-        let mut said = child.stderr.take().unwrap();
+        let mut stderr = child.stderr.take().unwrap();
         let reader = std::thread::spawn(move || {
             let mut text = String::new();
-            said.read_to_string(&mut text).unwrap();
+            stderr.read_to_string(&mut text).unwrap();
             text
         });
         while child.try_wait().unwrap().is_none() {
             most = most.max(peak(child.id()).unwrap_or_default());
             std::thread::sleep(Duration::from_millis(5));
         }
-        let said = reader.join().unwrap();
-        assert!(said.contains("code: provider_answer_too_large"), "{path}: {said}");
+        let text = reader.join().unwrap();
+        assert!(text.contains("code: provider_answer_too_large"), "{path}: {text}");
         assert!((1..WITHIN).contains(&most), "{path}: {most} KiB");
     }
 }
 
 #[test]
 fn two_at_the_same_time_are_both_kept() {
-    use pdpp::sandbox::{Config, start};
-    let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    use crate::support::filled::start;
+    use pdpp::sandbox::Config;
+    let sandbox = start(Config { auto_approve: true, ..Config::default() });
     let env = TestEnv::new();
     std::thread::scope(|scope| {
         for _ in 0..4 {

@@ -3,9 +3,9 @@
 mod demo;
 pub mod flows;
 pub mod hostile;
+pub mod obstacles;
 pub mod provider;
 pub mod renewal;
-pub mod told;
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -51,9 +51,9 @@ fn fails(switches: &Switches, more: &[&str], exit: i32, code: &str) -> String {
             let ran = connect(&env, &provider, &[more, &["--json"]].concat());
             assert_eq!(ran.code, Some(exit), "{ran:?}");
             assert_eq!(ran.stdout.lines().count(), 1);
-            let said: Value = serde_json::from_str(&ran.stdout).unwrap();
-            assert_eq!(said["error"]["code"], code, "{ran:?}");
-            assert_eq!(said["error"]["exit_code"].to_string(), exit.to_string());
+            let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+            assert_eq!(report["error"]["code"], code, "{ran:?}");
+            assert_eq!(report["error"]["exit_code"].to_string(), exit.to_string());
             assert_eq!(env.files(), [""; 0], "nothing is stored");
         });
         let env = TestEnv::new();
@@ -131,10 +131,10 @@ fn json_is_one_object_on_stdout() {
     let ran = connect(&env, &provider, &["--json"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(ran.stdout.lines().count(), 1);
-    let said: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!(said["provider"], provider.url());
-    assert_eq!(said["sources"][0]["streams"], json!(["entries", "moods"]));
-    assert_eq!(said["store"], "file");
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(report["provider"], provider.url());
+    assert_eq!(report["sources"][0]["streams"], json!(["entries", "moods"]));
+    assert_eq!(report["store"], "file");
     assert!(ran.stderr.contains("/consent?"), "the URL is still on stderr: {}", ran.stderr);
     assert!(credentials(&env)[0].refreshable);
 }
@@ -142,8 +142,8 @@ fn json_is_one_object_on_stdout() {
 #[test]
 fn a_provider_of_several_sources_is_asked_by_a_pushed_request() {
     let switches = Switches { par_only: true, ..Switches::default() };
-    let said = fails(&switches, &[], 2, "source_required");
-    assert!(said.contains("--source <URI>") && said.contains("--instance <ID>"), "{said}");
+    let stderr = fails(&switches, &[], 2, "source_required");
+    assert!(stderr.contains("--source <URI>") && stderr.contains("--instance <ID>"), "{stderr}");
 
     let env = TestEnv::new();
     let provider = Provider::start(switches);
@@ -184,8 +184,8 @@ fn r1_1_other_kinds_are_refused_typed() {
         },
         ..Switches::default()
     };
-    let said = fails(&package, &[], 77, "package_token_unsupported");
-    assert!(said.contains("--source"), "{said}");
+    let stderr = fails(&package, &[], 77, "package_token_unsupported");
+    assert!(stderr.contains("--source"), "{stderr}");
     let unheard_of =
         Switches { token: |token, _| token["token_kind"] = json!("root"), ..Switches::default() };
     fails(&unheard_of, &[], 77, "token_kind_unknown");
@@ -216,7 +216,7 @@ fn a_core_only_provider_is_proven_by_its_streams() {
 }
 
 #[test]
-fn a_grant_without_streams_is_said() {
+fn a_grant_without_streams_is_reported() {
     let env = TestEnv::new();
     let switches = Switches { schema: |schema, _| schema["connectors"] = json!([]), ..Switches::default() };
     let ran = connect(&env, &Provider::start(switches), &[]);
@@ -294,8 +294,8 @@ fn a_poll_that_breaks_off_is_repeated() {
         attempt: |attempt, _| attempt["expires_in"] = json!(2),
         ..Switches::default()
     };
-    let said = fails(&deaf, &[], 77, "expired_token");
-    assert!(said.contains("as far as this machine could hear"), "{said}");
+    let stderr = fails(&deaf, &[], 77, "expired_token");
+    assert!(stderr.contains("as far as this machine could hear"), "{stderr}");
 }
 
 #[test]
@@ -423,8 +423,8 @@ fn each_check_of_discovery_has_its_own_message() {
         ),
     ];
     for (switches, code, part) in cases {
-        let said = fails(switches, &[], 69, code);
-        assert!(said.contains(part), "{part} in {said}");
+        let stderr = fails(switches, &[], 69, code);
+        assert!(stderr.contains(part), "{part} in {stderr}");
     }
 }
 
@@ -437,8 +437,8 @@ fn urls_of_an_attempt_are_checked_like_endpoints() {
         |attempt, _| attempt["poll_url"] = json!("https://evil.example/x"),
         |attempt, urls| attempt["poll_url"] = json!(format!("{}/x", urls.provider)),
     ] {
-        let said = fails(&Switches { attempt: edit, ..Switches::default() }, &[], 69, "endpoint_foreign");
-        assert!(said.contains("not on its own origin"), "{said}");
+        let stderr = fails(&Switches { attempt: edit, ..Switches::default() }, &[], 69, "endpoint_foreign");
+        assert!(stderr.contains("not on its own origin"), "{stderr}");
     }
 }
 
@@ -540,9 +540,9 @@ fn what_a_provider_writes_cannot_steer_the_terminal() {
     for more in [&[][..], &["--json"]] {
         let ran = connect(&env, &Provider::start(everywhere.clone()), more);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        for said in [&ran.stdout, &ran.stderr] {
-            assert!(said.chars().all(|c| c == '\n' || !pdpp::text::is_hidden(c)), "{said:?}");
-            assert!(!said.contains("\nerror: fake"), "{said}");
+        for text in [&ran.stdout, &ran.stderr] {
+            assert!(text.chars().all(|c| c == '\n' || !pdpp::text::is_hidden(c)), "{text:?}");
+            assert!(!text.contains("\nerror: fake"), "{text}");
         }
     }
     let env = TestEnv::new();
@@ -667,17 +667,17 @@ fn ctrl_c_stops_with_130_and_stores_nothing() {
             .spawn()
             .unwrap();
         // It says that it waits for the owner.
-        let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
+        let mut lines = std::io::BufReader::new(child.stderr.take().unwrap());
         let mut stderr = String::new();
         while !stderr.contains("Waiting for the approval") {
-            assert!(std::io::BufRead::read_line(&mut said, &mut stderr).unwrap() > 0, "{stderr}");
+            assert!(std::io::BufRead::read_line(&mut lines, &mut stderr).unwrap() > 0, "{stderr}");
         }
         rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
             .unwrap();
         let ended = child.wait().unwrap();
         let mut stdout = String::new();
         child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
-        said.read_to_string(&mut stderr).unwrap();
+        lines.read_to_string(&mut stderr).unwrap();
         assert_eq!(ended.code(), Some(130), "{stdout} {stderr}");
         if json {
             assert_eq!(serde_json::from_str::<Value>(&stdout).unwrap()["error"]["code"], "interrupted");

@@ -70,17 +70,17 @@ fn what_the_owner_picked_is_asked_for_again_for_as_long() {
         };
     });
     let ran = by_code_at(&env, provider.url(), &["--renew", "--json"], approving);
-    let said: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     let more = [
         "streams that it did not have: moods (Paper diary)",
         "fields that it did not have: entries.mood",
         "records from before the time it began with: entries (Paper diary)",
     ];
-    assert_eq!(said["more_than_before"].as_array().unwrap()[..3], more.map(Value::from));
+    assert_eq!(report["more_than_before"].as_array().unwrap()[..3], more.map(Value::from));
     assert!(
-        said["more_than_before"][3].as_str().unwrap().starts_with("access for a longer time, until 2099-")
+        report["more_than_before"][3].as_str().unwrap().starts_with("access for a longer time, until 2099-")
     );
-    assert_eq!(said["less_than_before"], json!(["not the fields: entries.text"]));
+    assert_eq!(report["less_than_before"], json!(["not the fields: entries.text"]));
     for more in more {
         let warning = format!("warning: more was given than the old grant had: {more}\n");
         assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
@@ -109,8 +109,9 @@ fn a_provider_that_takes_no_such_request_is_asked_as_before() {
 
 #[test]
 fn a_package_is_renewed_as_what_it_was() {
-    use pdpp::sandbox::{Config, start};
-    let sandbox = start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    use crate::support::filled::start;
+    use pdpp::sandbox::Config;
+    let sandbox = start(Config { auto_approve: true, ..Config::default() });
     let env = TestEnv::new();
     let ran = by_code_at(&env, sandbox.url(), &["--flow", "authorization-code"], approving);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -122,9 +123,10 @@ fn a_package_is_renewed_as_what_it_was() {
     assert!(!ran.stderr.contains("warning") && !ran.stderr.contains("Less was given"), "{}", ran.stderr);
     assert!(ran.stdout.contains("is ended at the provider, and deleted here"), "{}", ran.stdout);
     let new = credentials(&env).remove(0);
-    let all = |one: &pdpp::cache::credential::Credential| {
-        let given = one.given.streams().unwrap();
-        let mut all: Vec<_> = given.iter().map(|one| (one.source.clone(), one.name.clone())).collect();
+    let all = |credential: &pdpp::cache::credential::Credential| {
+        let given = credential.given.streams().unwrap();
+        let mut all: Vec<_> =
+            given.iter().map(|stream| (stream.source.clone(), stream.name.clone())).collect();
         all.sort();
         all
     };
@@ -191,12 +193,12 @@ fn six_that_want_one_name_get_six() {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         provider.switch(|switches| switches.polls = Vec::new());
-        for one in six {
-            let ran = one.join().unwrap();
+        for run in six {
+            let ran = run.join().unwrap();
             assert_eq!(ran.code, Some(0), "{ran:?}");
         }
     });
-    let mut labels: Vec<_> = credentials(&env).into_iter().map(|one| one.label).collect();
+    let mut labels: Vec<_> = credentials(&env).into_iter().map(|credential| credential.label).collect();
     labels.sort();
     assert_eq!(labels, ["First", "Same", "Same 2", "Same 3", "Same 4", "Same 5", "Same 6"]);
 }

@@ -93,10 +93,11 @@ const SHOWN: &[(&str, Before, i32, &str)] = &[
 const NOT_HERE: &[(&str, &str)] = &[
     ("cargo run --release -- demo", "builds for minutes: `.ci/run release` runs it as README has it"),
     ("cargo test", "this is it: `.ci/run test`"),
+    ("cargo nextest run", "this, in other processes; by hand"),
     ("cargo install --locked --path .", "builds for minutes: tried by hand"),
     ("cargo doc", "`.ci/run doc`"),
     ("cargo build --locked --release", "builds for minutes: `.ci/run release`"),
-    ("python3 packaging/release/", "makes packages of an optimised binary: `.ci/run packages`"),
+    ("python3 packaging/release/", "makes packages of an optimised binary: `.ci/run release_packages`"),
     ("cargo build --release", "builds for minutes: `.ci/run release`"),
     ("apt-get install wrk", "installs on this machine; for the load by hand"),
     ("python3 benches/", "measures: by hand, on a quiet machine"),
@@ -108,7 +109,7 @@ const NOT_HERE: &[(&str, &str)] = &[
 ];
 
 /// Documents whose blocks another test of this binary runs.
-const ELSEWHERE: &[(&str, &str)] = &[("docs/endpoint.md", "tests/host/tried.rs")];
+const ELSEWHERE: &[(&str, &str)] = &[("docs/endpoint.md", "tests/endpoint/tried.rs")];
 
 /// What the documents' names stand for here. `URL` is the sandbox's.
 const MEANT: &[(&str, &str)] = &[
@@ -170,13 +171,13 @@ fn typed(env: &TestEnv, line: &str, goes_on: bool) -> Ran {
     // What a person reads is on standard error.
     let mut child = shell(env, &format!("exec {line} 2>&1")).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut said = String::new();
-    while !said.contains("://") && stdout.read_line(&mut said).unwrap() > 0 {}
+    let mut output = String::new();
+    while !output.contains("://") && stdout.read_line(&mut output).unwrap() > 0 {}
     let id = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
-    std::io::Read::read_to_string(&mut stdout, &mut said).unwrap();
+    std::io::Read::read_to_string(&mut stdout, &mut output).unwrap();
     let ended = Ran::from(child.wait_with_output().unwrap());
-    Ran { stdout: said, ..ended }
+    Ran { stdout: output, ..ended }
 }
 
 /// An agent reads two records.
@@ -216,8 +217,8 @@ fn fault(url: &str, &(line, before, code, says): &(&str, Before, i32, &str)) -> 
         meant.push_str(" --listen 127.0.0.1:0");
     }
     let ran = typed(&env, &meant, before == GoesOn);
-    let said = if ran.stdout.is_empty() { &ran.stderr } else { &ran.stdout };
-    (ran.code != Some(code) || !said.contains(says))
+    let output = if ran.stdout.is_empty() { &ran.stderr } else { &ran.stdout };
+    (ran.code != Some(code) || !output.contains(says))
         .then(|| format!("$ {meant}\nshould end with {code} and say {says:?}: {ran:#?}"))
 }
 

@@ -15,21 +15,21 @@ fn r2_2_our_own_surface_is_measured_without_a_credential() {
     let env = TestEnv::new();
     let ran = env.run(&["mcp", "inspect", "--json"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-    let said = json_of(&ran.stdout);
+    let report = json_of(&ran.stdout);
     let tools = pdpp::mcp::tools::surface::tools();
-    assert_eq!(said["tools_bytes"], serde_json::to_string(&*tools).unwrap().len());
-    assert_eq!(said["tools_list"], serde_json::to_value(&*tools).unwrap());
-    assert_eq!(said["instructions"], pdpp::mcp::tools::surface::INSTRUCTIONS);
-    assert_eq!(said["instructions_bytes"], pdpp::mcp::tools::surface::INSTRUCTIONS.len());
-    let measured = said["tools"].as_array().unwrap();
+    assert_eq!(report["tools_bytes"], serde_json::to_string(&*tools).unwrap().len());
+    assert_eq!(report["tools_list"], serde_json::to_value(&*tools).unwrap());
+    assert_eq!(report["instructions"], pdpp::mcp::tools::surface::INSTRUCTIONS);
+    assert_eq!(report["instructions_bytes"], pdpp::mcp::tools::surface::INSTRUCTIONS.len());
+    let measured = report["tools"].as_array().unwrap();
     assert_eq!(measured.len(), 6);
     for (tool, ours) in measured.iter().zip(tools.iter()) {
         assert_eq!(tool["name"], *ours.name);
         assert_eq!(tool["bytes"], serde_json::to_string(ours).unwrap().len());
         assert!(tool["tokens"].as_u64().unwrap() > 0);
     }
-    assert!(said["tools_tokens"].as_u64().unwrap() > 0);
-    assert!(said["tools_bytes"].as_u64().unwrap() <= 6656, "{}", said["tools_bytes"]);
+    assert!(report["tools_tokens"].as_u64().unwrap() > 0);
+    assert!(report["tools_bytes"].as_u64().unwrap() <= 6656, "{}", report["tools_bytes"]);
     assert!(pdpp::mcp::tools::surface::INSTRUCTIONS.chars().count() <= 512);
     assert!(env.files().is_empty());
 }
@@ -98,8 +98,8 @@ fn another_server_is_measured_over_all_its_pages_and_its_text_is_escaped() {
     );
     assert!(!ran.stdout.contains(['\u{1b}', '\u{202e}']));
     let ran = env.run(&["mcp", "inspect", "--json", "--", "/bin/sh", "-c", &script]);
-    let said = json_of(&ran.stdout);
-    assert_eq!(said["tools_bytes"], Value::from(tools.to_vec()).to_string().len());
+    let report = json_of(&ran.stdout);
+    assert_eq!(report["tools_bytes"], Value::from(tools.to_vec()).to_string().len());
     assert!(ran.stdout.contains("1.10") && !ran.stdout.contains('\u{202e}'));
 }
 
@@ -118,8 +118,8 @@ fn a_server_of_the_era_without_initialize_is_asked_in_its_own_way() {
         answer(3, &listed)
     );
     let ran = env.run(&["mcp", "inspect", "--json", "--", "/bin/sh", "-c", &script]);
-    let said = json_of(&ran.stdout);
-    assert_eq!((&said["tools"][0]["name"], &said["instructions"]), (&json!("only"), &json!("Modern")));
+    let report = json_of(&ran.stdout);
+    assert_eq!((&report["tools"][0]["name"], &report["instructions"]), (&json!("only"), &json!("Modern")));
 }
 
 #[cfg(unix)]
@@ -169,7 +169,7 @@ fn what_leaves_its_process_group_is_stopped_too() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_server_fails_with_its_own_words_and_in_time() {
+fn what_is_not_a_server_fails_with_its_own_words_and_in_time() {
     let env = TestEnv::new();
     let endless = "while :; do echo noise; done";
     let long = "yes x | tr -d '\\n'";

@@ -11,8 +11,9 @@ mod view;
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 
 use oracle::Oracle;
 use reader::{Played, Task, play};
@@ -48,15 +49,25 @@ struct Line {
 async fn play_all(seed: u64) -> Vec<Line> {
     let (stage, oracle) = (Stage::new(seed).await, Oracle::new(seed));
     let only = std::env::var("PDPP_JOURNEY").ok();
-    let mut lines = Vec::new();
-    for task in tasks().iter().filter(|task| only.as_ref().is_none_or(|only| task.name.contains(only))) {
-        for view in [View::Text, View::Structured] {
-            let tools = stage.tools(task.provider, task.grant.as_deref());
-            let played = play(task, view, &tools, &oracle).await;
-            lines.push(Line { task: task.name.clone(), view, played });
-        }
-    }
-    lines
+    let mut tasks = tasks();
+    tasks.retain(|task| only.as_ref().is_none_or(|only| task.name.contains(only)));
+    let lines = in_both_views(&tasks, 1, async |task, view| {
+        let tools = stage.tools(task.provider, task.grant.as_deref());
+        play(task, view, &tools, &oracle).await
+    });
+    lines.await
+}
+
+/// Plays each of `tasks` in both views, `at_once` at a time.
+async fn in_both_views(
+    tasks: &[Task],
+    at_once: usize,
+    play: impl AsyncFn(&Task, View) -> Played,
+) -> Vec<Line> {
+    let each = tasks.iter().flat_map(|task| [(task, View::Text), (task, View::Structured)]);
+    let lines =
+        each.map(async |(task, view)| Line { task: task.name.clone(), view, played: play(task, view).await });
+    futures_util::stream::iter(lines).buffered(at_once).collect().await
 }
 
 fn median(sizes: impl IntoIterator<Item = usize>) -> usize {
@@ -175,39 +186,39 @@ async fn r6_5_tasks_are_solved_over_a_package_with_grants_that_fail() {
     let (stage, oracle) = (Stage::new(1).await, Oracle::new(1));
     let gone = stage::provider_that(None).await;
     let silent = stage::provider_that(Some(|| std::future::pending().boxed())).await;
+    let known = |key: &str| {
+        vec![pdpp::mcp::reading::package::KnownSource {
+            connector_key: Some(key.to_owned()),
+            connections: vec![(format!("cin_{key}"), None)],
+            streams: vec![format!("{key}_log")],
+            has_all_streams: true,
+        }]
+    };
+    let tasks = tasks().into_iter().filter(|task| task.provider == stage::Provider::Full).collect::<Vec<_>>();
+    // Several at a time: most of it is waiting for the provider that never answers.
+    let lines = in_both_views(&tasks, 8, async |task, view| {
+        let grants = vec![
+            (gone.clone(), "t".to_owned(), known("attic")),
+            stage.grant(task.grant.as_deref()),
+            (silent.clone(), "t".to_owned(), known("cellar")),
+        ];
+        let tools = stage.package(grants, Duration::from_secs(3));
+        play(task, view, &tools, &oracle).await
+    });
+    let lines = lines.await;
     let mut failed = String::new();
-    let mut played = 0;
-    let is_played = |task: &&Task| task.provider == stage::Provider::Full;
-    for task in tasks().iter().filter(is_played) {
-        for view in [View::Text, View::Structured] {
-            let known = |key: &str| {
-                vec![pdpp::mcp::reading::served::KnownSource {
-                    connector_key: Some(key.to_owned()),
-                    connections: vec![(format!("cin_{key}"), None)],
-                    streams: vec![format!("{key}_log")],
-                    has_all_streams: true,
-                }]
-            };
-            let grants = vec![
-                (gone.clone(), "t".to_owned(), known("attic")),
-                stage.grant(task.grant.as_deref()),
-                (silent.clone(), "t".to_owned(), known("cellar")),
-            ];
-            let tools = stage::package(grants, std::time::Duration::from_millis(1_500));
-            let result = play(task, view, &tools, &oracle).await;
-            played += 1;
-            // What a provider would refuse is found out here without asking one.
-            let earlier = ["unknown_connection", "stream_not_granted"];
-            let is_earlier = |why: &String| {
-                why.starts_with("not the error context.")
-                    && earlier.iter().any(|code| why.ends_with(&format!("{code:?})")))
-            };
-            if let Some(why) = result.failure.filter(|why| !is_earlier(why)) {
-                let _ = writeln!(failed, "{} {view:?}: {why}\n{}", task.name, result.trace);
-            }
+    for Line { task, view, played } in &lines {
+        // What a provider would refuse is found out here without asking one.
+        let earlier = ["unknown_connection", "stream_not_granted"];
+        let is_earlier = |why: &&String| {
+            why.starts_with("not the error context.")
+                && earlier.iter().any(|code| why.ends_with(&format!("{code:?})")))
+        };
+        if let Some(why) = played.failure.as_ref().filter(|why| !is_earlier(why)) {
+            let _ = writeln!(failed, "{task} {view:?}: {why}\n{}", played.trace);
         }
     }
-    assert!(played > 60);
+    assert!(lines.len() > 60);
     assert_eq!(failed, "");
 }
 
@@ -226,10 +237,10 @@ async fn r6_5_tasks_are_solved_by_serve_over_three_sandboxes_one_killed_one_slow
     };
     let tasks = tasks().into_iter().filter(is_played).collect::<Vec<_>>();
     assert!(tasks.len() >= 5, "{}", tasks.len());
-    for task in &tasks {
+    let three = stage::Three::start(Duration::from_millis(300)).await;
+    let each = tasks.iter().map(async |task| {
         let env = crate::support::env::TestEnv::new();
-        let delay = std::time::Duration::from_millis(300);
-        let _running = stage::three(&env, task.grant.as_deref().unwrap_or(&most), delay).await;
+        three.keep_in(&env, task.grant.as_deref().unwrap_or(&most));
         let tools = stage::serve(&env).await;
         for view in [View::Text, View::Structured] {
             let played = play(task, view, &tools, &oracle).await;
@@ -239,5 +250,6 @@ async fn r6_5_tasks_are_solved_by_serve_over_three_sandboxes_one_killed_one_slow
         let all = tools.call("search", serde_json::json!({"q": "the"}).as_object().unwrap().clone()).await;
         assert!(all.text.contains("music (provider_unreachable)"), "{}", all.text);
         assert!(all.text.contains("connector_key=calendar"), "{}", all.text);
-    }
+    });
+    futures_util::stream::iter(each).buffer_unordered(3).collect::<()>().await;
 }

@@ -105,7 +105,7 @@ impl Oracle {
         let mut found = self.records.iter().filter(|record| question.is_about(record)).collect::<Vec<_>>();
         if let Some(first) = found.first() {
             let cursor = self.cursors.get(&(first.connector.to_owned(), first.stream.to_owned()));
-            found.sort_by(|one, other| place(one, cursor).cmp(&place(other, cursor)));
+            found.sort_by(|left, right| place(left, cursor).cmp(&place(right, cursor)));
         }
         if question.order.as_deref() != Some("asc") {
             found.reverse();
@@ -147,7 +147,7 @@ impl Oracle {
                     *groups.entry(value.to_string()).or_default() += 1;
                 }
                 let mut groups = groups.into_iter().collect::<Vec<_>>();
-                groups.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+                groups.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
                 let limit = question.limit.unwrap_or(10).min(groups.len());
                 if what == "other" {
                     return json!(groups[limit..].iter().map(|(_, count)| count).sum::<u64>());
@@ -243,10 +243,10 @@ fn place<'a>(record: &'a Record, cursor: Option<&String>) -> (&'a str, &'a str) 
     (at, &record.key)
 }
 
-fn compare(one: &Value, other: &Value) -> Ordering {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => scaled(one.as_str()).cmp(&scaled(other.as_str())),
-        (one, other) => one.as_str().cmp(&other.as_str()),
+fn compare(left: &Value, right: &Value) -> Ordering {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => scaled(left.as_str()).cmp(&scaled(right.as_str())),
+        (left, right) => left.as_str().cmp(&right.as_str()),
     }
 }
 

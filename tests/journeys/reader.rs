@@ -476,7 +476,7 @@ fn same(claim: &str, claimed: &Value, expected: &Value) -> Result<(), String> {
         let lost = expected.iter().filter(|row| !once.contains(row)).collect::<Vec<_>>();
         let known = expected.iter().collect::<HashSet<_>>();
         let foreign = claimed.iter().filter(|row| !known.contains(row)).collect::<Vec<_>>();
-        let misplaced = claimed.iter().zip(&expected).position(|(one, other)| one != other);
+        let misplaced = claimed.iter().zip(&expected).position(|(claim, truth)| claim != truth);
         return Err(format!(
             "{claim}: {} of {} rows; repeated {}: {:?}; lost {}: {:?}; foreign {}: {:?}; first out of place: {misplaced:?}",
             claimed.len(),

@@ -8,12 +8,12 @@ use futures_util::FutureExt as _;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
 use pdpp::mcp::protocol::client::{Client, ServerCommand};
-use pdpp::mcp::protocol::service::ReadSurface;
 use pdpp::mcp::protocol::service::ResourceContents;
-use pdpp::mcp::reading::served::{Child, KnownSource, Package, Roster};
-use pdpp::mcp::reading::source::{BearerSource, Source};
-use pdpp::mcp::render::Bounds;
-use pdpp::mcp::tools::core::Core;
+use pdpp::mcp::protocol::service::Service;
+use pdpp::mcp::reading::package::{KnownSource, Member, Package, Roster};
+use pdpp::mcp::reading::reader::{BearerSource, Reader};
+use pdpp::mcp::size::Bounds;
+use pdpp::mcp::tools::service::Tools as SixTools;
 use pdpp::provider::grant::{GrantedConnection, GrantedSource};
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
@@ -30,6 +30,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::credential::credential;
 use crate::support::env::TestEnv;
+use crate::support::filled::{self, Filled};
 
 /// One answer, in both views.
 #[derive(Debug, Clone)]
@@ -41,7 +42,7 @@ pub struct Answer {
 
 /// The tools, wherever they run.
 pub enum Tools {
-    InProcess(Box<dyn ReadSurface>),
+    InProcess(Box<dyn Service>),
     Served(Box<tokio::sync::Mutex<Client>>),
 }
 
@@ -92,20 +93,20 @@ pub enum Provider {
 
 /// Providers of one seed.
 pub struct Stage {
-    full: Handle,
-    core: Handle,
+    full: Filled<Handle>,
+    core: Filled<Handle>,
     apart: String,
+    /// One client for all tasks: to make one costs more than most calls.
+    http: Http,
 }
 
 impl Stage {
     pub async fn new(seed: u64) -> Self {
-        let start = |core| {
-            pdpp::sandbox::start(Config { seed: Some(seed), core, auto_approve: true, ..Config::default() })
-                .unwrap()
-        };
+        let start =
+            |core| filled::start(Config { seed: Some(seed), core, auto_approve: true, ..Config::default() });
         let full = start(false);
         let apart = apart(Arc::clone(full.vault())).await;
-        Self { full, core: start(true), apart }
+        Self { full, core: start(true), apart, http: Http::new(Limits::default()) }
     }
 
     pub fn url(&self) -> &str {
@@ -116,7 +117,7 @@ impl Stage {
     pub fn tools(&self, provider: Provider, connectors: Option<&[String]>) -> Tools {
         if provider == Provider::Package {
             let each = connectors.unwrap().iter().map(|key| self.grant(Some(std::slice::from_ref(key))));
-            return package(each.collect(), Duration::from_secs(10));
+            return self.package(each.collect(), Duration::from_secs(10));
         }
         let (handle, url) = match provider {
             Provider::Full | Provider::Package => (&self.full, self.full.url()),
@@ -126,20 +127,25 @@ impl Stage {
         let token = handle.vault().issue(grant(connectors)).unwrap().token;
         let provider = url.parse::<pdpp::provider::url::ProviderUrl>().unwrap();
         let base = format!("{url}/v1").parse().unwrap();
-        let rs = ResourceServer::new(Http::new(Limits::default()), &provider, base).unwrap();
+        let rs = ResourceServer::new(self.http.clone(), &provider, base).unwrap();
         let bearer: BearerSource = Arc::new(move || {
             let token = AccessToken::new(token.clone()).unwrap();
             async move { Ok(token) }.boxed()
         });
-        Tools::InProcess(Box::new(Core::new(Source::new(provider, None, rs, bearer), Bounds::default())))
+        Tools::InProcess(Box::new(SixTools::over_one(
+            Reader::new(provider, None, rs, bearer),
+            Bounds::default(),
+        )))
     }
 }
 
-/// The tools over `grants` that are served together: URL, token, what is known of it.
-pub fn package(grants: Vec<(String, String, Vec<KnownSource>)>, deadline: Duration) -> Tools {
-    let http = Http::new(Limits::default());
+/// A grant that is served: URL, token, what is known of it.
+pub type Served = (String, String, Vec<KnownSource>);
+
+/// The tools over `grants` that are served together.
+fn package(http: Http, grants: Vec<Served>, deadline: Duration) -> Tools {
     let roster: Roster = Arc::new(move || {
-        let child = |(n, (url, token, known)): (usize, &(String, String, Vec<KnownSource>))| {
+        let member = |(n, (url, token, known)): (usize, &Served)| {
             let provider = url.parse::<pdpp::provider::url::ProviderUrl>().unwrap();
             let rs =
                 ResourceServer::new(http.clone(), &provider, format!("{url}/v1").parse().unwrap()).unwrap();
@@ -148,25 +154,29 @@ pub fn package(grants: Vec<(String, String, Vec<KnownSource>)>, deadline: Durati
                 let token = AccessToken::new(made.clone()).unwrap();
                 async move { Ok(token) }.boxed()
             });
-            let core =
-                Core::new(Source::new(provider, Some(format!("grt-{n}")), rs, bearer), Bounds::default());
-            Child::new(format!("{n} {url}"), format!("Life at {url}"), core, None, known.clone())
+            let reader = Reader::new(provider, Some(format!("grt-{n}")), rs, bearer);
+            Member::new(format!("{n} {url}"), format!("Life at {url}"), reader, None, known.clone())
         };
-        Ok(grants.iter().enumerate().map(child).collect())
+        Ok(grants.iter().enumerate().map(member).collect())
     });
-    Tools::InProcess(Box::new(Package::new(roster, Bounds::default()).unwrap().with_deadline(deadline)))
+    let package = Package::new(roster).unwrap().with_deadline(deadline);
+    Tools::InProcess(Box::new(SixTools::new(package, Bounds::default())))
 }
 
 impl Stage {
     /// A fresh grant of `connectors`, and what an index knows of it.
-    pub fn grant(&self, connectors: Option<&[String]>) -> (String, String, Vec<KnownSource>) {
-        let (token, known) = issued(&self.full, connectors);
-        (self.full.url().to_owned(), token, known)
+    pub fn grant(&self, connectors: Option<&[String]>) -> Served {
+        issued(&self.full, self.full.url(), connectors)
+    }
+
+    /// The tools over `grants` that are served together.
+    pub fn package(&self, grants: Vec<Served>, deadline: Duration) -> Tools {
+        package(self.http.clone(), grants, deadline)
     }
 }
 
-/// A fresh grant of `connectors` at `handle`: its token, and what an index knows of it.
-fn issued(handle: &Handle, connectors: Option<&[String]>) -> (String, Vec<KnownSource>) {
+/// A fresh grant of `connectors` at `handle`, which is served at `url`.
+fn issued(handle: &Handle, url: &str, connectors: Option<&[String]>) -> Served {
     let known = seed::connectors().unwrap().into_iter().filter_map(|connector| {
         if connectors.is_some_and(|keys| !keys.contains(&connector.key)) {
             return None;
@@ -181,41 +191,52 @@ fn issued(handle: &Handle, connectors: Option<&[String]>) -> (String, Vec<KnownS
             has_all_streams: true,
         })
     });
-    (handle.vault().issue(grant(connectors)).unwrap().token, known.collect())
+    (url.to_owned(), handle.vault().issue(grant(connectors)).unwrap().token, known.collect())
 }
 
-/// Three sandboxes whose grants are kept in `env`, as `pdpp connect` would: a healthy one with `connectors`, one
-/// that takes `delay` for each answer (calendar), and one that was killed since (music).
-pub async fn three(env: &TestEnv, connectors: &[String], delay: Duration) -> [Handle; 2] {
-    let start = || pdpp::sandbox::start(Config { seed: Some(1), ..Config::default() }).unwrap();
-    let [healthy, behind, killed] = [start(), start(), start()];
-    let slow = slow(Arc::clone(behind.vault()), delay).await;
-    let own = |key: &str| vec![key.to_owned()];
-    for (handle, url, connectors) in [
-        (&healthy, healthy.url(), connectors.to_vec()),
-        (&behind, slow.as_str(), own("calendar")),
-        (&killed, killed.url(), own("music")),
-    ] {
-        let (token, known) = issued(handle, Some(&connectors));
-        let sources = known.into_iter().map(|source| GrantedSource {
-            connector_key: source.connector_key,
-            connections: source
-                .connections
-                .into_iter()
-                .map(|(id, display_name)| GrantedConnection { id, display_name })
-                .collect(),
-            stream_count: source.streams.len(),
-            streams: source.streams,
-            ..GrantedSource::default()
-        });
-        let label = connectors.join(" and ");
-        let credential =
-            Credential { sources: sources.collect(), ..credential(url, &format!("grt_{label}"), &label) };
-        let secrets = Secrets::new(AccessToken::new(token).unwrap(), None);
-        Cache::open(&env.cache_dir()).unwrap().store(credential, &secrets, None).unwrap();
+/// Three sandboxes: a healthy one, one that is slow (with a calendar), and one that was killed since (with music).
+pub struct Three {
+    healthy: Filled<Handle>,
+    behind: Filled<Handle>,
+    slow: String,
+    killed: Served,
+}
+
+impl Three {
+    /// The slow one takes `delay` for each answer.
+    pub async fn start(delay: Duration) -> Self {
+        let [healthy, behind, killed] = [(); 3].map(|()| filled::start(Config::default()));
+        let slow = slow(Arc::clone(behind.vault()), delay).await;
+        let of_killed = issued(&killed, killed.url(), Some(&["music".to_owned()]));
+        killed.stop();
+        Self { healthy, behind, slow, killed: of_killed }
     }
-    killed.stop();
-    [healthy, behind]
+
+    /// Keeps a fresh grant of each in `env`, as `pdpp connect` would; the healthy one's is of `connectors`.
+    pub fn keep_in(&self, env: &TestEnv, connectors: &[String]) {
+        let slow = issued(&self.behind, &self.slow, Some(&["calendar".to_owned()]));
+        keep(env, issued(&self.healthy, self.healthy.url(), Some(connectors)), &connectors.join(" and "));
+        keep(env, slow, "calendar");
+        keep(env, self.killed.clone(), "music");
+    }
+}
+
+fn keep(env: &TestEnv, (url, token, known): Served, label: &str) {
+    let sources = known.into_iter().map(|source| GrantedSource {
+        connector_key: source.connector_key,
+        connections: source
+            .connections
+            .into_iter()
+            .map(|(id, display_name)| GrantedConnection { id, display_name })
+            .collect(),
+        stream_count: source.streams.len(),
+        streams: source.streams,
+        ..GrantedSource::default()
+    });
+    let credential =
+        Credential { sources: sources.collect(), ..credential(&url, &format!("grt_{label}"), label) };
+    let secrets = Secrets::new(AccessToken::new(token).unwrap(), None);
+    Cache::open(&env.cache_dir()).unwrap().store(credential, &secrets, None).unwrap();
 }
 
 /// Serves `app`, each answer after `delay`.

@@ -74,17 +74,17 @@ fn brief(value: &Value) -> String {
 }
 
 /// JSON equality with numbers compared by their digits; an exponent may be spelled differently.
-fn same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => spelled(one) == spelled(other),
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+fn same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => spelled(left) == spelled(right),
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
         }
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one.iter().all(|(key, value)| other.get(key).is_some_and(|other| same(value, other)))
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left.iter().all(|(key, value)| right.get(key).is_some_and(|right| same(value, right)))
         }
-        _ => one == other,
+        _ => left == right,
     }
 }
 
@@ -697,10 +697,10 @@ mod tests {
     fn numbers_are_compared_by_their_digits() {
         let number = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         assert!(same(&number("1e+400"), &number("1E400")));
-        for (one, other) in
+        for (left, right) in
             [("1.10", "1.1"), ("-0.0", "0.0"), ("12345678901234567890123", "12345678901234567890124")]
         {
-            assert!(!same(&number(one), &number(other)), "{one} {other}");
+            assert!(!same(&number(left), &number(right)), "{left} {right}");
         }
     }
 

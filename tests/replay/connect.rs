@@ -37,8 +37,8 @@ impl Flow {
         assert_eq!(self.ran.code, Some(0), "{:#?}", self.ran);
         assert!(self.provider.unmatched().is_empty(), "{:?}", self.provider.unmatched());
         assert_eq!(self.provider.steps_left(), [""; 0]);
-        let said: Value = serde_json::from_str(self.ran.stdout.trim()).unwrap();
-        assert!(said.to_string().contains(grant), "{said}");
+        let report: Value = serde_json::from_str(self.ran.stdout.trim()).unwrap();
+        assert!(report.to_string().contains(grant), "{report}");
         let secret = token(placeholder);
         for (name, text) in [("stdout", &self.ran.stdout), ("stderr", &self.ran.stderr)] {
             assert!(!text.contains("secret-"), "a secret on {name}: {text}");
@@ -61,7 +61,7 @@ impl Flow {
         assert_eq!(proof.len(), 1, "{proof:#?}");
         assert_eq!(proof[0].uri, "/v1/schema?view=compact");
         assert_eq!(proof[0].bearer.as_deref(), Some(placeholder));
-        said
+        report
     }
 
     /// It was refused: its own code and exit code, and nothing of a credential is left.
@@ -179,7 +179,7 @@ fn slow_down_is_obeyed() {
 }
 
 #[test]
-fn denied_is_told_and_stores_nothing() {
+fn a_denial_is_reported_and_stores_nothing() {
     own_flow("connect-denied", &["01_register", "02_agent_connect", "03_poll_denied"], &[])
         .refused("access_denied", 77);
     let steps = ["01_register", "03_par", "04_agent_connect", "05_poll_denied"];
@@ -188,7 +188,7 @@ fn denied_is_told_and_stores_nothing() {
 }
 
 #[test]
-fn expired_is_told_and_stores_nothing() {
+fn an_expiry_is_reported_and_stores_nothing() {
     let steps = ["01_register", "02_agent_connect", "03_poll_pending", "04_poll_expired"];
     own_flow("connect-expired", &steps, &[]).refused("expired", 77);
     // Nobody came: the attempt's own time is over.

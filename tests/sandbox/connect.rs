@@ -1,10 +1,11 @@
 //! From a program's question to the owner's answer.
 
-use pdpp::sandbox::{Config, open};
+use pdpp::sandbox::Config;
 use pdpp::vault::Vault;
 use serde_json::{Value, json};
 
 use super::{Answer, BASE, ask, get, post, shared};
+use crate::support::filled;
 
 const AGENT: [(&str, &str); 1] = [("content-type", "application/x-www-form-urlencoded")];
 
@@ -121,10 +122,10 @@ fn the_owner_is_asked_and_approves() {
     let waiting = poll(app, &attempt);
     assert_eq!((waiting.status, waiting.json()["error"].as_str()), (202, Some("authorization_pending")));
     let page = Page::open(app, attempt["approval_url"].as_str().unwrap());
-    for said in
+    for part in
         ["Reader", "Unverified app", "Personal mail", "Work mail", "Fjord Bank", "body_text", "30 days"]
     {
-        assert!(page.html.contains(said), "{said}");
+        assert!(page.html.contains(part), "{part}");
     }
     let sent = page.send(app, "approve", &page.fields());
     assert_eq!(sent.status, 303, "{}", sent.text());
@@ -314,7 +315,7 @@ fn a_pushed_request_names_its_source() {
 
 #[test]
 fn training_needs_a_consent_of_its_own() {
-    let app = open(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let app = filled::open(Config { auto_approve: true, ..Config::default() });
     let client_id = register(&app, "Trainer");
     let pushed = post(
         &app,
@@ -358,7 +359,7 @@ fn the_metadata_leads_from_the_resource_to_what_is_there() {
 #[test]
 fn introspection_is_for_the_resource_server() {
     use base64::Engine as _;
-    let handle = pdpp::sandbox::start(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let handle = filled::start(Config { auto_approve: true, ..Config::default() });
     let app = handle.vault().as_ref();
     let attempt = begin(app, "Reader");
     let body = poll(app, &attempt).json();
@@ -396,7 +397,7 @@ fn details_are_refused_where_they_belong_to_a_pushed_request() {
         "authorization_details": [{"type": "https://pdpp.dev/data-access", "streams": [{"name": "events"}]}],
     });
     let answer = post(shared(), "/agent-connect", &asked);
-    let said = answer.text();
-    assert_eq!(answer.status, 400, "{said}");
-    assert!(said.contains("authorization_details") && said.contains("/oauth/par"), "{said}");
+    let refusal = answer.text();
+    assert_eq!(answer.status, 400, "{refusal}");
+    assert!(refusal.contains("authorization_details") && refusal.contains("/oauth/par"), "{refusal}");
 }

@@ -7,13 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use pdpp::sandbox::{Config, open};
+use pdpp::sandbox::Config;
 use pdpp::vault::Vault;
 use pdpp::vault::oauth::tokens;
 use serde_json::{Value, json};
 
 use super::connect::Page;
 use super::{Answer, BASE, ask, everything, get, grant, post, token, walk, whole};
+use crate::support::filled;
 
 const ALLOWED: &str = include_str!("../fixtures/sandbox-differences.txt");
 
@@ -32,7 +33,7 @@ fn recordings() -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     ["../shared/fixtures/reference", "../../shared/fixtures/reference"]
         .into_iter()
-        .map(|beside| here.join(beside))
+        .map(|path| here.join(path))
         .find(|path| path.is_dir())
 }
 
@@ -41,15 +42,15 @@ fn differences_from_the_recordings_are_known() {
     let Some(recordings) = recordings() else {
         // Straight to stderr: the harness shows a passing test's prints to nobody.
         use std::io::Write as _;
-        let said = "NOT RUN: sandbox::diff, as there are no recordings of the reference beside this clone";
-        writeln!(std::io::stderr(), "{said}").unwrap();
+        let notice = "NOT RUN: sandbox::diff, as there are no recordings of the reference beside this clone";
+        writeln!(std::io::stderr(), "{notice}").unwrap();
         return;
     };
     let allowed = Allowed::read();
     let mut differences = BTreeSet::new();
     let mut compared = 0;
-    let app = open(Config::default()).unwrap();
-    let core = open(Config { core: true, ..Config::default() }).unwrap();
+    let app = filled::open(Config::default());
+    let core = filled::open(Config { core: true, ..Config::default() });
     let (mut replay, mut core) = (Replay::new(&app), Replay::new(&core));
     for (name, recorded) in exchanges(&recordings) {
         if allowed.skips(&name) {
@@ -288,7 +289,8 @@ impl<'a> Replay<'a> {
         let personal = ["cin_mail_personal"];
         let both = ["cin_mail_personal", "cin_mail_work"];
         let streams = ["messages", "message_bodies", "attachments"];
-        let one: Vec<_> = streams.iter().map(|stream| whole(app, "mail", stream, &personal)).collect();
+        let of_personal: Vec<_> =
+            streams.iter().map(|stream| whole(app, "mail", stream, &personal)).collect();
         let mut two: Vec<_> = streams.iter().map(|stream| whole(app, "mail", stream, &both)).collect();
         two.push(whole(app, "mail", "threads", &personal));
         let mut narrow = whole(app, "mail", "messages", &personal);
@@ -299,16 +301,16 @@ impl<'a> Replay<'a> {
                 .map(|stream| whole(app, "chat", stream, &["cin_chat_kestrel"]))
                 .collect();
         let music = vec![whole(app, "music", "saved_tracks", &["cin_music_main"])];
-        let mut over = grant(one.clone());
+        let mut over = grant(of_personal.clone());
         over.expires_at = Some("2026-01-01T00:00:00Z".to_owned());
-        let gone = app.issue(grant(one.clone())).unwrap();
-        let two_grants = vec![grant(one.clone()), grant(music.clone())];
+        let gone = app.issue(grant(of_personal.clone())).unwrap();
+        let two_grants = vec![grant(of_personal.clone()), grant(music.clone())];
         let package = tokens::keep(app, "pdpp_cli", two_grants).unwrap();
         let package = tokens::begin_family(app, &package, None).unwrap().access_token;
         let target = format!("/grants/{}/revoke", gone.grant.grant_id);
         ask(app, "POST", &target, &[("authorization", &format!("Bearer {}", gone.token))], b"{}");
         let tokens = BTreeMap::from([
-            ("<CLIENT_GMAIL_ONE_CONN>", token(app, one)),
+            ("<CLIENT_GMAIL_ONE_CONN>", token(app, of_personal)),
             ("<CLIENT_GMAIL_TWO_CONN>", token(app, two)),
             ("<CLIENT_GMAIL_NARROW_FIELDS>", token(app, vec![narrow])),
             ("<CLIENT_SLACK>", token(app, chat)),

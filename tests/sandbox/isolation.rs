@@ -17,6 +17,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::{get, grant};
+use crate::support::cases::cases;
 
 const ITEMS: StreamSpec = StreamSpec {
     name: "items",
@@ -364,13 +365,9 @@ fn targets() -> Vec<String> {
     targets
 }
 
-/// A case is two stores and a thousand reads; `PROPTEST_CASES` asks for more of them.
-fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(24)
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    // A case is two stores and a thousand reads.
+    #![proptest_config(ProptestConfig { cases: cases(8), max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_a_grant_hides_might_as_well_not_exist(
@@ -474,8 +471,8 @@ fn changes_tell_of_the_edge_of_a_period_only_what_they_must() {
     );
     let changes = world.read(&format!("/v1/streams/items/records?changes_since={since}"));
     let rows = changes[0][1]["data"].as_array().unwrap();
-    let told: Vec<(&str, bool)> =
+    let changed: Vec<(&str, bool)> =
         rows.iter().map(|row| (row["id"].as_str().unwrap(), row["deleted"] == true)).collect();
-    assert_eq!(told, [(KEYS[4], true), (KEYS[0], true), (KEYS[2], false)], "in the order of their keys");
+    assert_eq!(changed, [(KEYS[4], true), (KEYS[0], true), (KEYS[2], false)], "in the order of their keys");
     assert!(rows[0].get("data").is_none() && rows[1].get("data").is_none());
 }

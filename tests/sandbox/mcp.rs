@@ -8,10 +8,10 @@ use futures_util::future::BoxFuture;
 use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
 use pdpp::mcp::protocol::http::{self, Gate, Refusal};
-use pdpp::mcp::protocol::service::ReadSurface;
 use pdpp::mcp::protocol::service::ResourceContents;
 use pdpp::mcp::protocol::service::ResourceError;
-use pdpp::mcp::protocol::service::ToolAnswer;
+use pdpp::mcp::protocol::service::Service;
+use pdpp::mcp::protocol::service::{Offer, ToolAnswer};
 use pdpp::provider::grant::{GrantedConnection, GrantedSource};
 use pdpp::sandbox::Config;
 use pdpp::secret::AccessToken;
@@ -26,6 +26,7 @@ use serde_json::{Map, Value, json};
 use super::{grant, whole};
 use crate::support::credential::credential;
 use crate::support::env::TestEnv;
+use crate::support::filled::{self, Filled};
 
 /// An MCP client of a few lines, which follows nothing by itself.
 pub struct Host {
@@ -108,8 +109,8 @@ fn call(id: u64, tool: &str, arguments: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
 }
 
-pub fn start() -> Handle {
-    pdpp::sandbox::start(Config::default()).unwrap()
+pub fn start() -> Filled<Handle> {
+    filled::start(Config::default())
 }
 
 const MAIL: [&str; 2] = ["cin_mail_work", "cin_mail_personal"];
@@ -297,14 +298,18 @@ async fn r7_4_two_callers_with_equal_ids_never_see_each_others_data() {
 /// Answers with whose it is, later for some than for others.
 struct Whose(&'static str, std::sync::atomic::AtomicUsize);
 
-impl ReadSurface for Whose {
+impl Service for Whose {
+    fn offer(&self) -> Offer {
+        pdpp::mcp::tools::surface::offer()
+    }
+
     fn call(&self, _: &str, _: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
         let turns = self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 5;
         Box::pin(async move {
             for _ in 0..turns {
                 tokio::task::yield_now().await;
             }
-            ToolAnswer { text: self.0.to_owned(), structured: None, is_error: false }
+            ToolAnswer { text: self.0.to_owned(), structured: None, is_error: false, rows: 0 }
         })
     }
 
@@ -316,7 +321,7 @@ impl ReadSurface for Whose {
 struct Two([Arc<Whose>; 2]);
 
 impl Gate for Two {
-    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn ReadSurface>, Refusal>> {
+    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn Service>, Refusal>> {
         Box::pin(async move {
             let whose = self.0.iter().find(|whose| whose.0 == bearer.expose_bearer());
             whose
@@ -421,7 +426,7 @@ pub fn keep(env: &TestEnv, url: &str, grant: &Grant, token: &str) {
         let display_name = super::shared()
             .store()
             .read::<_, rusqlite::Error>(|_, catalog| {
-                Ok(catalog.connection(id).map(|one| one.display_name.clone()))
+                Ok(catalog.connection(id).map(|connection| connection.display_name.clone()))
             })
             .unwrap();
         GrantedConnection { id: id.clone(), display_name }

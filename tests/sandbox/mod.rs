@@ -9,12 +9,14 @@ mod process;
 mod reads;
 mod remote;
 
-use pdpp::sandbox::{Config, open};
+use pdpp::sandbox::Config;
 use pdpp::vault::grant::{Client, Declaration, Grant, GrantStream, Source, Subject};
 use pdpp::vault::id::random_id;
 use pdpp::vault::wire::{Reply, Request};
 use pdpp::vault::{Vault, time};
 use serde_json::Value;
+
+use crate::support::filled::{self, Filled};
 
 /// Where the in-process requests believe the provider to be.
 pub const BASE: &str = "http://127.0.0.1:7377";
@@ -82,14 +84,14 @@ pub fn post(app: &Vault, target: &str, body: &Value) -> Answer {
     ask(app, "POST", target, &[("content-type", "application/json")], body.to_string().as_bytes())
 }
 
-/// The life of seed 1, in memory.
-pub fn life() -> Vault {
-    open(Config::default()).unwrap()
+/// The life of seed 1.
+pub fn life() -> Filled<Vault> {
+    filled::open(Config::default())
 }
 
 /// One provider with the life for all tests that only read.
 pub fn shared() -> &'static Vault {
-    static APP: std::sync::LazyLock<Vault> = std::sync::LazyLock::new(life);
+    static APP: std::sync::LazyLock<Filled<Vault>> = std::sync::LazyLock::new(life);
     &APP
 }
 

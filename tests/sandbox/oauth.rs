@@ -3,13 +3,14 @@
 use std::io::{Read as _, Write as _};
 
 use base64::Engine as _;
-use pdpp::sandbox::{Config, open};
+use pdpp::sandbox::Config;
 use pdpp::vault::Vault;
 use pdpp::vault::oauth::tokens::{self, Standing};
 use serde_json::{Value, json};
 
 use super::connect::{Page, register};
 use super::{Answer, BASE, ask, get, life, post, shared};
+use crate::support::filled;
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 const RESOURCE: &str = "http://127.0.0.1:7377/mcp";
@@ -107,7 +108,7 @@ fn introspect(app: &pdpp::vault::server::Handle, token: &str) -> Value {
 
 #[test]
 fn one_source_is_a_client_token_that_is_refreshed_once() {
-    let handle = pdpp::sandbox::start(Config::default()).unwrap();
+    let handle = filled::start(Config::default());
     let app = handle.vault().as_ref();
     let client = register(app, "Native");
     // Two accounts of one kind are one source.
@@ -149,7 +150,7 @@ fn grants_of_package(app: &Vault, token: &str) -> usize {
 
 #[test]
 fn several_sources_are_a_package_that_v1_does_not_know() {
-    let handle = pdpp::sandbox::start(Config::default()).unwrap();
+    let handle = filled::start(Config::default());
     let app = handle.vault().as_ref();
     let client = register(app, "Native");
     let code = picked(app, &client, &["cin_mail_work", "cin_bank_fjord"]);
@@ -238,16 +239,19 @@ fn a_wrong_request_is_a_page_until_the_address_is_the_clients() {
             "{why}"
         );
     }
-    let told = |edit: fn(&mut Vec<(&'static str, &'static str)>)| {
+    let refusal = |edit: fn(&mut Vec<(&'static str, &'static str)>)| {
         let back = sent_back(&authorize(app, client, edit));
         assert_eq!((back["state"].as_str(), back["iss"].as_str()), ("s 1&x", BASE));
         back["error"].clone()
     };
-    assert_eq!(told(|query| query[0].1 = "token"), "unsupported_response_type");
-    assert_eq!(told(|query| query[4].1 = "plain"), "invalid_request");
-    assert_eq!(told(|query| query[3].1 = "short"), "invalid_request");
-    assert_eq!(told(|query| query[6].1 = "https://elsewhere.example"), "invalid_target");
-    assert_eq!(told(|query| query.push(("authorization_details", "[{}]"))), "invalid_authorization_details");
+    assert_eq!(refusal(|query| query[0].1 = "token"), "unsupported_response_type");
+    assert_eq!(refusal(|query| query[4].1 = "plain"), "invalid_request");
+    assert_eq!(refusal(|query| query[3].1 = "short"), "invalid_request");
+    assert_eq!(refusal(|query| query[6].1 = "https://elsewhere.example"), "invalid_target");
+    assert_eq!(
+        refusal(|query| query.push(("authorization_details", "[{}]"))),
+        "invalid_authorization_details"
+    );
     let begun = authorize(app, client, |_| ());
     let page = Page::open(app, begun.header("location").unwrap());
     assert!(page.html.contains("your browser goes back to the app on this computer"));
@@ -406,7 +410,7 @@ fn a_clients_own_document_says_who_it_is() {
 /// A whole provider narrowed by streams, of which two sources have one of the same name.
 #[test]
 fn a_whole_provider_can_be_asked_for_streams() {
-    let app = open(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let app = filled::open(Config { auto_approve: true, ..Config::default() });
     let client = register(&app, "Narrow");
     let pushed = post(
         &app,
@@ -431,7 +435,7 @@ fn a_whole_provider_can_be_asked_for_streams() {
 #[test]
 fn a_name_that_is_not_known_is_answered_with_those_that_are() {
     const MAIL: &str = "https://sandbox.pdpp.example/connectors/mail";
-    let app = open(Config { auto_approve: true, ..Config::default() }).unwrap();
+    let app = filled::open(Config { auto_approve: true, ..Config::default() });
     let client = register(&app, "Narrow");
     let push = |source: &str, streams: Value| {
         let details = json!([{
@@ -443,7 +447,7 @@ fn a_name_that_is_not_known_is_answered_with_those_that_are() {
         assert_eq!(answer.status, 400, "{}", answer.text());
         let body = answer.json();
         let known = body["error"][list].as_array().unwrap_or_else(|| panic!("{list} in {body}")).clone();
-        assert!(known.iter().any(|one| one.pointer(pointer).unwrap() == wanted), "{wanted} in {body}");
+        assert!(known.iter().any(|entry| entry.pointer(pointer).unwrap() == wanted), "{wanted} in {body}");
     };
     let all = json!([{ "name": "*" }]);
     has(push("https://sandbox.pdpp.example/nope", all.clone()), "available_sources", "/id", MAIL);
@@ -464,8 +468,11 @@ fn a_name_that_is_not_known_is_answered_with_those_that_are() {
 #[test]
 fn an_older_store_is_read_on_and_its_words_are_found() {
     for format in [1, 2] {
-        let dir = tempfile::tempdir().unwrap();
-        let open = || open(Config { data_dir: Some(dir.path().join("kept")), ..Config::default() }).unwrap();
+        let dir = filled::data_dir(1);
+        let open = || {
+            let config = Config { data_dir: Some(dir.path().to_owned()), ..Config::default() };
+            pdpp::sandbox::open(config).unwrap()
+        };
         let found = |app: &Vault, token: &str, q: &str| {
             get(app, token, &format!("/v1/search?streams[]=contacts&q={q}")).json()["meta"]["count"].clone()
         };
@@ -474,7 +481,7 @@ fn an_older_store_is_read_on_and_its_words_are_found() {
         let (mail, reference) = (found(&app, &token, "nguyen"), found(&app, &token, "ingrid"));
         assert!(mail.as_u64() > Some(0), "{mail}");
         drop(app);
-        let db = rusqlite::Connection::open(dir.path().join("kept/sandbox.db")).unwrap();
+        let db = rusqlite::Connection::open(dir.path().join("sandbox.db")).unwrap();
         let slots: Vec<i64> = db
             .prepare("SELECT slot FROM slot WHERE stream = 'contacts'")
             .unwrap()

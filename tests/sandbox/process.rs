@@ -18,10 +18,10 @@ fn pdpp(home: &Path) -> Command {
     command
 }
 
-/// A running sandbox, and what it said on stdout.
+/// A running sandbox, and what it printed first.
 struct Running {
     child: Child,
-    said: Value,
+    ready: Value,
 }
 
 impl Running {
@@ -30,11 +30,11 @@ impl Running {
             pdpp(home).args(["sandbox", "--listen", "127.0.0.1:0", "--json"]).args(args).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Self { child, said: serde_json::from_str(&line).unwrap() }
+        Self { child, ready: serde_json::from_str(&line).unwrap() }
     }
 
     fn url(&self) -> String {
-        self.said["url"].as_str().unwrap().to_owned()
+        self.ready["url"].as_str().unwrap().to_owned()
     }
 }
 
@@ -72,7 +72,7 @@ fn http(method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> (u16, 
 fn it_says_where_it_is_and_stops_on_a_signal() {
     let home = tempfile::tempdir().unwrap();
     let mut running = Running::start(home.path(), &["--auto-approve"]);
-    assert_eq!(running.said["pid"].to_string(), running.child.id().to_string());
+    assert_eq!(running.ready["pid"].to_string(), running.child.id().to_string());
     let url = running.url();
     assert_eq!(http("GET", &url, &[], "").0, 200);
     let port = url.rsplit(':').next().unwrap();
@@ -99,10 +99,10 @@ fn it_says_where_it_is_and_stops_on_a_signal() {
     )
     .unwrap();
     assert!(running.child.wait().unwrap().success());
-    let mut said = String::new();
-    std::io::Read::read_to_string(&mut running.child.stderr.take().unwrap(), &mut said).unwrap();
-    assert!(said.contains("--auto-approve: every program") && said.contains("stopped"), "{said}");
-    assert!(!said.contains("pdpp_ot_"), "no owner's token is printed");
+    let mut stderr = String::new();
+    std::io::Read::read_to_string(&mut running.child.stderr.take().unwrap(), &mut stderr).unwrap();
+    assert!(stderr.contains("--auto-approve: every program") && stderr.contains("stopped"), "{stderr}");
+    assert!(!stderr.contains("pdpp_ot_"), "no owner's token is printed");
 }
 
 /// It may be one of theirs, with other things in it.
@@ -118,10 +118,10 @@ fn a_directory_that_others_may_enter_is_refused_and_left_as_it_is() {
     let import = ["import", file.to_str().unwrap(), "--connector", "weather", "--connection", "cin_w"];
     for action in [&["--listen", "127.0.0.1:0"][..], &import] {
         let out = pdpp(home.path()).arg("sandbox").args(action).arg("--data-dir").arg(&dir).output().unwrap();
-        let said = String::from_utf8_lossy(&out.stderr);
-        assert_eq!(out.status.code(), Some(1), "{said}");
-        assert!(said.contains("lets other users in (mode 755; it has to be 700)"), "{said}");
-        assert!(said.contains("code: sandbox_data_dir"), "{said}");
+        let stderr = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("lets other users in (mode 755; it has to be 700)"), "{stderr}");
+        assert!(stderr.contains("code: sandbox_data_dir"), "{stderr}");
         assert_eq!(std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o755);
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
     }

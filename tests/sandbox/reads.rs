@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pdpp::sandbox::{Config, open};
+use pdpp::sandbox::Config;
 use pdpp::vault::Vault;
 use pdpp::vault::grant::TimeConstraint;
 use pdpp::vault::rs::Answer;
@@ -10,6 +10,7 @@ use pdpp::vault::rs::read::{Read, Resource};
 use serde_json::Value;
 
 use super::{ask, everything, get, grant, shared, token, walk, whole};
+use crate::support::filled;
 
 fn mail(app: &Vault) -> String {
     let both = ["cin_mail_personal", "cin_mail_work"];
@@ -70,13 +71,13 @@ fn odd_ids_are_found_by_one_encoded_segment() {
         for row in list.json()["data"].as_array().unwrap() {
             let id = row["id"].as_str().unwrap();
             let encoded = percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC);
-            let one = get(
+            let record = get(
                 app,
                 &token,
                 &format!("/v1/streams/{stream}/records/{encoded}?connection_id={connection}"),
             );
-            assert_eq!(one.status, 200, "{stream} {id}");
-            assert_eq!((&one.json()["data"], &one.json()["id"]), (&row["data"], &row["id"]));
+            assert_eq!(record.status, 200, "{stream} {id}");
+            assert_eq!((&record.json()["data"], &record.json()["id"]), (&row["data"], &row["id"]));
         }
     }
 }
@@ -181,22 +182,22 @@ fn wrong_requests_are_typed() {
 #[test]
 fn a_cursor_belongs_to_its_query_and_grant() {
     let app = shared();
-    let (one, other) = (mail(app), mail(app));
+    let (of_one, other) = (mail(app), mail(app));
     let list = |token: &str, target: &str| get(app, token, target).json();
-    let page = list(&one, "/v1/streams/messages/records?limit=2");
+    let page = list(&of_one, "/v1/streams/messages/records?limit=2");
     let cursor = page["next_cursor"].as_str().unwrap();
     let with = |token: &str, target: &str| {
         let joint = if target.contains('?') { '&' } else { '?' };
         get(app, token, &format!("{target}{joint}cursor={cursor}"))
     };
-    assert_eq!(with(&one, "/v1/streams/messages/records?limit=5").status, 200);
+    assert_eq!(with(&of_one, "/v1/streams/messages/records?limit=5").status, 200);
     for (token, target) in [
         (&other, "/v1/streams/messages/records"),
-        (&one, "/v1/streams/message_bodies/records"),
-        (&one, "/v1/streams/messages/records?order=asc"),
-        (&one, "/v1/streams/messages/records?filter[is_seen]=true"),
-        (&one, "/v1/streams/messages/records?connection_id=cin_mail_work"),
-        (&one, "/v1/search?q=invoice"),
+        (&of_one, "/v1/streams/message_bodies/records"),
+        (&of_one, "/v1/streams/messages/records?order=asc"),
+        (&of_one, "/v1/streams/messages/records?filter[is_seen]=true"),
+        (&of_one, "/v1/streams/messages/records?connection_id=cin_mail_work"),
+        (&of_one, "/v1/search?q=invoice"),
     ] {
         assert_eq!(with(token, target).code(), "invalid_cursor", "{target}");
     }
@@ -409,7 +410,7 @@ fn a_period_narrows_every_way_to_read() {
 
 #[test]
 fn core_has_the_draft_and_nothing_more() {
-    let app = open(Config { core: true, ..Config::default() }).unwrap();
+    let app = filled::open(Config { core: true, ..Config::default() });
     let token = token(&app, vec![whole(&app, "mail", "messages", &["cin_mail_work"])]);
     for target in [
         "/v1/schema",

@@ -95,10 +95,10 @@ fn r8_2_chatgpt_gets_the_public_address_that_the_provider_publishes() {
     }
     for more in ["--dry-run", "--print", "--yes"] {
         let ran = env.run(&[&ask[..], &way, &["--json", more]].concat());
-        let said = json_of(&ran);
-        assert_eq!(ran.code, Some(0), "{more}: {said}");
+        let outcome = json_of(&ran);
+        assert_eq!(ran.code, Some(0), "{more}: {outcome}");
         assert_eq!(
-            (&said["chatgpt"][0]["state"], &said["chatgpt"][0]["url"]),
+            (&outcome["chatgpt"][0]["state"], &outcome["chatgpt"][0]["url"]),
             (&json!("public"), &json!(url)),
             "{more}"
         );
@@ -127,13 +127,13 @@ fn chatgpt_without_a_public_address_is_a_failure_in_every_form() {
             assert!(ran.code == Some(1) && ran.stderr.contains("no_public_endpoint"), "{more:?}: {ran:?}");
             assert_eq!(ran.stdout, "", "{more:?}");
             let ran = env.run(&[&ask[..], &way, more, &["--json"]].concat());
-            let said = json_of(&ran);
-            assert_eq!(ran.code, Some(1), "{more:?}: {said}");
-            let one = &said["chatgpt"][0];
+            let outcome = json_of(&ran);
+            assert_eq!(ran.code, Some(1), "{more:?}: {outcome}");
+            let provider = &outcome["chatgpt"][0];
             assert_eq!(
-                (&one["state"], &one["error"]["code"]),
+                (&provider["state"], &provider["error"]["code"]),
                 (&json!(state), &json!("no_public_endpoint")),
-                "{said}"
+                "{outcome}"
             );
         }
         assert_eq!(env.files(), ["company.pem"]);
@@ -148,9 +148,9 @@ fn chatgpt_needs_a_provider_and_keeps_the_other_hosts_report() {
     assert!(ran.stderr.contains("pdpp mcp setup chatgpt --provider"), "{ran:?}");
     // What was done for others is said all the same.
     let ran = env.run(&["mcp", "setup", "codex", "chatgpt", "--json"]);
-    let said = json_of(&ran);
-    assert_eq!((ran.code, &said["hosts"][0]["action"]), (Some(78), &json!("added")), "{said}");
-    assert_eq!(said["chatgpt"]["error"]["code"], "not_connected");
+    let outcome = json_of(&ran);
+    assert_eq!((ran.code, &outcome["hosts"][0]["action"]), (Some(78), &json!("added")), "{outcome}");
+    assert_eq!(outcome["chatgpt"]["error"]["code"], "not_connected");
     // There is nothing to take out, and nobody to ask.
     let ran = env.run(&["mcp", "setup", "chatgpt", "--remove"]);
     assert!(ran.code == Some(0) && ran.stdout.contains("nothing was ever written here"), "{ran:?}");

@@ -14,10 +14,15 @@ struct Trap {
     refused: Option<&'static str>,
 }
 
-fn traps(kind: Kind, chokes_on_bom: bool) -> Vec<Trap> {
+fn traps(host: &str, kind: Kind, chokes_on_bom: bool) -> Vec<Trap> {
     let ok = |name, text: String| Trap { name, text, refused: None };
     let no = |name, text: String, code| Trap { name, text, refused: Some(code) };
     let long_line = format!("\"{}\",\n", "what was typed long ago ".repeat(43));
+    // As large as Claude Code's becomes, for one host of each format; it takes seconds.
+    let is_same_format = |other: Kind| std::mem::discriminant(&other) == std::mem::discriminant(&kind);
+    let is_first =
+        HOSTS.iter().find(|(_, _, other)| is_same_format(*other)).is_some_and(|first| first.0 == host);
+    let (large, long_lines) = if is_first { ("1.8 MB", 1800) } else { ("200 KB", 200) };
     let mut traps = match kind {
         Kind::Json(key) | Kind::Jsonc(key) => {
             let other = format!(
@@ -35,7 +40,7 @@ fn traps(kind: Kind, chokes_on_bom: bool) -> Vec<Trap> {
                 ok("null", format!("{{\n  \"{key}\": null\n}}\n")),
                 ok("empty on two lines", format!("{{\n\t\"{key}\": {{\n\t}}\n}}\n")),
                 ok("one line", format!("{{\"a\":1,\"{key}\":{{\"other\":{{}}}}}}")),
-                ok("1.8 MB", format!("{{\"big\": [{}\"\"],\n \"{key}\": {{}}}}", long_line.repeat(1800))),
+                ok(large, format!("{{\"big\": [{}\"\"],\n \"{key}\": {{}}}}", long_line.repeat(long_lines))),
                 if strict {
                     no("comments and trailing commas", comments, "config_damaged")
                 } else {
@@ -65,7 +70,7 @@ fn traps(kind: Kind, chokes_on_bom: bool) -> Vec<Trap> {
                 ),
                 ok("dotted keys", "mcp_servers.other.command = \"x\" # y\n".to_owned()),
                 ok("tabs", "[mcp_servers.other]\n\tcommand = \"x\"\n".to_owned()),
-                ok("1.8 MB", format!("{}[mcp_servers.other]\n", format!("# {long_line}").repeat(1800))),
+                ok(large, format!("{}[mcp_servers.other]\n", format!("# {long_line}").repeat(long_lines))),
                 no("duplicate keys", "a = 1\na = 2\n".to_owned(), "config_damaged"),
                 no("wrong type", "mcp_servers = []\n".to_owned(), "config_damaged"),
                 no("unparsable", "[mcp_servers\n".to_owned(), "config_damaged"),
@@ -84,7 +89,7 @@ fn traps(kind: Kind, chokes_on_bom: bool) -> Vec<Trap> {
                 ok("{}", "{}".to_owned()),
                 ok("other servers", other.clone()),
                 ok("CRLF", other.replace('\n', "\r\n")),
-                ok("1.8 MB", format!("{}{other}", format!("# {long_line}").repeat(1800))),
+                ok(large, format!("{}{other}", format!("# {long_line}").repeat(long_lines))),
                 no("tabs", "extensions:\n\tother: {}\n".to_owned(), "config_damaged"),
                 no("duplicate keys", "a: 1\na: 2\n".to_owned(), "config_damaged"),
                 no("wrong type", "extensions: [a]\n".to_owned(), "config_damaged"),
@@ -114,7 +119,7 @@ fn place(env: &TestEnv, path: &str) -> PathBuf {
     file
 }
 
-fn beside(file: &Path) -> Vec<String> {
+fn files_around(file: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(file.parent().unwrap()).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
@@ -129,7 +134,7 @@ fn r8_2_every_host_and_verb_keeps_what_a_person_wrote() {
 }
 
 fn keeps((host, path, kind): (&str, &str, Kind)) {
-    for trap in traps(kind, matches!(host, "claude-desktop" | "gemini")) {
+    for trap in traps(host, kind, matches!(host, "claude-desktop" | "gemini")) {
         let env = TestEnv::new();
         let file = place(&env, path);
         let what = format!("{host}, {}", trap.name);
@@ -141,32 +146,32 @@ fn keeps((host, path, kind): (&str, &str, Kind)) {
         assert_eq!(bytes(), trap.text, "{what}: a dry run");
         if let Some(refused) = trap.refused {
             assert_eq!((code, &dry["error"]["code"]), (Some(1), &refused.into()), "{what}: {dry}");
-            let (code, said) = setup(&env, &[host]);
-            assert_eq!((code, &said["error"]["code"]), (Some(1), &refused.into()), "{what}: {said}");
+            let (code, outcome) = setup(&env, &[host]);
+            assert_eq!((code, &outcome["error"]["code"]), (Some(1), &refused.into()), "{what}: {outcome}");
             assert_eq!(bytes(), trap.text, "{what}");
-            assert_eq!(beside(&file).iter().filter(|name| name.contains("pdpp")).count(), 0, "{what}");
+            assert_eq!(files_around(&file).iter().filter(|name| name.contains("pdpp")).count(), 0, "{what}");
             if refused == "entry_not_ours" {
-                let (code, said) = setup(&env, &[host, "--yes"]);
-                assert_eq!((code, &said["action"]), (Some(0), &"updated".into()), "{what}: {said}");
+                let (code, outcome) = setup(&env, &[host, "--yes"]);
+                assert_eq!((code, &outcome["action"]), (Some(0), &"updated".into()), "{what}: {outcome}");
             }
             continue;
         }
         assert_eq!((code, &dry["action"]), (Some(0), &"added".into()), "{what}: {dry}");
-        let (code, said) = setup(&env, &[host]);
-        assert_eq!((code, &said["action"]), (Some(0), &"added".into()), "{what}: {said}");
-        assert_eq!(said["diff"], dry["diff"], "{what}");
+        let (code, outcome) = setup(&env, &[host]);
+        assert_eq!((code, &outcome["action"]), (Some(0), &"added".into()), "{what}: {outcome}");
+        assert_eq!(outcome["diff"], dry["diff"], "{what}");
         assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o777, 0o640, "{what}");
-        let backup = said["backup"].as_str().unwrap_or_else(|| panic!("{what}: {said}"));
+        let backup = outcome["backup"].as_str().unwrap_or_else(|| panic!("{what}: {outcome}"));
         assert_eq!(std::fs::read_to_string(backup).unwrap(), trap.text, "{what}");
         let added = bytes();
-        let (code, said) = setup(&env, &[host]);
-        assert_eq!((code, &said["action"]), (Some(0), &"unchanged".into()), "{what}: {said}");
+        let (code, outcome) = setup(&env, &[host]);
+        assert_eq!((code, &outcome["action"]), (Some(0), &"unchanged".into()), "{what}: {outcome}");
         assert_eq!(bytes(), added, "{what}");
-        let (code, said) = setup(&env, &[host, "--remove"]);
-        assert_eq!((code, &said["action"]), (Some(0), &"removed".into()), "{what}: {said}");
+        let (code, outcome) = setup(&env, &[host, "--remove"]);
+        assert_eq!((code, &outcome["action"]), (Some(0), &"removed".into()), "{what}: {outcome}");
         assert_eq!(bytes(), trap.text, "{what}: remove after add");
-        let (_, said) = setup(&env, &[host, "--remove"]);
-        assert_eq!(said["action"], "absent", "{what}");
+        let (_, outcome) = setup(&env, &[host, "--remove"]);
+        assert_eq!(outcome["action"], "absent", "{what}");
     }
 }
 
@@ -180,30 +185,45 @@ fn links_are_followed_and_what_must_not_be_written_is_not() {
         std::fs::create_dir(real.parent().unwrap()).unwrap();
         std::fs::write(&real, "").unwrap();
         symlink(&real, &file).unwrap();
-        let (code, said) = setup(&env, &[host]);
-        assert_eq!((code, &said["action"]), (Some(0), &"added".into()), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host]);
+        assert_eq!((code, &outcome["action"]), (Some(0), &"added".into()), "{host}: {outcome}");
         assert!(file.is_symlink(), "{host}");
         assert!(std::fs::read_to_string(&real).unwrap().contains("pdpp"), "{host}");
-        assert!(said["backup"].as_str().unwrap().contains("/dotfiles/config.pdpp-backup-"), "{host}: {said}");
+        assert!(
+            outcome["backup"].as_str().unwrap().contains("/dotfiles/config.pdpp-backup-"),
+            "{host}: {outcome}"
+        );
 
         std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o444)).unwrap();
         let before = std::fs::read(&real).unwrap();
-        let (code, said) = setup(&env, &[host, "--remove"]);
-        assert_eq!((code, &said["error"]["code"]), (Some(1), &"config_unwritable".into()), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host, "--remove"]);
+        assert_eq!(
+            (code, &outcome["error"]["code"]),
+            (Some(1), &"config_unwritable".into()),
+            "{host}: {outcome}"
+        );
         assert_eq!(std::fs::read(&real).unwrap(), before, "{host}");
         let (code, _) = setup(&env, &[host]);
         assert_eq!(code, Some(0), "{host}: as wanted already, so nothing has to be written");
 
         std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o644)).unwrap();
         std::fs::remove_file(&real).unwrap();
-        let (code, said) = setup(&env, &[host]);
-        assert_eq!((code, &said["error"]["code"]), (Some(1), &"config_unreadable".into()), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host]);
+        assert_eq!(
+            (code, &outcome["error"]["code"]),
+            (Some(1), &"config_unreadable".into()),
+            "{host}: {outcome}"
+        );
         assert!(!real.exists() && file.is_symlink(), "{host}");
 
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir(&file).unwrap();
-        let (code, said) = setup(&env, &[host]);
-        assert_eq!((code, &said["error"]["code"]), (Some(1), &"config_unreadable".into()), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host]);
+        assert_eq!(
+            (code, &outcome["error"]["code"]),
+            (Some(1), &"config_unreadable".into()),
+            "{host}: {outcome}"
+        );
     }
 }
 
@@ -211,34 +231,34 @@ fn links_are_followed_and_what_must_not_be_written_is_not() {
 fn a_file_that_was_made_is_the_owners_alone_and_goes_with_the_entry() {
     for (host, path, _) in HOSTS {
         let env = TestEnv::new();
-        let (code, said) = setup(&env, &[host]);
-        assert_eq!((code, &said["action"]), (Some(0), &"added".into()), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host]);
+        assert_eq!((code, &outcome["action"]), (Some(0), &"added".into()), "{host}: {outcome}");
         assert_eq!(env.files(), [path], "{host}");
         assert_eq!(std::fs::metadata(env.home().join(path)).unwrap().mode() & 0o777, 0o600, "{host}");
-        let (_, said) = setup(&env, &[host, "--remove"]);
-        assert_eq!(said["action"], "removed", "{host}: {said}");
+        let (_, outcome) = setup(&env, &[host, "--remove"]);
+        assert_eq!(outcome["action"], "removed", "{host}: {outcome}");
         assert!(!env.home().join(path).exists(), "{host}");
     }
 }
 
 #[test]
-fn a_byte_order_mark_is_left_out_where_the_host_refuses_it_and_said() {
+fn a_byte_order_mark_is_left_out_where_the_host_refuses_it_and_that_is_reported() {
     for (host, path, _) in HOSTS.into_iter().filter(|(host, ..)| matches!(*host, "claude-desktop" | "gemini"))
     {
         let env = TestEnv::new();
         let file = place(&env, path);
         std::fs::write(&file, "\u{feff}{\"a\": 1}").unwrap();
-        let (code, said) = setup(&env, &[host]);
-        assert_eq!((code, &said["action"]), (Some(0), &"added".into()), "{host}: {said}");
-        assert!(said["notes"][0].as_str().unwrap().contains("byte order mark"), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host]);
+        assert_eq!((code, &outcome["action"]), (Some(0), &"added".into()), "{host}: {outcome}");
+        assert!(outcome["notes"][0].as_str().unwrap().contains("byte order mark"), "{host}: {outcome}");
         let added = std::fs::read_to_string(&file).unwrap();
         assert!(added.starts_with("{\"a\""), "{host}: {added}");
         // An editor puts it back: the entry is right, and the host refuses the file.
         std::fs::write(&file, format!("\u{feff}{added}")).unwrap();
         let overview = env.run(&["mcp", "setup"]);
         assert!(overview.stdout.contains("begins with a byte order mark"), "{overview:?}");
-        let (_, said) = setup(&env, &[host]);
-        assert_eq!(said["action"], "updated", "{host}: {said}");
+        let (_, outcome) = setup(&env, &[host]);
+        assert_eq!(outcome["action"], "updated", "{host}: {outcome}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), added, "{host}");
     }
 }
@@ -248,15 +268,21 @@ fn the_overview_says_which_file_is_damaged_and_where() {
     for (host, path, kind) in HOSTS {
         let env = TestEnv::new();
         let file = place(&env, path);
-        for trap in traps(kind, true).into_iter().filter(|trap| trap.refused == Some("config_damaged")) {
+        for trap in traps(host, kind, true).into_iter().filter(|trap| trap.refused == Some("config_damaged"))
+        {
             std::fs::write(&file, &trap.text).unwrap();
             let ran = env.run(&["mcp", "setup", "--json"]);
-            let said = super::json_of(&ran);
-            let one = said["hosts"].as_array().unwrap().iter().find(|one| one["host"] == host).unwrap();
-            assert_eq!(one["configured"], "damaged", "{host}, {}: {one}", trap.name);
-            assert!(one["line"].is_number() && one["column"].is_number(), "{host}, {}: {one}", trap.name);
+            let outcome = super::json_of(&ran);
+            let shown =
+                outcome["hosts"].as_array().unwrap().iter().find(|shown| shown["host"] == host).unwrap();
+            assert_eq!(shown["configured"], "damaged", "{host}, {}: {shown}", trap.name);
+            assert!(
+                shown["line"].is_number() && shown["column"].is_number(),
+                "{host}, {}: {shown}",
+                trap.name
+            );
             let ran = env.run(&["mcp", "setup"]);
-            let (line, column) = (&one["line"], &one["column"]);
+            let (line, column) = (&shown["line"], &shown["column"]);
             let at = format!("line {line}, column {column}");
             assert!(ran.stdout.contains("its config is damaged") && ran.stdout.contains(&at), "{ran:?}");
         }

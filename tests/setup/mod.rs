@@ -1,11 +1,11 @@
 //! Promise: `pdpp mcp setup` puts in one right entry, keeps everything else in a file that is not its own, and
 //! loses nothing whatever happens meanwhile.
 
-#[cfg(unix)]
-mod beside;
 mod chatgpt;
 #[cfg(unix)]
 mod files;
+#[cfg(unix)]
+mod links_and_backups;
 #[cfg(unix)]
 mod own;
 #[cfg(unix)]
@@ -46,8 +46,8 @@ pub(super) fn json_of(ran: &Ran) -> Value {
 /// Sets one host up (or whatever `arguments` say): the outcome from `--json`.
 pub(super) fn setup(env: &TestEnv, arguments: &[&str]) -> (Option<i32>, Value) {
     let ran = env.run(&[&["mcp", "setup", "--json"], arguments].concat());
-    let mut said = json_of(&ran);
-    (ran.code, said["hosts"][0].take())
+    let mut outcome = json_of(&ran);
+    (ran.code, outcome["hosts"][0].take())
 }
 
 #[test]
@@ -83,11 +83,11 @@ fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
     let made = rcgen::generate_simple_self_signed(["proxy.example".to_owned()]).unwrap();
     std::fs::write(&ca_file, made.cert.pem()).unwrap();
     let ca_file = ca_file.to_str().unwrap();
-    let (code, said) = setup(
+    let (code, outcome) = setup(
         &env,
         &["codex", "--cache-dir", cache, "--proxy", "http://proxy.example:3128", "--ca-file", ca_file],
     );
-    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(code, Some(0), "{outcome}");
     let words = json!([
         env!("CARGO_BIN_EXE_pdpp"),
         "mcp",
@@ -99,12 +99,12 @@ fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
         "--ca-file",
         ca_file,
     ]);
-    assert_eq!(said["command"], words);
+    assert_eq!(outcome["command"], words);
     // What the environment moves is not found by a host that passes none on.
     let moved = env.pdpp(&["mcp", "setup", "codex", "--json"]).env("XDG_DATA_HOME", "/x").output().unwrap();
-    let said: Value = serde_json::from_slice(&moved.stdout).unwrap();
-    assert_eq!(said["hosts"][0]["command"][4], "/x/pdpp", "{said}");
-    assert_eq!(said["hosts"][0]["action"], "updated");
+    let outcome: Value = serde_json::from_slice(&moved.stdout).unwrap();
+    assert_eq!(outcome["hosts"][0]["command"][4], "/x/pdpp", "{outcome}");
+    assert_eq!(outcome["hosts"][0]["action"], "updated");
     let (_, plain) = setup(&env, &["claude"]);
     assert_eq!(plain["command"][4], "48000", "what Claude Code is known to show: {plain}");
 
@@ -180,19 +180,19 @@ fn all_means_those_that_are_here() {
         std::fs::create_dir(env.home().join(dir)).unwrap();
     }
     let ran = env.run(&["mcp", "setup", "--all", "--json", "--name", "mine"]);
-    let said = json_of(&ran);
-    assert_eq!(ran.code, Some(0), "{said}");
+    let outcome = json_of(&ran);
+    assert_eq!(ran.code, Some(0), "{outcome}");
     let hosts: Vec<_> =
-        said["hosts"].as_array().unwrap().iter().map(|one| (&one["host"], &one["action"])).collect();
+        outcome["hosts"].as_array().unwrap().iter().map(|host| (&host["host"], &host["action"])).collect();
     assert_eq!(json!(hosts), json!([["codex", "added"], ["cursor", "added"]]));
     assert_eq!(env.files(), [".codex/config.toml", ".cursor/mcp.json"]);
     // A broken one does not keep the others from being set up, and is the exit code.
     std::fs::write(env.home().join(".codex/config.toml"), "oops").unwrap();
     let ran = env.run(&["mcp", "setup", "--all", "--json"]);
-    let said = json_of(&ran);
+    let outcome = json_of(&ran);
     assert_eq!(ran.code, Some(1));
-    assert_eq!(said["hosts"][0]["error"]["code"], "config_damaged");
-    assert_eq!(said["hosts"][1]["action"], "added");
+    assert_eq!(outcome["hosts"][0]["error"]["code"], "config_damaged");
+    assert_eq!(outcome["hosts"][1]["action"], "added");
 }
 
 #[cfg(unix)]
@@ -210,8 +210,8 @@ fn a_command_that_does_not_start_is_said_and_taken_back_if_asked() {
         command.args(["mcp", "setup", "cursor", "--json"]).args(arguments).env_clear();
         command.env("HOME", env.home()).env("PATH", "/usr/bin:/bin").current_dir(env.home());
         let output = command.output().unwrap();
-        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
-        (output.status.code(), said["hosts"][0].clone())
+        let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), outcome["hosts"][0].clone())
     };
     // A cache that cannot be read makes `mcp serve` refuse with another code than 78.
     let cache = env.home().join(".local/share/pdpp");
@@ -219,15 +219,15 @@ fn a_command_that_does_not_start_is_said_and_taken_back_if_asked() {
     std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o700)).unwrap();
     std::fs::write(cache.join("index.json"), "damaged").unwrap();
     let file = env.home().join(".cursor/mcp.json");
-    let (code, said) = run(&["--strict"]);
+    let (code, outcome) = run(&["--strict"]);
     assert_eq!(
-        (code, &said["proof"]["state"], &said["rolled_back"]),
+        (code, &outcome["proof"]["state"], &outcome["rolled_back"]),
         (Some(1), &json!("failed"), &json!(true)),
-        "{said}"
+        "{outcome}"
     );
     assert!(!file.exists(), "it was made for the entry");
-    let (code, said) = run(&[]);
-    assert_eq!((code, &said["rolled_back"]), (Some(1), &json!(false)), "{said}");
+    let (code, outcome) = run(&[]);
+    assert_eq!((code, &outcome["rolled_back"]), (Some(1), &json!(false)), "{outcome}");
     assert!(std::fs::read_to_string(&file).unwrap().contains(copy.to_str().unwrap()));
 }
 
@@ -239,14 +239,14 @@ fn entries_that_go_before_ours_are_said() {
     std::fs::write(project.join(".cursor/mcp.json"), r#"{"mcpServers": {"pdpp": {"command": "x"}}}"#)
         .unwrap();
     let output = env.pdpp(&["mcp", "setup", "cursor", "--json"]).current_dir(&project).output().unwrap();
-    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let warning = said["hosts"][0]["warnings"][0].as_str().unwrap_or_else(|| panic!("{said}"));
+    let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let warning = outcome["hosts"][0]["warnings"][0].as_str().unwrap_or_else(|| panic!("{outcome}"));
     assert!(warning.contains("p/.cursor/mcp.json has an entry `pdpp` too"), "{warning}");
 
     let output =
         env.pdpp(&["mcp", "setup", "vscode", "--scope", "project", "--json"]).current_dir(&project).output();
-    let said: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
-    assert_eq!(said["hosts"][0]["action"], "added", "{said}");
+    let outcome: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+    assert_eq!(outcome["hosts"][0]["action"], "added", "{outcome}");
     assert!(project.join(".vscode/mcp.json").exists());
     let ran = env.run(&["mcp", "setup", "windsurf", "--scope", "project"]);
     assert_eq!(ran.code, Some(2));

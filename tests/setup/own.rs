@@ -61,11 +61,11 @@ fn r8_2_an_update_keeps_every_byte_that_is_not_command_or_arguments() {
         let text = entry(host, kind);
         let old = with(&text, "/old path/pdpp", &["mcp", "serve"]);
         std::fs::write(&file, &old).unwrap();
-        let (code, said) = setup(&env, &[host]);
-        assert_eq!((code, &said["action"]), (Some(0), &"updated".into()), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host]);
+        assert_eq!((code, &outcome["action"]), (Some(0), &"updated".into()), "{host}: {outcome}");
         assert_eq!(bytes(), with(&text, PROGRAM, &arguments(host)), "{host}");
-        let (code, said) = setup(&env, &[host]);
-        assert_eq!((code, &said["action"]), (Some(0), &"unchanged".into()), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host]);
+        assert_eq!((code, &outcome["action"]), (Some(0), &"unchanged".into()), "{host}: {outcome}");
 
         // What a person chose in the arguments, and this run says nothing of.
         let chosen =
@@ -74,14 +74,14 @@ fn r8_2_an_update_keeps_every_byte_that_is_not_command_or_arguments() {
         choices.extend(chosen);
         let old = with(&text, "pdpp", &[&["mcp", "serve"], &chosen[..]].concat());
         std::fs::write(&file, old).unwrap();
-        let (code, said) = setup(&env, &[host]);
-        assert_eq!((code, &said["action"]), (Some(0), &"updated".into()), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host]);
+        assert_eq!((code, &outcome["action"]), (Some(0), &"updated".into()), "{host}: {outcome}");
         assert_eq!(bytes(), with(&text, PROGRAM, &choices), "{host}");
-        assert_eq!(said["command"].as_array().unwrap().len(), choices.len() + 1, "{host}: {said}");
+        assert_eq!(outcome["command"].as_array().unwrap().len(), choices.len() + 1, "{host}: {outcome}");
 
         // Taken out whole.
-        let (code, said) = setup(&env, &[host, "--remove"]);
-        assert_eq!((code, &said["action"]), (Some(0), &"removed".into()), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host, "--remove"]);
+        assert_eq!((code, &outcome["action"]), (Some(0), &"removed".into()), "{host}: {outcome}");
         let gone = !bytes().contains("mine") && !bytes().contains("timeout") && !bytes().contains(PROGRAM);
         assert!(gone, "{host}: {}", bytes());
     }
@@ -97,11 +97,15 @@ fn what_a_person_narrowed_or_switched_off_is_left_alone_unless_asked() {
         let text = entry(host, kind);
         let narrowed = with(&text, PROGRAM, &["mcp", "serve", "--grant", "g1"]);
         std::fs::write(&file, &narrowed).unwrap();
-        let (code, said) = setup(&env, &[host]);
-        assert_eq!((code, &said["error"]["code"]), (Some(1), &"entry_narrowed".into()), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host]);
+        assert_eq!(
+            (code, &outcome["error"]["code"]),
+            (Some(1), &"entry_narrowed".into()),
+            "{host}: {outcome}"
+        );
         assert_eq!(bytes(), narrowed, "{host}");
-        let (code, said) = setup(&env, &[host, "--yes"]);
-        assert_eq!((code, &said["action"]), (Some(0), &"updated".into()), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host, "--yes"]);
+        assert_eq!((code, &outcome["action"]), (Some(0), &"updated".into()), "{host}: {outcome}");
         assert_eq!(bytes(), with(&text, PROGRAM, &arguments(host)), "{host}");
 
         let off = match kind {
@@ -113,15 +117,19 @@ fn what_a_person_narrowed_or_switched_off_is_left_alone_unless_asked() {
         };
         let old = with(&off, "/old/pdpp", &["mcp", "serve"]);
         std::fs::write(&file, &old).unwrap();
-        let (code, said) = setup(&env, &[host]);
-        assert_eq!((code, &said["error"]["code"]), (Some(1), &"entry_narrowed".into()), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host]);
+        assert_eq!(
+            (code, &outcome["error"]["code"]),
+            (Some(1), &"entry_narrowed".into()),
+            "{host}: {outcome}"
+        );
         assert_eq!(bytes(), old, "{host}");
-        let (code, said) = setup(&env, &[host, "--yes"]);
-        assert_eq!((code, &said["action"]), (Some(0), &"updated".into()), "{host}: {said}");
+        let (code, outcome) = setup(&env, &[host, "--yes"]);
+        assert_eq!((code, &outcome["action"]), (Some(0), &"updated".into()), "{host}: {outcome}");
         assert_eq!(bytes(), with(&off, PROGRAM, &arguments(host)), "{host}: it stays off");
         assert!(
-            said["notes"][0].as_str().unwrap().contains("is switched off, and stays so"),
-            "{host}: {said}"
+            outcome["notes"][0].as_str().unwrap().contains("is switched off, and stays so"),
+            "{host}: {outcome}"
         );
     }
 }
@@ -146,17 +154,17 @@ fn r8_2_every_host_starts_a_program_in_an_odd_place_with_all_that_is_baked_in() 
             let ran = Ran::from(command.output().unwrap());
             (ran.code, json_of(&ran)["hosts"][0].clone())
         };
-        let (code, said) = run(&[]);
-        assert_eq!((code, &said["action"]), (Some(0), &json!("added")), "{host}: {said}");
-        assert_eq!(said["proof"]["state"], "not_connected", "{host}: {said}");
+        let (code, outcome) = run(&[]);
+        assert_eq!((code, &outcome["action"]), (Some(0), &json!("added")), "{host}: {outcome}");
+        assert_eq!(outcome["proof"]["state"], "not_connected", "{host}: {outcome}");
         let mut words = vec![launcher.to_str().unwrap(), "mcp", "serve"];
         words.extend(&arguments(host)[2..]);
         words.extend(["--cache-dir", cache.to_str().unwrap(), "--proxy", "http://proxy.example.org:3128"]);
         words.extend(["--ca-file", ca_file.to_str().unwrap()]);
-        assert_eq!(said["command"], json!(words), "{host}");
+        assert_eq!(outcome["command"], json!(words), "{host}");
         assert_eq!(run(&[]).1["action"], "unchanged", "{host}");
-        let (_, said) = run(&["--remove"]);
-        assert_eq!(said["action"], "removed", "{host}: {said}");
+        let (_, outcome) = run(&["--remove"]);
+        assert_eq!(outcome["action"], "removed", "{host}: {outcome}");
         assert!(!env.home().join(path).exists(), "{host}");
     }
 }
@@ -173,24 +181,27 @@ fn r8_3_an_owner_credential_does_not_keep_an_entry_in() {
         // Everything else is still stopped, in JSON too.
         let mut command = env.pdpp(&["mcp", "setup", host, "--json"]);
         let ran = Ran::from(command.env("PDPP_OWNER_TOKEN", "x").output().unwrap());
-        let said = json_of(&ran);
-        assert_eq!((ran.code, &said["error"]["code"]), (Some(77), &json!("owner_credential_in_environment")));
+        let outcome = json_of(&ran);
+        assert_eq!(
+            (ran.code, &outcome["error"]["code"]),
+            (Some(77), &json!("owner_credential_in_environment"))
+        );
     }
 }
 
 #[test]
-fn what_is_left_elsewhere_is_said() {
+fn what_is_left_elsewhere_is_reported() {
     let env = TestEnv::new();
     let file = |name: &str| env.home().join(".config/opencode").join(name);
     std::fs::create_dir_all(file("")).unwrap();
     assert_eq!(setup(&env, &["opencode"]).1["action"], "added");
     // opencode reads both files; from now on the other one is written.
     std::fs::write(file("opencode.jsonc"), "{}").unwrap();
-    let (_, said) = setup(&env, &["opencode"]);
-    let warning = said["warnings"][0].as_str().unwrap_or_else(|| panic!("{said}"));
+    let (_, outcome) = setup(&env, &["opencode"]);
+    let warning = outcome["warnings"][0].as_str().unwrap_or_else(|| panic!("{outcome}"));
     assert!(warning.contains("opencode.json has an entry `pdpp` too"), "{warning}");
-    let (_, said) = setup(&env, &["opencode", "--remove"]);
-    let warning = said["warnings"][0].as_str().unwrap_or_else(|| panic!("{said}"));
+    let (_, outcome) = setup(&env, &["opencode", "--remove"]);
+    let warning = outcome["warnings"][0].as_str().unwrap_or_else(|| panic!("{outcome}"));
     assert!(warning.ends_with("opencode.json still has an entry `pdpp`"), "{warning}");
 }
 
@@ -210,10 +221,10 @@ fn without_a_host_a_verb_is_a_usage_error_and_every_host_can_be_here() {
     assert!(ran.stdout.contains("\nNot here: chatgpt (it runs elsewhere).\n"), "{ran:?}");
     // Of those that are here, the ones that read a project's file.
     let ran = env.run(&["mcp", "setup", "--all", "--scope", "project", "--dry-run", "--json"]);
-    let said = json_of(&ran);
-    let hosts: Vec<_> = said["hosts"].as_array().unwrap().iter().map(|one| &one["host"]).collect();
+    let outcome = json_of(&ran);
+    let hosts: Vec<_> = outcome["hosts"].as_array().unwrap().iter().map(|host| &host["host"]).collect();
     let all = ["claude", "codex", "cursor", "vscode", "zed", "gemini", "opencode"];
-    assert_eq!((ran.code, json!(hosts)), (Some(0), json!(all)), "{said}");
+    assert_eq!((ran.code, json!(hosts)), (Some(0), json!(all)), "{outcome}");
 }
 
 #[test]

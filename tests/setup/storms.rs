@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Child, Stdio};
 
+use crate::support::cases::cases;
 use crate::support::env::TestEnv;
 
 const OTHERS: &str = "{\n  \"mcpServers\": {\n    \"other\": {\"command\": \"x\"}\n  }\n}\n";
@@ -60,12 +61,13 @@ fn a_kill_at_any_point_leaves_the_file_of_before_or_after() {
     };
     let whole = began.elapsed();
     let mut seen = [0; 2];
-    for n in 0..120_u32 {
+    let rounds = cases(40);
+    for n in 0..rounds {
         let remove = std::fs::read_to_string(&file).unwrap() != OTHERS;
         let arguments: &[&str] = if remove { &["claude", "--remove"] } else { &["claude"] };
         let mut child = start(&env, arguments);
         // Points in time all over the run, from before its first line to after its last write.
-        std::thread::sleep(whole * (n * 37 % 120) / 100);
+        std::thread::sleep(whole.mul_f64(1.2 * f64::from(n) / f64::from(rounds)));
         let _ = child.kill();
         child.wait().unwrap();
         let text = std::fs::read_to_string(&file).unwrap();

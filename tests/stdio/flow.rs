@@ -130,9 +130,9 @@ fn r1_4_a_panic_is_answered_and_keeps_its_data_to_itself() {
     let answer = peer.answer();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32603)));
     peer.is_quiet();
-    let said = peer.stderr_has("internal error");
-    assert!(!said.contains("secret") && !answer.to_string().contains("secret"), "{said}");
-    assert!(said.contains("scripted.rs"), "where it happened is told: {said}");
+    let stderr = peer.stderr_has("internal error");
+    assert!(!stderr.contains("secret") && !answer.to_string().contains("secret"), "{stderr}");
+    assert!(stderr.contains("scripted.rs"), "where it happened is told: {stderr}");
 }
 
 fn calls(count: u32, pad: u32) -> Vec<u8> {

@@ -83,8 +83,8 @@ impl Peer {
         let mut child = command.spawn().unwrap();
         let (input, output, mut stderr) =
             (child.stdin.take(), child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        let said = Arc::new(Mutex::new(String::new()));
-        let to = Arc::clone(&said);
+        let collected = Arc::new(Mutex::new(String::new()));
+        let to = Arc::clone(&collected);
         let reader = std::thread::spawn(move || {
             let mut chunk = [0; 1024];
             while let Ok(read @ 1..) = stderr.read(&mut chunk) {
@@ -96,7 +96,7 @@ impl Peer {
             input,
             output: Some(output),
             lines: None,
-            stderr: said,
+            stderr: collected,
             stderr_reader: Some(reader),
         };
         if read {
@@ -262,11 +262,11 @@ impl Peer {
     pub fn stderr_has(&self, needle: &str) -> String {
         let started = Instant::now();
         loop {
-            let said = self.stderr.lock().unwrap().clone();
-            if said.contains(needle) {
-                return said;
+            let text = self.stderr.lock().unwrap().clone();
+            if text.contains(needle) {
+                return text;
             }
-            assert!(started.elapsed() < PATIENCE, "stderr has no {needle:?}: {said}");
+            assert!(started.elapsed() < PATIENCE, "stderr has no {needle:?}: {text}");
             std::thread::sleep(Duration::from_millis(2));
         }
     }

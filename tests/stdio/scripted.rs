@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pdpp::error::{Error, Kind};
-use pdpp::mcp::protocol::service::ReadSurface;
 use pdpp::mcp::protocol::service::ResourceContents;
 use pdpp::mcp::protocol::service::ResourceError;
-use pdpp::mcp::protocol::service::ToolAnswer;
+use pdpp::mcp::protocol::service::Service;
+use pdpp::mcp::protocol::service::{Offer, ToolAnswer};
 use pdpp::mcp::protocol::stdio;
 use pdpp::ui::Ui;
 use serde_json::{Map, Value};
@@ -42,10 +42,14 @@ async fn act(arguments: Map<String, Value>) -> ToolAnswer {
     }
     let text = "x".repeat(usize::try_from(number("pad").unwrap_or(2)).unwrap());
     let is_error = arguments.contains_key("is_error");
-    ToolAnswer { text, structured: Some(arguments), is_error }
+    ToolAnswer { text, structured: Some(arguments), is_error, rows: 0 }
 }
 
-impl ReadSurface for Scripted {
+impl Service for Scripted {
+    fn offer(&self) -> Offer {
+        pdpp::mcp::tools::surface::offer()
+    }
+
     fn call(&self, _tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
         Box::pin(act(arguments))
     }

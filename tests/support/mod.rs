@@ -1,8 +1,10 @@
 //! What the modules of this binary share.
 #![allow(dead_code, reason = "each promise uses its own part")]
 
+pub mod cases;
 pub mod credential;
 pub mod env;
+pub mod filled;
 pub mod provider;
 pub mod sandbox;
 pub mod sources;

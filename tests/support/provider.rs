@@ -469,7 +469,7 @@ fn is_same(exchange: &Exchange, asked: &Asked) -> bool {
 
 /// Whether both have the same parameters but for `except`. `streams=a`, and `streams[]=a` with and
 /// without its brackets, are one parameter: the reference takes both.
-fn same_parameters(one: &[(String, String)], other: &[(String, String)], except: &[&str]) -> bool {
+fn same_parameters(left: &[(String, String)], right: &[(String, String)], except: &[&str]) -> bool {
     let canonical = |query: &[(String, String)]| {
         let mut all: Vec<(String, String)> = Vec::new();
         for (key, value) in query.iter().filter(|(key, _)| !except.contains(&key.as_str())) {
@@ -483,7 +483,7 @@ fn same_parameters(one: &[(String, String)], other: &[(String, String)], except:
         all.sort();
         all
     };
-    canonical(one) == canonical(other)
+    canonical(left) == canonical(right)
 }
 
 /// The body of a list in focus, cut to a smaller page or to one connection, as the provider that sent
@@ -600,7 +600,7 @@ fn scope(body: &mut Value, stream: Option<&str>, connection: Option<&str>) {
             streams.retain(|row| {
                 let own = row["granted_connections"].as_array().or(shared.as_array());
                 let has = |connection| {
-                    own.is_some_and(|own| own.iter().any(|one| one["connection_id"] == connection))
+                    own.is_some_and(|own| own.iter().any(|known| known["connection_id"] == connection))
                 };
                 stream.is_none_or(|stream| row["name"] == stream) && connection.is_none_or(has)
             });
@@ -619,7 +619,7 @@ fn narrow(row: &mut Value, connection: Option<&str>) {
     if let (Some(granted), Some(connection)) = (row.get_mut("granted_connections"), connection)
         && let Some(granted) = granted.as_array_mut()
     {
-        granted.retain(|one| one["connection_id"] == connection);
+        granted.retain(|known| known["connection_id"] == connection);
     }
 }
 

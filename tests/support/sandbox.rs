@@ -23,8 +23,8 @@ impl Sandbox {
             .unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let said: Value = serde_json::from_str(&line).unwrap();
-        Self { child, url: said["url"].as_str().unwrap().to_owned() }
+        let ready: Value = serde_json::from_str(&line).unwrap();
+        Self { child, url: ready["url"].as_str().unwrap().to_owned() }
     }
 }
 

@@ -258,7 +258,7 @@ async fn r5_1_a_refusal_is_explained_with_what_the_schema_says() {
             (400, "invalid_request", "filter[...] is not supported for client-token reads in PDPP v0.1"),
             "query_records",
             json!({"stream": "transactions", "filter": {"category": "x"}}),
-            "this provider does not take filter for a grant",
+            "this provider may not take filter for a grant",
             Value::Null,
         ),
         (
@@ -337,13 +337,13 @@ async fn r5_1_a_refusal_is_explained_with_what_the_schema_says() {
 }
 
 #[tokio::test]
-async fn r5_2_a_stream_that_is_not_there_is_told_alike_by_every_tool() {
+async fn r5_2_a_stream_that_is_not_there_is_reported_alike_by_every_tool() {
     let fake = fake(|asked| match asked.path.as_str() {
         "/search" => (403, refusal("grant_stream_not_allowed", "Not in grant")),
         _ => (401, refusal("context.stream_not_allowed", "No such stream")),
     })
     .await;
-    let mut told = Vec::new();
+    let mut advice = Vec::new();
     for (tool, arguments) in [
         ("schema", json!({"stream": "transaction"})),
         ("query_records", json!({"stream": "transaction"})),
@@ -354,9 +354,9 @@ async fn r5_2_a_stream_that_is_not_there_is_told_alike_by_every_tool() {
         let answer = fake.call(tool, arguments).await;
         assert!(answer.is_error);
         let error = structured(&answer)["error"].clone();
-        told.push((error["hint"].clone(), error["next"].clone(), error["did_you_mean"].clone()));
+        advice.push((error["hint"].clone(), error["next"].clone(), error["did_you_mean"].clone()));
     }
-    assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "{told:?}");
+    assert!(advice.windows(2).all(|pair| pair[0] == pair[1]), "{advice:?}");
 }
 
 #[tokio::test]

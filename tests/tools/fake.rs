@@ -6,11 +6,12 @@ use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use futures_util::FutureExt as _;
-use pdpp::mcp::protocol::service::ReadSurface as _;
+use pdpp::advice::Command;
+use pdpp::mcp::protocol::service::Service as _;
 use pdpp::mcp::protocol::service::ToolAnswer;
-use pdpp::mcp::reading::source::{BearerSource, Source};
-use pdpp::mcp::render::Bounds;
-use pdpp::mcp::tools::core::Core;
+use pdpp::mcp::reading::reader::{BearerSource, Reader};
+use pdpp::mcp::size::Bounds;
+use pdpp::mcp::tools::service::Tools;
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::ResourceServer;
 use pdpp::secret::AccessToken;
@@ -39,7 +40,7 @@ impl Asked {
 
 /// The server, and the tool core in front of it.
 pub struct Fake {
-    pub core: Core,
+    pub core: Tools,
     pub url: String,
     log: Arc<Mutex<Vec<Asked>>>,
 }
@@ -81,9 +82,9 @@ impl Fake {
         );
         let bearer: BearerSource =
             Arc::new(|| async { Ok(AccessToken::new("made-up-token".to_owned()).unwrap()) }.boxed());
-        let source = Source::new(provider, Some("grt_1".to_owned()), rs.unwrap(), bearer)
-            .renewed_by(format!("pdpp connect {url} --renew"));
-        Self { core: Core::new(source, bounds), url, log }
+        let source = Reader::new(provider, Some("grt_1".to_owned()), rs.unwrap(), bearer)
+            .renewed_by(Command::connect(url.as_str()).words("--renew"));
+        Self { core: Tools::over_one(source, bounds), url, log }
     }
 
     pub async fn call(&self, tool: &str, arguments: Value) -> ToolAnswer {

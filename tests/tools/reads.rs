@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use pdpp::mcp::protocol::service::ReadSurface as _;
 use pdpp::mcp::protocol::service::ResourceContents;
 use pdpp::mcp::protocol::service::ResourceError;
+use pdpp::mcp::protocol::service::Service as _;
 use serde_json::{Value, json};
 
 use super::fake::{Asked, Fake, list, note, refusal, schema, structured};
@@ -39,7 +39,10 @@ async fn r3_10_arguments_are_forwarded_and_none_invented() {
 #[tokio::test]
 async fn r3_10_a_refused_feature_is_passed_on_with_what_works() {
     let fake = Fake::start(with_schema(|_| {
-        (400, refusal("invalid_request", "filter is not supported for client tokens"))
+        // As the reference refuses it: the argument is named, and nothing is read into the words.
+        let mut refused = refusal("invalid_request", "filter is not supported for client tokens");
+        refused["error"]["param"] = json!("filter");
+        (400, refused)
     }))
     .await;
     let answer = fake.call("query_records", json!({"stream": "notes", "filter": {"title": "x"}})).await;
@@ -47,7 +50,7 @@ async fn r3_10_a_refused_feature_is_passed_on_with_what_works() {
     for part in [
         "error invalid_request: filter is not supported",
         "request_id=\"req_7\"",
-        "leave it out and narrow with fields, sort, limit",
+        "this provider does not take filter for a grant; leave it out and narrow with fields, sort, limit",
     ] {
         assert!(answer.text.contains(part), "{part} in\n{}", answer.text);
     }
@@ -136,7 +139,7 @@ async fn r3_15_one_cursor_walks_two_connections_in_order_without_loss_or_repeat(
         let unique = seen.iter().collect::<BTreeSet<_>>();
         assert_eq!((seen.len(), unique.len()), (14, 14), "limit {limit}: {seen:?}");
         if limit > 1 {
-            assert!(times.is_sorted_by(|one, other| one >= other), "limit {limit}: {times:?}");
+            assert!(times.is_sorted_by(|earlier, later| earlier >= later), "limit {limit}: {times:?}");
         }
     }
 }
@@ -186,7 +189,7 @@ fn many_groups(asked: &Asked) -> (u16, Value) {
 
 #[tokio::test]
 async fn r4_8_groups_are_walked_to_what_the_provider_gives() {
-    let fake = Fake::bounded(pdpp::mcp::render::Bounds { text: 4_000, structured: 4_000 }, many_groups).await;
+    let fake = Fake::bounded(pdpp::mcp::size::Bounds { text: 4_000, structured: 4_000 }, many_groups).await;
     let mut arguments = json!({"stream": "notes", "metric": "count", "group_by": "kind"});
     let mut keys = Vec::new();
     let last = loop {
@@ -447,7 +450,7 @@ async fn r3_50_the_last_match_at_hand_is_said_to_be_the_last() {
 }
 
 #[tokio::test]
-async fn r3_50_what_was_not_looked_through_yet_is_said_and_goes_on() {
+async fn r3_50_what_was_not_looked_through_yet_is_reported_and_goes_on() {
     let fake = windows_of(format!("needle{}needle", "a".repeat(300_000))).await;
     let arguments = json!({"id": "a/notes:r", "field_path": "body", "q": "needle", "offset_chars": 6});
     let answer = fake.call("read_record_field", arguments).await;
@@ -477,7 +480,7 @@ async fn r3_0_the_bookmark_of_changes_is_on_every_page_and_said_to_be_early_befo
 }
 
 #[tokio::test]
-async fn r3_21_fewer_groups_than_were_asked_for_are_told() {
+async fn r3_21_fewer_groups_than_were_asked_for_are_reported() {
     let fake = Fake::start(|asked| {
         assert_eq!(asked.get("limit"), Some("500"), "the provider may give more than others");
         let groups = (0..100).map(|n| json!({"key": n, "count": 1})).collect::<Vec<_>>();
@@ -487,9 +490,9 @@ async fn r3_21_fewer_groups_than_were_asked_for_are_told() {
     .await;
     let asked = json!({"stream": "notes", "metric": "count", "group_by": "k", "limit": 500});
     let answer = fake.call("aggregate", asked).await;
-    let said = "the provider gives at most 100 groups, 500 were asked for";
-    assert!(answer.text.contains("limit_clamped") && answer.text.contains(said), "{}", answer.text);
-    assert_eq!(structured(&answer)["data"]["meta"]["warnings"][0]["message"], said);
+    let limit_notice = "the provider gives at most 100 groups, 500 were asked for";
+    assert!(answer.text.contains("limit_clamped") && answer.text.contains(limit_notice), "{}", answer.text);
+    assert_eq!(structured(&answer)["data"]["meta"]["warnings"][0]["message"], limit_notice);
 }
 
 #[tokio::test]

@@ -58,7 +58,7 @@ async fn r3_32_the_connection_is_shown_apart_only_where_no_id_can_hold_it() {
 }
 
 #[tokio::test]
-async fn r3_33_the_limit_is_global_and_the_mix_is_said() {
+async fn r3_33_the_limit_is_global_and_the_mix_is_reported() {
     let hits = || vec![hit("a", "1", None), hit("b", "2", None), hit("a", "3", None)];
     let fake = Fake::start(move |_| (200, list(hits(), Some("C")))).await;
     let answer = fake.call("search", json!({"q": "word", "limit": 2})).await;

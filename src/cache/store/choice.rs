@@ -28,6 +28,15 @@ pub struct Chosen {
 }
 
 impl StoreChoice {
+    /// What it is called, as an argument.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Keyring => "keyring",
+            Self::File => "file",
+        }
+    }
+
     /// Decides, with `probe` to find out whether the keyring works. `Auto` falls back only where there is
     /// no keyring: one that is locked or silent is still the one that the person has.
     ///

@@ -3,19 +3,22 @@
 //! None of their libraries bounds a call: a bus that accepts and never answers, or a dialog that nobody
 //! sees, would hold the caller for ever. So one thread of this process speaks with the keyring, and a
 //! caller waits [`BOUND`] for it. One thread, so that a locked keyring shows one dialog and not one a call.
+//!
+//! The `keyring` crate chooses the platform's store, opens it once in a process, and keeps what came of that. Where the
+//! Secret Service comes up later, every call of that process fails for good (`NoDefaultStore`); where it is restarted, so
+//! does every call from then on ("The session does not exist"). A server lives longer than that, so [`open`] opens the store
+//! again, with the crates that `keyring` itself stands on. They also take a label for an entry, and `keyring` takes none.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::Duration;
 
-use keyring_core::{CredentialStore, Entry, Error as KeyringError};
+use keyring::Error as KeyringError;
+use keyring_core::Entry;
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroize};
 
-use super::{SecretPlace, SecretStore, StoreError};
+use super::{BOUND, SecretPlace, SecretStore, StoreError};
 use crate::hex;
-
-/// The longest that a caller waits for the keyring.
-pub const BOUND: Duration = Duration::from_secs(3);
 
 /// What this program's entries are filed under.
 const SERVICE: &str = "pdpp";
@@ -38,8 +41,8 @@ impl KeyringStore {
             "probe-{}",
             hex::random::<8>().map_err(|error| std::io::Error::other(error.to_string()))?
         );
-        ask(move |store| {
-            let entry = entry(store, &name)?;
+        ask(move || {
+            let entry = entry(&name)?;
             entry.set_password("probe")?;
             absent_is_fine(entry.delete_credential())
         })
@@ -60,21 +63,14 @@ impl SecretStore for KeyringStore {
 
     fn get(&self, place: &SecretPlace) -> Result<Option<SecretString>, StoreError> {
         let names = names(place);
-        ask(move |store| {
+        ask(move || {
             let mut text = String::new();
             for name in &names {
-                match entry(store, name)?.get_password() {
-                    Ok(mut part) => {
-                        text.push_str(&part);
-                        part.zeroize();
-                    }
-                    Err(KeyringError::NoEntry) => {
-                        text.zeroize();
-                        return Ok(None);
-                    }
+                match read(name) {
+                    Ok(part) => text.push_str(part.expose_secret()),
                     Err(error) => {
                         text.zeroize();
-                        return Err(error);
+                        return if matches!(error, KeyringError::NoEntry) { Ok(None) } else { Err(error) };
                     }
                 }
             }
@@ -85,18 +81,20 @@ impl SecretStore for KeyringStore {
     fn put(&self, place: &SecretPlace, secret: &SecretString) -> Result<(), StoreError> {
         let names = names(place);
         let secret = secret.clone();
-        ask(move |store| {
-            for (name, part) in names.iter().zip(split(secret.expose_secret())) {
-                entry(store, name)?.set_password(part)?;
-            }
-            Ok(())
+        ask(move || {
+            let parts = split(secret.expose_secret());
+            names
+                .iter()
+                .zip(parts)
+                .try_for_each(|(name, part)| each(name, |entry| entry.set_password(part)).map(drop))
         })
     }
 
     fn delete(&self, place: &SecretPlace) -> Result<(), StoreError> {
         let names = names(place);
-        ask(move |store| {
-            names.iter().try_for_each(|name| absent_is_fine(entry(store, name)?.delete_credential()))
+        ask(move || {
+            let delete = |entry: &Entry| absent_is_fine(entry.delete_credential());
+            names.iter().try_for_each(|name| each(name, delete).map(drop))
         })
     }
 }
@@ -122,40 +120,77 @@ fn split(text: &str) -> Vec<&str> {
     parts
 }
 
-fn absent_is_fine(deleted: keyring_core::Result<()>) -> keyring_core::Result<()> {
+fn absent_is_fine(deleted: keyring::Result<()>) -> keyring::Result<()> {
     match deleted {
         Err(KeyringError::NoEntry) => Ok(()),
         other => other,
     }
 }
 
-type Job = Box<dyn FnOnce(&mut Option<Arc<CredentialStore>>) + Send>;
+/// The entry of `name`, there or not, with what a person sees of it who looks into the keyring.
+fn entry(name: &str) -> keyring::Result<Entry> {
+    #[cfg(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android"))))]
+    let modifiers = HashMap::from([("label", "pdpp: a provider's token")]);
+    // The other systems show service and name.
+    #[cfg(not(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android")))))]
+    let modifiers = HashMap::new();
+    Entry::new_with_modifiers(SERVICE, name, &modifiers)
+}
 
-/// The way to the thread that speaks with the keyring; started with the first question.
+/// Asks every entry of `name`: other programs can make a second one.
+fn each<T>(name: &str, question: impl Fn(&Entry) -> keyring::Result<T>) -> keyring::Result<Vec<T>> {
+    match question(&entry(name)?) {
+        Err(KeyringError::Ambiguous(entries)) => entries.iter().map(question).collect(),
+        answer => answer.map(|answer| vec![answer]),
+    }
+}
+
+/// What every entry of `name` holds.
+fn read(name: &str) -> keyring::Result<SecretString> {
+    let mut found = each(name, |entry| entry.get_password().map(SecretString::from))?;
+    let first = found.swap_remove(0);
+    if found.iter().all(|other| other.expose_secret() == first.expose_secret()) {
+        Ok(first)
+    } else {
+        Err(KeyringError::Ambiguous(Vec::new()))
+    }
+}
+
+/// A question, for the thread that speaks with the keyring; whether the store is open is that thread's to know.
+type Job = Box<dyn FnOnce(&mut bool) + Send>;
+
+/// The way to that thread, which the first question starts.
 static WORKER: Mutex<Option<mpsc::Sender<Job>>> = Mutex::new(None);
 
 /// Asks the keyring, for at most [`BOUND`]. A question whose asker has left before its turn is dropped.
 fn ask<T: Send + 'static>(
-    question: impl Fn(&Arc<CredentialStore>) -> keyring_core::Result<T> + Send + 'static,
+    question: impl Fn() -> keyring::Result<T> + Send + 'static,
 ) -> Result<T, StoreError> {
     let (answer, answered) = mpsc::sync_channel(1);
     let left = Arc::new(AtomicBool::new(false));
     let asker_left = Arc::clone(&left);
-    let job: Job = Box::new(move |store| {
+    let job: Job = Box::new(move |is_open| {
         if asker_left.load(Ordering::Acquire) {
             return;
         }
-        let was_connected = store.is_some();
-        let mut found = connected(store).and_then(|store| question(&store));
-        if let Err(KeyringError::PlatformFailure(_)) = found {
+        let asked = |is_open: &mut bool| {
+            if !*is_open {
+                open()?;
+                *is_open = true;
+            }
+            question().map_err(|error| explain(&error))
+        };
+        let was_open = *is_open;
+        let mut found = asked(is_open);
+        if let Err(StoreError::KeyringAbsent(_)) = found {
             // The connection may be what failed: a keyring was restarted.
-            *store = None;
-            if was_connected {
-                found = connected(store).and_then(|store| question(&store));
+            *is_open = false;
+            if was_open {
+                found = asked(is_open);
             }
         }
         ANSWERED.store(found.is_ok(), Ordering::Relaxed);
-        let _ = answer.send(found.map_err(|error| explain(&error)));
+        let _ = answer.send(found);
     });
     send(job)?;
     match answered.recv_timeout(BOUND) {
@@ -182,9 +217,9 @@ fn send(mut job: Job) -> Result<(), StoreError> {
     }
     let (jobs, queue) = mpsc::channel::<Job>();
     std::thread::Builder::new().name("keyring".to_owned()).spawn(move || {
-        let mut store = None;
+        let mut is_open = false;
         while let Ok(job) = queue.recv() {
-            job(&mut store);
+            job(&mut is_open);
         }
     })?;
     let _ = jobs.send(job);
@@ -192,41 +227,19 @@ fn send(mut job: Job) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn connected(store: &mut Option<Arc<CredentialStore>>) -> keyring_core::Result<Arc<CredentialStore>> {
-    if let Some(store) = store {
-        return Ok(Arc::clone(store));
+/// Opens the platform's store, which [`entry`] then uses.
+fn open() -> Result<(), StoreError> {
+    // The other systems' stores hold no connection that could be lost.
+    #[cfg(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android"))))]
+    {
+        static WAS_OPENED: AtomicBool = AtomicBool::new(false);
+        if WAS_OPENED.swap(true, Ordering::Relaxed) {
+            let store = zbus_secret_service_keyring_store::Store::new().map_err(|error| explain(&error))?;
+            keyring_core::set_default_store(store);
+            return Ok(());
+        }
     }
-    Ok(Arc::clone(store.insert(open()?)))
-}
-
-#[cfg(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android"))))]
-fn open() -> keyring_core::Result<Arc<CredentialStore>> {
-    // Without D-Bus variables, as some hosts start a server, the library looks at /run/user/<uid>/bus.
-    super::secret_service::Store::new().map(|store| store as _)
-}
-
-#[cfg(target_os = "macos")]
-fn open() -> keyring_core::Result<Arc<CredentialStore>> {
-    apple_native_keyring_store::keychain::Store::new().map(|store| store as _)
-}
-
-#[cfg(windows)]
-fn open() -> keyring_core::Result<Arc<CredentialStore>> {
-    windows_native_keyring_store::Store::new().map(|store| store as _)
-}
-
-#[cfg(any(target_os = "ios", target_os = "android", not(any(unix, windows))))]
-fn open() -> keyring_core::Result<Arc<CredentialStore>> {
-    Err(KeyringError::NotSupportedByStore("this system's keyring is not supported".to_owned()))
-}
-
-fn entry(store: &Arc<CredentialStore>, name: &str) -> keyring_core::Result<Entry> {
-    // What a person sees who looks into the keyring; the other systems show service and name.
-    #[cfg(all(unix, not(target_os = "macos")))]
-    let modifiers = Some(std::collections::HashMap::from([("label", "pdpp: a provider's token")]));
-    #[cfg(not(all(unix, not(target_os = "macos"))))]
-    let modifiers = None;
-    store.build(SERVICE, name, modifiers.as_ref())
+    keyring::Entry::store_status().as_ref().copied().map_err(explain)
 }
 
 /// What a person is told of an absent keyring; what the library says of the bus is for the log.
@@ -237,7 +250,7 @@ fn plain(why: &str) -> String {
         why.to_owned()
     } else if said(&["ServiceUnknown", "not provided by any .service", "NameHasNoOwner"]) {
         "no program offers the Secret Service in this session".to_owned()
-    } else if said(&["I/O error", "os error", "Address", "address"]) {
+    } else if said(&["I/O error", "os error", "Address", "address", "dbus session"]) {
         "this session has no D-Bus".to_owned()
     } else {
         why.to_owned()
@@ -246,6 +259,10 @@ fn plain(why: &str) -> String {
 
 fn explain(error: &KeyringError) -> StoreError {
     match error {
+        // Only the default keyring is asked for by a name: an account that never had one has none to unlock.
+        KeyringError::NoStorageAccess(why) if why.to_string().contains("result not returned") => {
+            StoreError::KeyringAbsent("it has no default keyring yet".to_owned())
+        }
         KeyringError::NoStorageAccess(why) => StoreError::KeyringLocked(why.to_string()),
         KeyringError::PlatformFailure(why) => StoreError::KeyringAbsent(plain(&why.to_string())),
         KeyringError::BadEncoding(_) | KeyringError::BadDataFormat(..) => StoreError::NotText,

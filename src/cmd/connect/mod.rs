@@ -1,41 +1,24 @@
-//! `pdpp connect`: discovery, registration, the owner's approval, a proven token in the cache (R8.1).
+//! `pdpp connect`: gets a grant, and keeps it on this machine (R8.1).
 
-mod begin;
-mod browser;
-mod difference;
-mod keep;
-mod narrow;
-mod package;
-mod plan;
-mod renewal;
-mod suggest;
-mod told;
+mod render;
 
+use std::cell::RefCell;
+use std::io;
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior};
-
-use super::Global;
-use crate::cache::Cache;
+use super::{Global, granted};
+use crate::advice::Command;
 use crate::cache::credential::MAX_LABEL;
 use crate::cache::select::GrantName;
-use crate::cache::store::choice::{Chosen, StoreChoice};
+use crate::cache::store::choice::StoreChoice;
 use crate::error::{Error, Kind, Result};
-use crate::provider::approve::proof::{Proof, ProofError, prove};
-use crate::provider::approve::token::TokenResponse;
-use crate::provider::approve::way::Way;
-use crate::provider::approve::{ApproveError, Attempt, minutes};
-use crate::provider::discovery::discover;
-use crate::provider::grant::TokenKind;
-use crate::provider::http::{Http, Limits};
-use crate::provider::rs::ResourceServer;
+use crate::grants::{self, Connected, Dialog, Event, Narrowing, Request, SourceAnswer};
+use crate::provider::approve::Choice;
+use crate::provider::approve::flow::Flow;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
-use crate::ui::Ui;
-use crate::{advice, runtime, text};
-use begin::begin;
-use difference::Difference;
-use keep::{Connected, Granted, Unkept};
-use plan::Plan;
+use crate::text;
+use crate::time_text::minutes;
+use crate::ui::{Progress, Ui};
 
 /// Get a grant from a provider: approve it in the browser, keep a scoped token on this machine
 ///
@@ -55,10 +38,10 @@ pub struct Args {
     /// How to get the grant [default: what the provider offers; a device code, where it has that, over SSH,
     /// in a container or without a display]
     #[arg(long, value_enum, value_name = "WAY")]
-    flow: Option<Way>,
+    flow: Option<Flow>,
 
     /// Stop waiting after so many seconds, 1 to 3600 [default: when the provider's page ends]
-    #[arg(long, value_name = "SECONDS", value_parser = narrow::patience)]
+    #[arg(long, value_name = "SECONDS", value_parser = patience)]
     wait: Option<Duration>,
 
     /// Call the grant this, instead of what its sources are called
@@ -83,7 +66,7 @@ pub struct Args {
 
     // Last: its heading holds for what follows too.
     #[command(flatten)]
-    narrow: narrow::Narrow,
+    narrow: Narrow,
 }
 
 const EXAMPLES: &str = "\
@@ -100,9 +83,52 @@ fn label_of(text: &str) -> Result<String, String> {
     if is_fine { Ok(text.to_owned()) } else { Err("not 1 to 200 bytes without hidden characters".to_owned()) }
 }
 
-/// Bounds of one exchange with an authorization server, and of the proof.
-const LIMITS: Limits =
-    Limits { connect: Duration::from_secs(5), total: Duration::from_secs(15), body: 4 << 20 };
+/// What to ask for. The owner can give less in any case.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "What to ask for")]
+pub struct Narrow {
+    /// Ask for this source, where the provider has several
+    #[arg(long, value_name = "URI", conflicts_with = "renew")]
+    pub source: Option<String>,
+
+    /// Ask for this configured instance of the source (repeatable)
+    #[arg(long, value_name = "ID", requires = "source")]
+    pub instance: Vec<String>,
+
+    /// Ask for this stream only (repeatable)
+    #[arg(long, value_name = "NAME", conflicts_with = "renew")]
+    pub stream: Vec<String>,
+
+    /// Ask for this field of a stream only, and those that the stream requires (repeatable)
+    #[arg(long, value_name = "STREAM.FIELD", conflicts_with = "renew")]
+    pub field: Vec<String>,
+
+    /// Ask for records from this day on (2026-01-31, or a time in RFC 3339)
+    #[arg(long, value_name = "TIME", conflicts_with = "renew")]
+    pub since: Option<String>,
+
+    /// Ask for records from before this day
+    #[arg(long, value_name = "TIME", conflicts_with = "renew")]
+    pub until: Option<String>,
+
+    /// Ask for access that ends then, or after a while (30d, 12h)
+    #[arg(long, value_name = "TIME", conflicts_with = "renew")]
+    pub expires: Option<String>,
+
+    /// Say what the data is for: in words, or a purpose code (an https URI)
+    #[arg(long, value_name = "TEXT", conflicts_with = "renew")]
+    pub purpose: Option<String>,
+}
+
+/// A number of seconds, from 1 to 3600: how long to wait for the owner.
+fn patience(text: &str) -> Result<Duration, String> {
+    let seconds: u64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if (1..=3600).contains(&seconds) {
+        Ok(Duration::from_secs(seconds))
+    } else {
+        Err("not 1 to 3600".to_owned())
+    }
+}
 
 /// Runs the command.
 ///
@@ -111,11 +137,11 @@ const LIMITS: Limits =
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     match (connect(args, global, ui), args.json) {
         (Ok(connected), true) => {
-            ui.json(&connected.to_json());
+            ui.json(&granted::to_json(&connected));
             Ok(0)
         }
         (Ok(connected), false) => {
-            ui.print(&connected.to_text());
+            ui.print(&granted::to_text(&connected));
             Ok(0)
         }
         (Err(error), true) => {
@@ -128,165 +154,118 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 
 fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
     let provider = args.provider.as_deref().map(provider_url).transpose()?;
-    let cache = global.cache()?;
-    let plan = Plan::of(args, provider, &cache)?;
-    let cache = cache.asked_by(plan.again(&["--store"]));
-    if let Some(name) = &args.name {
-        cache.check_label(&plan.provider, name, plan.replaces.as_ref())?;
-    }
-    let http = global.http_to(&plan.provider, LIMITS)?;
-    // A cache or an output that cannot be used is better known before the owner is asked.
-    let Chosen { kind: store, note } = cache.choose_store(args.store)?;
-    cache.check_writable(store)?;
-    ui.check_output()?;
+    let (cache, network) = (global.cache()?, global.network()?);
+    grants::connect(&args.request(provider), &cache, network, &Terminal { ui, progress: RefCell::default() })
+}
 
-    runtime::block_on(async {
-        tokio::select! {
-            granted = get_grant(&plan, &cache, http.clone(), note.as_deref(), args, ui) => {
-                // Nothing is awaited until it is stored: either all of it is, or it was interrupted before.
-                let granted = granted?;
-                let unkept = Unkept::of(&granted.discovery, &granted.client, &granted.response);
-                let mut connected = match granted.keep(&cache, &plan, store, args) {
-                    Ok(connected) => connected,
-                    Err(error) => return Err(unkept.end(&http, error, ui).await),
-                };
-                let label = text::one_line(&connected.credential.label);
-                ui.done(&format!("{} is connected, as {label}", plan.provider), "pdpp status");
-                connected.end_old(&http, ui).await;
-                Ok(connected)
-            }
-            stopped = tokio::signal::ctrl_c() => Err(interrupted(&plan, stopped)),
+impl Args {
+    fn request(&self, provider: Option<ProviderUrl>) -> Request {
+        let narrow = self.narrow.clone();
+        Request {
+            provider,
+            renew: self.renew,
+            grant: self.grant.clone(),
+            narrowing: Narrowing {
+                source: narrow.source,
+                instance: narrow.instance,
+                stream: narrow.stream,
+                field: narrow.field,
+                since: narrow.since,
+                until: narrow.until,
+                expires: narrow.expires,
+                purpose: narrow.purpose,
+            },
+            flow: self.flow,
+            wait: self.wait,
+            name: self.name.clone(),
+            store: self.store,
+            opens_browser: !self.no_browser,
         }
-    })?
+    }
 }
 
 fn provider_url(text: &str) -> Result<ProviderUrl> {
     text.parse().map_err(|error| {
-        // What holds a password is not said back.
-        let said = match &error {
+        // What holds a password is not repeated.
+        let message = match &error {
             ProviderUrlError::Credentials => "That is not a provider's address".to_owned(),
             _ => format!("{text:?} is not a provider's address"),
         };
         let next = match &error {
-            ProviderUrlError::NoScheme(meant) => advice::connect(meant),
-            _ => "pdpp connect https://provider.example".to_owned(),
+            ProviderUrlError::NoScheme(meant) => Command::connect(meant),
+            _ => Command::connect("https://provider.example"),
         };
-        Error::new(Kind::Usage, "provider_url_invalid", said).because(error).hint(next)
+        Error::new(Kind::Usage, "provider_url_invalid", message).because(error).run(next)
     })
 }
 
-fn interrupted(plan: &Plan, stopped: std::io::Result<()>) -> Error {
-    match stopped {
-        Ok(()) => Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
-            .hint(format!("Do not approve the page any more. To ask again: {}", plan.again(&[]))),
-        Err(error) => Error::failed("runtime_failed", "Could not listen for Ctrl-C").because(error),
+/// Whoever sits at the terminal.
+struct Terminal<'a> {
+    ui: &'a Ui,
+    progress: RefCell<Option<Progress<'a>>>,
+}
+
+impl Dialog for Terminal<'_> {
+    fn on(&self, event: Event<'_>) {
+        render::show(&event, self.ui);
+    }
+
+    fn waiting(&self, left: Option<Duration>) {
+        let mut progress = self.progress.borrow_mut();
+        match left {
+            Some(left) => {
+                let line = format!("Waiting for the approval, {} left (Ctrl-C stops)", minutes(left));
+                progress.get_or_insert_with(|| self.ui.progress()).say(&line);
+            }
+            None => *progress = None,
+        }
+    }
+
+    fn check_output(&self) -> Result<()> {
+        self.ui.check_output()
+    }
+
+    fn choose_source(&self, choices: &[Choice], can_pick: bool) -> io::Result<Option<SourceAnswer>> {
+        const THERE: &str = "pick on the provider's page";
+        if choices.is_empty() {
+            let hint = if can_pick { format!(" (nothing: {THERE})") } else { String::new() };
+            let question = format!("The provider has several sources. URI of the one to ask for{hint}");
+            return Ok(match self.ui.ask(&question)? {
+                Some(id) if !id.is_empty() => Some(SourceAnswer::Source(id)),
+                Some(_) if can_pick => Some(SourceAnswer::PickThere),
+                _ => None,
+            });
+        }
+        let mut items: Vec<String> = choices.iter().map(Choice::to_string).collect();
+        if can_pick {
+            items.push(THERE.to_owned());
+        }
+        let picked = self.ui.pick("Which source to ask for", &items)?;
+        let answer = |at| {
+            let choice = choices.get(at);
+            choice.map_or(SourceAnswer::PickThere, |choice: &Choice| SourceAnswer::Source(choice.id.clone()))
+        };
+        Ok(picked.map(answer))
+    }
+
+    fn choose_instance(&self, choices: &[Choice]) -> io::Result<Option<String>> {
+        if choices.is_empty() {
+            let question = "The source is configured more than once. Id of the instance to ask for";
+            return Ok(self.ui.ask(question)?.filter(|id| !id.is_empty()));
+        }
+        let items: Vec<String> = choices.iter().map(Choice::to_string).collect();
+        let picked = self.ui.pick("Which one to ask for", &items)?;
+        Ok(picked.and_then(|at| choices.get(at)).map(|choice| choice.id.clone()))
     }
 }
 
-async fn get_grant(
-    plan: &Plan,
-    cache: &Cache,
-    http: Http,
-    of_store: Option<&str>,
-    args: &Args,
-    ui: &Ui,
-) -> Result<Granted> {
-    let provider = &plan.provider;
-    let again = |without: &[&str]| plan.again(without);
-    let discovery = discover(&http, provider).await.map_err(|error| error.told(provider))?;
-    let (attempt, client, wanted, way) = begin(&http, &discovery, plan, cache, args, ui).await?;
-    let attempt = attempt.within(args.wait);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    if let Some(note) = of_store {
-        ui.note(note);
-    }
-    let differing = plan.replaces.as_ref().map(|old| renewal::differing(old, &wanted)).unwrap_or_default();
-    if !differing.is_empty() {
-        ui.note(&format!(
-            "The accounts of the old grant differ in what they give of {}, which a request cannot say: look at that on \
-             the page. Where the new grant is wider or narrower than the old one, it is said.",
-            text::one_line(text::prefix(&differing.join(", "), 300))
-        ));
-    }
-    ui.note(&told::invitation(&discovery, &attempt, &wanted, way));
-    open(&attempt, args, ui).await;
-    let response = wait(&http, &attempt, ui).await.map_err(|error| {
-        let credentials = cache.credentials().unwrap_or_default();
-        suggest::with_names(error, &wanted, provider, &credentials).told(provider, &again)
-    })?;
-
-    // Several grants picked at once: one token for the provider's own /mcp, where /v1 proves nothing.
-    if let (Way::AuthorizationCode, Some(TokenKind::McpPackage), Some(id)) =
-        (way, response.kind, response.package_id.clone())
-    {
-        let sources = package::sources(http, &discovery, &id, &response).await;
-        let (proof, difference) = (Proof { grant_id: id, sources }, Difference::default());
-        let kind = TokenKind::McpPackage;
-        return Ok(Granted { discovery, client, response, wanted, way, proof, kind, difference });
-    }
-    let rs = ResourceServer::new(http.clone(), provider, discovery.query_base.clone())
-        .map_err(|error| Error::failed("query_base_foreign", error.to_string()))?;
-    let proof = match prove(&rs, &response).await {
-        Ok(proof) => proof,
-        Err(error) => {
-            // An owner's token is used for nothing, not even for that.
-            let is_owners = matches!(error, ProofError::Owner);
-            let told = error.told(provider, &plan.again(&[]));
-            if is_owners {
-                return Err(told);
-            }
-            return Err(Unkept::of(&discovery, &client, &response).end(&http, told, ui).await);
-        }
-    };
-    let required = difference::required(&rs, &wanted, &response).await;
-    let difference = difference::compare(&wanted, &response, &proof, &required);
-    // What is in the place of another grant is compared with that.
-    if plan.replaces.is_none() {
-        told::say(&difference, "than asked for", ui);
-    }
-    let kind = TokenKind::Client;
-    Ok(Granted { discovery, client, response, wanted, way, proof, kind, difference })
-}
-
-/// Opens the page, where a browser is to be expected; says what there is to do where none is.
-async fn open(attempt: &Attempt, args: &Args, ui: &Ui) {
-    // A person who is elsewhere has their browser there.
-    let elsewhere = browser::why_none_here();
-    if let (Some(_), Attempt::AuthorizationCode(code)) = (elsewhere, attempt) {
-        let port = code.port();
-        ui.note(&format!(
-            "The page comes back to port {port} of this machine: open it in a browser here, or lead that port to it \
-             (ssh -L {port}:127.0.0.1:{port} …)."
-        ));
-    }
-    match elsewhere {
-        _ if args.no_browser => {}
-        Some(_) if matches!(attempt, Attempt::DeviceCode(_)) => {}
-        Some(why) => ui.note(&format!("No browser is opened, since {why}: open that address yourself.")),
-        None => {
-            if !browser::open(attempt.url()).await {
-                ui.note("No browser could be opened here: open that address yourself.");
-            }
-        }
-    }
-}
-
-async fn wait(http: &Http, attempt: &Attempt, ui: &Ui) -> Result<TokenResponse, ApproveError> {
-    let end = Instant::now() + attempt.waits();
-    let progress = ui.progress();
-    if !ui.is_interactive() {
-        ui.note(&format!("Waiting for the approval, at most {}.", minutes(attempt.waits())));
-    }
-    let mut second = tokio::time::interval(Duration::from_secs(1));
-    second.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut approval = std::pin::pin!(attempt.wait(http));
-    loop {
-        tokio::select! {
-            decided = &mut approval => return decided,
-            _ = second.tick() => {
-                let left = minutes(end.saturating_duration_since(Instant::now()));
-                progress.say(&format!("Waiting for the approval, {left} left (Ctrl-C stops)"));
-            }
-        }
+    #[test]
+    fn patience_is_a_number_of_seconds_up_to_an_hour() {
+        assert_eq!(patience("600"), Ok(Duration::from_mins(10)));
+        assert!(patience("0").is_err() && patience("3601").is_err() && patience("x").is_err());
     }
 }

@@ -1,15 +1,17 @@
 //! `pdpp mcp call`: one tool call from the shell, as a host would get it.
 
+use anyhow::anyhow;
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
 use super::which::Which;
+use crate::advice::Command;
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
+use crate::mcp::call::Tool;
 use crate::mcp::protocol::measure::estimate_tokens;
-use crate::mcp::protocol::service::ReadSurface as _;
+use crate::mcp::protocol::service::Service as _;
 use crate::mcp::protocol::service::ToolAnswer;
-use crate::mcp::tools::surface;
 use crate::runtime;
 use crate::text;
 use crate::ui::Ui;
@@ -59,12 +61,12 @@ Ends with 1 if the tool answered with an error.";
 /// Those of `mcp serve`; `unknown_tool`, `arguments_not_an_object` (2). An error that the tool itself answers
 /// with is shown as a host would get it, exit code 1.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
-    if surface::name_of(&args.tool).is_none() {
+    if Tool::from_name(&args.tool).is_none() {
         return Err(unknown_tool(&args.tool));
     }
     let arguments = arguments(&args.tool, &args.arguments)?;
-    let package = args.which.package(global)?;
-    let answer = runtime::block_on_unless_stopped(package.call(&args.tool, arguments))?;
+    let tools = args.which.tools(global)?;
+    let answer = runtime::block_on_unless_stopped(tools.call(&args.tool, arguments))?;
     let exit_code = u8::from(answer.is_error);
     if args.json {
         ui.json(&to_json(&answer));
@@ -88,39 +90,45 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 }
 
 fn unknown_tool(tool: &str) -> Error {
-    let tools = surface::tools();
-    let names = tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>();
+    let names = Tool::ALL.map(Tool::name);
     let likeness = |name: &str| strsim::jaro_winkler(&tool.to_lowercase(), name);
-    let near = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let near = names.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     // Of a name that is like none, nobody knows what was meant: the first call is the one without arguments.
     let near = near.filter(|near| likeness(near) > 0.7).unwrap_or("schema");
     let said = format!("There is no tool `{}`: they are {}", text::prefix(tool, 100), names.join(", "));
-    Error::new(Kind::Usage, "unknown_tool", said).hint(example(near))
+    Error::new(Kind::Usage, "unknown_tool", said).run(example(near))
 }
 
 /// A call of the tool as it is typed.
-fn example(tool: &str) -> String {
-    let arguments = match tool {
-        "query_records" => r#" '{"stream":"messages","limit":2}'"#,
-        "aggregate" => r#" '{"stream":"messages","metric":"count"}'"#,
-        "search" => r#" '{"q":"invoice","limit":3}'"#,
-        "fetch" => r#" '{"id":"ID"}'"#,
-        "read_record_field" => r#" '{"id":"ID","field_path":"body"}'"#,
-        _ => "",
-    };
-    format!("pdpp mcp call {tool}{arguments}")
+fn example(tool: &str) -> Command {
+    let call = Command::new("mcp call").value(tool);
+    match example_arguments(tool) {
+        Some(arguments) => call.value(arguments),
+        None => call,
+    }
+}
+
+fn example_arguments(tool: &str) -> Option<&'static str> {
+    Some(match tool {
+        "query_records" => r#"{"stream":"messages","limit":2}"#,
+        "aggregate" => r#"{"stream":"messages","metric":"count"}"#,
+        "search" => r#"{"q":"invoice","limit":3}"#,
+        "fetch" => r#"{"id":"ID"}"#,
+        "read_record_field" => r#"{"id":"ID","field_path":"body"}"#,
+        _ => return None,
+    })
 }
 
 fn arguments(tool: &str, text: &str) -> Result<Map<String, Value>> {
-    let wrong = |why: String| {
+    let wrong = |why: anyhow::Error| {
         Error::new(Kind::Usage, "arguments_not_an_object", "The tool's arguments are not one JSON object")
-            .because(std::io::Error::other(why))
-            .hint(example(tool))
+            .because(why)
+            .run(example(tool))
     };
     match serde_json::from_str(text) {
         Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(_) => Err(wrong("it is JSON, but no object".to_owned())),
-        Err(error) => Err(wrong(error.to_string())),
+        Ok(_) => Err(wrong(anyhow!("it is JSON, but not an object"))),
+        Err(error) => Err(wrong(error.into())),
     }
 }
 
@@ -139,6 +147,8 @@ fn to_json(answer: &ToolAnswer) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advice::Hint;
+    use crate::mcp::tools::arguments::checked;
 
     #[test]
     fn what_is_wrong_is_answered_with_a_call_of_the_tool_that_was_meant() {
@@ -149,29 +159,22 @@ mod tests {
             ("read_field", "read_record_field"),
         ] {
             let error = unknown_tool(typed);
-            assert_eq!(error.next_step(), Some(example(expected).as_str()), "{typed}");
+            assert_eq!(error.next().and_then(Hint::command), Some(&example(expected)), "{typed}");
         }
         for typed in ["", "foo", "list_streams", "fo", "delete_all"] {
             let error = unknown_tool(typed);
-            assert_eq!(error.next_step(), Some("pdpp mcp call schema"), "{typed}");
-            assert!(error.message().ends_with(&surface::NAMES.join(", ")), "{error}");
+            assert_eq!(error.next_step().as_deref(), Some("pdpp mcp call schema"), "{typed}");
+            assert!(error.message().ends_with(&Tool::ALL.map(Tool::name).join(", ")), "{error}");
         }
-        for tool in surface::tools().iter() {
-            let example = example(&tool.name);
-            if let Some((_, given)) = example.split_once('\'') {
-                let given = arguments(&tool.name, given.trim_end_matches('\'')).unwrap();
-                assert!(
-                    crate::mcp::tools::arguments::Arguments::new(
-                        surface::name_of(&tool.name).unwrap(),
-                        given
-                    )
-                    .is_ok()
-                );
+        for tool in Tool::ALL {
+            if let Some(given) = example_arguments(tool.name()) {
+                let given = arguments(tool.name(), given).unwrap();
+                assert!(checked(tool, given).is_ok());
             }
-            let error = arguments(&tool.name, "[]").unwrap_err();
+            let error = arguments(tool.name(), "[]").unwrap_err();
             assert_eq!(
                 (error.code(), error.next_step()),
-                ("arguments_not_an_object", Some(example.as_str()))
+                ("arguments_not_an_object", Some(example(tool.name()).to_string()))
             );
         }
     }

@@ -12,7 +12,7 @@ use crate::endpoint::tls::Files;
 use crate::endpoint::{self, Config};
 use crate::error::{Error, Kind, Result};
 use crate::mcp::protocol::http::{AllowedOrigin, Endpoint, Limits, TrustedHost};
-use crate::mcp::render::Bounds;
+use crate::mcp::size::Bounds;
 use crate::provider::url::ProviderUrl;
 use crate::ui::Ui;
 

@@ -7,10 +7,11 @@ use serde_json::json;
 
 use super::which::Which;
 use crate::access_log::{AccessLog, Writer};
+use crate::advice::{Command, Hint};
 use crate::cmd::Global;
 use crate::error::{Error, Result};
 use crate::mcp::call_log::Recorded;
-use crate::mcp::protocol::service::ReadSurface;
+use crate::mcp::protocol::service::Service;
 use crate::mcp::protocol::stdio::{self, Ended};
 use crate::runtime;
 use crate::ui::Ui;
@@ -49,11 +50,11 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         return Ok(checked.map_or_else(|error| error.kind().exit_code(), |()| 0));
     }
     // Arguments and the index: nothing slower may happen before `initialize` is answered.
-    match args.which.package(global) {
-        Ok(package) if args.no_access_log => serve(Arc::new(package)),
-        Ok(package) => {
+    match args.which.tools(global) {
+        Ok(tools) if args.no_access_log => serve(Arc::new(tools)),
+        Ok(tools) => {
             let log = Arc::new(Writer::new(AccessLog::new(global.cache()?.dir())));
-            let served = serve(Arc::new(Recorded::new(package, Arc::clone(&log) as _)));
+            let served = serve(Arc::new(Recorded::new(tools, Arc::clone(&log) as _)));
             log.close(LAST_LINES);
             served
         }
@@ -61,13 +62,13 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     }
 }
 
-fn serve(surface: Arc<dyn ReadSurface>) -> Result<u8> {
-    let why = match runtime::block_on(stdio::serve_stdio(surface))?? {
+fn serve(service: Arc<dyn Service>) -> Result<u8> {
+    let why = match runtime::block_on(stdio::serve_stdio(service))?? {
         Ended::OutputFailed(kind) => kind.to_string(),
         Ended::NoOutput => "standard output is closed".to_owned(),
         Ended::EndOfInput | Ended::Signal | Ended::OutputClosed | Ended::ParentGone => return Ok(0),
     };
     Err(Error::failed("output_failed", "The answers could not be written to standard output")
         .because(why)
-        .hint("Let a host start it: pdpp mcp setup"))
+        .hint(Hint::new("Let a host start it: ").run(Command::new("mcp setup"))))
 }

@@ -1,26 +1,24 @@
 //! `pdpp mcp setup`: one right entry per host, proven.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use crate::advice;
-use crate::cache::Cache;
+use crate::advice::{Command, Hint};
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cmd::Global;
 use crate::error::{Error, Kind, Result};
 use crate::provider::http::Limits;
 use crate::provider::url::ProviderUrl;
 use crate::runtime;
-use crate::setup::clients::chatgpt::{self, Hosted};
+use crate::setup::clients::chatgpt;
 use crate::setup::clients::{Host, host};
 use crate::setup::entry::{Baked, Entry};
 use crate::setup::launcher::Launcher;
-use crate::setup::paths::{Machine, Platform};
+use crate::setup::paths::Machine;
 use crate::setup::{self, Configured, How, Job, NAME, Report, Surveyed, survey};
-use crate::ui::{self, Ui};
+use crate::ui::{self, Column, Ui, table};
 
 /// Tell MCP hosts on this machine about pdpp, and prove that they can start it
 ///
@@ -110,11 +108,9 @@ Examples:
 
 Ends with 77 if an owner's credential is in the environment or in the config.";
 
-fn name(text: &str) -> std::result::Result<String, String> {
-    if setup::is_name(text) {
-        return Ok(text.to_owned());
-    }
-    Err("1 to 40 letters, digits, - and _".to_owned())
+fn name(text: &str) -> anyhow::Result<String> {
+    anyhow::ensure!(setup::is_name(text), "1 to 40 letters, digits, - and _");
+    Ok(text.to_owned())
 }
 
 impl Client {
@@ -140,10 +136,10 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
             "usage_error",
             "--provider is for chatgpt alone; what is connected decides what the other hosts are served",
         )
-        .hint("Leave it out, or connect that provider: pdpp connect <provider-url>"));
+        .hint(Hint::new("Leave it out, or connect that provider: ").run(Command::connect_any())));
     }
     let machine = Machine::from_process()?;
-    let launcher = find_launcher(&machine)?;
+    let launcher = Launcher::of_process(&machine)?;
     let task = Task { args, global, ui, machine, launcher };
     let (hosts, with_chatgpt) = match task.chosen() {
         Chosen::Hosts(hosts, with_chatgpt) => (hosts, with_chatgpt),
@@ -202,7 +198,7 @@ impl Task<'_> {
             if in_project {
                 one.host.title.to_owned()
             } else {
-                format!("{} ({})", one.host.title, state(one))
+                format!("{} ({})", one.host.title, one.state())
             }
         };
         let items: Vec<_> = offered.iter().map(|one| item(one)).collect();
@@ -230,71 +226,61 @@ impl Task<'_> {
             let here: Vec<_> = found.iter().filter(|one| one.installed).map(|one| one.host.id).collect();
             let Some(first) = here.first() else {
                 let said = "No host is named, and none that is known is on this machine, so nothing was done";
-                return Err(Error::new(Kind::Usage, "usage_error", said).hint("pdpp mcp setup --help"));
+                return Err(
+                    Error::new(Kind::Usage, "usage_error", said).run(Command::new("mcp setup --help"))
+                );
             };
             let said = format!(
                 "No host is named, so nothing was done; name one, or give --all; here are: {}",
                 here.join(", ")
             );
-            let verb = [
-                (args.remove, " --remove"),
-                (args.dry_run, " --dry-run"),
-                (args.print, " --print"),
-                (args.strict, " --strict"),
-                (args.yes, " --yes"),
+            let options = [
+                (args.remove, "--remove"),
+                (args.dry_run, "--dry-run"),
+                (args.print, "--print"),
+                (args.strict, "--strict"),
+                (args.yes, "--yes"),
             ];
-            let verb =
-                verb.iter().filter(|(is_given, _)| *is_given).map(|(_, verb)| *verb).collect::<String>();
-            return Err(
-                Error::new(Kind::Usage, "usage_error", said).hint(format!("pdpp mcp setup {first}{verb}"))
-            );
+            let given = options.iter().filter(|(is_given, _)| *is_given).map(|(_, option)| *option);
+            let next = given.fold(Command::new("mcp setup").value(*first), Command::words);
+            return Err(Error::new(Kind::Usage, "usage_error", said).run(next));
         }
         if args.json {
-            let hosts: Vec<_> = found.iter().map(surveyed_json).collect();
+            let hosts: Vec<_> = found.iter().map(Surveyed::to_json).collect();
             self.ui
                 .json(&json!({"hosts": hosts, "launcher": self.launcher.path, "notes": self.launcher.notes}));
             return Ok(0);
         }
-        let mut said = String::from("Hosts on this machine:");
-        for one in found.iter().filter(|one| one.installed) {
-            let _ = write!(said, "\n  {:<15} {:<20} {}", one.host.id, one.host.title, state(one));
-            for problem in &one.problems {
-                let _ = write!(said, "\n                  {problem}");
+        let (here, others): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.installed);
+        let mut said = match here.as_slice() {
+            [] => "No host that is known was found on this machine.".to_owned(),
+            here => {
+                let row = |one: &&Surveyed| [one.host.id.to_owned(), one.host.title.to_owned(), one.state()];
+                let columns = [Column::whole("Host"), Column::whole("Name"), Column::text("State")];
+                let rows: Vec<_> = here.iter().map(row).collect();
+                format!("Hosts on this machine:\n\n{}", table(self.ui.width(), columns, &rows))
             }
+        };
+        for (one, problem) in here.iter().flat_map(|one| one.problems.iter().map(move |found| (one, found))) {
+            let _ = write!(said, "\n\n{}: {}\n  next: {}", one.host.title, problem.what, problem.next);
         }
-        if !found.iter().any(|one| one.installed) {
-            said.push_str("\n  none that is known here");
-        }
-        let mut others: Vec<_> = found.iter().filter(|one| !one.installed).map(|one| one.host.id).collect();
+        let mut others: Vec<_> = others.iter().map(|one| one.host.id).collect();
         others.push("chatgpt (it runs elsewhere)");
-        let _ = write!(said, "\nNot here: {}.", others.join(", "));
-        let one = advice::complete("pdpp mcp setup HOST");
-        let all = advice::complete("pdpp mcp setup --all");
-        let steps = ui::steps(&[(&one, "one of them"), (&all, "all that are here")]);
+        let _ = write!(said, "\n\nNot here: {}.", others.join(", "));
+        let one = Command::new("mcp setup HOST").to_string();
+        let all = Command::new("mcp setup --all").to_string();
+        let steps = ui::steps_within(self.ui.width(), &[(&one, "one of them"), (&all, "all that are here")]);
         let _ = write!(said, "\n\nNext:\n{steps}");
         self.ui.print(&said);
         Ok(0)
     }
 
     fn entry(&self, host: &Host) -> Result<Entry> {
-        Entry::new(&self.launcher.path, &self.baked()?, host.max_result_bytes)
-    }
-
-    /// What a host's start would not find by itself.
-    fn baked(&self) -> Result<Baked> {
-        let dir = self.global.cache()?.dir().to_owned();
-        // Hosts pass HOME, and no XDG variable.
-        let found_anyway = match self.machine.platform {
-            Platform::Linux => self.machine.home.join(".local").join("share").join("pdpp"),
-            Platform::MacOs | Platform::Windows => Cache::default_dir()?,
-        };
-        // A file of authorities that is none would be found out by an agent only.
+        let cache = self.global.cache()?;
+        // A file of authorities that cannot be used would be found out by an agent only.
         let network = self.global.http_now(Limits::default())?.network().clone();
-        Ok(Baked {
-            cache_dir: (dir != found_anyway).then_some(dir),
-            proxy: network.proxy,
-            ca_file: network.ca_file,
-        })
+        let baked = Baked::of(&self.machine, cache.dir(), network)?;
+        Entry::new(&self.launcher.path, &baked, host.max_result_bytes)
     }
 
     fn job(&self, host: &'static Host, any_entry: bool) -> Result<Job<'_>> {
@@ -329,9 +315,9 @@ impl Task<'_> {
         let mut code = 0;
         let chatgpt = with_chatgpt.then(|| self.chatgpt(&mut code));
         if self.args.json {
-            self.ui.json(&json!({"hosts": printed, "chatgpt": chatgpt, "notes": self.notes()}));
+            self.ui.json(&json!({"hosts": printed, "chatgpt": chatgpt, "notes": self.launcher.notes_for(self.global.proxy.is_some())}));
         } else {
-            for note in &self.notes() {
+            for note in &self.launcher.notes_for(self.global.proxy.is_some()) {
                 self.ui.warn(note);
             }
         }
@@ -351,11 +337,14 @@ impl Task<'_> {
                     if !report.dry_run {
                         done.push(host.title);
                         let what = if self.args.remove { "taken out of" } else { "set up for" };
-                        self.ui.done(&format!("pdpp is {what} {}", done.join(", ")), "pdpp mcp setup");
+                        self.ui
+                            .done(&format!("pdpp is {what} {}", done.join(", ")), Command::new("mcp setup"));
                     }
                     if !self.args.json {
                         self.ui.print(&report.to_text());
-                        self.say_failure(&report);
+                        if let Some(error) = report.failure() {
+                            self.ui.error(&error);
+                        }
                     }
                     outcomes.push(report.to_json());
                 }
@@ -376,7 +365,11 @@ impl Task<'_> {
             }
         }
         let chatgpt = with_chatgpt.then(|| self.chatgpt(&mut code));
-        let notes = if self.args.remove || hosts.is_empty() { Vec::new() } else { self.notes() };
+        let notes = if self.args.remove || hosts.is_empty() {
+            Vec::new()
+        } else {
+            self.launcher.notes_for(self.global.proxy.is_some())
+        };
         if self.args.json {
             self.ui.json(&json!({
                 "hosts": outcomes,
@@ -389,7 +382,10 @@ impl Task<'_> {
                 self.ui.warn(note);
             }
             if hosts.is_empty() && !with_chatgpt {
-                self.ui.note("No host that is known was found here; name one: pdpp mcp setup --help");
+                self.ui.note(&format!(
+                    "No host that is known was found here; name one: {}",
+                    Command::new("mcp setup --help")
+                ));
             }
         }
         Ok(code)
@@ -397,8 +393,11 @@ impl Task<'_> {
 
     fn one(&self, host: &'static Host) -> Result<Report> {
         let how = How { dry_run: self.args.dry_run, strict: self.args.strict };
-        let attempt =
-            |any_entry| runtime::block_on(setup::set_up(&self.job(host, any_entry)?, &self.machine, how))?;
+        let attempt = |any_entry| {
+            let progress = self.ui.progress();
+            progress.say(&format!("Setting up {}", host.title));
+            runtime::block_on(setup::set_up(&self.job(host, any_entry)?, &self.machine, how))?
+        };
         match attempt(self.args.yes) {
             Err(error) if error.code() == "entry_not_ours" && !self.args.json => {
                 let what = if self.args.remove { "Take it out" } else { "Replace it" };
@@ -407,35 +406,6 @@ impl Task<'_> {
             }
             other => other,
         }
-    }
-
-    fn say_failure(&self, report: &Report) {
-        let Some(setup::proof::Proof::Failed(cause)) = &report.proof else { return };
-        let kept =
-            if report.rolled_back { "the change was taken back" } else { "the entry was left in place" };
-        let mut error = Error::failed(
-            "setup_not_proven",
-            format!("{} would not get an answer from the recorded command; {kept}", report.host.title),
-        )
-        .because(cause.to_string());
-        if let Some(next) = cause.next_step() {
-            error = error.hint(next);
-        }
-        self.ui.error(&error);
-    }
-
-    /// What the person should know about the launcher, and about what a host will not find.
-    fn notes(&self) -> Vec<String> {
-        let mut notes = self.launcher.notes.clone();
-        let proxy = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-        let set =
-            proxy.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
-        if let Some(name) = set.filter(|_| self.global.proxy.is_none()) {
-            notes.push(format!(
-                "{name} is set here, and some hosts pass no variables on: --proxy puts it into the entry"
-            ));
-        }
-        notes
     }
 
     /// ChatGPT: finds the address to paste for each provider, and says what to do with it. `code` becomes what the
@@ -455,21 +425,21 @@ impl Task<'_> {
         });
         for provider in &providers {
             match self.chatgpt_at(provider) {
-                Ok((one, Ok(steps))) => {
-                    found.push(one);
+                Ok((at_provider, Ok(steps))) => {
+                    found.push(at_provider);
                     if !self.args.json {
                         self.ui.print(&steps);
                     }
                 }
-                Ok((mut one, Err(error))) => {
-                    one["error"] = error.to_json()["error"].take();
-                    found.push(one);
+                Ok((mut at_provider, Err(error))) => {
+                    at_provider["error"] = error.to_json()["error"].take();
+                    found.push(at_provider);
                     failures.push(error);
                 }
                 Err(error) => {
-                    let mut one = error.to_json();
-                    one["provider"] = provider.as_str().into();
-                    found.push(one);
+                    let mut at_provider = error.to_json();
+                    at_provider["provider"] = provider.as_str().into();
+                    found.push(at_provider);
                     failures.push(error);
                 }
             }
@@ -496,7 +466,7 @@ impl Task<'_> {
         }
         let mut connected: Vec<_> =
             self.global.cache()?.credentials()?.into_iter().map(|one| one.provider).collect();
-        crate::order::sort(&mut connected);
+        connected.sort();
         connected.dedup();
         if connected.is_empty() {
             return Err(Error::new(
@@ -504,7 +474,7 @@ impl Task<'_> {
                 "not_connected",
                 "ChatGPT connects to a provider itself, and none is known here",
             )
-            .hint("pdpp mcp setup chatgpt --provider <provider-url>"));
+            .run(Command::new("mcp setup chatgpt --provider <provider-url>")));
         }
         Ok(connected)
     }
@@ -513,65 +483,8 @@ impl Task<'_> {
     fn chatgpt_at(&self, provider: &ProviderUrl) -> Result<(Value, Result<String>)> {
         let http = self.global.http_now(Limits::default())?;
         let hosted = runtime::block_on(chatgpt::find(&http, provider))??;
-        let (state, url) = match &hosted {
-            Hosted::At(url) => ("public", Some(url.as_str())),
-            Hosted::NotPublic(url) => ("not_public", Some(url.as_str())),
-            Hosted::None => ("none", None),
-        };
-        let one = json!({"provider": provider.as_str(), "state": state, "url": url});
-        Ok((one, chatgpt::steps(provider, &hosted)))
+        Ok((hosted.to_json(provider), chatgpt::steps(provider, &hosted)))
     }
-}
-
-fn find_launcher(machine: &Machine) -> Result<Launcher> {
-    let exe = std::env::current_exe().map_err(|error| {
-        Error::failed("no_launcher", "This program cannot tell where its own file is")
-            .because(error)
-            .hint("Call it by its whole path")
-    })?;
-    let typed = std::env::args_os().next().map(PathBuf::from);
-    Ok(Launcher::find(machine, &exe, typed.as_deref()))
-}
-
-fn state(one: &Surveyed) -> String {
-    let said = match &one.configured {
-        Configured::No => "not set up",
-        Configured::Ours(_) if one.problems.is_empty() => "set up",
-        Configured::Ours(_) => "set up, with a problem",
-        Configured::Other => "has another entry of that name",
-        Configured::Damaged(error) => match error.at() {
-            Some((line, column)) => return format!("its config is damaged: line {line}, column {column}"),
-            None => "its config is written in a way that cannot be edited",
-        },
-        Configured::Unknown => "its config cannot be read",
-    };
-    said.to_owned()
-}
-
-fn surveyed_json(one: &Surveyed) -> Value {
-    let (configured, command) = match &one.configured {
-        Configured::No => ("no", None),
-        Configured::Ours(entry) => ("yes", Some(entry.shown())),
-        Configured::Other => ("other", None),
-        Configured::Damaged(_) => ("damaged", None),
-        Configured::Unknown => ("unknown", None),
-    };
-    let at = match &one.configured {
-        Configured::Damaged(error) => error.at(),
-        _ => None,
-    };
-    json!({
-        "host": one.host.id,
-        "title": one.host.title,
-        "installed": one.installed,
-        "file": one.file,
-        "other_files": one.other_files,
-        "configured": configured,
-        "line": at.map(|(line, _)| line),
-        "column": at.map(|(_, column)| column),
-        "command": command,
-        "problems": one.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
-    })
 }
 
 #[cfg(test)]

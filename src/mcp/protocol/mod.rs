@@ -1,6 +1,7 @@
 //! The protocol: JSON-RPC, stdio, Streamable HTTP, both ends. It knows no tool: what a server offers is a
-//! [`service::ReadSurface`].
+//! [`service::Service`].
 
+pub mod caller;
 pub mod client;
 #[cfg(feature = "conformance-fixtures")]
 mod conformance;

@@ -1,4 +1,4 @@
-//! The protocol handler, every era: MCP's methods over a [`ReadSurface`]. No transport, no clap.
+//! The protocol handler, every era: MCP's methods over a [`Service`]. No transport, no clap.
 //!
 //! The SDK (`rmcp`) negotiates versions and shapes answers for each era; the same handler serves
 //! stdio and Streamable HTTP. What the SDK leaves to a handler is done here: a call that panics is
@@ -20,25 +20,21 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::call_log;
+use crate::mcp::protocol::caller::{self, Caller};
 use crate::mcp::protocol::jsonrpc;
-use crate::mcp::protocol::service::ReadSurface;
-use crate::mcp::protocol::service::ResourceContents;
-use crate::mcp::protocol::service::ResourceError;
-use crate::mcp::protocol::service::ToolAnswer;
-use crate::mcp::tools::surface;
+use crate::mcp::protocol::service::{Offer, ResourceContents, ResourceError, Service, ToolAnswer};
 
-/// MCP over a read surface.
+/// MCP over a service.
 #[derive(Clone)]
 pub struct Server {
-    surface: Arc<dyn ReadSurface>,
+    service: Arc<dyn Service>,
     info: Implementation,
 }
 
 impl Server {
     /// A server that says it is `pdpp`.
-    pub fn new(surface: Arc<dyn ReadSurface>) -> Self {
-        Self { surface, info: Self::implementation() }
+    pub fn new(service: Arc<dyn Service>) -> Self {
+        Self { service, info: Self::implementation() }
     }
 
     /// What a server says that it is.
@@ -54,7 +50,7 @@ impl Server {
     }
 }
 
-/// Runs one call of the surface: to its end, or until it is cancelled (then the future is dropped, and
+/// Runs one call of the service: to its end, or until it is cancelled (then the future is dropped, and
 /// with it whatever it asked a provider for), or until it panics.
 async fn run<T>(call: impl Future<Output = T>, cancelled: &CancellationToken) -> Result<T, ErrorData> {
     tokio::select! {
@@ -68,9 +64,9 @@ async fn run<T>(call: impl Future<Output = T>, cancelled: &CancellationToken) ->
     }
 }
 
-fn caller(context: &RequestContext<RoleServer>) -> Option<call_log::Caller> {
+fn caller_of(context: &RequestContext<RoleServer>) -> Option<Caller> {
     let info = context.client_info()?;
-    Some(call_log::Caller { name: info.name, version: info.version })
+    Some(Caller { name: info.name, version: info.version })
 }
 
 fn tool_result(answer: ToolAnswer) -> CallToolResult {
@@ -81,8 +77,8 @@ fn tool_result(answer: ToolAnswer) -> CallToolResult {
     result
 }
 
-fn unknown_tool(name: &str) -> ErrorData {
-    let known = surface::tools().iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>().join(", ");
+fn unknown_tool(name: &str, offer: &Offer) -> ErrorData {
+    let known = offer.names.join(", ");
     jsonrpc::invalid_params(
         "tools/call",
         &format!("unknown tool {:?}; the tools are {known}", crate::text::prefix(name, 100)),
@@ -124,7 +120,7 @@ impl ServerHandler for Server {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
         InitializeResult::new(capabilities)
             .with_server_info(self.info.clone())
-            .with_instructions(surface::INSTRUCTIONS)
+            .with_instructions(self.service.offer().instructions)
     }
 
     async fn initialize(
@@ -144,7 +140,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(surface::tools().to_vec()))
+        Ok(ListToolsResult::with_all_items(self.service.offer().tools.to_vec()))
     }
 
     async fn call_tool(
@@ -152,15 +148,16 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if !surface::tools().iter().any(|tool| tool.name == request.name) {
-            let refused = async { self.surface.refused(&request.name, "unknown_tool") };
-            call_log::of_caller(caller(&context), refused).await;
-            return Err(unknown_tool(&request.name));
+        let offer = self.service.offer();
+        if offer.name_of(&request.name).is_none() {
+            let refused = async { self.service.refused(&request.name, "unknown_tool") };
+            caller::of_caller(caller_of(&context), refused).await;
+            return Err(unknown_tool(&request.name, &offer));
         }
         // Asked for inside, so that a panic on the way to the future is caught too.
         let arguments = request.arguments.unwrap_or_default();
-        let call = async { self.surface.call(&request.name, arguments).await };
-        let call = call_log::of_caller(caller(&context), call);
+        let call = async { self.service.call(&request.name, arguments).await };
+        let call = caller::of_caller(caller_of(&context), call);
         Ok(tool_result(run(call, &context.ct).await?).into())
     }
 
@@ -169,7 +166,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(ListResourceTemplatesResult::with_all_items(surface::resource_templates()))
+        Ok(ListResourceTemplatesResult::with_all_items(self.service.offer().resource_templates))
     }
 
     async fn read_resource(
@@ -177,8 +174,8 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = async { self.surface.read_resource(&request.uri).await };
-        let read = call_log::of_caller(caller(&context), read);
+        let read = async { self.service.read_resource(&request.uri).await };
+        let read = caller::of_caller(caller_of(&context), read);
         let contents = run(read, &context.ct).await?.map_err(|error| resource_error(&request.uri, error))?;
         Ok(resource_result(&request.uri, contents).into())
     }

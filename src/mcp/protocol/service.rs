@@ -1,6 +1,9 @@
 //! What a server offers, and what it answers with.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
+use rmcp::model::{ResourceTemplate, Tool as Definition};
 use serde_json::{Map, Value};
 
 /// What a tool call gives back, in the two views that hosts show.
@@ -13,6 +16,8 @@ pub struct ToolAnswer {
     pub structured: Option<Map<String, Value>>,
     /// `isError`.
     pub is_error: bool,
+    /// Records, hits or groups in it, for whoever notes calls.
+    pub rows: usize,
 }
 
 /// What a resource read gives back.
@@ -55,11 +60,44 @@ pub enum ResourceError {
     },
 }
 
-/// What a protocol server offers: the tool core implements it, tests of the transport have their own.
+/// What a host is told of a server.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// The names of its tools, in the order in which they are listed.
+    pub names: &'static [&'static str],
+    /// The tools.
+    pub tools: Arc<[Definition]>,
+    /// What a host tells its model about the server.
+    pub instructions: &'static str,
+    /// The resource templates.
+    pub resource_templates: Vec<ResourceTemplate>,
+}
+
+impl Offer {
+    /// The tool of that name, in this program's own words.
+    pub fn name_of(&self, name: &str) -> Option<&'static str> {
+        self.names.iter().find(|known| **known == name).copied()
+    }
+}
+
+#[cfg(test)]
+impl Offer {
+    /// An offer of tools that have nothing but their names.
+    pub(super) fn of_names(names: &'static [&'static str]) -> Self {
+        let tool = |name: &&'static str| Definition::new(*name, "", Arc::new(Map::new()));
+        let tools = names.iter().map(tool).collect::<Vec<_>>().into();
+        Self { names, tools, instructions: "", resource_templates: Vec::new() }
+    }
+}
+
+/// What answers behind the protocol: the tools implement it, tests of the transport have their own.
 ///
 /// A returned future may be dropped at any time; doing so aborts its upstream request.
-pub trait ReadSurface: Send + Sync + 'static {
-    /// Calls a tool of [`surface::tools`]. Never panics on purpose, never fails: an error is an answer.
+pub trait Service: Send + Sync + 'static {
+    /// What a host is told. Always the same.
+    fn offer(&self) -> Offer;
+
+    /// Calls a tool of the offer. Never panics on purpose, never fails: an error is an answer.
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer>;
 
     /// Is told of a call that was refused with `code` before it came to a tool: for whoever notes calls.

@@ -34,6 +34,8 @@ pub struct StreamFacts {
     pub is_expandable: bool,
     /// Its granted fields.
     pub fields: BTreeMap<String, Declared>,
+    /// Its named sets of fields.
+    pub views: Vec<String>,
 }
 
 /// What is declared of one field.
@@ -175,9 +177,10 @@ impl StreamFacts {
                 }
             }
         }
-        crate::order::sort(&mut roles);
+        roles.sort();
         let with_role =
             |wanted: &str| roles.iter().find(|(_, _, role)| role == wanted).map(|(_, name, _)| name.clone());
+        let views = row.get("views").and_then(Value::as_array).into_iter().flatten();
         let own = row
             .get("granted_connections")
             .filter(|list| list.as_array().is_some_and(|list| !list.is_empty()));
@@ -197,6 +200,7 @@ impl StreamFacts {
                 },
             ),
             fields: declared,
+            views: views.filter_map(|view| view.get("id")?.as_str().map(str::to_owned)).collect(),
         }
     }
 }

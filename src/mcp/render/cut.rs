@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::json_len;
 use super::ladder::{EXPANDED, Field, RecordRef, read_expanded, read_field, read_json};
+use crate::mcp::size::json_len;
 
 /// Lengths, in characters, that texts are cut to, tried in this order.
 const TEXT_CHARS: [usize; 8] = [4000, 2000, 1000, 500, 250, 120, 60, 20];

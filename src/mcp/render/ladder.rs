@@ -2,42 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::line;
+use crate::mcp::call::{Call, Tool};
 use crate::mcp::id::RecordId;
-
-/// A tool call that a model can make as it stands.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Call {
-    /// The tool.
-    pub tool: &'static str,
-    /// Its arguments.
-    pub arguments: Map<String, Value>,
-}
-
-impl Call {
-    /// A call with these arguments.
-    pub fn new(tool: &'static str, arguments: Value) -> Self {
-        let Value::Object(arguments) = arguments else { return Self { tool, arguments: Map::new() } };
-        Self { tool, arguments }
-    }
-
-    /// For `structuredContent`.
-    pub fn to_json(&self) -> Value {
-        json!({"tool": self.tool, "arguments": self.arguments})
-    }
-
-    /// For the text: the tool's name and its arguments as one line of JSON.
-    pub fn to_text(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl std::fmt::Display for Call {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let arguments = Value::Object(self.arguments.clone()).to_string();
-        write!(f, "{} {}", self.tool, crate::ui::json_ascii_controls(&arguments))
-    }
-}
+use crate::mcp::line;
 
 /// One field that is not whole, or is proven match evidence.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,7 +61,7 @@ pub fn read_field(id: &RecordRef<'_>, path: &str, offset: usize) -> Call {
     if offset > 0 {
         arguments.insert("offset_chars".into(), json!(offset));
     }
-    Call { tool: "read_record_field", arguments }
+    Call { tool: Tool::ReadRecordField, arguments }
 }
 
 /// The call that reads a list, an object or a whole record on, as JSON text, from `offset` (in Unicode
@@ -103,7 +70,7 @@ pub fn read_json(id: &RecordRef<'_>, path: &str, offset: usize) -> Call {
     let mut arguments = id.arguments();
     arguments.insert("field_path".into(), json!(path));
     arguments.insert("cursor".into(), json!(JsonCursor { offset, limit: None }.to_string()));
-    Call { tool: "read_record_field", arguments }
+    Call { tool: Tool::ReadRecordField, arguments }
 }
 
 /// The call that reads an expanded relation on, as JSON text. `limit` is the one that it was expanded

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use super::line;
 use crate::mcp::id::RecordId;
+use crate::mcp::line;
 use crate::mcp::reading::catalog::StreamFacts;
 
 /// How much of each value is shown, in bytes, from everything to little; then only what identifies a
@@ -39,19 +39,9 @@ pub struct RowsText {
     pub is_cut: bool,
 }
 
-/// The record's handle, from what its envelope says; `stream` where it does not say one.
-pub fn record_id(record: &Map<String, Value>, stream: &str) -> Option<RecordId> {
-    let text = |key: &str| record.get(key).and_then(Value::as_str);
-    Some(RecordId {
-        connection: text("connection_id").map(str::to_owned),
-        stream: text("stream").unwrap_or(stream).to_owned(),
-        record: text("id").or_else(|| text("record_key"))?.to_owned(),
-    })
-}
-
 /// How a line names a record: its handle, else its parts.
 pub fn name(record: &Map<String, Value>, stream: &str) -> String {
-    match record_id(record, stream) {
+    match RecordId::of_row(record, stream) {
         Some(id) => match id.handle() {
             Some(handle) => match id.connection.as_deref().filter(|_| !id.is_self_contained()) {
                 Some(connection) => {

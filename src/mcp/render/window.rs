@@ -89,7 +89,7 @@ mod tests {
         fn r3_50_a_match_is_found_where_it_is(before in "[a-cİẞé]{0,20}", q in "[a-cİé]{1,3}", after in "[a-c]{0,9}", from in 0usize..30) {
             let text = format!("{before}{}{after}", q.to_uppercase());
             let chars = text.chars().collect::<Vec<_>>();
-            let same = |one: char, other: char| folded(one) == folded(other);
+            let same = |left: char, right: char| folded(left) == folded(right);
             let wanted = q.chars().collect::<Vec<_>>();
             let expected = (from..chars.len())
                 .find(|at| chars[*at..].len() >= wanted.len() && wanted.iter().zip(&chars[*at..]).all(|(a, b)| same(*a, *b)));

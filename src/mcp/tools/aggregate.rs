@@ -4,57 +4,77 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{advice, counted, is_missing, json_len, meta_lines, stream_argument, text_of};
+use super::answer_parts::{counted, meta_lines, text_of};
+use super::arguments::{Given, foreign_cursor};
+use super::checks::check_filter;
+use super::context::Context;
+use super::surface;
+use crate::mcp::call::{Call, Tool};
+use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::answer_shape;
-use crate::mcp::reading::schema::unsupported;
-use crate::mcp::render::ladder::{self, Call};
-use crate::mcp::render::{Bounds, envelope, line, prefix_on_wire};
+use crate::mcp::reading::envelope;
+use crate::mcp::reading::request::{Aggregate, Request};
+use crate::mcp::render::ladder;
+use crate::mcp::size::{Bounds, json_len, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
-use crate::mcp::tools::arguments::{Arguments, call};
-use crate::mcp::tools::core::Core;
-use crate::mcp::tools::surface;
-use crate::provider::rs::Read;
 
 /// What a cursor of this tool begins with; the number of groups before it follows. The resource server
 /// has none for groups: it is asked again, and those that were shown are left out.
 const CURSOR: &str = "groups:";
 
-/// Answers a call.
-pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
-    let stream = stream_argument(&arguments)?;
-    arguments.required_text("metric", "count")?;
-    check_groups(&arguments)?;
-    let shown = cursor(&arguments)?;
-    let mut read = Read::of(["streams", &stream, "aggregate"])
-        .with_some("metric", arguments.text("metric"))
-        .with_some("field", arguments.text("field"))
-        .with_some("group_by", arguments.text("group_by"))
-        .with_some("group_by_time", arguments.text("group_by_time"))
-        .with_some("granularity", arguments.text("granularity"))
-        .with_some("time_zone", arguments.text("time_zone"))
-        // Those that were shown come again.
-        .with_some(
-            "limit",
-            arguments
-                .integer("limit")
-                .map(|limit| limit.saturating_add(shown as u64).min(limit.max(MANY)).to_string()),
-        );
-    read.query.extend(arguments.filter());
-    read = read.with_some("connection_id", arguments.text("connection_id"));
-    let connection = arguments.text("connection_id");
-    advice::check_filter(core, &arguments, &stream, connection).await?;
+/// The arguments of a call.
+pub struct Arguments {
+    /// The call as it was given.
+    pub call: Call,
+    /// What is computed; its limit counts the groups that were shown already too.
+    pub request: Aggregate,
+    /// How many groups were shown already.
+    shown: usize,
+}
 
-    let mut body = match core.source().get(&read).await {
-        Err(error) if is_missing(&error) && core.source().is_core().await => {
-            let instead = "page through query_records and count what it gives";
-            return Err(unsupported("aggregate", instead));
-        }
-        Err(error) => return Err(advice::explain(core, error, &arguments, &stream, connection).await),
-        Ok(envelope) => envelope.body,
-    };
+impl Arguments {
+    /// Reads a checked call.
+    ///
+    /// # Errors
+    /// What a provider would refuse or silently leave out; a cursor that this tool did not give.
+    pub fn parse(call: Call) -> Result<Self, ToolError> {
+        let given = Given(&call);
+        let stream = given.stream()?;
+        let metric = given.required_text("metric", "count")?;
+        check_groups(&call)?;
+        let shown = shown_before(&call)?;
+        let request = Aggregate {
+            stream,
+            metric,
+            field: given.text("field"),
+            group_by: given.text("group_by"),
+            group_by_time: given.text("group_by_time"),
+            granularity: given.text("granularity"),
+            time_zone: given.text("time_zone"),
+            // Those that were shown come again.
+            limit: given
+                .integer("limit")
+                .map(|limit| limit.saturating_add(shown as u64).min(limit.max(MANY))),
+            filter: given.filter(),
+            connection: given.text("connection_id"),
+        };
+        Ok(Self { call, request, shown })
+    }
+}
+
+/// Answers a call.
+///
+/// # Errors
+/// What the schema shows to be wrong; the provider's refusal, not explained yet.
+pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
+    let Context { reader, bounds } = context;
+    let Arguments { call, request, shown } = arguments;
+    let (stream, shown) = (request.stream.as_str(), *shown);
+    check_filter(reader, call, &request.filter, stream, request.connection.as_deref()).await?;
+    let mut body = reader.read(&Request::Aggregate(request.clone())).await?.body;
     envelope::prepare(&mut body);
-    let is_grouped = arguments.has("group_by") || arguments.has("group_by_time");
+    let is_grouped = request.group_by.is_some() || request.group_by_time.is_some();
     let groups = match body.remove("groups") {
         groups if is_grouped || matches!(groups, Some(Value::Array(_))) => {
             answer_shape::objects(groups.as_ref(), "groups")?;
@@ -68,28 +88,28 @@ pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolEr
             return Err(answer_shape::broken("value", value, "a number, a text or null"));
         }
         if shown > 0 {
-            return Err(cursor_is_behind(&arguments));
+            return Err(cursor_is_behind(call));
         }
-        prune(&stream, &mut body, None, core.bounds());
-        return Ok(assemble(&stream, body, None, None));
+        prune(stream, &mut body, None, bounds);
+        return Ok(assemble(stream, body, None, None));
     };
     if shown > 0 && shown >= groups.len() {
-        return Err(cursor_is_behind(&arguments));
+        return Err(cursor_is_behind(call));
     }
     groups.drain(..shown);
     groups.iter_mut().filter(|group| json_len(group) > KEY_BYTES).for_each(cut_group);
-    warn_of_limit(&arguments, &mut body);
-    let rest = fit(&stream, &arguments, shown, &mut body, &mut groups, core.bounds());
-    Ok(assemble(&stream, body, Some(groups), rest.as_ref()))
+    warn_of_limit(call, &mut body);
+    let rest = fit(call, shown, &mut body, &mut groups, bounds);
+    Ok(assemble(stream, body, Some(groups), rest.as_ref()))
 }
 
 /// What a provider would refuse or silently leave out: groups of two kinds, a period without its length,
 /// a length without a period.
-fn check_groups(arguments: &Arguments) -> Result<(), ToolError> {
+fn check_groups(call: &Call) -> Result<(), ToolError> {
     let wrong = |code: &'static str, param: &str, message: &str, next: &str| {
         ToolError::new(code, message.to_owned(), next.to_owned()).with("param", param)
     };
-    match ["group_by", "group_by_time", "granularity", "time_zone"].map(|name| arguments.has(name)) {
+    match ["group_by", "group_by_time", "granularity", "time_zone"].map(|name| call.has(name)) {
         [true, true, ..] => Err(wrong(
             "conflicting_arguments",
             "group_by",
@@ -100,7 +120,10 @@ fn check_groups(arguments: &Arguments) -> Result<(), ToolError> {
             "missing_argument",
             "granularity",
             "`group_by_time` goes with `granularity`, the length of a period",
-            &format!("add granularity, one of {}", surface::choices("aggregate", "granularity").join(", ")),
+            &format!(
+                "add granularity, one of {}",
+                surface::choices(Tool::Aggregate, "granularity").join(", ")
+            ),
         )),
         [has_group, false, true, _] => {
             let error = wrong(
@@ -110,9 +133,9 @@ fn check_groups(arguments: &Arguments) -> Result<(), ToolError> {
                 "name the time field in group_by_time",
             );
             // Periods are meant, of the field that is named.
-            let field = arguments.given().get("group_by").cloned();
-            let next = arguments.with([("group_by", None), ("group_by_time", field)]);
-            Err(error.offer(has_group.then(|| call("aggregate", &next))))
+            let field = call.arguments.get("group_by").cloned();
+            let next = call.with([("group_by", None), ("group_by_time", field)]);
+            Err(error.offer(has_group.then_some(next)))
         }
         [_, false, _, true] => Err(wrong(
             "missing_argument",
@@ -125,17 +148,17 @@ fn check_groups(arguments: &Arguments) -> Result<(), ToolError> {
 }
 
 /// How many groups were shown already.
-fn cursor(arguments: &Arguments) -> Result<usize, ToolError> {
-    let Some(cursor) = arguments.text("cursor") else { return Ok(0) };
+fn shown_before(call: &Call) -> Result<usize, ToolError> {
+    let Some(cursor) = call.text("cursor") else { return Ok(0) };
     let shown = cursor.strip_prefix(CURSOR).and_then(|shown| shown.parse().ok());
-    shown.ok_or_else(|| arguments.foreign_cursor())
+    shown.ok_or_else(|| foreign_cursor(call))
 }
 
-fn cursor_is_behind(arguments: &Arguments) -> ToolError {
+fn cursor_is_behind(call: &Call) -> ToolError {
     ToolError::new(
         "invalid_cursor",
         "there are no groups behind this cursor: they have become fewer, or it belongs to another call",
-        call("aggregate", &arguments.with([("cursor", None)])),
+        call.with([("cursor", None)]),
     )
     .with("param", "cursor")
 }
@@ -151,14 +174,14 @@ struct Rest {
 const MANY: u64 = 100;
 
 /// How many groups the provider gave at most: as it says, else as it was asked for.
-fn limit_of(arguments: &Arguments, body: &Map<String, Value>, groups: usize) -> u64 {
-    let said = body.get("limit").and_then(Value::as_u64);
-    said.or_else(|| arguments.given().get("limit")?.as_u64()).unwrap_or(groups as u64)
+fn limit_of(call: &Call, body: &Map<String, Value>, groups: usize) -> u64 {
+    let stated = body.get("limit").and_then(Value::as_u64);
+    stated.or_else(|| call.arguments.get("limit")?.as_u64()).unwrap_or(groups as u64)
 }
 
 /// Says that the provider gives fewer groups than were asked for, where some are missing for that.
-fn warn_of_limit(arguments: &Arguments, body: &mut Map<String, Value>) {
-    let asked = arguments.given().get("limit").and_then(Value::as_u64);
+fn warn_of_limit(call: &Call, body: &mut Map<String, Value>) {
+    let asked = call.arguments.get("limit").and_then(Value::as_u64);
     let given = body.get("limit").and_then(Value::as_u64);
     let (Some(asked), Some(given)) = (asked, given) else { return };
     if given >= asked || !has_others(body) {
@@ -174,31 +197,28 @@ fn has_others(body: &Map<String, Value>) -> bool {
 }
 
 /// The call for the groups behind the limit, where a higher one was not tried yet.
-fn further(arguments: &Arguments, body: &Map<String, Value>, groups: usize) -> Option<Rest> {
-    let limit = limit_of(arguments, body, groups);
-    let asked = arguments.given().get("limit").and_then(Value::as_u64);
+fn further(call: &Call, body: &Map<String, Value>, groups: usize) -> Option<Rest> {
+    let limit = limit_of(call, body, groups);
+    let asked = call.arguments.get("limit").and_then(Value::as_u64);
     (has_others(body) && groups > 0 && limit < MANY && asked.is_none_or(|asked| asked <= limit)).then(|| {
         let cursor = json!(format!("{CURSOR}{groups}"));
-        let arguments = arguments.with([("limit", Some(json!(MANY))), ("cursor", Some(cursor))]);
-        Rest { groups: 0, next: Call { tool: "aggregate", arguments } }
+        let next = call.with([("limit", Some(json!(MANY))), ("cursor", Some(cursor))]);
+        Rest { groups: 0, next }
     })
 }
 
 /// Drops the last groups where not all fit; the next call begins with them.
 fn fit(
-    stream: &str,
-    arguments: &Arguments,
+    call: &Call,
     shown: usize,
     body: &mut Map<String, Value>,
     groups: &mut Vec<Value>,
     bounds: Bounds,
 ) -> Option<Rest> {
+    let stream = call.text("stream").unwrap_or_default();
     let rest = |fit: usize| Rest {
         groups: groups.len() - fit,
-        next: Call {
-            tool: "aggregate",
-            arguments: arguments.with([("cursor", Some(json!(format!("{CURSOR}{}", shown + fit))))]),
-        },
+        next: call.with([("cursor", Some(json!(format!("{CURSOR}{}", shown + fit))))]),
     };
     let sizes = groups.iter().map(|group| (json_len(group) + 1, group_line(group).len() + 1));
     let sizes = sizes.collect::<Vec<_>>();
@@ -212,7 +232,7 @@ fn fit(
         });
         fit.count()
     };
-    let further = further(arguments, body, shown + groups.len());
+    let further = further(call, body, shown + groups.len());
     prune(stream, body, further.as_ref(), bounds);
     if fits(room(stream, body, further.as_ref(), bounds)) == groups.len() {
         return further;
@@ -308,6 +328,7 @@ fn assemble(
     if let Some(groups) = groups {
         body.insert("groups".into(), groups.into());
     }
+    let rows = body.get("groups").and_then(Value::as_array).map_or(1, Vec::len);
     let text = text(stream, &body, rest);
     let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
     if let Some(rest) = rest {
@@ -316,7 +337,7 @@ fn assemble(
         }
         structured.insert("next".into(), rest.next.to_json());
     }
-    ToolAnswer { text, structured: Some(structured), is_error: false }
+    ToolAnswer { text, structured: Some(structured), is_error: false, rows }
 }
 
 fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String {

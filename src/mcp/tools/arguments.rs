@@ -1,179 +1,192 @@
 //! A call's arguments, checked: rmcp validates nothing, so every wrong one is found here and answered
-//! with what it must be, and with a corrected call where that means the same.
+//! with what it must be, and with a corrected call where that means the same. What is left is read into the tool's own
+//! type.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::mcp::render::ladder::Call;
+use super::argument_repair::{self, whole};
+use super::surface;
+use crate::mcp::call::{Call, Tool};
+use crate::mcp::id::{IdError, RecordId, check_segment};
+use crate::mcp::reading::filter::Filter;
+use crate::mcp::reading::request::Expansion;
 use crate::mcp::tool_error::ToolError;
-use crate::mcp::tools::argument_repair::{self, whole};
-use crate::mcp::tools::surface;
 
-/// The arguments of one call of one tool; every value fits the tool's input schema.
-#[derive(Debug, Clone)]
-pub struct Arguments {
-    tool: &'static str,
-    given: Map<String, Value>,
+/// Checks the arguments of a call of `tool`; a `null` counts as not given.
+///
+/// # Errors
+/// All faults at once, with the code of the first: `unknown_argument` naming the known ones (R3.0),
+/// `missing_argument`, `invalid_argument` (never clamped, R3.11), `invalid_filter` and
+/// `invalid_expand_limit` for everything that a resource server would silently ignore (R3.60, R3.61).
+pub fn checked(tool: Tool, mut arguments: Map<String, Value>) -> Result<Call, ToolError> {
+    arguments.retain(|_, value| !value.is_null());
+    let checked = argument_repair::check(tool, &surface::input_schema(tool), &arguments);
+    let Some(first) = checked.faults.first() else { return Ok(Call { tool, arguments }) };
+    let messages = checked.faults.iter().map(|fault| fault.message.as_str()).collect::<Vec<_>>();
+    let hints = checked.faults.iter().filter_map(|fault| fault.hint.as_deref()).collect::<Vec<_>>();
+    let next = checked.corrected;
+    let error = ToolError::new(first.code, messages.join("; "), "correct the call as the message says");
+    let error = match (hints.is_empty(), &next) {
+        (false, _) => error.hint(hints.join("; ")),
+        (true, Some(next)) => ToolError::new(first.code, error.message().to_owned(), next.clone()),
+        (true, None) => error,
+    };
+    Err(error.offer(next).with("param", first.param.clone()))
 }
 
-/// A typed filter or expand limit, as query parameters: `filter[f]=v`, `filter[f][gte]=v`.
-pub type Pairs = Vec<(String, String)>;
+/// What a tool reads of a checked call, into its own arguments.
+pub struct Given<'a>(pub &'a Call);
 
-impl Arguments {
-    /// Takes the arguments of a call of `tool`; a `null` counts as not given.
-    ///
-    /// # Errors
-    /// All faults at once, with the code of the first: `unknown_argument` naming the known ones (R3.0),
-    /// `missing_argument`, `invalid_argument` (never clamped, R3.11), `invalid_filter` and
-    /// `invalid_expand_limit` for everything that a resource server would silently ignore (R3.60, R3.61).
-    pub fn new(tool: &'static str, mut given: Map<String, Value>) -> Result<Self, ToolError> {
-        given.retain(|_, value| !value.is_null());
-        let checked = argument_repair::check(tool, &surface::input_schema(tool), &given);
-        let Some(first) = checked.faults.first() else { return Ok(Self { tool, given }) };
-        let messages = checked.faults.iter().map(|fault| fault.message.as_str()).collect::<Vec<_>>();
-        let hints = checked.faults.iter().filter_map(|fault| fault.hint.as_deref()).collect::<Vec<_>>();
-        let next = checked.corrected.map(|(tool, arguments)| Call { tool, arguments });
-        let error = ToolError::new(first.code, messages.join("; "), "correct the call as the message says");
-        let error = match (hints.is_empty(), &next) {
-            (false, _) => error.hint(hints.join("; ")),
-            (true, Some(next)) => ToolError::new(first.code, error.message().to_owned(), next.clone()),
-            (true, None) => error,
-        };
-        Err(error.offer(next).with("param", first.param.clone()))
-    }
-
-    /// The tool.
-    pub const fn tool(&self) -> &'static str {
-        self.tool
-    }
-
-    /// Everything that was given.
-    pub const fn given(&self) -> &Map<String, Value> {
-        &self.given
-    }
-
-    /// Whether `name` was given.
-    pub fn has(&self, name: &str) -> bool {
-        self.given.contains_key(name)
-    }
-
-    /// The same call with other arguments: `None` takes one out.
-    pub fn with<const N: usize>(&self, changes: [(&str, Option<Value>); N]) -> Map<String, Value> {
-        let mut arguments = self.given.clone();
-        for (name, value) in changes {
-            match value {
-                Some(value) => arguments.insert(name.to_owned(), value),
-                None => arguments.remove(name),
-            };
-        }
-        arguments
-    }
-
+impl Given<'_> {
     /// A text, not empty; one of those that the input schema lists, where it lists any.
-    pub fn text(&self, name: &str) -> Option<&str> {
-        self.given.get(name)?.as_str()
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.0.text(name).map(str::to_owned)
     }
 
     /// A text that has to be there; `form` is what it looks like.
     ///
     /// # Errors
     /// `missing_argument`.
-    pub fn required_text(&self, name: &str, form: &str) -> Result<&str, ToolError> {
+    pub fn required_text(&self, name: &str, form: &str) -> Result<String, ToolError> {
         self.text(name).ok_or_else(|| {
             let next = format!("add `{name}`, written as {form}");
-            ToolError::new("missing_argument", format!("{} needs `{name}`", self.tool), next)
+            ToolError::new("missing_argument", format!("{} needs `{name}`", self.0.tool), next)
                 .with("param", name)
         })
     }
 
+    /// The stream, checked to be one path segment.
+    ///
+    /// # Errors
+    /// `missing_argument`, `invalid_argument`.
+    pub fn stream(&self) -> Result<String, ToolError> {
+        let stream = self.required_text("stream", "STREAM")?;
+        check_segment("stream", &stream).map_err(|error| bad_name("stream", &error))?;
+        Ok(stream)
+    }
+
     /// A whole number, within the bounds of the input schema.
     pub fn integer(&self, name: &str) -> Option<u64> {
-        self.given.get(name).and_then(whole)
+        self.0.arguments.get(name).and_then(whole)
     }
 
-    /// A list of texts, none empty.
-    pub fn texts(&self, name: &str) -> Option<Vec<&str>> {
-        self.given.get(name)?.as_array()?.iter().map(Value::as_str).collect()
+    /// A list of texts, none empty; none where it was not given.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        self.0.texts(name).unwrap_or_default().into_iter().map(str::to_owned).collect()
     }
 
-    /// The typed error for an argument that means something only beside another one; `corrected` is the
+    /// The typed error for an argument that means something only with another one; `corrected` is the
     /// whole call as it could have been meant.
-    pub fn lacks(&self, name: &str, other: &str, why: &str, corrected: &Map<String, Value>) -> ToolError {
+    pub fn lacks(&self, name: &str, other: &str, why: &str, corrected: Call) -> ToolError {
         ToolError::new(
             "missing_argument",
-            format!("`{name}` of {} goes with `{other}`: {why}", self.tool),
-            call(self.tool, corrected),
+            format!("`{name}` of {} goes with `{other}`: {why}", self.0.tool),
+            corrected,
         )
         .with("param", other)
     }
 
-    /// A typed filter, as `filter[f]=v` and `filter[f][op]=v` (R3.60).
-    pub fn filter(&self) -> Pairs {
-        let mut pairs = Pairs::new();
-        for (field, value) in self.given.get("filter").and_then(Value::as_object).into_iter().flatten() {
-            match value {
-                Value::Object(range) => pairs.extend(
-                    range.iter().map(|(name, bound)| (format!("filter[{field}][{name}]"), scalar(bound))),
-                ),
-                value => pairs.push((format!("filter[{field}]"), scalar(value))),
-            }
-        }
-        pairs
+    /// The typed filter; an empty one where none was given.
+    pub fn filter(&self) -> Filter {
+        let fields = self.0.arguments.get("filter").and_then(Value::as_object);
+        fields.map(Filter::from_json).unwrap_or_default()
     }
 
-    /// `expand_limit`, as `expand_limit[rel]=n` (R3.61).
+    /// The relations that are expanded, each with its limit (R3.61).
     ///
     /// # Errors
     /// `invalid_expand_limit`, `missing_argument` without the `expand` that it limits.
-    pub fn expand_limit(&self) -> Result<Pairs, ToolError> {
-        let Some(relations) = self.given.get("expand_limit").and_then(Value::as_object) else {
-            return Ok(Pairs::new());
-        };
-        let Some(expanded) = self.texts("expand") else {
-            let all = relations.keys().cloned().collect::<Value>();
-            let corrected = self.with([("expand", Some(all))]);
-            return Err(self.lacks("expand_limit", "expand", "nothing is expanded without it", &corrected));
-        };
-        if let Some(other) = relations.keys().find(|relation| !expanded.contains(&relation.as_str())) {
-            return Err(ToolError::new(
-                "invalid_expand_limit",
-                format!("expand_limit names `{other}`, which is not in expand ({})", expanded.join(", ")),
-                "name the same relations in both",
-            )
-            .with("param", "expand_limit"));
+    pub fn expansions(&self) -> Result<Vec<Expansion>, ToolError> {
+        let expanded = self.0.texts("expand");
+        let limits = self.0.arguments.get("expand_limit").and_then(Value::as_object);
+        match (&expanded, limits) {
+            (None, Some(limits)) => {
+                let all = limits.keys().cloned().collect::<Value>();
+                let corrected = self.0.with([("expand", Some(all))]);
+                return Err(self.lacks(
+                    "expand_limit",
+                    "expand",
+                    "nothing is expanded without it",
+                    corrected,
+                ));
+            }
+            (Some(expanded), Some(limits)) => {
+                if let Some(other) = limits.keys().find(|relation| !expanded.contains(&relation.as_str())) {
+                    let expanded = expanded.join(", ");
+                    return Err(ToolError::new(
+                        "invalid_expand_limit",
+                        format!("expand_limit names `{other}`, which is not in expand ({expanded})"),
+                        "name the same relations in both",
+                    )
+                    .with("param", "expand_limit"));
+                }
+            }
+            _ => {}
         }
-        let number = |limit: &Value| whole(limit).unwrap_or(1).to_string();
-        Ok(relations.iter().map(|(name, limit)| (format!("expand_limit[{name}]"), number(limit))).collect())
+        let limit = |relation: &str| limits?.get(relation).map(|limit| whole(limit).unwrap_or(1));
+        let expansion = |relation: &str| Expansion { relation: relation.to_owned(), limit: limit(relation) };
+        Ok(expanded.unwrap_or_default().into_iter().map(expansion).collect())
     }
 
-    /// The typed error for a cursor that is none of this tool's, with the call that starts again.
-    pub fn foreign_cursor(&self) -> ToolError {
-        ToolError::new(
-            "invalid_argument",
-            format!("`cursor` of {} must be one that this tool gave with this very call", self.tool),
-            "start again without cursor",
-        )
-        .with("param", "cursor")
-        .offer(Some(call(self.tool, &self.with([("cursor", None)]))))
+    /// The record that `id` names, with `connection_id` taken into account (R3.71).
+    ///
+    /// # Errors
+    /// `missing_argument`, `invalid_id`, `conflicting_connection`.
+    pub fn record(&self) -> Result<RecordId, ToolError> {
+        let text = self.required_text("id", "CONNECTION_ID/STREAM:RECORD_ID")?;
+        let mut id = RecordId::parse(&text).map_err(|error| {
+            ToolError::new(
+                "invalid_id",
+                format!("`id` names no record: {error}"),
+                format!(
+                    "{} takes an id as search or query_records gives it: connection_id/stream:record_id, with each / of \
+                     the record id written %2F",
+                    self.0.tool
+                ),
+            )
+            .with("param", "id")
+        })?;
+        match (self.text("connection_id"), &id.connection) {
+            (Some(given), Some(embedded)) if given != *embedded => Err(ToolError::new(
+                "conflicting_connection",
+                format!("the id is of connection `{embedded}`, but connection_id says `{given}`"),
+                self.0.with([("connection_id", None)]),
+            )
+            .with("param", "connection_id")),
+            (given @ Some(_), None) => {
+                id.connection = given;
+                Ok(id)
+            }
+            _ => Ok(id),
+        }
     }
 }
 
-/// A call that a model can make as it stands.
-pub fn call(tool: &'static str, arguments: &Map<String, Value>) -> Call {
-    Call { tool, arguments: arguments.clone() }
+/// The typed error for a name that no request can carry.
+pub fn bad_name(argument: &str, error: &IdError) -> ToolError {
+    let next = Call::new(Tool::Schema, json!({}));
+    ToolError::new("invalid_argument", format!("`{argument}` cannot be requested: {error}"), next)
+        .with("param", argument)
 }
 
-fn scalar(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// The typed error for a cursor that the tool did not give, with the call that starts again.
+pub fn foreign_cursor(call: &Call) -> ToolError {
+    ToolError::new(
+        "invalid_argument",
+        format!("`cursor` of {} must be one that this tool gave with this very call", call.tool),
+        "start again without cursor",
+    )
+    .with("param", "cursor")
+    .offer(Some(call.with([("cursor", None)])))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
-    fn arguments(tool: &'static str, given: Value) -> Result<Arguments, ToolError> {
+    fn arguments(tool: &str, given: Value) -> Result<Call, ToolError> {
         let Value::Object(given) = given else { panic!("an object") };
-        Arguments::new(tool, given)
+        checked(Tool::from_name(tool).unwrap(), given)
     }
 
     #[test]
@@ -195,14 +208,14 @@ mod tests {
             assert!(error.to_text().contains("from 1 to 100"));
         }
         let arguments = arguments("query_records", json!({"stream": "s", "limit": 5.0})).unwrap();
-        assert_eq!(arguments.integer("limit"), Some(5));
+        assert_eq!(Given(&arguments).integer("limit"), Some(5));
     }
 
     #[test]
     fn r3_60_filters_become_bracket_parameters() {
         let given = json!({"stream": "s", "filter": {
             "user_id": "U1", "seen": true, "amount": {"gte": 1.10, "lt": 12_345_678_901_234_567_890_u64}}});
-        let pairs = arguments("query_records", given).unwrap().filter();
+        let pairs = Given(&arguments("query_records", given).unwrap()).filter().to_query();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(
             pairs,
@@ -218,29 +231,29 @@ mod tests {
     #[test]
     fn r3_60_digits_of_a_filter_value_are_kept() {
         let given: Value = serde_json::from_str(r#"{"stream":"s","filter":{"n":1.10,"m":-0.0}}"#).unwrap();
-        let pairs = arguments("query_records", given).unwrap().filter();
+        let pairs = Given(&arguments("query_records", given).unwrap()).filter().to_query();
         assert_eq!(pairs[0].1, "-0.0");
         assert_eq!(pairs[1].1, "1.10");
     }
 
     #[test]
-    fn r3_61_expand_limits_become_bracket_parameters() {
+    fn r3_61_expand_limits_go_with_their_relations() {
         let given = json!({"id": "s:r", "expand": ["messages"], "expand_limit": {"messages": 3}});
-        let pairs = arguments("fetch", given).unwrap().expand_limit().unwrap();
-        assert_eq!(pairs, [("expand_limit[messages]".to_owned(), "3".to_owned())]);
+        let expanded = Given(&arguments("fetch", given).unwrap()).expansions().unwrap();
+        assert_eq!(expanded, [Expansion { relation: "messages".to_owned(), limit: Some(3) }]);
         for bad in [json!({}), json!({"expand_limit[messages]": 3}), json!(3), json!({"messages": 0})] {
             let error = arguments("fetch", json!({"id": "s:r", "expand_limit": bad})).unwrap_err();
             assert_eq!(error.code(), "invalid_expand_limit");
         }
         let given = json!({"id": "s:r", "expand": ["a"], "expand_limit": {"b": 1}});
-        let error = arguments("fetch", given).unwrap().expand_limit().unwrap_err();
+        let error = Given(&arguments("fetch", given).unwrap()).expansions().unwrap_err();
         assert_eq!((error.code(), error.next_call()), ("invalid_expand_limit", None));
     }
 
     #[test]
     fn r3_61_an_expand_limit_without_expand_says_so() {
         let given = json!({"id": "s:r", "expand_limit": {"messages": 3}});
-        let error = arguments("fetch", given).unwrap().expand_limit().unwrap_err();
+        let error = Given(&arguments("fetch", given).unwrap()).expansions().unwrap_err();
         assert_eq!((error.code(), error.detail("param")), ("missing_argument", Some(&json!("expand"))));
         assert_eq!(error.next(), r#"fetch {"expand":["messages"],"expand_limit":{"messages":3},"id":"s:r"}"#);
     }

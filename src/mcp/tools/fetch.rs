@@ -2,89 +2,78 @@
 
 use serde_json::{Map, Value, json};
 
-use super::search::record_url;
-use super::{advice, check_expand, expand_limit, json_len, list_parameter, text_of};
+use super::answer_parts::text_of;
+use super::arguments::Given;
+use super::checks::check_expand;
+use super::context::Context;
+use crate::mcp::call::Call;
 use crate::mcp::id::RecordId;
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::answer_shape;
 use crate::mcp::reading::catalog::{StreamFacts, facts_for};
+use crate::mcp::reading::envelope;
+use crate::mcp::reading::request::{self, Request};
 use crate::mcp::render::ladder::{Field, RecordRef, read_field};
-use crate::mcp::render::{cut, envelope, prefix_on_wire, title};
+use crate::mcp::render::{cut, title};
+use crate::mcp::size::{json_len, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
-use crate::mcp::tools::arguments::Arguments;
-use crate::mcp::tools::core::Core;
-use crate::provider::rs::Read;
 use crate::ui;
 
-/// Answers a call.
-pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
-    let id = record_argument(&arguments, "fetch")?;
-    check_expand(core, &arguments, &id.stream, id.connection.as_deref()).await?;
-    let mut read = Read::of(["streams", &id.stream, "records", &id.record]);
-    list_parameter(&mut read, &arguments, "fields");
-    list_parameter(&mut read, &arguments, "expand");
-    read.query.extend(arguments.expand_limit()?);
-    read = read.with_some("connection_id", id.connection.as_deref());
-
-    let (facts, envelope) =
-        tokio::join!(core.source().facts(&id.stream, id.connection.as_deref()), core.source().get(&read));
-    let mut record = match envelope {
-        Ok(envelope) => envelope.body,
-        Err(error) => {
-            let error = advice::missing_record(error, &arguments, &id, &facts);
-            return Err(advice::explain(core, error, &arguments, &id.stream, id.connection.as_deref()).await);
-        }
-    };
-    answer_shape::record(&record)?;
-    envelope::prepare(&mut record);
-    let document = document(core, &arguments, &id, record, &facts);
-    // The same object in both views, escaped where a reader could not see it (R4.9).
-    let text = ui::json_ascii_controls(&Value::Object(document.clone()).to_string()).into_owned();
-    Ok(ToolAnswer { text, structured: Some(document), is_error: false })
+/// The arguments of a call.
+pub struct Arguments {
+    /// The call as it was given.
+    pub call: Call,
+    /// Which record, and what of it.
+    pub request: request::Record,
 }
 
-/// The record that `id` names, with `connection_id` taken into account (R3.71).
-pub fn record_argument(arguments: &Arguments, tool: &'static str) -> Result<RecordId, ToolError> {
-    let text = arguments.required_text("id", "CONNECTION_ID/STREAM:RECORD_ID")?;
-    let mut id = RecordId::parse(text).map_err(|error| {
-        ToolError::new(
-            "invalid_id",
-            format!("`id` names no record: {error}"),
-            format!(
-                "{tool} takes an id as search or query_records gives it: connection_id/stream:record_id, with each / of \
-                 the record id written %2F"
-            ),
-        )
-        .with("param", "id")
-    })?;
-    match (arguments.text("connection_id"), &id.connection) {
-        (Some(given), Some(embedded)) if given != embedded => Err(ToolError::new(
-            "conflicting_connection",
-            format!("the id is of connection `{embedded}`, but connection_id says `{given}`"),
-            crate::mcp::tools::arguments::call(tool, &arguments.with([("connection_id", None)])),
-        )
-        .with("param", "connection_id")),
-        (Some(given), None) => {
-            id.connection = Some(given.to_owned());
-            Ok(id)
-        }
-        _ => Ok(id),
+impl Arguments {
+    /// Reads a checked call.
+    ///
+    /// # Errors
+    /// Those of the id; `invalid_expand_limit`, `missing_argument`.
+    pub fn parse(call: Call) -> Result<Self, ToolError> {
+        let given = Given(&call);
+        let request = request::Record {
+            id: given.record()?,
+            fields: given.texts("fields"),
+            expand: given.expansions()?,
+        };
+        Ok(Self { call, request })
     }
 }
 
+/// Answers a call.
+///
+/// # Errors
+/// What the schema shows to be wrong; the provider's refusal, not explained yet.
+pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
+    let (reader, request) = (context.reader, &arguments.request);
+    let (stream, connection) = (request.id.stream.as_str(), request.id.connection.as_deref());
+    check_expand(reader, &arguments.call, &request.expand, stream, connection).await?;
+    let read = Request::Record(request.clone());
+    let (facts, envelope) = tokio::join!(reader.facts(stream, connection), reader.read(&read));
+    let mut record = envelope?.body;
+    answer_shape::record(&record)?;
+    envelope::prepare(&mut record);
+    let document = document(context, request, record, &facts);
+    // The same object in both views, escaped where a reader could not see it (R4.9).
+    let text = ui::json_ascii_controls(&Value::Object(document.clone()).to_string()).into_owned();
+    Ok(ToolAnswer { text, structured: Some(document), is_error: false, rows: 1 })
+}
+
 fn document(
-    core: &Core,
-    arguments: &Arguments,
-    asked: &RecordId,
+    context: Context<'_>,
+    request: &request::Record,
     mut record: Map<String, Value>,
     facts: &[StreamFacts],
 ) -> Map<String, Value> {
-    let bounds = core.bounds();
+    let (bounds, asked) = (context.bounds, &request.id);
     let facts = facts_for(facts, text_of(&record, "connection_id").or(asked.connection.as_deref()));
-    let fields = arguments.texts("fields");
-    if let Some(fields) = &fields {
+    if !request.fields.is_empty() {
         // Only what was asked for appears anywhere; identity is in metadata (R3.42).
-        envelope::project(&mut record, fields, &[]);
+        let fields = request.fields.iter().map(String::as_str).collect::<Vec<_>>();
+        envelope::project(&mut record, &fields, &[]);
     }
     let connection =
         text_of(&record, "connection_id").map(str::to_owned).or_else(|| asked.connection.clone());
@@ -101,7 +90,7 @@ fn document(
     if let Some(key) = key {
         metadata.insert("connector_key".into(), json!(key));
     }
-    for name in ["display_name", "emitted_at", "deleted", "deleted_at"] {
+    for name in ["display_name", "emitted_at", "deleted", "deleted_at", "truncated", "read_more"] {
         if let Some(value) = record.get(name) {
             metadata.insert(name.into(), value.clone());
         }
@@ -116,7 +105,7 @@ fn document(
         metadata.insert("blob".into(), json!(format!("resources/read pdpp://blob/{blob}")));
     }
     let title = title::of(&record, facts);
-    let url = declared_url(&record).unwrap_or_else(|| record_url(core.source(), Some(&id)));
+    let url = declared_url(&record).unwrap_or_else(|| context.reader.record_url(&id).to_string());
 
     let expanded = record.remove("expanded");
     let mut body = match record.remove("data") {
@@ -136,7 +125,7 @@ fn document(
     document.insert("metadata".into(), Value::Object(metadata));
     document.insert("text".into(), json!(""));
     let bound = bounds.structured.min(bounds.text);
-    bound_metadata(&mut document, bound, core);
+    bound_metadata(&mut document, bound, context);
     let fixed = json_len(&document);
     let text = body_text(&body);
     if fixed + escaped_len(&text) <= bound {
@@ -149,7 +138,7 @@ fn document(
     let room = bound.saturating_sub(fixed);
     let expanded = if is_expanded { body.remove("expanded") } else { None };
     let expanded = expanded.map(|mut expanded| {
-        let limit = |relation: &str| expand_limit(arguments, relation);
+        let limit = |relation: &str| request.expand.iter().find(|known| known.relation == relation)?.limit;
         // JSON inside a JSON string costs its quotes twice.
         let fields = cut::expanded(&mut expanded, reference, &limit, room / 5);
         (expanded, fields)
@@ -164,7 +153,7 @@ fn document(
 }
 
 /// What a hostile provider says beside the data may not crowd the data out; nor may the id twice.
-fn bound_metadata(document: &mut Map<String, Value>, bound: usize, core: &Core) {
+fn bound_metadata(document: &mut Map<String, Value>, bound: usize, context: Context<'_>) {
     if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
         if let Some(Value::Array(warnings)) = metadata.get_mut("warnings") {
             envelope::shorten_warnings(warnings);
@@ -172,7 +161,7 @@ fn bound_metadata(document: &mut Map<String, Value>, bound: usize, core: &Core) 
         for (key, value) in metadata.iter_mut().filter(|(key, _)| *key != "record_id") {
             let most = match key.as_str() {
                 "stream" | "connection_id" => bound / 4,
-                "warnings" if value.is_array() => 1_200,
+                "warnings" | "read_more" if value.is_array() => 1_200,
                 _ => 200,
             };
             if json_len(value) > most {
@@ -185,7 +174,7 @@ fn bound_metadata(document: &mut Map<String, Value>, bound: usize, core: &Core) 
     }
     // A citation is worth less than what it cites.
     if json_len(document) > bound / 2 {
-        document.insert("url".into(), json!(core.source().provider().as_str()));
+        document.insert("url".into(), json!(context.reader.provider().as_str()));
     }
 }
 

@@ -3,10 +3,11 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::mcp::id::RecordId;
 use crate::mcp::reading::catalog::{Kind, StreamFacts};
+use crate::mcp::reading::filter::{Condition, Filter, Operator, Test};
 
 /// A value that its field cannot hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,15 +24,12 @@ pub struct Misfit {
 
 /// The values of `filter` that `facts` say can match nothing, and the filter as it was meant, where that is
 /// certain.
-pub fn misfits(
-    filter: &Map<String, Value>,
-    facts: &[StreamFacts],
-) -> (Vec<Misfit>, Option<Map<String, Value>>) {
+pub fn misfits(filter: &Filter, facts: &[StreamFacts]) -> (Vec<Misfit>, Option<Filter>) {
     let mut misfits = Vec::new();
-    let mut meant = Some(filter.clone());
-    for (field, value) in filter {
+    let mut meant = Some(filter.to_json());
+    for Condition { field, test } in filter.conditions() {
         let Some(kind) = kind_of(field, facts) else {
-            if let Some((misfit, record)) = handle(field, value, facts) {
+            if let Some((misfit, record)) = handle(field, test, facts) {
                 misfits.push(misfit);
                 if let Some(meant) = &mut meant {
                     meant.insert(field.clone(), record);
@@ -39,7 +37,7 @@ pub fn misfits(
             }
             continue;
         };
-        let (wrong, corrected) = condition(kind, field, value);
+        let (wrong, corrected) = misfit_of(kind, field, test);
         if let Some(misfit) = wrong {
             misfits.push(misfit);
             match (corrected, &mut meant) {
@@ -50,16 +48,16 @@ pub fn misfits(
             }
         }
     }
-    (misfits, meant)
+    (misfits, meant.map(|fields| Filter::from_json(&fields)))
 }
 
 /// Whether `filter` has a value that is no time, of a field that may hold times: worth a look at the full schema,
 /// which says so.
-pub fn may_misfit(filter: &Map<String, Value>, facts: &[StreamFacts]) -> bool {
-    filter.iter().any(|(field, value)| {
+pub fn may_misfit(filter: &Filter, facts: &[StreamFacts]) -> bool {
+    filter.conditions().iter().any(|Condition { field, test }| {
         let may_be_time =
             |facts: &StreamFacts| facts.fields.get(field).is_some_and(|field| field.may_be_time);
-        facts.iter().any(may_be_time) && condition(Kind::Time, field, value).0.is_some()
+        facts.iter().any(may_be_time) && misfit_of(Kind::Time, field, test).0.is_some()
     })
 }
 
@@ -71,8 +69,9 @@ fn kind_of(field: &str, facts: &[StreamFacts]) -> Option<Kind> {
 }
 
 /// The handle of a record where the record's own id belongs: no field holds a handle of ours.
-fn handle(field: &str, value: &Value, facts: &[StreamFacts]) -> Option<(Misfit, Value)> {
-    let id = RecordId::parse(value.as_str()?).ok()?;
+fn handle(field: &str, test: &Test, facts: &[StreamFacts]) -> Option<(Misfit, Value)> {
+    let Test::Equals(Value::String(given)) = test else { return None };
+    let id = RecordId::parse(given).ok()?;
     let connection = id.connection.as_deref()?;
     let is_ours = facts.iter().flat_map(|facts| &facts.connections).any(|(known, _)| known == connection);
     is_ours.then(|| {
@@ -86,24 +85,30 @@ fn handle(field: &str, value: &Value, facts: &[StreamFacts]) -> Option<(Misfit, 
     })
 }
 
-fn condition(kind: Kind, field: &str, value: &Value) -> (Option<Misfit>, Option<Value>) {
-    let Value::Object(range) = value else {
-        return match check(kind, "eq", value) {
-            Ok(()) => (None, None),
-            Err((why, meant)) => (Some(misfit(kind, field, &why)), meant),
-        };
-    };
-    let mut wrong = Vec::new();
-    let mut meant = Some(range.clone());
-    for (operator, bound) in range {
-        let Err((why, corrected)) = check(kind, operator, bound) else { continue };
-        wrong.push(why);
-        match (corrected, &mut meant) {
-            (Some(value), Some(meant)) => {
-                meant.insert(operator.clone(), value);
-            }
-            _ => meant = None,
+/// What is wrong with a condition on a field of that type, and its JSON as it was meant, where that is certain.
+fn misfit_of(kind: Kind, field: &str, test: &Test) -> (Option<Misfit>, Option<Value>) {
+    let bounds = match test {
+        Test::Equals(value) => {
+            return match check(kind, None, value) {
+                Ok(()) => (None, None),
+                Err((why, meant)) => (Some(misfit(kind, field, &why)), meant),
+            };
         }
+        Test::Range(bounds) => bounds,
+    };
+    let (mut wrong, mut meant) = (Vec::new(), Some(serde_json::Map::new()));
+    for (operator, bound) in bounds {
+        let value = match check(kind, Some(*operator), bound) {
+            Ok(()) => Some(bound.clone()),
+            Err((why, corrected)) => {
+                wrong.push(why);
+                corrected
+            }
+        };
+        meant = meant.zip(value).map(|(mut meant, value)| {
+            meant.insert(operator.name().to_owned(), value);
+            meant
+        });
     }
     if wrong.is_empty() {
         return (None, None);
@@ -129,8 +134,8 @@ fn misfit(kind: Kind, field: &str, why: &str) -> Misfit {
     }
 }
 
-/// Whether a value fits: why not, and what was meant where that is certain.
-fn check(kind: Kind, operator: &str, value: &Value) -> Result<(), (String, Option<Value>)> {
+/// Whether a value fits, compared by `operator`, or equal without one: why not, and what was meant where that is certain.
+fn check(kind: Kind, operator: Option<Operator>, value: &Value) -> Result<(), (String, Option<Value>)> {
     let shown = || match value {
         Value::String(text) => format!("`{}`", crate::text::prefix(text, 60)),
         value => value.to_string(),
@@ -161,7 +166,7 @@ fn check(kind: Kind, operator: &str, value: &Value) -> Result<(), (String, Optio
             }
         },
         Kind::Time => match value {
-            Value::String(text) if date(text).is_some() && operator == "eq" => {
+            Value::String(text) if date(text).is_some() && operator.is_none() => {
                 let why = format!("{} is a whole day, which no moment equals: give it as a range", shown());
                 Err((why, days(text)))
             }
@@ -233,7 +238,7 @@ fn days(text: &str) -> Option<Value> {
 }
 
 /// A time written otherwise, where it is certain which: never one that lacks its zone.
-fn meant_time(value: &Value, operator: &str) -> Option<Value> {
+fn meant_time(value: &Value, operator: Option<Operator>) -> Option<Value> {
     let text = match value {
         Value::String(text) => text.trim().to_owned(),
         Value::Number(number) => number.to_string(),
@@ -263,7 +268,7 @@ fn meant_time(value: &Value, operator: &str) -> Option<Value> {
         && let (Ok(year), Ok(month), Ok(day)) = (year.parse(), month.parse(), day.parse())
     {
         let day = Date::new(year, month, day).ok()?.to_string();
-        return if operator == "eq" { days(&day) } else { Some(json!(day)) };
+        return if operator.is_none() { days(&day) } else { Some(json!(day)) };
     }
     // `2026-08-01 10:00Z`, `2026-08-01T10:00:00+0200`.
     let mut moment = text.replacen(' ', "T", 1).to_ascii_uppercase();
@@ -280,16 +285,16 @@ fn meant_time(value: &Value, operator: &str) -> Option<Value> {
 }
 
 /// A month or a year: a range, or the bound that keeps the comparison's direction.
-fn period(year: i16, month: Option<i8>, operator: &str) -> Option<Value> {
+fn period(year: i16, month: Option<i8>, operator: Option<Operator>) -> Option<Value> {
     let first = Date::new(year, month.unwrap_or(1), 1).ok()?;
     let after = match month {
         Some(12) | None => Date::new(year.checked_add(1)?, 1, 1).ok()?,
         Some(month) => Date::new(year, month + 1, 1).ok()?,
     };
     match operator {
-        "eq" => Some(json!({"gte": first.to_string(), "lt": after.to_string()})),
-        "gte" | "lt" => Some(json!(first.to_string())),
-        _ => None,
+        None => Some(json!({"gte": first.to_string(), "lt": after.to_string()})),
+        Some(Operator::Gte | Operator::Lt) => Some(json!(first.to_string())),
+        Some(Operator::Gt | Operator::Lte) => None,
     }
 }
 
@@ -297,6 +302,10 @@ fn period(year: i16, month: Option<i8>, operator: &str) -> Option<Value> {
 mod tests {
     use super::*;
     use crate::mcp::reading::catalog::Declared;
+
+    fn of(filter: &Value) -> Filter {
+        Filter::from_json(filter.as_object().unwrap())
+    }
 
     fn facts() -> Vec<StreamFacts> {
         let field =
@@ -347,15 +356,13 @@ mod tests {
             (json!({"is_seen": "maybe"}), None),
             (json!({"thread_id": "cin_a/threads:t%2F5"}), Some(json!("t/5"))),
         ] {
-            let filter = filter.as_object().unwrap();
-            let (wrong, corrected) = misfits(filter, &facts());
-            let field = filter.keys().next().unwrap();
+            let (field, filter) = (filter.as_object().unwrap().keys().next().unwrap(), of(&filter));
+            let (wrong, corrected) = misfits(&filter, &facts());
             assert_eq!(wrong.len(), 1, "{filter:?}");
             assert_eq!(wrong[0].field, *field);
-            assert_eq!(corrected.map(|corrected| corrected[field].clone()), meant, "{filter:?}");
+            assert_eq!(corrected.map(|corrected| corrected.to_json()[field].clone()), meant, "{filter:?}");
             if let Some(meant) = meant {
-                let again = Map::from_iter([(field.clone(), meant)]);
-                assert_eq!(misfits(&again, &facts()).0, [], "no correction is refused");
+                assert_eq!(misfits(&of(&json!({field: meant})), &facts()).0, [], "no correction is refused");
             }
         }
     }
@@ -371,9 +378,9 @@ mod tests {
             json!({"thread_id": "cin_b/threads:t5"}),
             json!({"other": "last month", "x": {"gte": true}}),
         ] {
-            let (wrong, corrected) = misfits(filter.as_object().unwrap(), &facts());
+            let (wrong, corrected) = misfits(&of(&filter), &facts());
             assert_eq!(wrong, [], "{filter}");
-            assert_eq!(corrected.as_ref(), filter.as_object());
+            assert_eq!(corrected, Some(of(&filter)));
         }
         let mut several = facts();
         several.push(StreamFacts {
@@ -381,6 +388,6 @@ mod tests {
             ..StreamFacts::default()
         });
         let filter = json!({"at": "yesterday"});
-        assert_eq!(misfits(filter.as_object().unwrap(), &several).0, [], "sources that declare it otherwise");
+        assert_eq!(misfits(&of(&filter), &several).0, [], "sources that declare it otherwise");
     }
 }

@@ -4,20 +4,26 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    CursorLens, NOTE_BYTES, advice, check_expand, counted, expand_limit, fitted_note, json_len,
-    list_parameter, max_cursor, meta_lines, next_page, stream_argument, text_of,
+use super::answer_parts::{
+    CursorLens, NOTE_BYTES, counted, fitted_note, max_cursor, meta_lines, next_page, text_of,
 };
+use super::arguments::Given;
+use super::checks::{check_expand, check_filter};
+use super::context::Context;
+use crate::mcp::call::Call;
 use crate::mcp::id::RecordId;
+use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::catalog::{StreamFacts, facts_for};
-use crate::mcp::reading::paging::{self, Listing, Order, Page, Row, Several, Shape};
-use crate::mcp::render::ladder::{self, Call, Field, Record, RecordRef};
-use crate::mcp::render::{Bounds, cut, envelope, line, prefix_on_wire, rows as row_text};
+use crate::mcp::reading::envelope;
+use crate::mcp::reading::filter::{Direction, Sort};
+use crate::mcp::reading::paging::{self, Cursor, Listing, Page, Several, Shape};
+use crate::mcp::reading::request::{List, Records};
+use crate::mcp::reading::rows::Row;
+use crate::mcp::render::ladder::{self, Field, Record, RecordRef};
+use crate::mcp::render::{cut, rows as row_text};
+use crate::mcp::size::{Bounds, json_len, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
-use crate::mcp::tools::arguments::Arguments;
-use crate::mcp::tools::core::Core;
-use crate::provider::rs::Read;
 use crate::text;
 
 /// The line below rows that are not whole (R4.3).
@@ -28,108 +34,124 @@ const HOW_TO_READ_ON: &str = "values ending in … and fields not shown: read_re
 const HOW_TO_READ_BLOBS: &str =
     "blob_ref: no tool gives its bytes; resources/read pdpp://blob/BLOB_ID does\n";
 
-/// Answers a call.
-pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
-    let listing = listing(&arguments)?;
-    let stream = stream_argument(&arguments)?;
-    let connection = listing.connection.clone();
-    check_expand(core, &arguments, &stream, connection.as_deref()).await?;
-    advice::check_filter(core, &arguments, &stream, connection.as_deref()).await?;
+/// The arguments of a call.
+pub struct Arguments {
+    /// The call as it was given.
+    pub call: Call,
+    /// Which records.
+    pub records: Records,
+    /// Rows at most.
+    pub limit: Option<u64>,
+    /// Where to go on.
+    pub cursor: Option<Cursor>,
+    /// One connection.
+    pub connection: Option<String>,
+}
 
-    let source = core.source();
+impl Arguments {
+    /// Reads a checked call.
+    ///
+    /// # Errors
+    /// What the arguments say together, and cannot mean.
+    pub fn parse(call: Call) -> Result<Self, ToolError> {
+        let given = Given(&call);
+        let stream = given.stream()?;
+        if call.has("cursor") && call.has("changes_since") {
+            return Err(ToolError::new(
+                "conflicting_arguments",
+                "cursor continues a page and changes_since starts one: both together would repeat the first page",
+                call.with([("changes_since", None)]),
+            )
+            .with("param", "changes_since"));
+        }
+        if let Some(name) = ["sort", "order"].into_iter().find(|name| call.has(name))
+            && call.has("changes_since")
+        {
+            return Err(ToolError::new(
+                "conflicting_arguments",
+                format!("changes come in the provider's own order: {name} would be ignored"),
+                format!("leave {name} out, or changes_since for records in order"),
+            )
+            .with("param", name));
+        }
+        let records = Records {
+            stream,
+            order: call.text("order").and_then(Direction::from_name),
+            sort: call.text("sort").map(Sort::from_text),
+            count: given.text("count"),
+            filter: given.filter(),
+            fields: given.texts("fields"),
+            view: given.text("view"),
+            expand: given.expansions()?,
+            changes_since: given.text("changes_since"),
+        };
+        let (limit, connection) = (given.integer("limit"), given.text("connection_id"));
+        let cursor = call.text("cursor").map(Cursor::from_text);
+        Ok(Self { call, records, limit, cursor, connection })
+    }
+
+    /// How the provider orders the stream, for merging connections: as asked for, else by its cursor field.
+    fn order(&self, facts: &[StreamFacts]) -> Option<Sort> {
+        if self.records.changes_since.is_some() {
+            return None;
+        }
+        if let Some(sort) = &self.records.sort {
+            return Some(sort.clone());
+        }
+        let field = facts.iter().find_map(|facts| facts.cursor_field.clone())?;
+        Some(Sort { field, is_descending: self.records.order != Some(Direction::Ascending) })
+    }
+}
+
+/// Answers a call.
+///
+/// # Errors
+/// What the schema shows to be wrong; the provider's refusal, not explained yet.
+pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
+    let Context { reader, bounds } = context;
+    let Arguments { call, records, connection, .. } = arguments;
+    let (stream, connection) = (records.stream.as_str(), connection.as_deref());
+    check_expand(reader, call, &records.expand, stream, connection).await?;
+    check_filter(reader, call, &records.filter, stream, connection).await?;
+
     // Which fields identify a record has to be known before others are taken out (R3.13).
-    let known = if arguments.has("fields") {
-        Some(source.facts(&stream, connection.as_deref()).await)
+    let known = if records.fields.is_empty() {
+        reader.known_facts(stream, connection)
     } else {
-        source.known_facts(&stream, connection.as_deref())
+        Some(reader.facts(stream, connection).await)
     };
-    let fields = arguments.texts("fields").unwrap_or_default();
     let shape = RecordShape {
-        stream: &stream,
-        fields: &fields,
+        arguments,
         identity: known
             .iter()
             .flat_map(|facts| facts.iter())
             .flat_map(|facts| facts.primary_key.clone())
             .collect(),
-        bounds: core.bounds(),
-        arguments: &arguments,
+        bounds,
+    };
+    let listing = Listing {
+        list: List::Records(records.clone()),
+        limit: arguments.limit,
+        cursor: arguments.cursor.clone(),
+        connection: arguments.connection.clone(),
     };
     let several = || async {
-        let facts = source.facts(&stream, None).await;
+        let facts = reader.facts(stream, None).await;
         let connections = facts.iter().flat_map(|facts| &facts.connections);
         Several {
             connections: connections.map(|(id, _)| id.clone()).collect(),
-            order: order(&arguments, &facts),
+            order: arguments.order(&facts),
         }
     };
-    let (facts, page) = tokio::join!(
-        source.facts(&stream, connection.as_deref()),
-        paging::read(source, &listing, &shape, several)
-    );
-    match page {
-        Ok(page) => Ok(render(&arguments, &stream, page, &facts, core.bounds())),
-        Err(error) => Err(advice::explain(core, error, &arguments, &stream, connection.as_deref()).await),
-    }
-}
-
-fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
-    let stream = stream_argument(arguments)?;
-    if arguments.has("cursor") && arguments.has("changes_since") {
-        return Err(ToolError::new(
-            "conflicting_arguments",
-            "cursor continues a page and changes_since starts one: both together would repeat the first page",
-            crate::mcp::tools::arguments::call("query_records", &arguments.with([("changes_since", None)])),
-        )
-        .with("param", "changes_since"));
-    }
-    if let Some(name) = ["sort", "order"].into_iter().find(|name| arguments.has(name))
-        && arguments.has("changes_since")
-    {
-        return Err(ToolError::new(
-            "conflicting_arguments",
-            format!("changes come in the provider's own order: {name} would be ignored"),
-            format!("leave {name} out, or changes_since for records in order"),
-        )
-        .with("param", name));
-    }
-    let mut read = Read::of(["streams", &stream, "records"])
-        .with_some("order", arguments.text("order"))
-        .with_some("sort", arguments.text("sort"))
-        .with_some("count", arguments.text("count"));
-    read.query.extend(arguments.filter());
-    list_parameter(&mut read, arguments, "fields");
-    read = read.with_some("view", arguments.text("view"));
-    list_parameter(&mut read, arguments, "expand");
-    read.query.extend(arguments.expand_limit()?);
-    read = read.with_some("changes_since", arguments.text("changes_since"));
-    Ok(Listing {
-        read,
-        limit: arguments.integer("limit"),
-        cursor: arguments.text("cursor").map(str::to_owned),
-        connection: arguments.text("connection_id").map(str::to_owned),
-        has_cursors: true,
-    })
-}
-
-/// How the provider orders the stream, for merging connections: as asked for, else by its cursor field.
-fn order(arguments: &Arguments, facts: &[StreamFacts]) -> Option<Order> {
-    let text = |name: &str| arguments.given().get(name).and_then(Value::as_str);
-    if arguments.has("changes_since") {
-        return None;
-    }
-    if let Some(sort) = text("sort") {
-        let field = sort.trim_start_matches('-');
-        return Some(Order { field: field.to_owned(), is_descending: sort.starts_with('-') });
-    }
-    let field = facts.iter().find_map(|facts| facts.cursor_field.clone())?;
-    Some(Order { field, is_descending: text("order") != Some("asc") })
+    let (facts, page) =
+        tokio::join!(reader.facts(stream, connection), paging::read(reader, &listing, &shape, several));
+    Ok(render(arguments, page?, &facts, bounds))
 }
 
 /// The rows' handles, for the structured view, whose records are as the resource server sent them: there
 /// where a handle is not simply `connection_id/stream:id`, so that a reader could not put it together.
 fn ids(rows: &[Row], stream: &str) -> Option<Vec<String>> {
-    let ids = rows.iter().map(|row| row_text::record_id(row, stream)).collect::<Option<Vec<_>>>()?;
+    let ids = rows.iter().map(|row| RecordId::of_row(row, stream)).collect::<Option<Vec<_>>>()?;
     let handles = ids.iter().map(RecordId::handle).collect::<Vec<_>>();
     // Any other handle is longer (encoded) or shorter (without the connection).
     let plain_len = |id: &RecordId| {
@@ -145,20 +167,25 @@ fn ids(rows: &[Row], stream: &str) -> Option<Vec<String>> {
 }
 
 struct RecordShape<'a> {
-    stream: &'a str,
-    fields: &'a [&'a str],
+    arguments: &'a Arguments,
     identity: Vec<String>,
     bounds: Bounds,
-    arguments: &'a Arguments,
+}
+
+impl RecordShape<'_> {
+    fn stream(&self) -> &str {
+        &self.arguments.records.stream
+    }
 }
 
 impl Shape for RecordShape<'_> {
     fn prepare(&self, body: &mut Map<String, Value>, keep: Option<&str>) {
         envelope::prepare(body);
-        if self.fields.is_empty() {
+        let fields = &self.arguments.records.fields;
+        if fields.is_empty() {
             return;
         }
-        let fields = self.fields.iter().copied().chain(keep).collect::<Vec<_>>();
+        let fields = fields.iter().map(String::as_str).chain(keep).collect::<Vec<_>>();
         if let Some(Value::Array(records)) = body.get_mut("data") {
             for record in records.iter_mut().filter_map(Value::as_object_mut) {
                 envelope::project(record, &fields, &self.identity);
@@ -167,8 +194,8 @@ impl Shape for RecordShape<'_> {
     }
 
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
-        let cursors = CursorLens::of(self.arguments, body);
-        let ids = ids(rows, self.stream);
+        let cursors = CursorLens::of(&self.arguments.call, body);
+        let ids = ids(rows, self.stream());
         let sizes = rows
             .iter()
             .enumerate()
@@ -176,7 +203,7 @@ impl Shape for RecordShape<'_> {
                 let id = ids.as_ref().map_or(0, |ids| json_len(&ids[at]) + 1);
                 Budget {
                     structured: json_len(row) + 1 + id,
-                    text: row_text::name(row, self.stream).len() + 40,
+                    text: row_text::name(row, self.stream()).len() + 40,
                 }
             })
             .collect::<Vec<_>>();
@@ -196,7 +223,7 @@ impl Shape for RecordShape<'_> {
     }
 
     fn max_cursor(&self) -> usize {
-        max_cursor(self.arguments, self.bounds)
+        max_cursor(&self.arguments.call, self.bounds)
     }
 }
 
@@ -219,32 +246,36 @@ fn budget(body: &Map<String, Value>, next: usize, bounds: Bounds) -> Budget {
     }
 }
 
-fn render(
-    arguments: &Arguments,
-    stream: &str,
-    page: Page,
-    facts: &[StreamFacts],
-    bounds: Bounds,
-) -> ToolAnswer {
-    let note = fitted_note(arguments, &page);
+fn render(arguments: &Arguments, page: Page, facts: &[StreamFacts], bounds: Bounds) -> ToolAnswer {
+    let stream = arguments.records.stream.as_str();
+    let note = fitted_note(&arguments.call, &page);
     let Page { mut body, mut rows, next, .. } = page;
-    let next = next_page(arguments, next.as_deref());
+    let next = next_page(&arguments.call, next.as_deref());
     let mut ladder = Vec::new();
     let budget = budget(&body, next.as_ref().map_or(0, |next| json_len(&next.to_json())), bounds);
     let ids_len = ids(&rows, stream).map_or(0, |ids| json_len(&ids) + 8);
     if let [row] = rows.as_mut_slice()
         && json_len(row) + ids_len > budget.structured
     {
-        ladder.extend(cut_row(row, stream, arguments, &budget));
+        ladder.extend(cut_row(row, arguments, &budget));
     }
     if let [row] = rows.as_mut_slice() {
         cut_names(row, stream, &budget);
     }
-    let told = note.as_deref().unwrap_or("");
-    let text = page_text(stream, &body, &rows, facts, next.as_ref(), &ladder, told, bounds.text);
+    let parts = PageParts {
+        stream,
+        body: &body,
+        rows: &rows,
+        facts,
+        next: next.as_ref(),
+        ladder: &ladder,
+        note: note.as_deref(),
+    };
+    let text = page_text(&parts, bounds.text);
     // A row that is cut has its handle in the ladder.
     let is_cut = !ladder.is_empty() || rows.iter().any(|row| row.contains_key("cut"));
     let ids = ids(&rows, stream).filter(|_| !is_cut);
+    let shown = rows.len();
     body.insert("data".into(), Value::Array(rows.into_iter().map(Value::Object).collect()));
     let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
     if let Some(ids) = ids {
@@ -259,12 +290,13 @@ fn render(
     if let Some(ladder) = ladder::to_json(&ladder) {
         structured.insert("content_ladder".into(), ladder);
     }
-    ToolAnswer { text, structured: Some(structured), is_error: false }
+    ToolAnswer { text, structured: Some(structured), is_error: false, rows: shown }
 }
 
 /// Cuts the one record of a page that alone exceeds the bound.
-fn cut_row(record: &mut Row, stream: &str, arguments: &Arguments, budget: &Budget) -> Option<Record> {
-    let id = row_text::record_id(record, stream);
+fn cut_row(record: &mut Row, arguments: &Arguments, budget: &Budget) -> Option<Record> {
+    let Records { stream, expand, .. } = &arguments.records;
+    let id = RecordId::of_row(record, stream);
     let is_named = id.is_some();
     let handle = id.as_ref().and_then(RecordId::handle);
     let name = row_text::name(record, stream);
@@ -272,7 +304,7 @@ fn cut_row(record: &mut Row, stream: &str, arguments: &Arguments, budget: &Budge
     let reference = RecordRef::of(&id, handle.as_deref());
     let mut related = Vec::new();
     if let Some(expanded) = record.get_mut("expanded").filter(|_| is_named) {
-        let limit = |relation: &str| expand_limit(arguments, relation);
+        let limit = |relation: &str| expand.iter().find(|expansion| expansion.relation == relation)?.limit;
         related = cut::expanded(expanded, reference, &limit, budget.structured / 3);
     }
     // Nothing but the data and what is expanded is large in an honest record; nothing else may make it larger.
@@ -342,21 +374,23 @@ fn continues(field: &Field) -> String {
     format!("{} continues: {}\n", line::token(&field.path), field.read.to_text())
 }
 
-#[allow(clippy::too_many_arguments, reason = "one caller")]
-fn page_text(
-    stream: &str,
-    body: &Map<String, Value>,
-    rows: &[Row],
-    facts: &[StreamFacts],
-    next: Option<&Call>,
-    ladder: &[Record],
-    note: &str,
-    max_bytes: usize,
-) -> String {
+/// What the text of a page is made of.
+struct PageParts<'a> {
+    stream: &'a str,
+    body: &'a Map<String, Value>,
+    rows: &'a [Row],
+    facts: &'a [StreamFacts],
+    next: Option<&'a Call>,
+    ladder: &'a [Record],
+    note: Option<&'a str>,
+}
+
+fn page_text(parts: &PageParts<'_>, max_bytes: usize) -> String {
+    let PageParts { stream, body, rows, facts, next, ladder, note } = *parts;
     let mut tail = String::new();
     let more = if next.is_some() { ", more follow" } else { "" };
     let _ = writeln!(tail, "{} of {}{more}", counted(rows.len(), "record"), line::token(stream));
-    if !note.is_empty() {
+    if let Some(note) = note {
         let _ = writeln!(tail, "{note}");
     }
     meta_lines(&mut tail, body);

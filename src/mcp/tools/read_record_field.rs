@@ -4,19 +4,22 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::fetch::record_argument;
-use super::{advice, is_missing, json_len, meta_lines, text_of};
+use super::answer_parts::{is_missing, meta_lines, text_of};
+use super::arguments::{Given, foreign_cursor};
+use super::context::Context;
+use crate::mcp::call::{Call, Tool};
 use crate::mcp::id::RecordId;
+use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::answer_shape;
+use crate::mcp::reading::envelope;
+use crate::mcp::reading::reader::Reader;
+use crate::mcp::reading::request::{self, Expansion, FieldWindow, Request};
 use crate::mcp::render::cut::WHOLE;
-use crate::mcp::render::ladder::{Call, EXPANDED, JsonCursor};
+use crate::mcp::render::ladder::{EXPANDED, JsonCursor};
 use crate::mcp::render::window::{self, Start};
-use crate::mcp::render::{envelope, line, prefix_on_wire, suffix_on_wire};
+use crate::mcp::size::{json_len, prefix_on_wire, suffix_on_wire};
 use crate::mcp::tool_error::ToolError;
-use crate::mcp::tools::arguments::{Arguments, call};
-use crate::mcp::tools::core::Core;
-use crate::provider::rs::Read;
 
 /// Characters of a window when the caller names no limit.
 const DEFAULT_CHARS: u64 = 4_096;
@@ -30,56 +33,90 @@ const MAX_CHARS: u64 = 16_384;
 /// Most windows of a field that one call looks through for a further match: 262,144 characters.
 const MAX_WINDOWS: usize = 16;
 
+/// The arguments of a call.
+pub struct Arguments {
+    /// The call as it was given.
+    pub call: Call,
+    /// Which window of which field.
+    pub window: FieldWindow,
+    /// Where a window over the JSON text of the field's value begins, where it is one.
+    json: Option<JsonCursor>,
+}
+
+impl Arguments {
+    /// Reads a checked call.
+    ///
+    /// # Errors
+    /// What the arguments say together, and cannot mean; a cursor that this tool did not give.
+    pub fn parse(call: Call) -> Result<Self, ToolError> {
+        let id = record(&call)?;
+        let window = field_window(&call, id)?;
+        let json = json_cursor(&call)?;
+        Ok(Self { call, window, json })
+    }
+}
+
 /// Answers a call.
-pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
-    let id = record(&arguments)?;
-    let read = window_read(&arguments, &id)?;
-    let source = core.source();
-    let json = json_cursor(&arguments)?;
-    let further = arguments.text("q").zip(offset(&arguments)?);
-    let mut body = if json.is_some() || source.is_known_core() {
-        own_window(core, &arguments, &id, json).await?
+///
+/// # Errors
+/// What the record does not have; the provider's refusal, not explained yet.
+pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
+    let Context { reader, bounds } = context;
+    let window = &arguments.window;
+    let mut body = if let Some(json) = arguments.json {
+        json_window(reader, arguments, json).await?
+    } else if reader.is_known_core() {
+        own_window(reader, arguments, None).await?
     } else {
-        let window = match further {
-            Some((q, from)) => further_match(core, &arguments, &read, q, from).await,
-            None => source.get(&read).await.map(|envelope| envelope.body),
+        let read = match (&window.q, window.offset) {
+            (Some(q), Some(from)) => further_match(reader, window, q, from).await,
+            _ => reader.read(&Request::FieldWindow(window.clone())).await.map(|envelope| envelope.body),
         };
-        match window {
-            Err(error) if is_missing(&error) && source.is_core().await => {
-                own_window(core, &arguments, &id, None).await?
+        match read {
+            Err(error) if is_missing(&error) && reader.is_core().await => {
+                own_window(reader, arguments, None).await?
             }
-            Err(error) => {
-                let (stream, connection) = (&id.stream, id.connection.as_deref());
-                let facts = source.known_facts(stream, connection).unwrap_or_default();
-                let error = advice::missing_record(error, &arguments, &id, &facts);
-                return Err(advice::explain(core, error, &arguments, stream, connection).await);
-            }
-            Ok(body) => body,
+            read => read?,
         }
     };
     answer_shape::window(&body)?;
     envelope::prepare(&mut body);
-    Ok(render(&arguments, &id, body, core.bounds().text.min(core.bounds().structured), json))
+    Ok(render(arguments, body, bounds.text.min(bounds.structured)))
+}
+
+/// A window over the JSON text of a value: cut by the backend where that can, else here.
+async fn json_window(
+    reader: &Reader,
+    arguments: &Arguments,
+    json: JsonCursor,
+) -> Result<Map<String, Value>, ToolError> {
+    if reader.cuts_json() {
+        let cursor = Some(json.to_string());
+        let read = Request::FieldWindow(FieldWindow { cursor, ..arguments.window.clone() });
+        match reader.read(&read).await {
+            Ok(envelope) => return Ok(envelope.body),
+            // It does not know such a cursor: what it gives of the record is cut here.
+            Err(error) if error.detail("status") == Some(&json!(400)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    own_window(reader, arguments, Some(json)).await
 }
 
 /// The window around the first match from a character on. A resource server finds the first of the whole field
 /// alone: the field is read on from there, and looked through here. Where that takes too many windows, the answer is
 /// an empty window that says how far it was looked, and goes on there.
 async fn further_match(
-    core: &Core,
-    arguments: &Arguments,
-    read: &Read,
+    reader: &Reader,
+    window: &FieldWindow,
     q: &str,
     from: u64,
 ) -> Result<Map<String, Value>, ToolError> {
-    let mut plain = read.clone();
-    plain.query.retain(|(name, _)| {
-        !matches!(name.as_str(), "q" | "before_chars" | "after_chars" | "offset_chars" | "limit_chars")
-    });
     let at = |offset: u64, limit: u64| {
-        let read = plain.clone().with("offset_chars", offset.to_string());
-        let read = read.with("limit_chars", limit.to_string());
-        async move { core.source().get(&read).await }
+        let (id, field) = (window.id.clone(), window.field.clone());
+        let (offset, limit) = (Some(offset), Some(limit));
+        let read = FieldWindow { id, field, offset, limit, ..FieldWindow::default() };
+        async move { reader.read(&Request::FieldWindow(read)).await }
     };
     let length = q.chars().count() as u64;
     // The end of the window before, in which a match may have begun.
@@ -88,26 +125,25 @@ async fn further_match(
     let mut last = Map::new();
     for _ in 0..MAX_WINDOWS {
         let mut body = at(looked_to, MAX_CHARS).await?.body;
-        let window = answer_shape::window(&body)?;
-        let text = text_of(window, "text").unwrap_or("");
+        let found = answer_shape::window(&body)?;
+        let text = text_of(found, "text").unwrap_or("");
         let begin = looked_to - carried.chars().count() as u64;
         carried.push_str(text);
         looked_to += text.chars().count() as u64;
-        if let Some(found) = window::find(&carried, q, 0) {
-            let start = begin + found as u64;
-            let around = |name| arguments.integer(name).unwrap_or(AROUND_CHARS);
-            let offset = start.saturating_sub(around("before_chars"));
-            let most = arguments.integer("limit_chars").unwrap_or(MAX_CHARS);
-            let limit = (start + length + around("after_chars") - offset).min(most);
+        if let Some(at_char) = window::find(&carried, q, 0) {
+            let start = begin + at_char as u64;
+            let offset = start.saturating_sub(window.before.unwrap_or(AROUND_CHARS));
+            let most = window.limit.unwrap_or(MAX_CHARS);
+            let limit = (start + length + window.after.unwrap_or(AROUND_CHARS) - offset).min(most);
             let mut body = at(offset, limit).await?.body;
             answer_shape::window(&body)?;
-            if let Some(Value::Object(window)) = body.get_mut("window") {
-                window.insert("match_start_chars".into(), json!(start));
-                window.insert("match_end_chars".into(), json!(start + length));
+            if let Some(Value::Object(found)) = body.get_mut("window") {
+                found.insert("match_start_chars".into(), json!(start));
+                found.insert("match_end_chars".into(), json!(start + length));
             }
             return Ok(body);
         }
-        let total = window.get("total_chars").and_then(Value::as_u64);
+        let total = found.get("total_chars").and_then(Value::as_u64);
         if text.is_empty() || total.is_none_or(|total| looked_to >= total) {
             let from = total.map_or(from, |total| from.min(total));
             return Ok(looked_through(
@@ -158,60 +194,52 @@ fn note_of(window: &Map<String, Value>) -> Option<&'static str> {
 
 /// Where a window over the JSON text of a value begins: where the cursor says, and at the beginning for an
 /// expanded relation, which has no other text.
-fn json_cursor(arguments: &Arguments) -> Result<Option<JsonCursor>, ToolError> {
+fn json_cursor(call: &Call) -> Result<Option<JsonCursor>, ToolError> {
     let is_expanded = || {
-        let path = arguments.given().get("field_path").and_then(Value::as_str);
-        path.is_some_and(|path| path.starts_with(EXPANDED)) && !arguments.has("offset_chars")
+        call.text("field_path").is_some_and(|path| path.starts_with(EXPANDED)) && !call.has("offset_chars")
     };
-    match arguments.text("cursor").filter(|cursor| JsonCursor::is_meant(cursor)) {
-        Some(cursor) => {
-            let cursor = JsonCursor::parse(cursor);
-            let wrong = || arguments.foreign_cursor();
-            cursor.map(Some).ok_or_else(wrong)
-        }
+    match call.text("cursor").filter(|cursor| JsonCursor::is_meant(cursor)) {
+        Some(cursor) => JsonCursor::parse(cursor).map(Some).ok_or_else(|| foreign_cursor(call)),
         None => Ok(is_expanded().then(JsonCursor::default)),
     }
 }
 
 /// The record that a window is cut from here, with the relation that the path names expanded.
 async fn read_record(
-    core: &Core,
-    id: &RecordId,
-    field: &str,
+    reader: &Reader,
+    window: &FieldWindow,
     json: Option<JsonCursor>,
 ) -> Result<Map<String, Value>, ToolError> {
-    let read = Read::of(["streams", &id.stream, "records", &id.record]);
-    let connection = id.connection.as_deref();
+    let (id, field) = (&window.id, window.field.as_str());
+    let record = |fields: &[&str], expand: Vec<Expansion>| {
+        let fields = fields.iter().map(|field| (*field).to_owned()).collect();
+        Request::Record(request::Record { id: id.clone(), fields, expand })
+    };
     if let Some(relation) = field.strip_prefix(EXPANDED) {
-        let limit = json.and_then(|json| json.limit).map(|limit| limit.to_string());
-        let read = read.clone().with("expand", relation);
-        let read = read
-            .with_some(&format!("expand_limit[{relation}]"), limit)
-            .with_some("connection_id", connection);
-        match core.source().get(&read).await {
+        let limit = json.and_then(|json| json.limit);
+        let expand = vec![Expansion { relation: relation.to_owned(), limit }];
+        match reader.read(&record(&[], expand)).await {
             // A field's own name may look like a relation.
             Err(error) if error.detail("status") == Some(&json!(400)) => {}
             envelope => return Ok(envelope?.body),
         }
     }
-    let mut read = read;
     // A name with a dot may be a path or a field's own name, one with a comma would be two names.
-    if field != WHOLE && !field.contains(['.', ',']) {
-        read.push("fields", field);
-    }
-    Ok(core.source().get(&read.with_some("connection_id", connection)).await?.body)
+    let is_name = field != WHOLE && !field.contains(['.', ',']);
+    let fields = if is_name { &[field][..] } else { &[] };
+    Ok(reader.read(&record(fields, Vec::new())).await?.body)
 }
 
 /// A window cut here, of the record itself: over a value's JSON text, or over a text field of a provider
 /// that has no field windows.
 async fn own_window(
-    core: &Core,
+    reader: &Reader,
     arguments: &Arguments,
-    id: &RecordId,
     json: Option<JsonCursor>,
 ) -> Result<Map<String, Value>, ToolError> {
-    let field = arguments.required_text("field_path", "FIELD")?;
-    let mut record = read_record(core, id, field, json).await?;
+    let Arguments { call, window: asked, .. } = arguments;
+    let (id, field) = (&asked.id, asked.field.as_str());
+    let mut record = read_record(reader, asked, json).await?;
     answer_shape::record(&record)?;
     envelope::prepare(&mut record);
     let data = record.get("data").unwrap_or(&Value::Null);
@@ -221,7 +249,7 @@ async fn own_window(
         ToolError::new(
             "field_not_found",
             format!("the record has no field `{field}`"),
-            Call::new("fetch", json!({"id": id.handle()})),
+            Call::new(Tool::Fetch, json!({"id": id.handle()})),
         )
         .with("param", "field_path")
     })?;
@@ -229,8 +257,7 @@ async fn own_window(
         (Value::String(text), None) => (text.clone(), "string"),
         (value, Some(_)) => (value.to_string(), "json"),
         (value, None) => {
-            let mut next = arguments.given().clone();
-            next.insert("cursor".into(), json!(JsonCursor::default().to_string()));
+            let next = call.with([("cursor", Some(json!(JsonCursor::default().to_string())))]);
             let kind = match value {
                 Value::Array(_) => "an array",
                 Value::Object(_) => "an object",
@@ -240,19 +267,17 @@ async fn own_window(
             return Err(ToolError::new(
                 "field_not_text",
                 format!("field `{field}` is {kind}, not a text"),
-                call("read_record_field", &next),
+                next,
             )
             .with("param", "field_path"));
         }
     };
     let chars = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let limit = chars(arguments.integer("limit_chars").unwrap_or(DEFAULT_CHARS));
-    let around = |name| chars(arguments.integer(name).unwrap_or(AROUND_CHARS));
-    let from = chars(offset(arguments)?.unwrap_or(0));
-    let start = match (arguments.text("q"), json) {
-        (Some(q), _) => {
-            Start::Match { q, from, before: around("before_chars"), after: around("after_chars") }
-        }
+    let limit = chars(asked.limit.unwrap_or(DEFAULT_CHARS));
+    let around = |number: Option<u64>| chars(number.unwrap_or(AROUND_CHARS));
+    let from = chars(asked.offset.unwrap_or(0));
+    let start = match (asked.q.as_deref(), json) {
+        (Some(q), _) => Start::Match { q, from, before: around(asked.before), after: around(asked.after) },
         (None, Some(json)) => Start::Offset(json.offset),
         (None, None) => Start::Offset(from),
     };
@@ -287,9 +312,10 @@ fn value_at<'a>(data: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 /// Exactly one way to name the record (R3.51).
-fn record(arguments: &Arguments) -> Result<RecordId, ToolError> {
-    let parts = ["stream", "record_id"].map(|name| arguments.has(name));
-    if arguments.has("id") {
+fn record(call: &Call) -> Result<RecordId, ToolError> {
+    let given = Given(call);
+    let parts = ["stream", "record_id"].map(|name| call.has(name));
+    if call.has("id") {
         if parts != [false, false] {
             return Err(ToolError::new(
                 "conflicting_arguments",
@@ -298,9 +324,9 @@ fn record(arguments: &Arguments) -> Result<RecordId, ToolError> {
             )
             .with("param", "id"));
         }
-        return record_argument(arguments, "read_record_field");
+        return given.record();
     }
-    if parts == [false, false] && !arguments.has("connection_id") {
+    if parts == [false, false] && !call.has("connection_id") {
         return Err(ToolError::new(
             "missing_argument",
             "read_record_field needs `id`, or connection_id, stream and record_id",
@@ -308,10 +334,10 @@ fn record(arguments: &Arguments) -> Result<RecordId, ToolError> {
         )
         .with("param", "id"));
     }
-    let connection = arguments.required_text("connection_id", "CONNECTION_ID")?;
-    let stream = arguments.required_text("stream", "STREAM")?;
-    let record = arguments.required_text("record_id", "RECORD_ID")?;
-    RecordId::from_parts(connection, stream, record).map_err(|error| {
+    let connection = given.required_text("connection_id", "CONNECTION_ID")?;
+    let stream = given.required_text("stream", "STREAM")?;
+    let record = given.required_text("record_id", "RECORD_ID")?;
+    RecordId::from_parts(&connection, &stream, &record).map_err(|error| {
         ToolError::new(
             "invalid_id",
             format!("connection_id, stream and record_id name no record: {error}"),
@@ -321,10 +347,11 @@ fn record(arguments: &Arguments) -> Result<RecordId, ToolError> {
     })
 }
 
-fn window_read(arguments: &Arguments, id: &RecordId) -> Result<Read, ToolError> {
-    let field = arguments.required_text("field_path", "FIELD")?;
-    if let Some(second) = ["offset_chars", "q"].into_iter().find(|name| arguments.has(name))
-        && arguments.has("cursor")
+fn field_window(call: &Call, id: RecordId) -> Result<FieldWindow, ToolError> {
+    let given = Given(call);
+    let field = given.required_text("field_path", "FIELD")?;
+    if let Some(second) = ["offset_chars", "q"].into_iter().find(|name| call.has(name))
+        && call.has("cursor")
     {
         return Err(ToolError::new(
             "conflicting_arguments",
@@ -334,46 +361,35 @@ fn window_read(arguments: &Arguments, id: &RecordId) -> Result<Read, ToolError> 
         .with("param", second));
     }
     for name in ["before_chars", "after_chars"] {
-        if arguments.has(name) && !arguments.has("q") {
-            let corrected = arguments.with([("before_chars", None), ("after_chars", None)]);
-            return Err(arguments.lacks(name, "q", "it is the surroundings of a match", &corrected));
+        if call.has(name) && !call.has("q") {
+            let corrected = call.with([("before_chars", None), ("after_chars", None)]);
+            return Err(given.lacks(name, "q", "it is the surroundings of a match", corrected));
         }
     }
-    let offset = offset(arguments)?;
-    let number = |number: Option<u64>| number.map(|number| number.to_string());
-    let mut read =
-        Read::of(["streams", &id.stream, "records", &id.record, "field-window"]).with("field", field);
-    read = read
-        .with_some("offset_chars", number(offset))
-        .with_some("limit_chars", number(arguments.integer("limit_chars")))
-        .with_some("q", arguments.text("q"))
-        .with_some("before_chars", number(arguments.integer("before_chars")))
-        .with_some("after_chars", number(arguments.integer("after_chars")))
-        .with_some("connection_id", id.connection.as_deref());
-    Ok(read)
+    Ok(FieldWindow {
+        id,
+        field,
+        offset: offset(call)?,
+        limit: given.integer("limit_chars"),
+        q: given.text("q"),
+        before: given.integer("before_chars"),
+        after: given.integer("after_chars"),
+        cursor: None,
+    })
 }
 
 /// Where the window begins, in characters; a cursor of this tool is a number of them.
-fn offset(arguments: &Arguments) -> Result<Option<u64>, ToolError> {
-    match arguments.text("cursor") {
+fn offset(call: &Call) -> Result<Option<u64>, ToolError> {
+    match call.text("cursor") {
         Some(cursor) if JsonCursor::is_meant(cursor) => Ok(None),
-        Some(cursor) => {
-            let offset = cursor.parse().map_err(|_| arguments.foreign_cursor());
-            offset.map(Some)
-        }
-        None => Ok(arguments.integer("offset_chars")),
+        Some(cursor) => cursor.parse().map(Some).map_err(|_| foreign_cursor(call)),
+        None => Ok(Given(call).integer("offset_chars")),
     }
 }
 
 /// The window in both views; where it does not fit it ends earlier and the next call begins there. A match
 /// stays in it: then it begins later too.
-fn render(
-    arguments: &Arguments,
-    id: &RecordId,
-    mut body: Map<String, Value>,
-    max_bytes: usize,
-    json: Option<JsonCursor>,
-) -> ToolAnswer {
+fn render(arguments: &Arguments, mut body: Map<String, Value>, max_bytes: usize) -> ToolAnswer {
     let mut window = match body.remove("window") {
         Some(Value::Object(window)) => window,
         _ => Map::new(),
@@ -389,7 +405,7 @@ fn render(
     window.insert("text".into(), json!(""));
     let number = |window: &Map<String, Value>, key: &str| window.get(key).and_then(Value::as_u64);
     let start = number(&window, "start_chars").unwrap_or(0);
-    let further = next_match(arguments, &window, &whole, start);
+    let further = next_match(&arguments.call, &window, &whole, start);
     let overhead = {
         // As if it were cut at both ends, with the calls that read on.
         let mut window = window.clone();
@@ -397,7 +413,7 @@ fn render(
         for key in ["end_chars", "next_offset_chars", "previous_offset_chars"] {
             window.insert(key.into(), json!(end));
         }
-        let answer = render_window(arguments, id, &body, &window, further.as_ref(), max_bytes, json);
+        let answer = render_window(arguments, &body, &window, further.as_ref(), max_bytes);
         answer.text.len().max(answer.structured.as_ref().map_or(0, json_len)) + 60
     };
     let room = max_bytes.saturating_sub(overhead);
@@ -422,12 +438,12 @@ fn render(
         window.insert("complete".into(), json!(false));
     }
     window.insert("text".into(), json!(shown));
-    render_window(arguments, id, &body, &window, further.as_ref(), max_bytes, json)
+    render_window(arguments, &body, &window, further.as_ref(), max_bytes)
 }
 
 /// The call that finds the match after this one; none where the rest of the field is at hand and has none.
-fn next_match(arguments: &Arguments, window: &Map<String, Value>, text: &str, start: u64) -> Option<Call> {
-    let q = arguments.given().get("q")?.as_str()?;
+fn next_match(call: &Call, window: &Map<String, Value>, text: &str, start: u64) -> Option<Call> {
+    let q = call.text("q")?;
     let number = |key: &str| window.get(key).and_then(Value::as_u64);
     let length = q.chars().count() as u64;
     let offset = match number("match_end_chars")
@@ -446,7 +462,7 @@ fn next_match(arguments: &Arguments, window: &Map<String, Value>, text: &str, st
         }
         None => return None,
     };
-    Some(call("read_record_field", &arguments.with([("offset_chars", Some(json!(offset)))])))
+    Some(call.with([("offset_chars", Some(json!(offset)))]))
 }
 
 /// As much of `text` as fits `room`, from its beginning, or where that would cut out what begins at the
@@ -465,24 +481,27 @@ fn around_match(text: &str, at: usize, room: usize) -> (usize, &str) {
 
 fn render_window(
     arguments: &Arguments,
-    id: &RecordId,
     body: &Map<String, Value>,
     window: &Map<String, Value>,
     further: Option<&Call>,
     max_bytes: usize,
-    json: Option<JsonCursor>,
 ) -> ToolAnswer {
+    let id = &arguments.window.id;
     let number = |key: &str| window.get(key).and_then(Value::as_u64);
     let base = |offset: u64| {
-        let mut next =
-            arguments.with([("cursor", None), ("q", None), ("before_chars", None), ("after_chars", None)]);
-        if let Some(json) = json {
-            let cursor = JsonCursor { offset: usize::try_from(offset).unwrap_or(usize::MAX), ..json };
-            next.insert("cursor".into(), json!(cursor.to_string()));
-        } else {
-            next.insert("offset_chars".into(), json!(offset));
+        let next = arguments.call.with([
+            ("cursor", None),
+            ("q", None),
+            ("before_chars", None),
+            ("after_chars", None),
+        ]);
+        match arguments.json {
+            Some(json) => {
+                let cursor = JsonCursor { offset: usize::try_from(offset).unwrap_or(usize::MAX), ..json };
+                next.with([("cursor", Some(json!(cursor.to_string())))])
+            }
+            None => next.with([("offset_chars", Some(json!(offset)))]),
         }
-        Call { tool: "read_record_field", arguments: next }
     };
     let (start, end) = (number("start_chars").unwrap_or(0), number("end_chars"));
     let next = number("next_offset_chars").filter(|next| *next > start || end == Some(start)).map(base);
@@ -505,7 +524,7 @@ fn render_window(
 
     let mut out = line::quoted(text_of(window, "text").unwrap_or(""));
     let field = body.get("field").and_then(|field| field.get("path")).and_then(Value::as_str);
-    let field = field.or_else(|| arguments.given().get("field_path")?.as_str()).unwrap_or("");
+    let field = field.unwrap_or(&arguments.window.field);
     let field = line::token(field);
     let mut of = id.handle().map_or_else(|| line::token(&id.record), |handle| line::token(&handle));
     if field.len() + of.len() > max_bytes / 8 {
@@ -555,17 +574,18 @@ fn render_window(
         structured.insert("previous".into(), previous.to_json());
     }
     out.truncate(out.trim_end().len());
-    ToolAnswer { text: out, structured: Some(structured), is_error: false }
+    ToolAnswer { text: out, structured: Some(structured), is_error: false, rows: 1 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::tools::arguments::checked;
     use proptest::prelude::*;
 
     #[test]
     fn the_longest_window_is_that_of_the_input_schema() {
-        let schema = crate::mcp::tools::surface::input_schema("read_record_field");
+        let schema = crate::mcp::tools::surface::input_schema(Tool::ReadRecordField);
         assert_eq!(schema["properties"]["limit_chars"]["maximum"], MAX_CHARS);
     }
 
@@ -600,8 +620,8 @@ mod tests {
         ];
         for (given, code) in cases {
             let Value::Object(given) = given else { panic!() };
-            let arguments = Arguments::new("read_record_field", given).unwrap();
-            assert_eq!(record(&arguments).unwrap_err().code(), code);
+            let call = checked(Tool::ReadRecordField, given).unwrap();
+            assert_eq!(record(&call).unwrap_err().code(), code);
         }
     }
 }

@@ -2,13 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::mcp::call::Tool;
 use crate::mcp::id::{RECORD_URI, RecordId, check_segment};
-use crate::mcp::protocol::service::ReadSurface;
-use crate::mcp::protocol::service::ResourceContents;
-use crate::mcp::protocol::service::ResourceError;
-use crate::mcp::reading::source::Source;
+use crate::mcp::protocol::service::{ResourceContents, ResourceError, Service};
+use crate::mcp::reading::reader::Reader;
 use crate::mcp::tool_error::ToolError;
-use crate::mcp::tools::core::Core;
 
 /// The largest blob that is read, in bytes.
 pub const MAX_BLOB_BYTES: usize = 8 << 20;
@@ -43,9 +41,9 @@ impl Blob {
     /// Reads the blob, at most [`MAX_BLOB_BYTES`] of it.
     ///
     /// # Errors
-    /// [`ResourceError`]: what its grant's source says.
-    pub async fn read(&self, source: &Source) -> Result<ResourceContents, ResourceError> {
-        let blob = source.blob(&self.id).await.map_err(|error| failed_with(&error))?;
+    /// [`ResourceError`]: what its grant's backend says.
+    pub async fn read(&self, reader: &Reader) -> Result<ResourceContents, ResourceError> {
+        let blob = reader.blob(&self.id).await.map_err(|error| failed_with(&error))?;
         if blob.bytes.len() > MAX_BLOB_BYTES {
             let error = ToolError::new(
                 "blob_too_large",
@@ -61,24 +59,13 @@ impl Blob {
     }
 }
 
-/// Reads a resource of one grant.
-///
-/// # Errors
-/// [`ResourceError`]: each with what the tools would say.
-pub async fn read(core: &Core, uri: &str) -> Result<ResourceContents, ResourceError> {
-    match Blob::parse(uri) {
-        Some(blob) => blob?.read(core.source()).await,
-        None => read_by_call(core, uri).await,
-    }
-}
-
 /// Reads a resource that is what a tool answers with.
 ///
 /// # Errors
 /// [`ResourceError`]: each with what the tool would say.
-pub async fn read_by_call(surface: &dyn ReadSurface, uri: &str) -> Result<ResourceContents, ResourceError> {
+pub async fn read_by_call(service: &dyn Service, uri: &str) -> Result<ResourceContents, ResourceError> {
     let (tool, arguments) = as_call(uri)?;
-    let answer = surface.call(tool, arguments).await;
+    let answer = service.call(tool.name(), arguments).await;
     if answer.is_error {
         let error = answer.structured.unwrap_or_default().remove("error").unwrap_or(Value::Null);
         return Err(failed(&error));
@@ -93,7 +80,7 @@ pub async fn read_by_call(surface: &dyn ReadSurface, uri: &str) -> Result<Resour
 }
 
 /// The tool call that a record, stream or field-window URI stands for.
-fn as_call(uri: &str) -> Result<(&'static str, Map<String, Value>), ResourceError> {
+fn as_call(uri: &str) -> Result<(Tool, Map<String, Value>), ResourceError> {
     let invalid =
         |why: String| ResourceError::InvalidUri(format!("{why}; resources/templates/list shows the forms"));
     let decoded = |text: &str| {
@@ -103,7 +90,7 @@ fn as_call(uri: &str) -> Result<(&'static str, Map<String, Value>), ResourceErro
     let object = |value: Value| value.as_object().cloned().unwrap_or_default();
     if uri.starts_with(RECORD_URI) {
         RecordId::parse(uri).map_err(|error| invalid(error.to_string()))?;
-        return Ok(("fetch", object(json!({"id": uri}))));
+        return Ok((Tool::Fetch, object(json!({"id": uri}))));
     }
     if let Some(rest) = uri.strip_prefix(STREAM_URI) {
         let (stream, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -116,7 +103,7 @@ fn as_call(uri: &str) -> Result<(&'static str, Map<String, Value>), ResourceErro
             }
             arguments.insert(name.into_owned(), json!(value));
         }
-        return Ok(("query_records", arguments));
+        return Ok((Tool::QueryRecords, arguments));
     }
     if let Some(rest) = uri.strip_prefix(FIELD_WINDOW_URI) {
         let (handle, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -133,7 +120,7 @@ fn as_call(uri: &str) -> Result<(&'static str, Map<String, Value>), ResourceErro
             };
             arguments.insert(name.into_owned(), value);
         }
-        return Ok(("read_record_field", arguments));
+        return Ok((Tool::ReadRecordField, arguments));
     }
     Err(invalid("this is no pdpp:// resource".to_owned()))
 }

@@ -2,32 +2,35 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::{
-    CursorLens, NOTE_BYTES, advice, bad_name, counted, fitted_note, is_missing, json_len, max_cursor,
-    meta_lines, next_page, text_of,
+use super::answer_parts::{
+    CursorLens, NOTE_BYTES, counted, fitted_note, max_cursor, meta_lines, next_page, text_of,
 };
+use super::arguments::{Given, bad_name};
+use super::checks::check_filter;
+use super::context::Context;
+use super::explanation::{Asked, explain, restart};
+use crate::mcp::call::Call;
 use crate::mcp::id::{RecordId, check_segment};
+use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::reading::envelope;
+use crate::mcp::reading::package::{Failed, Has, Member, Package, all_failed, not_granted, warnings};
 use crate::mcp::reading::paging::{
-    self, Beside, Branch, Listing, Missing, Page, Row, Several, Shape, Walks, branch_of,
+    self, Branch, BranchHooks, Cursor, Listing, Missing, Page, Several, Shape, branch_of,
 };
-use crate::mcp::reading::schema::unsupported;
-use crate::mcp::reading::source::Source;
-use crate::mcp::render::ladder::{self, Call, Field, Record, RecordRef};
-use crate::mcp::render::{Bounds, envelope, line, marks, prefix_on_wire, rows as row_text, title};
+use crate::mcp::reading::reader::Reader;
+use crate::mcp::reading::request::{List, Search, SearchMode};
+use crate::mcp::reading::rows::Row;
+use crate::mcp::render::ladder::{self, Field, Record, RecordRef};
+use crate::mcp::render::{marks, rows as row_text, title};
+use crate::mcp::size::{Bounds, json_len, prefix_on_wire};
 use crate::mcp::tool_error::ToolError;
-use crate::mcp::tools::arguments::Arguments;
-use crate::mcp::tools::core::Core;
-use crate::provider::rs::Read;
-
-/// The parameter that names a stream to search.
-const STREAMS: &str = "streams[]";
 
 /// Most bytes of one value that a hit is shown with beside its excerpt.
 const MAX_PART: usize = 400;
@@ -39,140 +42,174 @@ const MAX_SOURCES: usize = 10;
 /// Longest excerpt of one hit, in bytes; what is cut continues by `read_record_field`.
 const EXCERPT_BYTES: usize = 240;
 
-/// Answers a call.
-pub async fn run(core: &Core, arguments: Arguments) -> Result<ToolAnswer, ToolError> {
-    let listing = listing(&arguments)?;
-    let streams = arguments.texts("streams").unwrap_or_default();
-    // The resource server takes a filter in one stream alone.
-    let stream = if let [only] = streams.as_slice() { *only } else { "" };
-    let connection = listing.connection.as_deref();
-    if !stream.is_empty() {
-        advice::check_filter(core, &arguments, stream, connection).await?;
+/// The arguments of a call.
+pub struct Arguments {
+    /// The call as it was given.
+    pub call: Call,
+    /// What is looked for.
+    pub search: Search,
+    /// Hits at most.
+    pub limit: Option<u64>,
+    /// Where to go on.
+    pub cursor: Option<Cursor>,
+    /// One connection.
+    pub connection: Option<String>,
+}
+
+impl Arguments {
+    /// Reads a checked call.
+    ///
+    /// # Errors
+    /// `missing_argument`, `invalid_argument`.
+    pub fn parse(call: Call) -> Result<Self, ToolError> {
+        let given = Given(&call);
+        let search = Search {
+            mode: call.text("mode").and_then(SearchMode::from_name),
+            q: given.required_text("q", "WORDS")?,
+            streams: given.texts("streams"),
+            filter: given.filter(),
+        };
+        for stream in &search.streams {
+            check_segment("stream", stream).map_err(|error| bad_name("streams", &error))?;
+        }
+        let (limit, connection) = (given.integer("limit"), given.text("connection_id"));
+        let cursor = call.text("cursor").map(Cursor::from_text);
+        Ok(Self { call, search, limit, cursor, connection })
     }
-    let shape = HitShape {
-        sources: &[core.source()],
-        is_over_grants: false,
-        arguments: &arguments,
-        bounds: core.bounds(),
-    };
+
+    /// The one stream that is searched, which a filter needs; nothing of none or several.
+    pub fn stream(&self) -> Option<&str> {
+        match self.search.streams.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Whether its cursor walks several grants.
+    pub fn is_over_grants(&self) -> bool {
+        self.cursor.as_ref().is_some_and(Cursor::is_over_grants)
+    }
+
+    fn listing(&self) -> Listing {
+        Listing {
+            list: List::Search(self.search.clone()),
+            limit: self.limit,
+            cursor: self.cursor.clone(),
+            connection: self.connection.clone(),
+        }
+    }
+}
+
+/// Answers a call.
+///
+/// # Errors
+/// What the schema shows to be wrong; the provider's refusal, not explained yet.
+pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnswer, ToolError> {
+    let Context { reader, bounds } = context;
+    if let Some(stream) = arguments.stream() {
+        let connection = arguments.connection.as_deref();
+        check_filter(reader, &arguments.call, &arguments.search.filter, stream, connection).await?;
+    }
+    let shape = HitShape { readers: &[reader], is_over_grants: false, arguments, bounds };
     // Over the connections of one grant the resource server merges and pages itself.
-    let page = match paging::read(core.source(), &listing, &shape, || async { Several::default() }).await {
-        Err(error) => return Err(explain(core, error, &arguments, stream, connection).await),
-        Ok(page) => page,
-    };
+    let page = paging::read(reader, &arguments.listing(), &shape, || async { Several::default() }).await?;
     Ok(render(&shape, page))
 }
 
-/// Answers a call over several grants (R6.2): `branches` says which, with the streams that each is asked for
-/// (none for all), and `warn` what to say of those that are missing.
+/// How a search over the grants of a package ends.
+pub enum OverGrants {
+    /// With an answer.
+    Answer(ToolAnswer),
+    /// Only this grant can have what is looked for: it is asked alone, for the streams that it may have.
+    OneOf(Arc<Member>, Arguments),
+}
+
+/// Answers a call over all grants that can have one of its streams (R6.2), each asked for those that it may have (R6.3).
 ///
 /// # Errors
-/// As [`run`]; where every grant failed, the inner one: each with its own error.
-pub async fn run_over_grants(
-    branches: &[(&Core, Vec<&str>)],
+/// What is wrong with the call; where every grant failed, what they said (R6.5).
+pub async fn over_grants(
+    package: &Package,
     arguments: &Arguments,
     bounds: Bounds,
-    deadline: Duration,
-    walks: &Walks,
-    warn: &(dyn Fn(&[Missing]) -> Vec<Value> + Sync),
-) -> Result<Result<ToolAnswer, Vec<Missing>>, ToolError> {
-    let whole = listing(arguments)?;
-    let sources = branches.iter().map(|(core, _)| core.source()).collect::<Vec<_>>();
-    let parts = branches.iter().map(|(core, streams)| {
-        let mut listing = whole.clone();
-        listing.cursor = None;
-        listing.read.query.retain(|(name, _)| name != STREAMS);
-        listing.read.query.extend(streams.iter().map(|stream| (STREAMS.to_owned(), (*stream).to_owned())));
-        let source = core.source();
-        let grant = source.grant_id().unwrap_or("");
-        let same = sources.iter().filter(|other| other.provider() == source.provider());
+) -> Result<OverGrants, ToolError> {
+    let streams = arguments.search.streams.iter().map(String::as_str).collect::<Vec<_>>();
+    let wanted = Some(streams.as_slice()).filter(|streams| !streams.is_empty());
+    let (able, unable) = package.able(wanted);
+    if able.is_empty() && unable.is_empty() {
+        return Err(not_granted(&streams.join("`, `"), package.members().len()));
+    }
+    let streams_of = |member: &Member| {
+        let may_have = streams.iter().filter(|stream| member.has_stream(stream) != Has::No);
+        may_have.map(|stream| (*stream).to_owned()).collect::<Vec<_>>()
+    };
+    if let ([only], [], false) = (able.as_slice(), unable.as_slice(), arguments.is_over_grants()) {
+        let streams = streams_of(only);
+        let call = arguments.call.with([("streams", wanted.map(|_| json!(streams)))]);
+        return Ok(OverGrants::OneOf(Arc::clone(only), Arguments::parse(call)?));
+    }
+    if able.is_empty() {
+        return Err(all_failed(&unable));
+    }
+    let whole = arguments.listing();
+    let readers = able.iter().map(|member| member.reader()).collect::<Vec<_>>();
+    let branches = able.iter().map(|member| {
+        let reader = member.reader();
+        let search = Search { streams: streams_of(member), ..arguments.search.clone() };
+        let same = readers.iter().filter(|other| other.provider() == reader.provider());
         Branch {
-            key: paging::branch_key(source.provider().as_str(), grant),
-            source,
-            listing,
+            key: paging::branch_key(reader.provider().as_str(), reader.grant_id().unwrap_or("")),
+            reader,
+            listing: Listing { list: List::Search(search), cursor: None, ..whole.clone() },
             has_rival: same.count() > 1,
         }
     });
-    let parts = parts.collect::<Vec<_>>();
-    let shape = HitShape { sources: &sources, is_over_grants: true, arguments, bounds };
-    let beside = OfGrants { branches, arguments };
-    let page = paging::read_branches(&parts, &whole, &shape, &beside, deadline, walks, warn).await;
-    let page = page.map_err(|error| advice::restart(error, arguments))?;
-    Ok(page.map(|page| render(&shape, page)))
-}
-
-/// What goes on beside the read of each of several grants.
-struct OfGrants<'a> {
-    branches: &'a [(&'a Core, Vec<&'a str>)],
-    arguments: &'a Arguments,
-}
-
-impl OfGrants<'_> {
-    /// The one stream that is asked for, which a filter needs.
-    fn stream(&self) -> &str {
-        let streams = self.arguments.texts("streams").unwrap_or_default();
-        if let [only] = streams.as_slice() { only } else { "" }
+    let branches = branches.collect::<Vec<_>>();
+    let shape = HitShape { readers: &readers, is_over_grants: true, arguments, bounds };
+    let hooks = OfGrants { readers: &readers, arguments };
+    let warn = |missing: &[Missing]| {
+        let failed = missing.iter().map(|(at, error)| (&able[*at], error));
+        warnings(unable.iter().map(|(member, why)| (member, why)).chain(failed))
+    };
+    let (deadline, walks) = (package.deadline(), package.walks());
+    let page = paging::read_branches(&branches, &whole, &shape, &hooks, deadline, walks, &warn).await;
+    match page.map_err(|error| restart(error, &arguments.call))? {
+        Ok(page) => Ok(OverGrants::Answer(render(&shape, page))),
+        Err(missing) => {
+            let failed = missing.into_iter().map(|(at, error)| (Arc::clone(&able[at]), error));
+            Err(all_failed(&unable.into_iter().chain(failed).collect::<Vec<Failed>>()))
+        }
     }
 }
 
-impl Beside for OfGrants<'_> {
+/// What goes on around the read of each of several grants.
+struct OfGrants<'a> {
+    readers: &'a [&'a Reader],
+    arguments: &'a Arguments,
+}
+
+impl BranchHooks for OfGrants<'_> {
     fn check(&self, branch: usize) -> BoxFuture<'_, Result<(), ToolError>> {
-        let core = self.branches[branch].0;
+        let (reader, Arguments { call, search, .. }) = (self.readers[branch], self.arguments);
         async move {
-            match self.stream() {
-                "" => Ok(()),
-                stream => advice::check_filter(core, self.arguments, stream, None).await,
+            match self.arguments.stream() {
+                None => Ok(()),
+                Some(stream) => check_filter(reader, call, &search.filter, stream, None).await,
             }
         }
         .boxed()
     }
 
     fn explain(&self, branch: usize, error: ToolError) -> BoxFuture<'_, ToolError> {
-        let core = self.branches[branch].0;
-        async move { explain(core, error, self.arguments, self.stream(), None).await }.boxed()
+        let (call, stream) = (&self.arguments.call, self.arguments.stream());
+        let asked = Asked { call, stream, connection: None, record: None };
+        explain(self.readers[branch], asked, error).boxed()
     }
-}
-
-/// What a refusal of the resource server means; a provider of the Core alone has no search.
-async fn explain(
-    core: &Core,
-    error: ToolError,
-    arguments: &Arguments,
-    stream: &str,
-    connection: Option<&str>,
-) -> ToolError {
-    if is_missing(&error) && core.source().is_core().await {
-        let instead = "page through query_records instead; schema {} lists the streams";
-        return unsupported("search", instead).offer(Some(Call::new("schema", json!({}))));
-    }
-    advice::explain(core, error, arguments, stream, connection).await
-}
-
-fn listing(arguments: &Arguments) -> Result<Listing, ToolError> {
-    let q = arguments.required_text("q", "WORDS")?;
-    let mode = arguments.text("mode");
-    let mut read = match mode {
-        None | Some("lexical") => Read::of(["search"]),
-        Some(mode) => Read::of(["search", mode]),
-    };
-    read.push("q", q);
-    for stream in arguments.texts("streams").unwrap_or_default() {
-        check_segment("stream", stream).map_err(|error| bad_name("streams", &error))?;
-        read.push(STREAMS, stream);
-    }
-    read.query.extend(arguments.filter());
-    Ok(Listing {
-        read,
-        limit: arguments.integer("limit"),
-        cursor: arguments.text("cursor").map(str::to_owned),
-        connection: arguments.text("connection_id").map(str::to_owned),
-        has_cursors: mode != Some("hybrid"),
-    })
 }
 
 struct HitShape<'a> {
     /// One, or those of the branches of a page.
-    sources: &'a [&'a Source],
+    readers: &'a [&'a Reader],
     is_over_grants: bool,
     arguments: &'a Arguments,
     bounds: Bounds,
@@ -180,8 +217,8 @@ struct HitShape<'a> {
 
 impl HitShape<'_> {
     fn hits(&self, rows: &[Row]) -> Vec<Hit> {
-        let source = |row: &Row| self.sources[branch_of(row).unwrap_or(0)];
-        rows.iter().map(|row| Hit::of(source(row), row, self.bounds)).collect()
+        let reader = |row: &Row| self.readers[branch_of(row).unwrap_or(0)];
+        rows.iter().map(|row| Hit::of(reader(row), row, self.bounds)).collect()
     }
 }
 
@@ -191,15 +228,15 @@ impl Shape for HitShape<'_> {
     }
 
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
-        let cursors = CursorLens::of(self.arguments, body);
+        let cursors = CursorLens::of(&self.arguments.call, body);
         let hits = self.hits(rows);
         let sizes = hits.iter().map(|hit| (hit.structured_len(), hit.to_text().len()));
         let sizes = sizes.collect::<Vec<_>>();
         let tail = tail(&hits, self.arguments, body, None);
         let fit = |cursor: usize| {
             let next = if cursor == 0 { 0 } else { cursors.call + cursor };
-            let beside = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + NOTE_BYTES + 100;
-            let mut room = self.bounds.structured.saturating_sub(beside);
+            let reserved = json_len(body) + next + cursor.saturating_sub(cursors.theirs) + NOTE_BYTES + 100;
+            let mut room = self.bounds.structured.saturating_sub(reserved);
             let mut text_room = self.bounds.text.saturating_sub(tail.len() + next + NOTE_BYTES + 20);
             let hits = sizes.iter().take_while(|(size, text)| {
                 let fits = *size <= room && *text <= text_room;
@@ -216,20 +253,20 @@ impl Shape for HitShape<'_> {
     fn max_cursor(&self) -> usize {
         if self.is_over_grants {
             // It has to come back beside the other arguments; a longer one is kept here under a short name.
-            let beside = json_len(&self.arguments.with([("cursor", None)])) + 40;
+            let reserved = json_len(&self.arguments.call.with([("cursor", None)]).arguments) + 40;
             return (self.bounds.structured.min(self.bounds.text) / 4)
-                .saturating_sub(beside)
+                .saturating_sub(reserved)
                 .clamp(100, 1_000);
         }
-        max_cursor(self.arguments, self.bounds)
+        max_cursor(&self.arguments.call, self.bounds)
     }
 }
 
 fn render(shape: &HitShape<'_>, page: Page) -> ToolAnswer {
     let arguments = shape.arguments;
     let hits = shape.hits(&page.rows);
-    let next = next_page(arguments, page.next.as_deref());
-    let note = fitted_note(arguments, &page);
+    let next = next_page(&arguments.call, page.next.as_deref());
+    let note = fitted_note(&arguments.call, &page);
     let ladder = hits.iter().filter_map(Hit::to_ladder).collect::<Vec<_>>();
     let mut text = hits.iter().map(Hit::to_text).collect::<String>();
     if let Some(note) = &note {
@@ -238,6 +275,7 @@ fn render(shape: &HitShape<'_>, page: Page) -> ToolAnswer {
     text.push_str(&tail(&hits, arguments, &page.body, next.as_ref()));
     text.truncate(text.trim_end().len());
     let hint = nothing_found(hits.len(), arguments);
+    let rows = hits.len();
     let results = hits.into_iter().map(|hit| Value::Object(hit.result)).collect::<Vec<_>>();
     let mut structured = Map::new();
     structured.insert("results".into(), results.into());
@@ -251,7 +289,7 @@ fn render(shape: &HitShape<'_>, page: Page) -> ToolAnswer {
     if let Some(ladder) = ladder::to_json(&ladder) {
         structured.insert("content_ladder".into(), ladder);
     }
-    ToolAnswer { text, structured: Some(structured), is_error: false }
+    ToolAnswer { text, structured: Some(structured), is_error: false, rows }
 }
 
 /// A hit, ready for both views.
@@ -278,8 +316,8 @@ struct Evidence {
 impl Hit {
     /// A hit that takes at most about half of a result: one whose id or field names are endless goes
     /// without its continuations (fetch reads on), then without what its id says again.
-    fn of(source: &Source, hit: &Map<String, Value>, bounds: Bounds) -> Self {
-        let mut ready = Self::whole(source, hit);
+    fn of(reader: &Reader, hit: &Map<String, Value>, bounds: Bounds) -> Self {
+        let mut ready = Self::whole(reader, hit);
         if ready.is_within(bounds) {
             return ready;
         }
@@ -296,7 +334,7 @@ impl Hit {
             ready.result.insert("snippet".into(), json!({"field": field, "text": excerpt}));
         }
         if !ready.is_within(bounds) {
-            ready.result.insert("url".into(), json!(source.provider().as_str()));
+            ready.result.insert("url".into(), json!(reader.provider().as_str()));
             if ready.embeds {
                 ready
                     .result
@@ -321,8 +359,8 @@ impl Hit {
         self.structured_len() <= bounds.structured / 2 && self.to_text().len() <= bounds.text / 2
     }
 
-    fn whole(source: &Source, hit: &Map<String, Value>) -> Self {
-        let id = row_text::record_id(hit, "").or_else(|| id_of_uri(hit));
+    fn whole(reader: &Reader, hit: &Map<String, Value>) -> Self {
+        let id = RecordId::of_row(hit, "").or_else(|| id_of_uri(hit));
         let handle = id.as_ref().and_then(RecordId::handle);
         let connector_key = text_of(hit, "connector_key").or_else(|| text_of(hit, "connector_id"));
         let connector_key = connector_key.filter(|key| json_len(key) <= MAX_PART);
@@ -334,7 +372,7 @@ impl Hit {
         let mut result = Map::new();
         result.insert("id".into(), json!(handle.clone().or_else(|| fallback_id(hit)).unwrap_or_default()));
         result.insert("title".into(), json!(title));
-        result.insert("url".into(), json!(url_of(source, hit, id.as_ref())));
+        result.insert("url".into(), json!(url_of(reader, hit, id.as_ref())));
         if let Some(connection) = connection {
             result.insert("connection_id".into(), json!(connection));
         }
@@ -487,7 +525,7 @@ fn fallback_id(hit: &Map<String, Value>) -> Option<String> {
 }
 
 /// A declared link of the source, else the provider's own URL of the record; always absolute.
-fn url_of(source: &Source, hit: &Map<String, Value>, id: Option<&RecordId>) -> String {
+fn url_of(reader: &Reader, hit: &Map<String, Value>, id: Option<&RecordId>) -> String {
     let declared = text_of(hit, "source_url").or_else(|| text_of(hit, "url"));
     if let Some(url) = declared
         .and_then(|url| url::Url::parse(url).ok())
@@ -495,28 +533,17 @@ fn url_of(source: &Source, hit: &Map<String, Value>, id: Option<&RecordId>) -> S
     {
         return url.to_string();
     }
-    record_url(source, id)
-}
-
-/// The provider's own URL of a record.
-pub fn record_url(source: &Source, id: Option<&RecordId>) -> String {
-    let Some(id) = id else { return source.provider().to_string() };
-    let read = Read::of(["streams", &id.stream, "records", &id.record]);
-    let mut url = source.rs().url_of(&read);
-    if let Some(connection) = &id.connection {
-        url.query_pairs_mut().append_pair("connection_id", connection);
-    }
-    url.to_string()
+    id.map_or_else(|| reader.provider().to_string(), |id| reader.record_url(id).to_string())
 }
 
 /// What a first page without hits may be due to.
 fn nothing_found(hits: usize, arguments: &Arguments) -> Option<&'static str> {
-    let q = arguments.given().get("q")?.as_str()?;
+    let q = arguments.search.q.as_str();
     let has_operator =
         q.contains(['"', '*', ':', '(']) || q.split_whitespace().any(|word| word == "OR" || word == "AND");
     match q.split_whitespace().count() {
-        _ if hits > 0 || arguments.has("cursor") => None,
-        _ if arguments.has("filter") => {
+        _ if hits > 0 || arguments.call.has("cursor") => None,
+        _ if arguments.call.has("filter") => {
             Some("try it without the filter too: a filter takes whole values, not a part")
         }
         _ if has_operator => {
@@ -529,7 +556,7 @@ fn nothing_found(hits: usize, arguments: &Arguments) -> Option<&'static str> {
 
 fn tail(hits: &[Hit], arguments: &Arguments, body: &Map<String, Value>, next: Option<&Call>) -> String {
     let mut out = String::new();
-    let q = arguments.given().get("q").map_or_else(String::new, |q| line::value(q, 200).text);
+    let q = line::value(&json!(arguments.search.q), 200).text;
     let more = if body.get("has_more").and_then(Value::as_bool) == Some(true) { ", more exist" } else { "" };
     let _ = writeln!(out, "{} for {q}{more}", counted(hits.len(), "hit"));
     if let Some(hint) = nothing_found(hits.len(), arguments) {

@@ -2,8 +2,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use rmcp::model::{ResourceTemplate, Tool};
+use rmcp::model::{ResourceTemplate, Tool as Definition};
 use serde_json::{Map, Value};
+
+use crate::mcp::call::Tool;
+use crate::mcp::protocol::service::Offer;
 
 /// What a host tells its model about this server, whole within 512 characters (R1.5).
 pub const INSTRUCTIONS: &str = "\
@@ -19,14 +22,6 @@ pub const MAX_INSTRUCTIONS_CHARS: usize = 512;
 /// The most that the `tools` array may take, in bytes of compact JSON (R2.2).
 pub const MAX_TOOLS_BYTES: usize = 6656;
 
-/// The names of the six, in the order in which they are listed.
-pub const NAMES: [&str; 6] = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"];
-
-/// The one of [`NAMES`] that `name` is, if it is one.
-pub fn name_of(name: &str) -> Option<&'static str> {
-    NAMES.into_iter().find(|known| *known == name)
-}
-
 /// The six tools, in the order in which they are listed. Made once; always the same bytes (R2.9).
 ///
 /// A host is told what a model has to know before it calls. That unknown arguments are refused, and what the least
@@ -35,8 +30,8 @@ pub fn name_of(name: &str) -> Option<&'static str> {
 /// They take 5,888 bytes. 4,096 are not within reach of R2.4 and R2.8: without a word of description it is 4,164
 /// (annotations 624, output schemas 1,116 of it); what each tool does and by which endpoint (R2.4) is 1,107 more, and
 /// how a filter, a time or an id is written 612.
-pub fn tools() -> Arc<[Tool]> {
-    static TOOLS: LazyLock<Arc<[Tool]>> = LazyLock::new(|| {
+pub fn tools() -> Arc<[Definition]> {
+    static TOOLS: LazyLock<Arc<[Definition]>> = LazyLock::new(|| {
         let mut tools = parsed();
         for tool in &mut tools {
             let schema = Arc::make_mut(&mut tool.input_schema);
@@ -53,31 +48,50 @@ pub fn tools() -> Arc<[Tool]> {
 }
 
 /// The tools with all that arguments are checked by. Apart from [`tools`]: a host that only lists them keeps one copy.
-fn whole() -> &'static [Tool] {
-    static WHOLE: LazyLock<Vec<Tool>> = LazyLock::new(parsed);
+fn whole() -> &'static [Definition] {
+    static WHOLE: LazyLock<Vec<Definition>> = LazyLock::new(parsed);
     &WHOLE
 }
 
 #[allow(clippy::expect_used, reason = "the JSON is compiled in and a test parses it")]
-fn parsed() -> Vec<Tool> {
+fn parsed() -> Vec<Definition> {
     serde_json::from_str(include_str!("tools.json")).expect("tools.json")
 }
 
-/// What the arguments of `tool` are checked by; empty for another.
-pub fn input_schema(tool: &str) -> Map<String, Value> {
+/// What the arguments of `tool` are checked by.
+pub fn input_schema(tool: Tool) -> Map<String, Value> {
     whole()
         .iter()
-        .find(|known| known.name == tool)
+        .find(|known| known.name == tool.name())
         .map(|known| known.input_schema.as_ref().clone())
         .unwrap_or_default()
 }
 
 /// The values that `argument` of `tool` takes, where they are listed.
-pub fn choices(tool: &str, argument: &str) -> Vec<String> {
+pub fn choices(tool: Tool, argument: &str) -> Vec<String> {
     let schema = input_schema(tool);
     let listed =
         schema.get("properties").and_then(|properties| properties.get(argument)?.get("enum")?.as_array());
     listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// What a server offers with these tools.
+pub fn offer() -> Offer {
+    static NAMES: [&str; Tool::ALL.len()] = {
+        let mut names = [""; Tool::ALL.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = Tool::ALL[at].name();
+            at += 1;
+        }
+        names
+    };
+    Offer {
+        names: &NAMES,
+        tools: tools(),
+        instructions: INSTRUCTIONS,
+        resource_templates: resource_templates(),
+    }
 }
 
 /// The resource templates, in the order in which they are listed (R4.5).
@@ -115,7 +129,7 @@ mod tests {
     fn r2_1_exactly_the_six_tools() {
         let names = tools().iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>();
         assert_eq!(names, ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"]);
-        assert_eq!(names, NAMES);
+        assert_eq!(names, offer().names);
     }
 
     #[test]
@@ -208,7 +222,10 @@ mod tests {
     #[test]
     fn r2_6_connection_id_is_the_source_selector() {
         for tool in ["schema", "query_records", "aggregate", "search", "fetch"] {
-            assert!(input_schema(tool)["properties"].get("connection_id").is_some(), "{tool}");
+            assert!(
+                input_schema(Tool::from_name(tool).unwrap())["properties"].get("connection_id").is_some(),
+                "{tool}"
+            );
         }
     }
 
@@ -234,7 +251,10 @@ mod tests {
             for (key, schema) in tool["outputSchema"]["properties"].as_object().unwrap() {
                 assert!(schema["type"].is_string(), "{key} of {}", tool["name"]);
             }
-            assert_eq!(input_schema(tool["name"].as_str().unwrap())["additionalProperties"], false);
+            assert_eq!(
+                input_schema(Tool::from_name(tool["name"].as_str().unwrap()).unwrap())["additionalProperties"],
+                false
+            );
         }
     }
 

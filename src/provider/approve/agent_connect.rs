@@ -6,13 +6,15 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::oauth_error::OAuthError;
+use super::flow::FlowError;
 use super::token::TokenResponse;
 use super::wait::{Pace, Polled, wait};
 use super::wanted::Wanted;
-use super::{ApproveError, CLIENT_NAME, Choice, Client, par};
+use super::{ApproveError, Choice, par};
 use crate::provider::discovery::{Discovery, on_issuers_origin};
 use crate::provider::http::{Answer, Http, HttpError};
+use crate::provider::oauth_error::OAuthError;
+use crate::provider::register::{CLIENT_NAME, Client};
 
 /// A request that waits for its owner.
 #[derive(Debug)]
@@ -36,10 +38,10 @@ pub async fn begin(
     wanted: Option<&Wanted>,
 ) -> Result<Attempt, ApproveError> {
     let server = &discovery.authorization_server;
-    let endpoint = server.agent_connect_endpoint.clone().ok_or(ApproveError::NoWay)?;
+    let endpoint = server.agent_connect_endpoint.clone().ok_or(FlowError::NoneOffered)?;
     let request_uri = match wanted {
         Some(wanted) => {
-            let par_endpoint = server.par_endpoint.clone().ok_or(ApproveError::SourceUnsupported)?;
+            let par_endpoint = server.par_endpoint.clone().ok_or(FlowError::SourceUnsupported)?;
             let client_id = client.id().ok_or(ApproveError::ClientRequired)?;
             Some(par::push(http, par_endpoint, client_id, &discovery.resource, wanted).await?)
         }

@@ -6,14 +6,16 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
+use super::ApproveError;
+use super::flow::FlowError;
 use super::loopback::{Expected, Listener};
-use super::oauth_error::OAuthError;
 use super::token::TokenResponse;
 use super::wait::Patience;
 use super::wanted::Wanted;
-use super::{ApproveError, Client, mcp_resource};
 use crate::provider::discovery::Discovery;
 use crate::provider::http::Http;
+use crate::provider::oauth_error::OAuthError;
+use crate::provider::register::Client;
 
 /// A request that waits for the owner's browser to come back.
 #[derive(Debug)]
@@ -46,7 +48,7 @@ pub async fn begin(
     let (Some(endpoint), Some(token_endpoint)) =
         (server.authorization_endpoint.clone(), server.token_endpoint.clone())
     else {
-        return Err(ApproveError::NoWay);
+        return Err(FlowError::NoneOffered.into());
     };
     let client_id = client.id().ok_or(ApproveError::ClientRequired)?;
     // Its page would tell the owner, who can do nothing about it, and not this program, which can.
@@ -57,7 +59,7 @@ pub async fn begin(
     let redirect_uri = listener.redirect_uri();
     let (verifier, state) = (random()?, random()?);
     let challenge = challenge(&verifier);
-    let resource = mcp_resource(discovery);
+    let resource = discovery.mcp_resource();
 
     let mut url = endpoint;
     {

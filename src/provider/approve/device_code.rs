@@ -4,13 +4,15 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use url::Url;
 
+use super::ApproveError;
 use super::agent_connect::{polled, seconds, unanswered};
+use super::flow::FlowError;
 use super::token::TokenResponse;
 use super::wait::{Pace, wait};
 use super::wanted::Wanted;
-use super::{ApproveError, Client, mcp_resource};
 use crate::provider::discovery::{Discovery, on_issuers_origin};
 use crate::provider::http::Http;
+use crate::provider::register::Client;
 use crate::text;
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
@@ -47,11 +49,11 @@ pub async fn begin(
     let (Some(endpoint), Some(token_endpoint)) =
         (server.device_authorization_endpoint.clone(), server.token_endpoint.clone())
     else {
-        return Err(ApproveError::NoWay);
+        return Err(FlowError::NoneOffered.into());
     };
     let client_id = client.id().ok_or(ApproveError::ClientRequired)?;
     let details = wanted.details(&discovery.resource).to_string();
-    let resource = mcp_resource(discovery);
+    let resource = discovery.mcp_resource();
     let fields = [
         ("client_id", client_id),
         ("resource", resource.as_str()),

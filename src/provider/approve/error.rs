@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use super::oauth_error::{OAuthError, Part};
+use super::Choice;
+use super::flow::{self, FlowError};
 use super::token::TokenError;
 use super::wanted::Wanted;
-use super::way::{self, Way};
-use super::{Choice, minutes};
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind};
-use crate::provider::discovery::{DiscoveryError, http_hint};
+use crate::provider::discovery::DiscoveryError;
 use crate::provider::http::{Answer, HttpError};
+use crate::provider::oauth_error::{OAuthError, Part};
 use crate::provider::register::RegisterError;
 use crate::provider::url::ProviderUrl;
-use crate::{advice, text};
+use crate::time_text::minutes;
 
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
@@ -23,23 +24,9 @@ pub enum ApproveError {
     /// No client id.
     #[error(transparent)]
     Register(#[from] RegisterError),
-    /// The authorization server offers no way that this version knows.
-    #[error(
-        "the authorization server has no agent_connect_endpoint, no authorization_endpoint with PKCE S256 and no \
-         device_authorization_endpoint: no way to a grant that this version knows"
-    )]
-    NoWay,
-    /// The way that was asked for is not offered.
-    #[error("the authorization server does not offer {asked}; it offers {}", way::list(offered))]
-    WayNotOffered {
-        /// What was asked for.
-        asked: Way,
-        /// What there is.
-        offered: Vec<Way>,
-    },
-    /// The way that was asked for cannot carry what is wanted.
-    #[error("{0} cannot say which streams, fields, times or purpose are asked for")]
-    NarrowingUnsupported(Way),
+    /// No flow to take.
+    #[error(transparent)]
+    Flow(#[from] FlowError),
     /// The provider fronts several sources and was not told which.
     #[error("the provider has several sources, and has to be told which one to ask for")]
     SourceRequired {
@@ -52,11 +39,6 @@ pub enum ApproveError {
         /// Those that it named.
         choices: Vec<Choice>,
     },
-    /// A source was named, and the authorization server takes no such request.
-    #[error(
-        "the authorization server takes no request for one source: it has no pushed_authorization_request_endpoint"
-    )]
-    SourceUnsupported,
     /// PAR needs a client id.
     #[error("the authorization server registers no clients and keeps none for this program")]
     ClientRequired,
@@ -168,12 +150,9 @@ impl ApproveError {
         match self {
             Self::Http(error) | Self::Register(RegisterError::Http(error)) => error.code(),
             Self::Register(_) => "registration_failed",
-            Self::NoWay => "no_way_to_a_grant",
-            Self::WayNotOffered { .. } => "flow_not_offered",
-            Self::NarrowingUnsupported(_) => "narrowing_unsupported",
+            Self::Flow(error) => error.code(),
             Self::SourceRequired { .. } => "source_required",
             Self::InstanceRequired { .. } => "instance_required",
-            Self::SourceUnsupported => "source_unsupported",
             Self::ClientRequired => "registration_unsupported",
             Self::UnknownClient(_) => "invalid_client",
             Self::RequestRefused(_) => "request_refused",
@@ -203,9 +182,11 @@ impl ApproveError {
             Self::SourceRequired { .. }
             | Self::InstanceRequired { .. }
             | Self::Unknown { .. }
-            | Self::SourceUnsupported
-            | Self::WayNotOffered { .. }
-            | Self::NarrowingUnsupported(_) => Kind::Usage,
+            | Self::Flow(
+                FlowError::NotOffered { .. }
+                | FlowError::NarrowingUnsupported(_)
+                | FlowError::SourceUnsupported,
+            ) => Kind::Usage,
             Self::Loopback(_) | Self::NoRandomness => Kind::Failed,
             Self::UnknownClient(_)
             | Self::RequestRefused(_)
@@ -230,15 +211,14 @@ impl ApproveError {
                 | Self::Unknown { .. }
                 | Self::SourceRequired { .. }
                 | Self::InstanceRequired { .. }
-                | Self::SourceUnsupported
-                | Self::NarrowingUnsupported(_)
+                | Self::Flow(FlowError::SourceUnsupported | FlowError::NarrowingUnsupported(_))
                 | Self::ClientRequired
         )
     }
 
     /// For a person who wants a grant from `provider`. `again` gives the command that was typed, without the options
     /// that are named to it.
-    pub fn told(self, provider: &ProviderUrl, again: &dyn Fn(&[&str]) -> String) -> Error {
+    pub fn into_error(self, provider: &ProviderUrl, again: &dyn Fn(&[&str]) -> Command) -> Error {
         let message = match &self {
             Self::Denied => format!("{provider}: the request was denied"),
             Self::Expired { .. } => format!("{provider}: the request expired before it was approved"),
@@ -268,37 +248,35 @@ impl ApproveError {
             _ => format!("{provider} gave no grant"),
         };
         let hint = match &self {
-            Self::Http(error) | Self::Register(RegisterError::Http(error)) => http_hint(error),
-            Self::SourceRequired { .. } => format!(
-                "{} --source <URI>, or pick on the provider's page, where it has one: {} --flow authorization-code",
-                again(&["--source", "--instance"]),
-                again(&["--flow", "--source", "--instance"]),
-            ),
-            Self::InstanceRequired { .. } => format!("{} --instance <ID>", again(&["--instance"])),
+            Self::Http(error) | Self::Register(RegisterError::Http(error)) => error.next_step().into(),
+            Self::SourceRequired { .. } => Hint::from(again(&["--source", "--instance"]).words("--source <URI>"))
+                .then(", or pick on the provider's page, where it has one: ")
+                .run(again(&["--flow", "--source", "--instance"]).words("--flow authorization-code")),
+            Self::InstanceRequired { .. } => again(&["--instance"]).words("--instance <ID>").into(),
             Self::Unknown { part, choices, .. } => unknown_hint(*part, choices, again),
-            Self::SourceUnsupported => {
-                format!("Leave --source out: {}", again(&["--source", "--instance"]))
+            Self::Flow(FlowError::SourceUnsupported) => {
+                Hint::new("Leave --source out: ").run(again(&["--source", "--instance"]))
             }
-            Self::WayNotOffered { offered, .. } if !offered.is_empty() => {
-                format!("Leave --flow out, or name one of: {}", way::list(offered))
+            Self::Flow(FlowError::NotOffered { offered, .. }) if !offered.is_empty() => {
+                format!("Leave --flow out, or name one of: {}", flow::list(offered)).into()
             }
-            Self::WayNotOffered { .. } => "Ask the provider whether it serves agents".to_owned(),
-            Self::NarrowingUnsupported(_) => {
-                "Narrow it on the provider's page instead, or leave --flow out".to_owned()
+            Self::Flow(FlowError::NotOffered { .. }) => "Ask the provider whether it serves agents".into(),
+            Self::Flow(FlowError::NarrowingUnsupported(_)) => {
+                "Narrow it on the provider's page instead, or leave --flow out".into()
             }
-            Self::StateMismatch | Self::OtherIssuer { .. } => format!(
-                "Nothing is stored. If you do not know how that came about, tell the provider; to ask again: {}",
-                again(&[])
-            ),
+            Self::StateMismatch | Self::OtherIssuer { .. } => Hint::new(
+                "Nothing is stored. If you do not know how that came about, tell the provider; to ask again: ",
+            )
+            .run(again(&[])),
             Self::Loopback(_) | Self::NoRandomness => {
-                format!("Try another way: {} --flow device-code", again(&["--flow"]))
+                Hint::new("Try another way: ").run(again(&["--flow"]).words("--flow device-code"))
             }
-            Self::RequestRefused(_) => format!(
-                "Leave out what narrows the request, and narrow it on the provider's page: {}",
-                advice::connect(provider.as_str())
-            ),
+            Self::RequestRefused(_) => {
+                Hint::new("Leave out what narrows the request, and narrow it on the provider's page: ")
+                    .run(Command::connect(provider.as_str()))
+            }
             Self::Denied | Self::Expired { .. } | Self::InvalidGrant(_) | Self::PollRefused(_) => {
-                format!("Nothing is stored. To ask again: {}", again(&[]))
+                Hint::new("Nothing is stored. To ask again: ").run(again(&[]))
             }
             Self::WaitOver { left, .. } => {
                 let left = match left {
@@ -306,38 +284,38 @@ impl ApproveError {
                     Some(left) => format!("for {} more", minutes(*left)),
                     None => "for a while, perhaps".to_owned(),
                 };
-                format!(
+                Hint::new(format!(
                     "Nothing is stored. The page can still be approved {left}, but nothing here waits for it any \
-                     more: leave it. To ask again: {}",
-                    again(&[])
-                )
+                     more: leave it. To ask again: "
+                ))
+                .run(again(&[]))
             }
             Self::UnknownClient(_) | Self::Register(_) => {
-                "Try again later; if it stays so, tell the provider".to_owned()
+                "Try again later; if it stays so, tell the provider".into()
             }
-            Self::NoWay | Self::ClientRequired => {
-                "Ask the provider whether it serves agents, or whether a newer pdpp is needed".to_owned()
+            Self::Flow(FlowError::NoneOffered) | Self::ClientRequired => {
+                "Ask the provider whether it serves agents, or whether a newer pdpp is needed".into()
             }
             Self::Malformed(_) | Self::Foreign(_) | Self::Token(_) => {
-                "This is the provider's to put right; nothing is stored".to_owned()
+                "This is the provider's to put right; nothing is stored".into()
             }
         };
-        let told = Error::new(self.kind(), self.code(), message).hint(hint);
+        let error = Error::new(self.kind(), self.code(), message).hint(hint);
         match self {
             // The message says it all.
             Self::SourceRequired { .. }
             | Self::InstanceRequired { .. }
             | Self::Denied
             | Self::Expired { last: None }
-            | Self::WaitOver { last: None, .. } => told,
-            cause => told.because(cause),
+            | Self::WaitOver { last: None, .. } => error,
+            cause => error.because(cause),
         }
     }
 }
 
 /// What to type after a name that a provider does not know. A field's choices are written as the option takes them:
 /// `messages.subject`.
-fn unknown_hint(part: Part, choices: &[Choice], again: &dyn Fn(&[&str]) -> String) -> String {
+fn unknown_hint(part: Part, choices: &[Choice], again: &dyn Fn(&[&str]) -> Command) -> Hint {
     let (option, without): (_, &[&str]) = match part {
         Part::Source => ("--source", &["--source", "--instance"]),
         Part::Instance => ("--instance", &["--instance"]),
@@ -345,33 +323,30 @@ fn unknown_hint(part: Part, choices: &[Choice], again: &dyn Fn(&[&str]) -> Strin
         Part::Field => ("--field", &["--field"]),
     };
     if let Some(first) = choices.first() {
-        return format!("Name one as listed: {} {option} {}", again(without), text::shell_word(&first.id));
+        return Hint::new("Name one as listed: ").run(again(without).option(option, &first.id));
     }
-    match part {
+    let words = match part {
         Part::Source => {
-            "The provider's own pages show each source's URI, such as https://registry.pdpp.dev/connectors/slack"
-                .to_owned()
+            return "The provider's own pages show each source's URI, such as https://registry.pdpp.dev/connectors/slack"
+                .into();
         }
-        Part::Instance => {
-            format!("Leave --instance out, and pick on the provider's page, which shows each one: {}", again(without))
+        Part::Instance => "Leave --instance out, and pick on the provider's page, which shows each one: ",
+        Part::Stream => {
+            "A stream belongs to a source, which --source names. Leave --stream out to pick on the provider's page: "
         }
-        Part::Stream => format!(
-            "A stream belongs to a source, which --source names. Leave --stream out to pick on the provider's page: {}",
-            again(without)
-        ),
-        Part::Field => format!(
+        Part::Field => {
             "Streams of several sources can have the same name: --source names the one that is meant. Leave --field out \
-             to pick on the provider's page: {}",
-            again(without)
-        ),
-    }
+             to pick on the provider's page: "
+        }
+    };
+    Hint::new(words).run(again(without))
 }
 
 /// Choices shown at most.
 const SHOWN: usize = 20;
 
 fn listed(choices: &[Choice]) -> String {
-    let list = choices.iter().take(SHOWN).fold(String::new(), |list, choice| list + "\n  " + &choice.told());
+    let list = choices.iter().take(SHOWN).fold(String::new(), |list, choice| format!("{list}\n  {choice}"));
     match choices.len().saturating_sub(SHOWN) {
         0 => list,
         more => format!("{list}\n  and {more} more"),

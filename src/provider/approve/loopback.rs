@@ -15,12 +15,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
 use super::ApproveError;
-use super::oauth_error::OAuthError;
+use crate::provider::oauth_error::OAuthError;
+use crate::provider::register::CALLBACK;
 use crate::provider::url::ProviderUrl;
 use crate::text;
 
-/// The one path that is answered.
-pub const CALLBACK: &str = "/callback";
 /// Bytes of a request's head at most.
 const MAX_HEAD: usize = 16 << 10;
 /// Until a request's head is there, or an answer is taken. Browsers open connections that they never use.

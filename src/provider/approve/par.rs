@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 use url::Url;
 
+use super::ApproveError;
 use super::wanted::Wanted;
-use super::{ApproveError, CLIENT_NAME};
 use crate::provider::http::Http;
+use crate::provider::register::CLIENT_NAME;
 
 /// Pushes the request for `wanted` of `resource` and gives its `request_uri`.
 ///

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::token::TokenResponse;
-use crate::advice;
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind};
-use crate::provider::discovery::http_hint;
 use crate::provider::grant::{GrantId, GrantedConnection, GrantedSource, TokenKind};
 use crate::provider::rs::{Read, ResourceServer, RsError};
 use crate::provider::url::ProviderUrl;
@@ -65,22 +64,20 @@ impl ProofError {
     }
 
     /// For a person who just approved a grant of `provider`, by the command `again`.
-    pub fn told(self, provider: &ProviderUrl, again: &str) -> Error {
+    pub fn into_error(self, provider: &ProviderUrl, again: Command) -> Error {
         let kind = match &self {
             Self::Read(RsError::Refused(refusal)) if refusal.status < 500 => Kind::Refused,
             Self::Owner | Self::Package | Self::UnknownKind | Self::OtherGrant => Kind::Refused,
             _ => Kind::Unavailable,
         };
         let hint = match &self {
-            Self::Package => format!(
-                "Nothing is stored. Approve a single source, or name one: {} --source <URI>",
-                advice::connect(provider.as_str())
-            ),
+            Self::Package => Hint::new("Nothing is stored. Approve a single source, or name one: ")
+                .run(Command::connect(provider.as_str()).words("--source <URI>")),
             Self::Read(RsError::Http(error)) => {
-                format!("Nothing is stored. {}: {again}", http_hint(error))
+                Hint::new(format!("Nothing is stored. {}: ", error.next_step())).run(again)
             }
-            Self::Read(_) => format!("Nothing is stored. To ask again: {again}"),
-            _ => "Nothing is stored. This is the provider's to put right".to_owned(),
+            Self::Read(_) => Hint::new("Nothing is stored. To ask again: ").run(again),
+            _ => "Nothing is stored. This is the provider's to put right".into(),
         };
         Error::new(kind, self.code(), format!("{provider} gave a token that was not kept"))
             .because(self)

@@ -8,10 +8,10 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use super::oauth_error::OAuthError;
 use super::token::{TokenError, TokenResponse};
 use crate::provider::discovery::{DiscoveryError, discover, on_issuers_origin};
 use crate::provider::http::{Http, HttpError};
+use crate::provider::oauth_error::OAuthError;
 use crate::provider::url::ProviderUrl;
 
 /// What is asked.
@@ -122,9 +122,8 @@ fn is_before_the_request(error: &HttpError, http: &Http) -> bool {
         HttpError::Unreachable { .. }
         | HttpError::UnknownHost { .. }
         | HttpError::Proxy { .. }
-        | HttpError::ProxyVariable { .. }
         | HttpError::Tls { .. }
-        | HttpError::CaFile { .. }
+        | HttpError::Network(_)
         | HttpError::Setup(_)
         | HttpError::Redirected { .. } => true,
         HttpError::TimedOut { after, .. } => *after == limits.connect && limits.connect < limits.total,

@@ -6,10 +6,10 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
-use super::oauth_error::OAuthError;
 use crate::provider::discovery::{Discovery, DiscoveryError, discover};
 use crate::provider::grant::GrantId;
 use crate::provider::http::{Answer, Http, HttpError};
+use crate::provider::oauth_error::OAuthError;
 use crate::provider::rs;
 use crate::provider::url::ProviderUrl;
 use crate::secret::AccessToken;

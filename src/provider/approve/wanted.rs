@@ -6,8 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// PDPP's authorization details type (RFC 9396).
-pub const DATA_ACCESS: &str = "https://pdpp.dev/data-access";
+use crate::provider::discovery::DATA_ACCESS;
 
 /// What the data is for, where nobody says otherwise; the owner reads it on the approval page.
 const PURPOSE_CODE: &str = "https://pdpp.dev/purpose/personal_ai_assistant";
@@ -70,7 +69,7 @@ const SHOWN_STREAMS: usize = 4;
 
 impl StreamRequest {
     /// `messages (id, subject only, with required fields; from 2026-01-01T00:00:00Z on)`, or with the number of fields.
-    fn told(&self, with_fields: bool) -> String {
+    fn summary(&self, with_fields: bool) -> String {
         let mut narrowed = Vec::new();
         match self.fields.as_slice() {
             [] => {}
@@ -169,7 +168,7 @@ impl Wanted {
     }
 
     /// For a person, what a request comes to that says nothing of this.
-    pub fn told_unsent() -> Vec<String> {
+    pub fn unsent_summary() -> Vec<String> {
         vec![
             "streams: what you pick on that page".to_owned(),
             ONGOING.to_owned(),
@@ -178,7 +177,7 @@ impl Wanted {
     }
 
     /// What is sent, for a person, a line each.
-    pub fn told(&self) -> Vec<String> {
+    pub fn summary(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(source) = &self.source {
             let of = if source.instance_ids.is_empty() {
@@ -189,7 +188,7 @@ impl Wanted {
             lines.push(format!("source: {}{of}", source.id));
         }
         let streams: Vec<String> =
-            self.streams.iter().map(|stream| stream.told(self.streams.len() <= SHOWN_STREAMS)).collect();
+            self.streams.iter().map(|stream| stream.summary(self.streams.len() <= SHOWN_STREAMS)).collect();
         lines.push(match streams.as_slice() {
             [] if self.source.is_some() => "streams: all that the source has".to_owned(),
             [] => "streams: all that the provider has".to_owned(),
@@ -265,14 +264,14 @@ mod tests {
         );
         assert_eq!(asked[0]["expires_at"], "2027-01-01T00:00:00Z");
         assert_eq!(asked[0]["purpose_description"], "Plan a trip");
-        let told = wanted.told().join("\n");
+        let summary = wanted.summary().join("\n");
         for part in [
             "a (x only, with required fields); b",
             "from 2026-01-01T00:00:00Z on",
             "until 2027-01-01",
             "Plan a trip",
         ] {
-            assert!(told.contains(part), "{part} in {told}");
+            assert!(summary.contains(part), "{part} in {summary}");
         }
         let code = Wanted { purpose: Some("https://pdpp.dev/purpose/x".to_owned()), ..Wanted::default() };
         assert_eq!(code.details("r")[0]["purpose_code"], "https://pdpp.dev/purpose/x");

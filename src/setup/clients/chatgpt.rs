@@ -1,9 +1,10 @@
 //! ChatGPT: it starts no program and reads no file. It connects to a provider's own `/mcp` over public
 //! https, so all there is to do here is to find that address.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::{Host, Url};
 
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Result};
 use crate::net;
 use crate::provider::discovery::{DiscoveryError, discover};
@@ -21,20 +22,32 @@ pub enum Hosted {
     None,
 }
 
+impl Hosted {
+    /// For `--json`, of `provider`.
+    pub fn to_json(&self, provider: &ProviderUrl) -> Value {
+        let (state, url) = match self {
+            Self::At(url) => ("public", Some(url.as_str())),
+            Self::NotPublic(url) => ("not_public", Some(url.as_str())),
+            Self::None => ("none", None),
+        };
+        json!({"provider": provider.as_str(), "state": state, "url": url})
+    }
+}
+
 /// Finds the MCP endpoint of `provider`: it is a PDPP provider (RFC 9728, RFC 8414), and publishes
 /// protected-resource metadata for its `/mcp` that is about that very address.
 ///
 /// # Errors
 /// Those of discovery.
 pub async fn find(http: &Http, provider: &ProviderUrl) -> Result<Hosted> {
-    discover(http, provider).await.map_err(|error| error.told(provider))?;
+    discover(http, provider).await.map_err(|error| error.into_error(provider))?;
     let Ok(endpoint) = format!("{}/mcp", provider.as_str()).parse::<ProviderUrl>() else {
         return Ok(Hosted::None);
     };
     let answer = http
         .get_json(endpoint.well_known("oauth-protected-resource"))
         .await
-        .map_err(|error| DiscoveryError::from(error).told(provider))?;
+        .map_err(|error| DiscoveryError::from(error).into_error(provider))?;
     let about = answer.object().ok();
     let resource = about.as_ref().and_then(|about| about.get("resource")).and_then(Value::as_str);
     if !resource.is_some_and(|resource| endpoint.is_same_as(resource)) {
@@ -85,8 +98,10 @@ fn is_public_name(name: &str) -> bool {
 /// `no_public_endpoint` if there is nothing that ChatGPT could connect to.
 pub fn steps(provider: &ProviderUrl, hosted: &Hosted) -> Result<String> {
     let none = |why: String| {
-        Error::failed("no_public_endpoint", why)
-            .hint("Ask whoever runs the provider for a public https /mcp; or a host on this machine: pdpp mcp setup")
+        Error::failed("no_public_endpoint", why).hint(
+            Hint::new("Ask whoever runs the provider for a public https /mcp; or a host on this machine: ")
+                .run(Command::new("mcp setup")),
+        )
     };
     match hosted {
         Hosted::At(url) => Ok(format!(

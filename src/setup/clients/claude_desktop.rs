@@ -59,6 +59,6 @@ fn packaged(machine: &Machine) -> Vec<PathBuf> {
         .filter(|entry| entry.file_name().to_string_lossy().starts_with("Claude_"))
         .map(|entry| in_dir(&entry.path().join("LocalCache").join("Roaming")))
         .collect();
-    crate::order::sort(&mut found);
+    found.sort();
     found
 }

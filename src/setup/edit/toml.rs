@@ -211,7 +211,7 @@ fn no_span() -> EditError {
 fn blocks(text: &str, entry: &Table) -> Result<Vec<Range<usize>>, EditError> {
     let mut found = Vec::new();
     collect(text, entry, &mut found)?;
-    crate::order::sort_by_key(&mut found, |range| range.start);
+    found.sort_by_key(|range| range.start);
     if found.is_empty() { Err(no_span()) } else { Ok(found) }
 }
 

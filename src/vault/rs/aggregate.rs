@@ -212,7 +212,7 @@ fn json_of(text: &str) -> Value {
 /// The most frequent first; equal ones in the order of their text.
 fn by_value(values: BTreeMap<String, u64>) -> Vec<(Value, u64)> {
     let mut groups: Vec<(String, u64)> = values.into_iter().collect();
-    crate::order::sort_by(&mut groups, |one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    groups.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
     groups.into_iter().map(|(text, count)| (json_of(&text), count)).collect()
 }
 
@@ -252,7 +252,7 @@ fn sum(values: &BTreeMap<String, u64>) -> Value {
 fn extreme(values: BTreeMap<String, u64>, greatest: bool) -> Value {
     let mut all: Vec<Value> =
         values.into_keys().filter(|text| text != "null").map(|text| json_of(&text)).collect();
-    crate::order::sort_by(&mut all, |one, other| match (one, other) {
+    all.sort_by(|one, other| match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
             match (Decimal::parse(one.as_str()), Decimal::parse(other.as_str())) {
                 (Some(one), Some(other)) => one.cmp(&other),

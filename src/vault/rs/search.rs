@@ -165,7 +165,7 @@ fn rank<'a>(
             score: hit.score,
         }));
     }
-    crate::order::sort_by(&mut ranking.found, Found::compare);
+    ranking.found.sort_by(Found::compare);
     Ok(ranking)
 }
 

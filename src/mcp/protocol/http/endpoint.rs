@@ -1,17 +1,16 @@
 //! The public face of an endpoint, from configuration alone: its URLs, its icon and its documents (RFC 9728), and
 //! which hosts and pages a request may name.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::header;
 use axum::response::Response;
 use rmcp::model::{Icon, Implementation};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{Refusal, put};
+use super::response::put;
 use crate::mcp::protocol::server::Server;
 
 /// The icon, as it is served.
@@ -27,8 +26,8 @@ const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// A host and its port, as `Host` names them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustedHost {
-    host: String,
-    port: Option<u16>,
+    pub(super) host: String,
+    pub(super) port: Option<u16>,
 }
 
 /// The text names no host.
@@ -78,7 +77,7 @@ impl std::str::FromStr for AllowedOrigin {
 }
 
 impl AllowedOrigin {
-    fn matches(&self, origin: &str) -> bool {
+    pub(super) fn matches(&self, origin: &str) -> bool {
         let Ok(mut url) = Url::parse(origin) else { return false };
         if self.any_port && url.set_port(None).is_err() {
             return false;
@@ -195,114 +194,12 @@ impl Endpoint {
         })
     }
 
-    /// Whether a request names a host that this is, and comes from a page that may call it.
-    ///
-    /// # Errors
-    /// 421 for another host (RFC 9110 §15.5.20), 403 for another origin.
-    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-        // HTTP/2 has the host in the request target.
-        let named = match (headers.get(header::HOST), uri.authority()) {
-            (Some(host), _) => host.to_str().ok().map(str::to_owned),
-            (None, authority) => authority.map(ToString::to_string),
-        };
-        let named = named.and_then(|named| named.parse::<TrustedHost>().ok());
-        let is_ours = headers.get_all(header::HOST).iter().count() < 2
-            && named.is_some_and(|named| self.is_trusted(&named));
-        if !is_ours {
-            return Err(Refusal::new(
-                StatusCode::MISDIRECTED_REQUEST,
-                "misdirected_request",
-                format!("This server has another name: send requests to {}", self.public_url),
-            ));
-        }
-        if headers.contains_key(header::ORIGIN) && self.origin(headers).is_none() {
-            return Err(Refusal::new(
-                StatusCode::FORBIDDEN,
-                "origin_not_allowed",
-                "Pages of this origin may not call this server",
-            ));
-        }
-        Ok(())
-    }
-
-    fn is_trusted(&self, named: &TrustedHost) -> bool {
-        let default = self.public_url.port_or_known_default();
-        let port = |port: Option<u16>| match self.public_url.scheme() {
-            "http" => port.or(Some(80)),
-            _ => port.or(Some(443)),
-        };
-        let own = self.public_url.host_str().is_some_and(|own| own.eq_ignore_ascii_case(&named.host));
-        (own && port(named.port) == default)
-            || self
-                .trusted_hosts
-                .iter()
-                .any(|trusted| trusted.host == named.host && port(trusted.port) == port(named.port))
-    }
-
-    /// The allowed origin that a request comes from.
-    fn origin<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
-        let origin = headers.get(header::ORIGIN)?;
-        let text = origin.to_str().ok()?;
-        self.allowed_origins.iter().any(|allowed| allowed.matches(text)).then_some(origin)
-    }
-
-    /// Answers with `answer`, if [`Endpoint::check`] lets the request through; tells a page of an allowed origin
-    /// what it may see.
-    pub(super) async fn guarded<F: Future<Output = Response>>(
-        &self,
-        request: axum::extract::Request,
-        answer: impl FnOnce(axum::extract::Request) -> F,
-    ) -> Response {
-        if let Err(refusal) = self.check(request.uri(), request.headers()) {
-            return refusal.response(self);
-        }
-        let origin = self.origin(request.headers()).cloned();
-        let is_preflight = request.method() == Method::OPTIONS && origin.is_some();
-        let mut response = if is_preflight { preflight() } else { answer(request).await };
-        let headers = response.headers_mut();
-        if let Some(origin) = origin {
-            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-            let exposed = "WWW-Authenticate, Link, Retry-After, Request-Id";
-            put(headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
-        }
-        if !self.allowed_origins.is_empty() {
-            put(headers, header::VARY, "Origin");
-        }
-        response
-    }
-
     /// What `initialize` and `server/discover` say that this is (R7.7).
     pub(super) fn server_info(&self) -> Implementation {
         let icon =
             Icon::new(self.icon_url().as_str()).with_mime_type(ICON_TYPE).with_sizes(vec!["any".to_owned()]);
         Server::implementation().with_icons(vec![icon])
     }
-}
-
-/// `routes` behind the checks of [`Endpoint::check`], with CORS (the Fetch standard) for the allowed origins:
-/// for what is served beside [`router`](super::router), which is guarded by itself.
-pub fn guard(endpoint: &Arc<Endpoint>, routes: axum::Router) -> axum::Router {
-    let endpoint = Arc::clone(endpoint);
-    routes.layer(axum::middleware::from_fn(
-        move |request: axum::extract::Request, next: axum::middleware::Next| {
-            let endpoint = Arc::clone(&endpoint);
-            async move { endpoint.guarded(request, |request| next.run(request)).await }
-        },
-    ))
-}
-
-fn preflight() -> Response {
-    let mut response = Response::default();
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    let headers = response.headers_mut();
-    put(headers, header::ACCESS_CONTROL_ALLOW_METHODS, "POST, GET");
-    put(
-        headers,
-        header::ACCESS_CONTROL_ALLOW_HEADERS,
-        "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID",
-    );
-    put(headers, header::ACCESS_CONTROL_MAX_AGE, "600");
-    response
 }
 
 pub(super) fn icon() -> Response {
@@ -314,8 +211,8 @@ pub(super) fn icon() -> Response {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::super::tests::endpoint;
+    use super::*;
 
     #[test]
     fn r7_5_two_documents_name_two_resources() {

@@ -10,14 +10,16 @@
 //! about the endpoint is taken from a request (R7.6): all of it is in [`Endpoint`].
 
 mod endpoint;
+mod guard;
 mod refusal;
 mod request;
+mod response;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use axum::response::Response;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -30,24 +32,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::mcp::protocol::jsonrpc::{self, Envelope, Id};
 use crate::mcp::protocol::server::Server;
-use crate::mcp::protocol::service::ReadSurface;
+use crate::mcp::protocol::service::{Offer, Service};
 use crate::mcp::protocol::transport::Transport;
-use crate::mcp::tools::surface;
 use crate::secret::AccessToken;
 
-pub use endpoint::{About, AllowedOrigin, Endpoint, ICON, Limits, NotAHost, NotAnOrigin, TrustedHost, guard};
+pub use endpoint::{About, AllowedOrigin, Endpoint, ICON, Limits, NotAHost, NotAnOrigin, TrustedHost};
 use endpoint::{ICON_PATH, icon};
+pub use guard::guard;
 pub use refusal::Refusal;
 use request::{Form, PROTOCOL_VERSION, bearer, check_headers, is_modern, read};
-
-const JSON: &str = "application/json";
-
-const EVENTS: &str = "text/event-stream";
+pub use response::Outcome;
+use response::{EVENTS, JSON, put};
 
 /// Who a bearer is and what it may read. Asked once a request; never for a request without a bearer.
 pub trait Gate: Send + Sync + 'static {
     /// What `bearer` may read, for one request.
-    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn ReadSurface>, Refusal>>;
+    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn Service>, Refusal>>;
 
     /// Told what an admitted request asks for, in words of this program's own, before it is answered: for the
     /// log of one whose client does not wait for the answer.
@@ -64,7 +64,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    fn of(request: &ClientRequest) -> Self {
+    fn of(request: &ClientRequest, offer: &Offer) -> Self {
         const METHODS: [&str; 7] = [
             "initialize",
             "ping",
@@ -76,26 +76,11 @@ impl Asked {
         ];
         let method = METHODS.into_iter().find(|known| *known == request.method()).unwrap_or("other");
         let tool = match request {
-            ClientRequest::CallToolRequest(call) => surface::name_of(&call.params.name),
+            ClientRequest::CallToolRequest(call) => offer.name_of(&call.params.name),
             _ => None,
         };
         Self { method, tool }
     }
-}
-
-/// How a request ended, in the extensions of its response: for a log and for counters. Nothing in it came
-/// from a request or a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// A message was answered.
-    Answered {
-        /// Whether the answer is a result that is no error.
-        is_ok: bool,
-    },
-    /// A notification was taken.
-    Accepted,
-    /// Refused, with this code.
-    Refused(&'static str),
 }
 
 /// The endpoint's routes: `/mcp` (and the public URL's path, where that is another) and `/icon.svg`, guarded.
@@ -109,7 +94,7 @@ pub fn router(endpoint: Arc<Endpoint>, gate: Arc<dyn Gate>) -> axum::Router {
     let mut routes = axum::Router::new();
     // A proxy in front may or may not take the prefix away.
     let mut paths = vec!["/mcp", ICON_PATH, path.as_str(), icon.path()];
-    crate::order::sort(&mut paths);
+    paths.sort_unstable();
     paths.dedup();
     for path in paths.into_iter().filter(|path| !path.is_empty()) {
         routes = routes.route(path, any.clone());
@@ -172,14 +157,14 @@ impl Mcp {
         }
         let form = Form::of(&head.headers)?;
         // Before the body: who is not let in does not make us hold anything.
-        let surface = self.gate.admit(bearer).await?;
+        let service = self.gate.admit(bearer).await?;
         let body = read(body, self.endpoint.limits).await?;
-        Ok(self.serve(surface, &head.headers, &body, form).await)
+        Ok(self.serve(service, &head.headers, &body, form).await)
     }
 
     async fn serve(
         &self,
-        surface: Arc<dyn ReadSurface>,
+        service: Arc<dyn Service>,
         headers: &HeaderMap,
         body: &[u8],
         form: Form,
@@ -247,9 +232,9 @@ impl Mcp {
             Ok(request) => request,
             Err(error) => return refused(&error, status_of(is_modern, &error, false)),
         };
-        self.gate.asked(Asked::of(&request));
+        self.gate.asked(Asked::of(&request, &service.offer()));
         let lacks_meta = !request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty();
-        match self.run(surface, headers, request).await {
+        match self.run(service, headers, request).await {
             Ok(result) => {
                 let is_error =
                     matches!(&result, ServerResult::CallToolResult(result) if result.is_error == Some(true));
@@ -277,7 +262,7 @@ impl Mcp {
     /// Runs one request of the SDK's. Dropped with its connection, and with it what it asked a provider for.
     async fn run(
         &self,
-        surface: Arc<dyn ReadSurface>,
+        service: Arc<dyn Service>,
         headers: &HeaderMap,
         request: ClientRequest,
     ) -> Result<ServerResult, ErrorData> {
@@ -296,7 +281,7 @@ impl Mcp {
         let (transport, answer) = Transport::once(request);
         let stop = CancellationToken::new();
         let _gone = stop.clone().drop_guard();
-        let _running = transport.serve(Server::new(surface).with_info(self.info.clone()), Some(peer), stop);
+        let _running = transport.serve(Server::new(service).with_info(self.info.clone()), Some(peer), stop);
         answer.await.unwrap_or_else(|_| {
             Err(ErrorData::internal_error("Internal error: the request was not answered", None))
         })
@@ -345,12 +330,6 @@ fn accepted() -> Response {
     *response.status_mut() = StatusCode::ACCEPTED;
     response.extensions_mut().insert(Outcome::Accepted);
     response
-}
-
-fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(name, value);
-    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 use serde_json::json;
 
-use super::endpoint::ICON_TYPE;
-use super::{Endpoint, JSON, Outcome, put};
+use super::endpoint::{Endpoint, ICON_TYPE};
+use super::response::{JSON, Outcome, put};
 
 /// Why a request is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,9 @@ use rmcp::ErrorData;
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
-use super::{EVENTS, JSON, Limits, Refusal};
+use super::endpoint::Limits;
+use super::refusal::Refusal;
+use super::response::{EVENTS, JSON};
 use crate::mcp::protocol::jsonrpc;
 use crate::secret::AccessToken;
 
@@ -50,9 +52,9 @@ impl Form {
             ));
         }
         let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        let accepted = accepted.flat_map(|list| list.split(',')).filter(|one| !is_excluded(one));
+        let accepted = accepted.flat_map(|list| list.split(',')).filter(|range| !is_excluded(range));
         let accepted = accepted.map(essence).collect::<Vec<_>>();
-        let takes = |kinds: &[&str]| accepted.iter().any(|one| kinds.contains(&one.as_str()));
+        let takes = |kinds: &[&str]| accepted.iter().any(|range| kinds.contains(&range.as_str()));
         if !headers.contains_key(header::ACCEPT) || takes(&[JSON, "application/*", "*/*"]) {
             Ok(Self::Json)
         } else if takes(&[EVENTS, "text/*"]) {

@@ -9,17 +9,21 @@ use super::request::{METHOD, NAME};
 use super::*;
 use crate::mcp::protocol::service::ResourceContents;
 use crate::mcp::protocol::service::ResourceError;
-use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::protocol::service::{Offer, ToolAnswer};
 
 /// Says whose it is and what it was asked.
 struct Whose(String);
 
-impl ReadSurface for Whose {
+impl Service for Whose {
+    fn offer(&self) -> Offer {
+        Offer::of_names(&["schema", "query_records", "search", "fetch"])
+    }
+
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
         let text = format!("{} {tool} {}", self.0, Value::Object(arguments));
         async move {
             assert!(!text.contains("panic"), "asked for");
-            ToolAnswer { text, structured: None, is_error: false }
+            ToolAnswer { text, structured: None, is_error: false, rows: 0 }
         }
         .boxed()
     }
@@ -32,7 +36,7 @@ impl ReadSurface for Whose {
 struct Names;
 
 impl Gate for Names {
-    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn ReadSurface>, Refusal>> {
+    fn admit(&self, bearer: AccessToken) -> BoxFuture<'_, Result<Arc<dyn Service>, Refusal>> {
         let name = bearer.expose_bearer().to_owned();
         async move {
             match name.as_str() {
@@ -40,7 +44,7 @@ impl Gate for Names {
                 "busy" => Err(Refusal::too_many("rate_limited", "Too many requests", 7)),
                 "scope" => Err(Refusal::insufficient_scope("package_unsupported", "Not here")),
                 "panics" => panic!("asked for"),
-                _ => Ok(Arc::new(Whose(name)) as Arc<dyn ReadSurface>),
+                _ => Ok(Arc::new(Whose(name)) as Arc<dyn Service>),
             }
         }
         .boxed()
@@ -116,8 +120,8 @@ async fn r7_1_the_eras_with_initialize_need_no_session() {
         let body: Value = serde_json::from_str(&body).unwrap();
         assert_eq!((status, &body["result"]["protocolVersion"]), (200, &json!(version)), "{body}");
         assert!(!headers.contains_key("mcp-session-id"));
-        let told = Asked::post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        assert_eq!(told.with(PROTOCOL_VERSION, version).answer().await.0, 202);
+        let sent = Asked::post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        assert_eq!(sent.with(PROTOCOL_VERSION, version).answer().await.0, 202);
         let asked = Asked::post(&call(&json!(7), "fetch")).with(PROTOCOL_VERSION, version);
         let (status, body) = asked.json().await;
         assert_eq!((status, &body["id"]), (200, &json!(7)));
@@ -343,12 +347,16 @@ impl Drop for Dropped {
     }
 }
 
-impl ReadSurface for Hangs {
+impl Service for Hangs {
+    fn offer(&self) -> Offer {
+        Offer::of_names(&["schema", "query_records", "search", "fetch"])
+    }
+
     fn call(&self, _: &str, _: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
-        let told = self.0.clone();
+        let sent = self.0.clone();
         async move {
-            let _dropped = Dropped(told.clone());
-            let _ = told.send("begun");
+            let _dropped = Dropped(sent.clone());
+            let _ = sent.send("begun");
             std::future::pending().await
         }
         .boxed()
@@ -362,8 +370,8 @@ impl ReadSurface for Hangs {
 struct Always(Arc<Hangs>);
 
 impl Gate for Always {
-    fn admit(&self, _: AccessToken) -> BoxFuture<'_, Result<Arc<dyn ReadSurface>, Refusal>> {
-        let surface = Arc::clone(&self.0) as Arc<dyn ReadSurface>;
+    fn admit(&self, _: AccessToken) -> BoxFuture<'_, Result<Arc<dyn Service>, Refusal>> {
+        let surface = Arc::clone(&self.0) as Arc<dyn Service>;
         async move { Ok(surface) }.boxed()
     }
 }
@@ -371,11 +379,11 @@ impl Gate for Always {
 #[tokio::test]
 async fn r7_1_a_client_that_goes_away_ends_its_call() {
     use tokio::io::AsyncWriteExt as _;
-    let (told, mut events) = tokio::sync::mpsc::unbounded_channel();
+    let (sent, mut events) = tokio::sync::mpsc::unbounded_channel();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let endpoint = Endpoint::new(format!("http://{address}/mcp").parse().unwrap());
-    let routes = router(Arc::new(endpoint), Arc::new(Always(Arc::new(Hangs(told)))));
+    let routes = router(Arc::new(endpoint), Arc::new(Always(Arc::new(Hangs(sent)))));
     tokio::spawn(async move { axum::serve(listener, routes).await });
     let body = call(&json!(1), "fetch").to_string();
     let head = format!(

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::pipes::{Line, Pipes};
-use super::{Ended, FLUSH, GRACE, Stop};
+use super::stop::{Ended, FLUSH, GRACE, Stop};
 use crate::mcp::protocol::jsonrpc::{self, Envelope, Id};
 
 /// Bytes of answers that a client may leave unread before no further request is taken up.
@@ -263,12 +263,12 @@ mod tests {
     use serde_json::{Map, json};
     use tokio::sync::Semaphore;
 
+    use super::super::serve;
     use super::*;
-    use crate::mcp::protocol::service::ReadSurface;
     use crate::mcp::protocol::service::ResourceContents;
     use crate::mcp::protocol::service::ResourceError;
-    use crate::mcp::protocol::service::ToolAnswer;
-    use super::super::serve;
+    use crate::mcp::protocol::service::Service;
+    use crate::mcp::protocol::service::{Offer, ToolAnswer};
 
     /// Resource reads wait for a permit; calls do not.
     struct Gated {
@@ -277,9 +277,13 @@ mod tests {
         most: AtomicUsize,
     }
 
-    impl ReadSurface for Gated {
+    impl Service for Gated {
+        fn offer(&self) -> Offer {
+            Offer::of_names(&["schema"])
+        }
+
         fn call(&self, _tool: &str, _arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
-            let answer = ToolAnswer { text: String::new(), structured: None, is_error: false };
+            let answer = ToolAnswer { text: String::new(), structured: None, is_error: false, rows: 0 };
             Box::pin(std::future::ready(answer))
         }
 
@@ -327,7 +331,7 @@ mod tests {
         request(8, "tools/call", json!({"name": "schema"}));
         let mut next = |count| {
             let mut ids: Vec<_> = answers.by_ref().take(count).map(|id| id.as_u64().unwrap()).collect();
-            crate::order::sort(&mut ids);
+            ids.sort_unstable();
             ids
         };
         assert_eq!(next(2), [7, 8]);

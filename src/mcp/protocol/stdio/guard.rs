@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 
-use super::{Ended, FLUSH, GRACE, Stop};
+use super::stop::{Ended, FLUSH, GRACE, Stop};
 use crate::runtime::StopSignals;
 use crate::shutdown;
 

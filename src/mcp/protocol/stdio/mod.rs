@@ -23,18 +23,17 @@
 pub(super) mod connection;
 mod guard;
 mod pipes;
+mod stop;
 
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
-use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, Result};
 use crate::mcp::protocol::jsonrpc::{self, Envelope};
 use crate::mcp::protocol::server::Server;
-use crate::mcp::protocol::service::ReadSurface;
+use crate::mcp::protocol::service::Service;
 use crate::mcp::protocol::transport::Transport;
 use crate::text;
 use crate::ui::Ui;
@@ -43,65 +42,23 @@ use connection::Connection;
 pub use connection::{MAX_BACKLOG, MAX_IN_FLIGHT};
 pub use pipes::MAX_LINE;
 use pipes::Pipes;
+pub use stop::Ended;
+use stop::{FLUSH, Stop};
 
-/// How long calls in flight may still take after the end of input (R1.8).
-const GRACE: Duration = Duration::from_secs(1);
-
-/// How long a client may take to read the last answers.
-const FLUSH: Duration = Duration::from_millis(400);
-
-/// Why serving ended. That nobody listens any more is no failure: the exit code is 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// The client closed stdin.
-    EndOfInput,
-    /// SIGINT, SIGTERM or SIGHUP.
-    Signal,
-    /// Nobody reads stdout any more.
-    OutputClosed,
-    /// The process that started us is gone.
-    ParentGone,
-    /// stdout is there and takes nothing: a full disk, say. A failure.
-    OutputFailed(std::io::ErrorKind),
-    /// The process was started with its stdout closed. A failure.
-    NoOutput,
-}
-
-/// The end, agreed on between threads: the first cause counts.
-#[derive(Debug, Clone, Default)]
-struct Stop {
-    /// Everything is to end now.
-    now: CancellationToken,
-    /// stdin has ended; what was read before is still answered.
-    input_ended: CancellationToken,
-    cause: Arc<OnceLock<Ended>>,
-}
-
-impl Stop {
-    fn because(&self, cause: Ended) {
-        let _ = self.cause.set(cause);
-        self.now.cancel();
-    }
-
-    fn cause(&self) -> Ended {
-        self.cause.get().copied().unwrap_or(Ended::EndOfInput)
-    }
-}
-
-/// Serves `surface` on this process's stdin and stdout until there is nobody to serve.
+/// Serves `service` on this process's stdin and stdout until there is nobody to serve.
 ///
 /// Takes the process over: its signals, its panic messages, its standard streams, and its end, which
 /// has to follow at once: half a second later it is enforced, unless a token is on its way ([`crate::shutdown`]).
 ///
 /// # Errors
 /// `no_thread`: the system gave no threads.
-pub async fn serve_stdio(surface: Arc<dyn ReadSurface>) -> Result<Ended> {
+pub async fn serve_stdio(service: Arc<dyn Service>) -> Result<Ended> {
     if guard::is_stdout_closed() {
         return Ok(Ended::NoOutput);
     }
     let stop = Stop::default();
     let pipes = take_over_process(&stop)?;
-    Ok(serve(surface, pipes, stop).await)
+    Ok(serve(service, pipes, stop).await)
 }
 
 /// Answers the first request, whatever it is, with `error`, says it on stderr, and gives the exit code
@@ -134,9 +91,9 @@ fn take_over_process(stop: &Stop) -> Result<Pipes> {
     Pipes::open(std::io::stdin(), output, stop).map_err(no_thread)
 }
 
-async fn serve(surface: Arc<dyn ReadSurface>, pipes: Pipes, stop: Stop) -> Ended {
+async fn serve(service: Arc<dyn Service>, pipes: Pipes, stop: Stop) -> Ended {
     let connection = Transport::Stdio(Box::new(Connection::new(pipes, stop.clone())));
-    let running = connection.serve(Server::new(surface), None, stop.now.clone());
+    let running = connection.serve(Server::new(service), None, stop.now.clone());
     let _ = running.waiting().await;
     stop.cause()
 }
@@ -176,7 +133,7 @@ fn refusal(error: &Error) -> ErrorData {
         message.push_str(": ");
         message.push_str(cause);
     }
-    if let Some(next) = next {
+    if let Some(next) = &next {
         message.push_str(". Next: ");
         message.push_str(next);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::{Ended, Stop};
+use super::stop::{Ended, Stop};
 use crate::mcp::protocol::jsonrpc::{self, Envelope, Rejected};
 
 /// The longest line that is read, in bytes.
@@ -166,11 +166,11 @@ mod tests {
             }
         }
         let pipes = Pipes::open(std::io::empty(), To(Arc::clone(&written)), &stop).unwrap();
-        let said = json!({"a\u{202e}": "\u{7f}\u{e0041}\u{200b}é\n"});
-        pipes.out.send(said.to_string().into_bytes());
+        let value = json!({"a\u{202e}": "\u{7f}\u{e0041}\u{200b}é\n"});
+        pipes.out.send(value.to_string().into_bytes());
         crate::runtime::block_on(pipes.out.flush(Duration::from_secs(5))).unwrap();
         let line = String::from_utf8(written.lock().unwrap().clone()).unwrap();
         assert!(!line.trim_end_matches('\n').chars().any(text::is_hidden), "{line:?}");
-        assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), said);
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), value);
     }
 }

@@ -1,227 +1,347 @@
-//! What a provider's own tool answered, as an answer of ours: bounded, of the shape that is promised, and said to
-//! whoever reads it here.
+//! A tool's result, as what a resource server would have answered.
 
 use serde_json::{Map, Value, json};
 
-use crate::mcp::protocol::service::ToolAnswer;
-use crate::mcp::reading::answer_shape;
-use crate::mcp::reading::source::Audience;
-use crate::mcp::render::{Bounds, envelope, json_len};
-use crate::mcp::tool_error::ToolError;
-use crate::mcp::tools::surface;
-use crate::{advice, text};
+use crate::mcp::call::Tool;
+use crate::mcp::id::RecordId;
+use crate::mcp::reading::backend::ReadError;
+use crate::provider::rs::Refusal;
 
-/// A tool's result, as one of ours.
-pub(super) fn passed_on(
-    tool: &str,
-    given: &Map<String, Value>,
-    result: &Map<String, Value>,
-    bounds: Bounds,
-) -> Result<ToolAnswer, ToolError> {
-    let is_error = result.get("isError") == Some(&json!(true));
-    let items = result.get("content").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let said = items.iter().filter_map(|item| item.get("text").and_then(Value::as_str)).collect::<Vec<_>>();
-    let said = said.join("\n");
-    // A document's text is JSON (R3.40), and stays it.
-    let said = if !said.contains('\n') && serde_json::from_str::<Value>(&said).is_ok() {
-        crate::ui::json_ascii_controls(&said).into_owned()
-    } else {
-        text::lines(&said).into_owned()
+/// The structured output of a result.
+///
+/// # Errors
+/// The tool's own error; that it gives no structured output.
+pub(super) fn structured(
+    mut result: Map<String, Value>,
+    tool: Tool,
+) -> Result<Map<String, Value>, ReadError> {
+    let structured = match result.remove("structuredContent") {
+        Some(Value::Object(structured)) => Some(structured),
+        _ => None,
     };
-    let mut structured = result.get("structuredContent").and_then(Value::as_object).cloned();
-    if let Some(structured) = &mut structured
-        // Its text is the same object: the two stay the same.
-        && tool != "fetch"
-    {
-        envelope::prepare(structured);
+    if result.get("isError") == Some(&json!(true)) {
+        let message_text = result.get("content").and_then(|content| content.get(0)?.get("text")?.as_str());
+        return Err(refused(structured.unwrap_or_default(), message_text.unwrap_or_default()));
     }
-    if is_error {
-        let shown = |body: &Map<String, Value>| {
-            check_types(tool, body).is_ok() && json_len(body) <= bounds.structured
-        };
-        let structured = structured.filter(shown);
-        let text = text::prefix(&said, bounds.text).to_owned();
-        return Ok(ToolAnswer { text, structured, is_error });
-    }
-    let Some(structured) = structured else {
-        return Err(ToolError::new(
-            "unsupported_by_provider",
-            format!("the provider's {tool} gives no structured output"),
-            "tell the user; use the other tools",
-        ));
-    };
-    check_types(tool, &structured)?;
-    check_parts(tool, &structured)?;
-    let is_index = tool == "schema" && !given.contains_key("stream");
-    let structured_len = json_len(&structured);
-    if !is_index && (said.len() > bounds.text || structured_len > bounds.structured) {
-        return Err(ToolError::new(
-            "answer_too_large",
-            format!(
-                "the provider's answer has {} bytes of text and {structured_len} of structured output",
-                said.len()
-            ),
-            "ask for less in one call: limit, fields, connection_id, limit_chars",
-        ));
-    }
-    Ok(ToolAnswer { text: said, structured: Some(structured), is_error })
+    structured.ok_or_else(|| ReadError::Unsupported {
+        what: format!("the provider's {tool} gives no structured output"),
+        next: "tell the user; use the other tools".to_owned(),
+        param: None,
+    })
 }
 
-/// Whether every key that the tool's output schema types is of that type (R2.8).
-fn check_types(tool: &str, structured: &Map<String, Value>) -> Result<(), ToolError> {
-    let tools = surface::tools();
-    let schema = tools.iter().find(|one| one.name == tool).and_then(|one| one.output_schema.as_ref());
-    let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
-    for (name, property) in properties.into_iter().flatten() {
-        let Some(value) = structured.get(name) else { continue };
-        let (fits, expected) = match property.get("type").and_then(Value::as_str) {
-            Some("object") => (value.is_object(), "an object"),
-            Some("array") => (value.is_array(), "a list"),
-            Some("string") => (value.is_string(), "a text"),
-            Some("integer") => (value.is_i64() || value.is_u64(), "a whole number"),
-            _ => continue,
-        };
-        if !fits {
-            return Err(answer_shape::broken(name, Some(value), expected));
+/// A tool's own error, as the refusal of a resource server; `said` is its text.
+fn refused(mut structured: Map<String, Value>, message_text: &str) -> ReadError {
+    let Some(Value::Object(error)) = structured.remove("error") else {
+        let message =
+            if message_text.is_empty() { "the provider's own tools refused the call" } else { message_text };
+        return ReadError::CallRefused { message: message.to_owned(), code: Value::Null };
+    };
+    let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_owned);
+    let number = |value: Option<&Value>| value.and_then(Value::as_u64);
+    // Ours says the status in the error, the reference next to it; a tool may refuse without asking anybody.
+    let status = number(error.get("status")).or_else(|| number(structured.get("http_status")));
+    Refusal {
+        status: status.and_then(|status| u16::try_from(status).ok()).unwrap_or(400),
+        code: text("code").unwrap_or_else(|| "provider_refused_call".to_owned()),
+        message: text("message").unwrap_or_else(|| "the provider's own tools refused the call".to_owned()),
+        param: text("param"),
+        request_id: text("request_id"),
+        retry_after: number(error.get("retry_after_seconds")),
+        error,
+    }
+    .into()
+}
+
+/// What a resource server answers at once, put together from the pages of a tool.
+#[derive(Debug, Default)]
+pub(super) struct Whole(Option<Map<String, Value>>);
+
+impl Whole {
+    /// Takes up one result. The arguments of the call that goes on, where there is more of what a resource server would
+    /// have given at once.
+    ///
+    /// # Errors
+    /// What is missing in it.
+    pub(super) fn take(
+        &mut self,
+        tool: Tool,
+        mut structured: Map<String, Value>,
+    ) -> Result<Option<Map<String, Value>>, String> {
+        let next = structured.get_mut("next").and_then(|next| next.get_mut("arguments")).map(Value::take);
+        let body = body(tool, structured).ok_or_else(|| format!("a {tool} without its data"))?;
+        // The rows of a list go on by the provider's own cursor.
+        let is_part = ["fields_not_shown", "streams_not_shown", "groups_not_shown"]
+            .iter()
+            .any(|key| body.get(*key).and_then(Value::as_u64).is_some_and(|left| left > 0));
+        match &mut self.0 {
+            None => self.0 = Some(body),
+            Some(whole) => add(whole, body),
+        }
+        Ok(next.filter(|_| is_part).and_then(|next| match next {
+            Value::Object(arguments) => Some(arguments),
+            _ => None,
+        }))
+    }
+
+    /// What was put together.
+    pub(super) fn into_body(self) -> Map<String, Value> {
+        let mut body = self.0.unwrap_or_default();
+        body.retain(|key, _| {
+            !matches!(key.as_str(), "fields_not_shown" | "streams_not_shown" | "groups_not_shown")
+        });
+        body
+    }
+}
+
+/// Adds the groups, or the connectors with their streams and fields, of a further page.
+fn add(whole: &mut Map<String, Value>, page: Map<String, Value>) {
+    for (key, value) in page {
+        match (key.as_str(), value, whole.get_mut(&key)) {
+            ("groups", Value::Array(more), Some(Value::Array(groups))) => groups.extend(more),
+            ("connectors", Value::Array(more), Some(Value::Array(connectors))) => {
+                for connector in more {
+                    add_named(
+                        connectors,
+                        connector,
+                        &["connector_key", "granted_connections", "grant_id", "provider"],
+                    );
+                }
+            }
+            // How much is left, and nothing else, is said anew.
+            (key, value, Some(known)) if key.ends_with("_not_shown") => *known = value,
+            _ => {}
         }
     }
-    Ok(())
 }
 
-/// Whether what the tool answers with is there (R5.5). `data` beside a search's results is optional.
-fn check_parts(tool: &str, structured: &Map<String, Value>) -> Result<(), ToolError> {
-    let data = || answer_shape::object(structured, "data");
+/// Adds `row` to the rows that are alike in `names`, part by part, or as a further one.
+fn add_named(rows: &mut Vec<Value>, row: Value, names: &[&str]) {
+    let is_alike = |known: &&mut Value| names.iter().all(|name| known.get(*name) == row.get(*name));
+    let Some(Value::Object(known)) = rows.iter_mut().find(is_alike) else {
+        rows.push(row);
+        return;
+    };
+    let Value::Object(row) = row else { return };
+    for (key, value) in row {
+        match (key.as_str(), value, known.get_mut(&key)) {
+            ("stream_names", Value::Array(more), Some(Value::Array(names))) => names.extend(more),
+            ("streams", Value::Array(more), Some(Value::Array(streams))) => {
+                for stream in more {
+                    add_named(streams, stream, &["name", "granted_connections"]);
+                }
+            }
+            ("field_capabilities", Value::Object(more), Some(Value::Object(fields))) => fields.extend(more),
+            (_, value, None) => {
+                known.insert(key, value);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The body that a resource server would have given; `None` where its data is not there.
+fn body(tool: Tool, mut structured: Map<String, Value>) -> Option<Map<String, Value>> {
+    let ladder = structured.remove("content_ladder");
+    let groups_left = structured.remove("groups_not_shown");
+    let data = match structured.remove("data") {
+        Some(Value::Object(data)) => Some(data),
+        _ => None,
+    };
     match tool {
-        "search" => answer_shape::objects(structured.get("results"), "results").map(drop),
-        "fetch" => match ["id", "text"].into_iter().find(|key| !structured.contains_key(*key)) {
-            Some(missing) => Err(answer_shape::broken(missing, None, "a text")),
-            None => Ok(()),
-        },
-        "query_records" => answer_shape::objects(data()?.get("data"), "data.data").map(drop),
-        "read_record_field" => answer_shape::window(data()?).map(drop),
-        _ => data().map(drop),
+        Tool::Fetch => record(structured),
+        // The reference gives a window without `data` round it.
+        Tool::ReadRecordField => Some(data.unwrap_or(structured)),
+        Tool::Search => {
+            let Some(Value::Array(results)) = structured.remove("results") else { return None };
+            let mut body = data.unwrap_or_default();
+            let hits = results.into_iter().map(|hit| as_hit(hit, ladder.as_ref())).collect();
+            body.insert("data".to_owned(), hits);
+            Some(body)
+        }
+        Tool::QueryRecords => {
+            let mut body = data?;
+            mark_cut_rows(&mut body, ladder.as_ref());
+            Some(body)
+        }
+        Tool::Aggregate => {
+            let mut body = data?;
+            body.extend(groups_left.map(|left| ("groups_not_shown".to_owned(), left)));
+            Some(body)
+        }
+        Tool::Schema => data,
     }
 }
 
-/// A tool's own error.
-pub(super) fn error_of(structured: &Map<String, Value>, audience: &Audience) -> ToolError {
-    let text =
-        |key: &str| structured.get("error").and_then(|error| error.get(key)?.as_str()).map(str::to_owned);
-    let code = text("code").unwrap_or_else(|| "provider_refused_call".to_owned());
-    let next = if is_over(&code) {
-        audience.next()
-    } else {
-        "name a connection_id: one package is then asked alone".to_owned()
+/// A document, as the record that it was made of. Of a record that is not JSON in the document, the text is all there
+/// is.
+fn record(mut document: Map<String, Value>) -> Option<Map<String, Value>> {
+    let Some(Value::String(text)) = document.remove("text") else { return None };
+    let mut record = match document.remove("metadata") {
+        Some(Value::Object(metadata)) => metadata,
+        _ => Map::new(),
     };
-    let message = text("message").unwrap_or_else(|| "the provider's own tools refused the call".to_owned());
-    ToolError::new(code, message, next)
-}
-
-/// Whether a tool's error says that a grant is over.
-fn is_over(code: &str) -> bool {
-    matches!(code, "grant_revoked" | "grant_expired" | "grant_refused" | "context.active_false")
-}
-
-/// What the provider's tools say is said to a caller of theirs: whoever reads it here has another way to a new grant.
-pub(super) fn for_audience(mut answer: ToolAnswer, audience: &Audience, bounds: Bounds) -> ToolAnswer {
-    let error = answer.structured.as_mut().filter(|_| answer.is_error).and_then(|body| body.get_mut("error"));
-    let Some(Value::Object(error)) = error else { return answer };
-    let is_over = error.get("code").and_then(Value::as_str).is_some_and(is_over);
-    if let (Audience::Owner(_), true) = (audience, is_over) {
-        let here = advice::complete(&format!("here: {}", audience.next()));
-        error.insert("hint".to_owned(), json!(here));
-        if answer.text.len() + here.len() < bounds.text {
-            answer.text = format!("{}\n{here}", answer.text);
+    let id = document.get("id").and_then(Value::as_str).and_then(|id| RecordId::parse(id).ok());
+    if let Some(id) = record.remove("record_id").or_else(|| id.map(|id| json!(id.record))) {
+        record.insert("id".to_owned(), id);
+    }
+    if let Some(warnings) = record.remove("warnings") {
+        record.insert("meta".to_owned(), json!({ "warnings": warnings }));
+    }
+    record.remove("blob");
+    for (key, name) in [("title", "title"), ("url", "source_url")] {
+        if let Some(value) = document.remove(key) {
+            record.insert(name.to_owned(), value);
         }
     }
-    answer
+    let mut data = match serde_json::from_str(&text) {
+        Ok(Value::Object(data)) => data,
+        _ => Map::from_iter([("text".to_owned(), Value::String(text))]),
+    };
+    if let Some(expanded) = data.remove("expanded").filter(Value::is_object) {
+        record.insert("expanded".to_owned(), expanded);
+    }
+    record.insert("object".to_owned(), json!("record"));
+    record.insert("data".to_owned(), Value::Object(data));
+    Some(record)
+}
+
+/// A record that was cut to fit says so itself: here its ladder is not passed on.
+fn mark_cut_rows(body: &mut Map<String, Value>, ladder: Option<&Value>) {
+    let records = ladder.and_then(|ladder| ladder.get("records")?.as_array()).into_iter().flatten();
+    let is_cut = |record: &&Value| {
+        let fields = record.get("fields").and_then(Value::as_array).into_iter().flatten();
+        fields.into_iter().any(|field| field.get("complete") == Some(&json!(false)))
+    };
+    let handles = records.filter(is_cut).filter_map(|record| record.get("id")?.as_str()).collect::<Vec<_>>();
+    let rows = body.get_mut("data").and_then(Value::as_array_mut).into_iter().flatten();
+    for row in rows.filter_map(Value::as_object_mut) {
+        let handle = RecordId::of_row(row, "").and_then(|id| id.handle());
+        if handle.is_some_and(|handle| handles.contains(&handle.as_str())) {
+            row.insert("cut".to_owned(), json!(true));
+        }
+    }
+}
+
+/// A result of `search`, as the hit of a resource server that it was made of; its proven windows come from the
+/// ladder of the answer.
+fn as_hit(hit: Value, ladder: Option<&Value>) -> Value {
+    let Value::Object(mut hit) = hit else { return hit };
+    let id = hit.remove("id");
+    if let Some(record) = hit.remove("record_id") {
+        hit.insert("record_key".to_owned(), record);
+    } else if let Some(parsed) = id.as_ref().and_then(Value::as_str).and_then(|id| RecordId::parse(id).ok()) {
+        hit.insert("record_key".to_owned(), json!(parsed.record));
+        hit.entry("stream").or_insert_with(|| json!(parsed.stream));
+        if let Some(connection) = parsed.connection {
+            hit.entry("connection_id").or_insert_with(|| json!(connection));
+        }
+    } else if let Some(id) = id.clone() {
+        hit.insert("id".to_owned(), id);
+    }
+    let records = ladder.and_then(|ladder| ladder.get("records")?.as_array()).into_iter().flatten();
+    let fields = records
+        .filter(|record| record.get("id") == id.as_ref())
+        .filter_map(|record| record.get("fields")?.as_array());
+    let excerpts = fields.flatten().filter_map(|field| {
+        let is_complete = field.get("complete") == Some(&json!(true));
+        Some(json!({"field_path": field.get("field_path")?, "preview_text": field.get("preview")?, "truncated": !is_complete}))
+    });
+    let excerpts = excerpts.collect::<Vec<_>>();
+    if !excerpts.is_empty() {
+        hit.insert("evidence_excerpts".to_owned(), excerpts.into());
+    }
+    Value::Object(hit)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn r4_8_r4_9_what_is_passed_on_is_bounded_and_cannot_break_out() {
-        let bounds = Bounds::default();
-        let result = |text: &str, structured: Value| {
-            json!({"content": [{"type": "text", "text": text}], "structuredContent": structured})
-                .as_object()
-                .cloned()
-                .unwrap()
-        };
-        let given = Map::new();
-        let pass = |tool: &str, result: &Map<String, Value>| passed_on(tool, &given, result, bounds);
-        let hostile = pass("search", &result("a\u{1b}[2J\u{202e}b", json!({"results": []}))).unwrap();
-        assert!(!hostile.text.contains('\u{1b}') && !hostile.text.contains('\u{202e}'), "{}", hostile.text);
-        let alias = json!({"data": {"connector_instance_id": "x", "connector_key": "https://x.example/k", "data": []}});
-        let cleaned = pass("query_records", &result("t", alias)).unwrap();
-        assert_eq!(cleaned.structured.unwrap()["data"], json!({"data": []}));
-        let code = |tool: &str, text: &str, structured: Value| {
-            pass(tool, &result(text, structured)).unwrap_err().code().to_owned()
-        };
-        assert_eq!(code("search", &"x".repeat(bounds.text + 1), json!({"results": []})), "answer_too_large");
-        let long = json!({"results": [], "note": "x".repeat(bounds.structured)});
-        assert_eq!(code("search", "t", long), "answer_too_large");
-        assert_eq!(code("search", "t", json!([])), "unsupported_by_provider");
-        let mut refused = result(&"é".repeat(bounds.text), json!({"results": 1}));
-        refused.insert("isError".to_owned(), json!(true));
-        let refused = pass("search", &refused).unwrap();
-        assert!(refused.is_error && refused.structured.is_none() && refused.text.len() <= bounds.text);
-    }
-
-    #[test]
-    fn r5_5_what_is_missing_is_not_empty() {
-        let pass = |tool: &str, structured: &Value| {
-            let result = json!({"content": [], "structuredContent": structured});
-            passed_on(tool, &Map::new(), result.as_object().unwrap(), Bounds::default())
-        };
-        for (tool, whole, wrong) in [
-            ("schema", json!({"data": {}}), vec![json!({}), json!({"data": []})]),
-            (
-                "query_records",
-                json!({"data": {"data": [{}]}}),
-                vec![json!({"ids": []}), json!({"data": {}}), json!({"data": {"data": [1]}})],
-            ),
-            ("aggregate", json!({"data": {}}), vec![json!({}), json!({"data": {}, "groups_not_shown": 0.5})]),
-            (
-                "search",
-                json!({"results": []}),
-                vec![json!({"data": {}}), json!({"results": {}}), json!({"results": [], "data": null})],
-            ),
-            (
-                "fetch",
-                json!({"id": "s:1", "text": ""}),
-                vec![json!({"id": "s:1"}), json!({"data": {}}), json!({"id": 1, "text": ""})],
-            ),
-            (
-                "read_record_field",
-                json!({"data": {"window": {"text": ""}}}),
-                vec![json!({}), json!({"data": {}}), json!({"data": {"window": {}}})],
-            ),
-        ] {
-            assert_eq!(pass(tool, &whole).unwrap().structured.map(Value::Object), Some(whole), "{tool}");
-            for wrong in wrong {
-                let error = pass(tool, &wrong).unwrap_err();
-                assert_eq!(error.code(), "provider_answer_broken", "{tool} {wrong}");
-            }
+    fn object(value: Value) -> Map<String, Value> {
+        match value {
+            Value::Object(object) => object,
+            other => panic!("not an object: {other}"),
         }
     }
 
     #[test]
-    fn a_grant_that_is_over_is_renewed_here_and_not_in_a_host() {
-        let body = json!({"error": {"code": "grant_revoked", "message": "over", "hint": "in your host"}});
-        let answer = || ToolAnswer {
-            text: "error grant_revoked: over\nnext: in your host".to_owned(),
-            structured: body.as_object().cloned(),
-            is_error: true,
+    fn r6_2_a_result_is_a_hit_again() {
+        let ladder = json!({"records": [
+            {"id": "other", "fields": [{"field_path": "x", "preview": "no", "complete": true, "read": {}}]},
+            {"id": "c/s:1", "fields": [{"field_path": "body", "preview": "a <mark>b</mark>", "complete": false, "read": {}}]},
+        ]});
+        let excerpt = json!([{"field_path": "body", "preview_text": "a <mark>b</mark>", "truncated": true}]);
+        let whole =
+            json!({"id": "c/s:1", "connection_id": "c", "stream": "s", "record_id": "1", "title": "t"});
+        let hit = as_hit(whole, Some(&ladder));
+        assert_eq!(
+            (&hit["record_key"], &hit["title"], &hit["evidence_excerpts"]),
+            (&json!("1"), &json!("t"), &excerpt)
+        );
+        let bare = as_hit(json!({"id": "c/s:2024%2F1"}), None);
+        assert_eq!(bare, json!({"record_key": "2024/1", "stream": "s", "connection_id": "c"}));
+        assert_eq!(as_hit(json!({"id": "https://x.example"}), None)["id"], "https://x.example");
+    }
+
+    #[test]
+    fn a_document_is_its_record_again() {
+        let document = json!({"id": "c/s:1", "title": "T", "url": "https://x.example/1", "text": r#"{"a":1.10,"b":"x"}"#,
+            "metadata": {"stream": "s", "record_id": "1", "connection_id": "c", "warnings": [{"code": "w"}]}});
+        let found = record(object(document)).unwrap();
+        assert_eq!(found["data"].to_string(), r#"{"a":1.10,"b":"x"}"#);
+        assert_eq!((&found["id"], &found["title"]), (&json!("1"), &json!("T")));
+        assert_eq!(found["meta"], json!({"warnings": [{"code": "w"}]}));
+        // The reference names the record in `metadata.id`, and gives one text as it is.
+        let document =
+            json!({"id": "c/s:1", "title": "T", "text": "words", "metadata": {"id": "1", "stream": "s"}});
+        let found = record(object(document)).unwrap();
+        assert_eq!((&found["data"], &found["id"]), (&json!({"text": "words"}), &json!("1")));
+    }
+
+    #[test]
+    fn what_a_tool_gives_in_pages_is_whole_again() {
+        let page = |field: &str, left: u64| {
+            let streams = json!([{"name": "s", "field_capabilities": {field: "eq"}}]);
+            let connectors = json!([{"connector_key": "k", "streams": streams}]);
+            let data = json!({"connectors": connectors, "fields_not_shown": left});
+            object(json!({"data": data, "next": {"tool": "schema", "arguments": {"cursor": field}}}))
         };
-        let owner = Audience::Owner("pdpp connect https://p.example --renew".to_owned());
-        let told = for_audience(answer(), &owner, Bounds::default());
-        let here = "here: ask the user to run: pdpp connect https://p.example --renew";
-        assert!(told.text.ends_with(here), "{}", told.text);
-        assert_eq!(told.structured.unwrap()["error"]["hint"], here);
-        assert_eq!(for_audience(answer(), &Audience::Caller, Bounds::default()), answer());
-        assert!(error_of(body.as_object().unwrap(), &owner).next().ends_with("--renew"));
+        let mut whole = Whole::default();
+        assert_eq!(whole.take(Tool::Schema, page("a", 1)).unwrap(), Some(object(json!({"cursor": "a"}))));
+        assert_eq!(whole.take(Tool::Schema, page("b", 0)).unwrap(), None);
+        let body = whole.into_body();
+        let fields = &body["connectors"][0]["streams"][0]["field_capabilities"];
+        assert_eq!((fields, body.len()), (&json!({"a": "eq", "b": "eq"}), 1));
+
+        let groups = |key: &str, left: Value| {
+            object(json!({"data": {"metric": "count", "groups": [{"key": key}]}, "groups_not_shown": left,
+                "next": {"arguments": {"cursor": "groups:1"}}}))
+        };
+        let mut whole = Whole::default();
+        assert!(whole.take(Tool::Aggregate, groups("a", json!(1))).unwrap().is_some());
+        assert!(whole.take(Tool::Aggregate, groups("b", Value::Null)).unwrap().is_none());
+        assert_eq!(whole.into_body()["groups"], json!([{"key": "a"}, {"key": "b"}]));
+        assert!(Whole::default().take(Tool::Schema, Map::new()).is_err());
+    }
+
+    #[test]
+    fn a_tools_error_is_a_refusal_with_its_status() {
+        let refused = |structured: Value| {
+            let result =
+                json!({"isError": true, "content": [{"text": "why"}], "structuredContent": structured});
+            super::structured(object(result), Tool::Fetch).unwrap_err()
+        };
+        let status = |error: &ReadError| error.refusal().map(|refusal| refusal.status);
+        let ours = json!({"error": {"code": "rate_limited", "message": "m", "status": 429, "retry_after_seconds": 9}});
+        let error = refused(ours);
+        assert_eq!(
+            error.refusal().map(|refusal| (refusal.status, refusal.retry_after)),
+            Some((429, Some(9)))
+        );
+        let theirs = json!({"error": {"code": "not_found", "message": "m"}, "http_status": 404});
+        assert_eq!(status(&refused(theirs)), Some(404));
+        assert_eq!(status(&refused(json!({"error": {"code": "x", "message": "m"}}))), Some(400));
+        assert_eq!(refused(json!({})).to_string(), "why");
     }
 }

@@ -7,18 +7,20 @@ use futures_util::future::{join_all, try_join_all};
 use serde_json::{Map, Value, json};
 
 use super::cursor::{Position, Walk};
-use super::{Answer, DEFAULT_LIMIT, Listing, Order, Page, Row, Shape, ask, page};
-use crate::mcp::reading::source::Source;
-use crate::mcp::render::envelope;
+use super::list::{Answer, DEFAULT_LIMIT, Listing, Page, Shape, ask, page};
+use crate::mcp::reading::envelope;
+use crate::mcp::reading::filter::Sort;
+use crate::mcp::reading::reader::Reader;
+use crate::mcp::reading::rows::Row;
 use crate::mcp::tool_error::ToolError;
 
 /// Reads several connections apart and merges them.
 pub(super) async fn merged(
-    source: &Source,
+    reader: &Reader,
     listing: &Listing,
     shape: &dyn Shape,
     positions: Vec<Position>,
-    order: Option<&Order>,
+    order: Option<&Sort>,
     unscoped: Option<Map<String, Value>>,
 ) -> Result<Page, ToolError> {
     let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
@@ -28,7 +30,7 @@ pub(super) async fn merged(
     let live = (0..positions.len()).filter(|index| !positions[*index].is_done).collect::<Vec<_>>();
     let asks = live.iter().map(|index| {
         let position = &positions[*index];
-        ask(source, asked, position, Some(position.limit.unwrap_or(limit)), shape, added)
+        ask(reader, asked, position, Some(position.limit.unwrap_or(limit)), shape, added)
     });
     let mut answers = try_join_all(asks).await?;
     for (index, answer) in live.iter().zip(&mut answers) {
@@ -54,7 +56,7 @@ pub(super) async fn merged(
             used[*answer] += 1;
         }
         let moves = live.iter().enumerate().map(|(at, index)| {
-            advance(source, asked, shape, &positions[*index], &answers[at], used[at], limit)
+            advance(reader, asked, shape, &positions[*index], &answers[at], used[at], limit)
         });
         let mut after = positions.clone();
         for (index, position) in live.iter().zip(join_all(moves).await) {
@@ -76,13 +78,13 @@ pub(super) async fn merged(
         }
         // How long the cursor is, is known only now: fewer rows may fit beside it.
         body.insert("next_cursor".into(), json!(next));
-        let beside = shape.fit(&body, &rows[..fit]).max(1);
-        if next.is_none() || beside >= fit {
+        let fits = shape.fit(&body, &rows[..fit]).max(1);
+        if next.is_none() || fits >= fit {
             let is_fitted = fit < rows.len();
             rows.truncate(fit);
             return Ok(Page { is_fitted, ..page(shape, body, rows, has_more, next) });
         }
-        fit = beside;
+        fit = fits;
     }
 }
 
@@ -103,7 +105,7 @@ fn warn_of_order(body: &mut Map<String, Value>) {
 
 /// The position behind the `used` rows of `answer` that are shown.
 async fn advance(
-    source: &Source,
+    reader: &Reader,
     listing: &Listing,
     shape: &dyn Shape,
     position: &Position,
@@ -127,7 +129,7 @@ async fn advance(
         return skipped;
     }
     // Asked again for just these rows, the provider's own cursor stands behind them.
-    match ask(source, listing, position, Some(used as u64), shape, None).await {
+    match ask(reader, listing, position, Some(used as u64), shape, None).await {
         Ok(again) if same_ids(&again.rows, &answer.rows[..used]) && again.cursor.is_some() => {
             Position { cursor: again.cursor, limit: None, skip: 0, is_done: false, ..position.clone() }
         }
@@ -135,8 +137,8 @@ async fn advance(
     }
 }
 
-fn same_ids(one: &[Row], other: &[Row]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.get("id") == other.get("id"))
+fn same_ids(left: &[Row], right: &[Row]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left.get("id") == right.get("id"))
 }
 
 /// One envelope for several: counts added up, warnings once, without the one that says that the provider
@@ -164,15 +166,15 @@ fn merged_body(unscoped: Option<&Map<String, Value>>, answers: &[Answer]) -> Map
 }
 
 /// Which row of which list comes when: in `order`, else in turns.
-fn interleave(lists: &[&[Row]], order: Option<&Order>) -> Vec<(usize, usize)> {
+fn interleave(lists: &[&[Row]], order: Option<&Sort>) -> Vec<(usize, usize)> {
     let mut at = vec![0usize; lists.len()];
     let mut turns = Vec::with_capacity(lists.iter().map(|list| list.len()).sum());
     loop {
         let open = (0..lists.len()).filter(|list| at[*list] < lists[*list].len());
         let next = match order {
             // The first among equals, so that the same rows come in the same order.
-            Some(order) => open.min_by(|one, other| {
-                compare(&lists[*one][at[*one]], &lists[*other][at[*other]], order).then(one.cmp(other))
+            Some(order) => open.min_by(|left, right| {
+                compare(&lists[*left][at[*left]], &lists[*right][at[*right]], order).then(left.cmp(right))
             }),
             None => open.min_by_key(|list| (at[*list], *list)),
         };
@@ -182,21 +184,21 @@ fn interleave(lists: &[&[Row]], order: Option<&Order>) -> Vec<(usize, usize)> {
     }
 }
 
-fn is_ordered(rows: &[Row], order: &Order) -> bool {
+fn is_ordered(rows: &[Row], order: &Sort) -> bool {
     rows.iter().all(|row| sort_value(row, order).is_some())
         && rows.windows(2).all(|pair| compare(&pair[0], &pair[1], order) != Ordering::Greater)
 }
 
-fn sort_value<'a>(row: &'a Row, order: &Order) -> Option<&'a Value> {
+fn sort_value<'a>(row: &'a Row, order: &Sort) -> Option<&'a Value> {
     row.get("data")?.get(&order.field).filter(|value| value.is_string() || value.is_number())
 }
 
-fn compare(one: &Row, other: &Row, order: &Order) -> Ordering {
-    let ascending = match (sort_value(one, order), sort_value(other, order)) {
-        (Some(Value::String(one)), Some(Value::String(other))) => one.cmp(other),
-        (Some(Value::Number(one)), Some(Value::Number(other))) => {
-            let (one, other) = (one.as_f64(), other.as_f64());
-            one.partial_cmp(&other).unwrap_or(Ordering::Equal)
+fn compare(left: &Row, right: &Row, order: &Sort) -> Ordering {
+    let ascending = match (sort_value(left, order), sort_value(right, order)) {
+        (Some(Value::String(left)), Some(Value::String(right))) => left.cmp(right),
+        (Some(Value::Number(left)), Some(Value::Number(right))) => {
+            let (left, right) = (left.as_f64(), right.as_f64());
+            left.partial_cmp(&right).unwrap_or(Ordering::Equal)
         }
         _ => Ordering::Equal,
     };
@@ -207,19 +209,19 @@ fn compare(one: &Row, other: &Row, order: &Order) -> Ordering {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
     use super::super::tests::row;
+    use super::*;
 
     #[test]
     fn rows_come_in_order_or_in_turns() {
-        let (one, other) = ([row("5"), row("3")], [row("4"), row("2"), row("1")]);
-        let order = Order { field: "at".into(), is_descending: true };
-        assert!(is_ordered(&one, &order) && is_ordered(&other, &order));
-        let lists: [&[Row]; 2] = [&one, &other];
+        let (left, right) = ([row("5"), row("3")], [row("4"), row("2"), row("1")]);
+        let order = Sort { field: "at".into(), is_descending: true };
+        assert!(is_ordered(&left, &order) && is_ordered(&right, &order));
+        let lists: [&[Row]; 2] = [&left, &right];
         assert_eq!(interleave(&lists, Some(&order)), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
         assert_eq!(interleave(&lists, None), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
-        let ascending = Order { is_descending: false, ..order };
-        assert!(!is_ordered(&one, &ascending));
+        let ascending = Sort { is_descending: false, ..order };
+        assert!(!is_ordered(&left, &ascending));
     }
 
     proptest! {
@@ -229,7 +231,7 @@ mod tests {
             let slices = lists.iter().map(Vec::as_slice).collect::<Vec<_>>();
             let mut turns = interleave(&slices, None);
             prop_assert_eq!(turns.len(), sizes.iter().sum::<usize>());
-            crate::order::sort(&mut turns);
+            turns.sort_unstable();
             turns.dedup();
             prop_assert_eq!(turns.len(), sizes.iter().sum::<usize>());
         }

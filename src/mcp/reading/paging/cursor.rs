@@ -7,8 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::Listing;
+use crate::mcp::size::json_len;
 use crate::mcp::tool_error::ToolError;
 
 /// What our own cursors begin with; no provider's would.
@@ -22,7 +23,7 @@ const MAX_KEPT: usize = 256;
 
 /// Where a walk stands in one list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Position {
+pub struct Position {
     /// The grant, where it is one of several.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub(super) grant: Option<String>,
@@ -58,7 +59,7 @@ const fn is_false(flag: &bool) -> bool {
 
 /// What our own cursor remembers: positions, and which query they belong to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Walk {
+pub struct Walk {
     #[serde(rename = "q")]
     pub(super) query: u32,
     #[serde(rename = "p")]
@@ -74,48 +75,60 @@ impl Walk {
         format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(json))
     }
 
+    /// Whether it is a place in the query of that fingerprint, read from one grant.
+    pub(super) fn is_of_one_grant(&self, query: u32) -> bool {
+        self.query == query
+            && !self.positions.is_empty()
+            && self.positions.len() <= 256
+            && self.positions.iter().all(|at| at.grant.is_none())
+    }
+
     pub(super) fn decode(text: &str) -> Option<Self> {
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text.strip_prefix(PREFIX)?).ok()?).ok()
     }
 }
 
-/// Whether a cursor is one of ours, which is passed on as it is.
-pub fn is_own(cursor: &str) -> bool {
-    cursor.starts_with(PREFIX)
+/// The cursor of a call, as far as it says by itself where it leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cursor {
+    /// The provider's own, passed on as it is.
+    Provider(String),
+    /// One of ours.
+    Walk(Walk),
+    /// The name of one of ours that is kept here: its cursor would be too long for a call to carry.
+    Kept(String),
+    /// One of ours that cannot be read.
+    Damaged,
 }
 
-/// Whether a cursor walks several grants.
-pub fn is_over_grants(cursor: &str) -> bool {
-    cursor.starts_with(KEPT_PREFIX)
-        || Walk::decode(cursor).is_some_and(|walk| walk.positions.iter().any(|at| at.grant.is_some()))
-}
-
-impl Listing {
-    /// A number that tells one query's cursors from another's.
-    pub(super) fn fingerprint(&self) -> u32 {
-        let parameters = self.read.query.iter().filter(|(name, _)| name != "changes_since");
-        let parts = self.read.segments.iter().chain(parameters.flat_map(|(name, value)| [name, value]));
-        short_hash(parts.chain(&self.connection).map(String::as_str))
+impl Cursor {
+    /// Reads the `cursor` argument of a list.
+    pub fn from_text(text: &str) -> Self {
+        if text.starts_with(KEPT_PREFIX) {
+            Self::Kept(text.to_owned())
+        } else if text.starts_with(PREFIX) {
+            Walk::decode(text).map_or(Self::Damaged, Self::Walk)
+        } else {
+            Self::Provider(text.to_owned())
+        }
     }
 
-    pub(super) fn start(&self) -> Result<Vec<Position>, ToolError> {
-        let Some(text) = self.cursor.as_deref().filter(|text| text.starts_with(PREFIX)) else {
-            return Ok(vec![Position { cursor: self.cursor.clone(), ..Position::default() }]);
-        };
-        if text.starts_with(KEPT_PREFIX) {
-            return Err(expired_cursor());
+    /// Whether it walks several grants.
+    pub fn is_over_grants(&self) -> bool {
+        match self {
+            Self::Kept(_) => true,
+            Self::Walk(walk) => walk.positions.iter().any(|at| at.grant.is_some()),
+            Self::Provider(_) | Self::Damaged => false,
         }
-        // One of several grants means nothing to a single one.
-        match Walk::decode(text).filter(|walk| walk.positions.iter().all(|at| at.grant.is_none())) {
-            Some(walk)
-                if walk.query == self.fingerprint()
-                    && !walk.positions.is_empty()
-                    && walk.positions.len() <= 256 =>
-            {
-                Ok(walk.positions)
-            }
-            _ => Err(invalid_cursor()),
-        }
+    }
+}
+
+/// How long a cursor of ours is at most that holds `cursor`, in bytes.
+pub fn most_length(cursor: Option<&Value>) -> usize {
+    match cursor {
+        Some(Value::String(cursor)) if cursor.starts_with(PREFIX) => cursor.len() + 60,
+        Some(cursor) => json_len(cursor) * 4 / 3 + 160,
+        None => 160,
     }
 }
 
@@ -206,8 +219,8 @@ pub(super) fn short_hash<'a>(parts: impl IntoIterator<Item = &'a str>) -> u32 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
     use super::super::tests::listing;
+    use super::*;
 
     #[test]
     fn a_cursor_of_another_query_or_a_damaged_one_is_refused() {
@@ -217,12 +230,12 @@ mod tests {
             seen: Vec::new(),
         };
         let encoded = walk.encode();
-        assert_eq!(listing(Some(encoded.clone())).start().unwrap(), walk.positions);
-        let mut other = listing(Some(encoded.clone()));
-        other.read.push("filter[a]", "1");
+        assert_eq!(listing(Some(&encoded)).start().unwrap(), walk.positions);
+        let mut other = listing(Some(&encoded));
+        other.connection = Some("c".to_owned());
         assert_eq!(other.start().unwrap_err().code(), "invalid_cursor");
-        assert_eq!(listing(Some(format!("{encoded}x"))).start().unwrap_err().code(), "invalid_cursor");
-        assert_eq!(listing(Some("theirs".into())).start().unwrap()[0].cursor.as_deref(), Some("theirs"));
+        assert_eq!(listing(Some(&format!("{encoded}x"))).start().unwrap_err().code(), "invalid_cursor");
+        assert_eq!(listing(Some("theirs")).start().unwrap()[0].cursor.as_deref(), Some("theirs"));
     }
 
     proptest! {

@@ -7,10 +7,13 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, try_join_all};
 use serde_json::{Map, Value, json};
 
+use super::cursor::Cursor;
 use super::cursor::{KEPT_PREFIX, Position, Walk, Walks, expired_cursor, hash, short_hash, unfit_cursor};
-use super::{Answer, DEFAULT_LIMIT, Listing, Page, Row, Shape, ask, page};
-use crate::mcp::reading::source::Source;
-use crate::mcp::render::{envelope, rows};
+use super::list::{Answer, DEFAULT_LIMIT, Listing, Page, Shape, ask, page};
+use crate::mcp::id::RecordId;
+use crate::mcp::reading::envelope;
+use crate::mcp::reading::reader::Reader;
+use crate::mcp::reading::rows::Row;
 use crate::mcp::tool_error::ToolError;
 
 /// Most rows of a walk that are remembered as shown.
@@ -24,7 +27,7 @@ pub struct Branch<'a> {
     /// Names the grant in a cursor: short, the same in every process.
     pub key: String,
     /// The grant.
-    pub source: &'a Source,
+    pub reader: &'a Reader,
     /// The list, as this grant is asked for it.
     pub listing: Listing,
     /// Whether another grant may give the same rows.
@@ -46,7 +49,7 @@ pub type Missing = (usize, ToolError);
 
 /// What is done for a branch beside its read, within the same deadline: a grant that is silent costs its time
 /// once.
-pub trait Beside: Sync {
+pub trait BranchHooks: Sync {
     /// Refuses the call, for every grant, before the one at `branch` is asked.
     fn check(&self, branch: usize) -> BoxFuture<'_, Result<(), ToolError>>;
 
@@ -60,12 +63,12 @@ pub trait Beside: Sync {
 /// the envelope, so that what fits beside it is right.
 ///
 /// # Errors
-/// `invalid_cursor`, `cursor_expired`, those of [`Beside::check`]; the grants' own error where all of them failed.
+/// `invalid_cursor`, `cursor_expired`, those of [`BranchHooks::check`]; the grants' own error where all of them failed.
 pub async fn read_branches(
     branches: &[Branch<'_>],
     whole: &Listing,
     shape: &dyn Shape,
-    beside: &dyn Beside,
+    hooks: &dyn BranchHooks,
     deadline: Duration,
     walks: &Walks,
     warn: &(dyn Fn(&[Missing]) -> Vec<Value> + Sync),
@@ -81,17 +84,17 @@ pub async fn read_branches(
     let positions = walk.positions;
     let of = positions.iter().filter_map(branch_at).collect::<Vec<_>>();
     let live = (0..positions.len()).filter(|at| !positions[*at].is_done).collect::<Vec<_>>();
-    let all_rest = live.iter().all(|at| branches[of[*at]].source.is_resting());
+    let all_rest = live.iter().all(|at| branches[of[*at]].reader.is_resting());
     let asks = live.iter().map(|at| {
         let (position, at) = (&positions[*at], of[*at]);
         let branch = &branches[at];
         async move {
-            if branch.source.is_resting() && !all_rest {
+            if branch.reader.is_resting() && !all_rest {
                 let what = "did not answer in time a moment ago and was not asked again";
-                return Ok(Err(too_slow(branch.source, what)));
+                return Ok(Err(too_slow(branch.reader, what)));
             }
             let limit = Some(position.limit.unwrap_or(limit));
-            ask_branch(at, branch, position, limit, shape, beside, deadline).await
+            ask_branch(at, branch, position, limit, shape, hooks, deadline).await
         }
     });
     let (mut answers, mut missing) = (Vec::new(), Vec::new());
@@ -126,7 +129,7 @@ pub async fn read_branches(
         let branch = &branches[of[*at]];
         // A rival that is gone may have given it on an earlier page.
         let may_repeat = branch.has_rival || !walk.seen.is_empty();
-        let key = if may_repeat { row_key(&row, branch.source) } else { None };
+        let key = if may_repeat { row_key(&row, branch.reader) } else { None };
         if key.is_some_and(|key| !known.insert(key)) {
             turns.push(list);
             continue;
@@ -190,41 +193,41 @@ fn not_served_now(lost: usize) -> Option<Value> {
 /// Asks one of several grants, all that belongs to it within `deadline`: its answer or its own error.
 ///
 /// # Errors
-/// Those of [`Beside::check`], which are everybody's.
+/// Those of [`BranchHooks::check`], which are everybody's.
 async fn ask_branch(
     at: usize,
     branch: &Branch<'_>,
     position: &Position,
     limit: Option<u64>,
     shape: &dyn Shape,
-    beside: &dyn Beside,
+    hooks: &dyn BranchHooks,
     deadline: Duration,
 ) -> Result<Result<Answer, ToolError>, ToolError> {
     let part = async {
-        beside.check(at).await?;
-        match ask(branch.source, &branch.listing, position, limit, shape, None).await {
+        hooks.check(at).await?;
+        match ask(branch.reader, &branch.listing, position, limit, shape, None).await {
             Ok(answer) => Ok(Ok(answer)),
-            Err(error) => Ok(Err(beside.explain(at, error).await)),
+            Err(error) => Ok(Err(hooks.explain(at, error).await)),
         }
     };
     tokio::time::timeout(deadline, part).await.unwrap_or_else(|_| {
-        branch.source.set_too_slow();
+        branch.reader.set_too_slow();
         let what = format!("did not answer within {} s", deadline.as_secs_f32());
-        Ok(Err(too_slow(branch.source, &what)))
+        Ok(Err(too_slow(branch.reader, &what)))
     })
 }
 
 fn start_over_grants(branches: &[Branch<'_>], whole: &Listing, walks: &Walks) -> Result<Walk, ToolError> {
     let query = whole.fingerprint();
-    let Some(cursor) = whole.cursor.as_deref() else {
+    let Some(cursor) = &whole.cursor else {
         let position =
             |branch: &Branch<'_>| Position { grant: Some(branch.key.clone()), ..Position::default() };
         return Ok(Walk { query, positions: branches.iter().map(position).collect(), seen: Vec::new() });
     };
-    let walk = if cursor.starts_with(KEPT_PREFIX) {
-        Some(walks.find(cursor).ok_or_else(expired_cursor)?)
-    } else {
-        Walk::decode(cursor)
+    let walk = match cursor {
+        Cursor::Kept(name) => Some(walks.find(name).ok_or_else(expired_cursor)?),
+        Cursor::Walk(walk) => Some(walk.clone()),
+        Cursor::Provider(_) | Cursor::Damaged => None,
     };
     walk.filter(|walk| {
         walk.query == query
@@ -258,10 +261,10 @@ fn likely_length(
     likely.encode().len()
 }
 
-fn too_slow(source: &Source, what: &str) -> ToolError {
+fn too_slow(reader: &Reader, what: &str) -> ToolError {
     ToolError::new(
         "provider_timeout",
-        format!("{} {what}", source.provider()),
+        format!("{} {what}", reader.provider()),
         "repeat the call in a minute; connection_id of another source leaves it out",
     )
 }
@@ -276,15 +279,15 @@ fn take_turns(positions: &[Position], answers: &[(usize, Answer)]) -> Vec<(usize
             (0..answer.rows.len()).map(move |row| (positions[*at].shown + row, list, row))
         })
         .collect::<Vec<_>>();
-    crate::order::sort(&mut turns);
+    turns.sort_unstable();
     turns.into_iter().map(|(_, list, row)| (list, row)).collect()
 }
 
 /// What tells that two grants gave the same row: provider, connection, stream and record.
-fn row_key(row: &Row, source: &Source) -> Option<u64> {
-    let id = rows::record_id(row, "")?;
+fn row_key(row: &Row, reader: &Reader) -> Option<u64> {
+    let id = RecordId::of_row(row, "")?;
     let connection = id.connection?;
-    let hash = hash([source.provider().as_str(), &connection, &id.stream, &id.record]);
+    let hash = hash([reader.provider().as_str(), &connection, &id.stream, &id.record]);
     // Always 19 digits: a cursor is as long whatever the rows are called.
     Some(hash % 9_000_000_000_000_000_000 + 1_000_000_000_000_000_000)
 }

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::projection;
 use crate::mcp::reading::answer_shape;
-use crate::mcp::reading::paging::take_rows;
-use crate::mcp::reading::source::Source;
+use crate::mcp::reading::reader::Reader;
+use crate::mcp::reading::request::Request;
+use crate::mcp::reading::rows::take_rows;
 use crate::mcp::tool_error::ToolError;
-use crate::provider::rs::Read;
 
 /// Most pages of the list of streams that are read.
 const MAX_PAGES: usize = 50;
@@ -17,20 +17,20 @@ const MAX_PAGES: usize = 50;
 /// A schema body of the compact kind. With `stream`, its metadata is read too; without, names suffice.
 ///
 /// # Errors
-/// Those of [`Source::get`]; `provider_answer_broken` for a list that is none.
+/// Those of [`Reader::read`]; `provider_answer_broken` for a list that is none.
 pub async fn assemble(
-    source: &Source,
+    reader: &Reader,
     stream: Option<&str>,
     connection: Option<&str>,
 ) -> Result<Map<String, Value>, ToolError> {
     let mut rows = Vec::new();
-    let mut read = Read::of(["streams"]);
+    let mut cursor = None;
     for _ in 0..MAX_PAGES {
-        let mut body = source.get(&read).await?.body;
+        let mut body = reader.read(&Request::Streams { cursor }).await?.body;
         rows.append(&mut take_rows(&mut body)?);
         match body.get("next_cursor").and_then(Value::as_str).filter(|cursor| !cursor.is_empty()) {
-            Some(cursor) if body.get("has_more").and_then(Value::as_bool) != Some(false) => {
-                read = Read::of(["streams"]).with("cursor", cursor);
+            Some(next) if body.get("has_more").and_then(Value::as_bool) != Some(false) => {
+                cursor = Some(next.to_owned());
             }
             _ => break,
         }
@@ -65,7 +65,7 @@ pub async fn assemble(
     }
     if stream.is_some() {
         let details =
-            streams.iter().map(|(_, row)| detail(source, row["name"].as_str().unwrap_or(""), connection));
+            streams.iter().map(|(_, row)| detail(reader, row["name"].as_str().unwrap_or(""), connection));
         let details = join_all(details).await;
         for ((_, row), detail) in streams.iter_mut().zip(details) {
             for (key, value) in detail.unwrap_or_default() {
@@ -94,9 +94,9 @@ pub async fn assemble(
 }
 
 /// A stream's own metadata; nothing where the provider does not give it.
-async fn detail(source: &Source, stream: &str, connection: Option<&str>) -> Option<Map<String, Value>> {
-    let read = Read::of(["streams", stream]).with_some("connection_id", connection);
-    let mut body = source.get(&read).await.ok()?.body;
+async fn detail(reader: &Reader, stream: &str, connection: Option<&str>) -> Option<Map<String, Value>> {
+    let (stream, connection) = (stream.to_owned(), connection.map(str::to_owned));
+    let mut body = reader.read(&Request::Stream { stream, connection }).await.ok()?.body;
     if !body.contains_key("field_capabilities") {
         let properties =
             body.get("schema").and_then(|schema| schema.get("properties")).and_then(Value::as_object);

@@ -1,41 +1,42 @@
 //! A grant's schema, whatever the provider has to tell it with.
 
-pub mod core_only;
+mod core_only;
+mod facts;
 pub mod projection;
 
 use serde_json::{Map, Value, json};
 
 use crate::mcp::reading::answer_shape;
-use crate::mcp::reading::source::Source;
-use crate::mcp::render::envelope;
+use crate::mcp::reading::envelope;
+use crate::mcp::reading::reader::Reader;
+use crate::mcp::reading::request::{Request, SchemaView};
 use crate::mcp::tool_error::ToolError;
-use crate::provider::rs::Read;
 
 /// The compact schema of the grant, or of one stream or connection of it (R3.1): as the provider gives
 /// it; projected from the full one where it has no compact view (R3.2); put together from `/v1/streams`
 /// where it has no schema at all.
 ///
 /// # Errors
-/// Those of [`Source::get`]; `provider_answer_broken` for one without the streams that it has to hold.
+/// Those of [`Reader::read`]; `provider_answer_broken` for one without the streams that it has to hold.
 pub async fn compact(
-    source: &Source,
+    reader: &Reader,
     stream: Option<&str>,
     connection: Option<&str>,
 ) -> Result<Map<String, Value>, ToolError> {
-    let scoped = |read: Read| read.with_some("stream", stream).with_some("connection_id", connection);
-    let schema = Read::of(["schema"]);
-    if source.is_known_core() {
-        return core_only::assemble(source, stream, connection).await;
+    if reader.is_known_core() {
+        return core_only::assemble(reader, stream, connection).await;
     }
-    let body = match source.get(&scoped(schema.clone().with("view", "compact"))).await {
+    let body = match reader.read(&Request::compact_schema(stream, connection)).await {
         Ok(envelope) => envelope.body,
         // It rejects the compact view: the full schema is projected.
-        Err(error) if error.detail("status") == Some(&json!(400)) => source.get(&scoped(schema)).await?.body,
+        Err(error) if error.detail("status") == Some(&json!(400)) => {
+            reader.read(&Request::schema(SchemaView::Plain, stream, connection)).await?.body
+        }
         Err(error) if error.detail("status") == Some(&json!(404)) => {
             // A provider of the draft's Core has no schema; any other 404 stands as it is.
-            return match core_only::assemble(source, stream, connection).await {
+            return match core_only::assemble(reader, stream, connection).await {
                 Ok(body) => {
-                    source.set_core();
+                    reader.set_core();
                     Ok(body)
                 }
                 Err(broken) if broken.code() == "provider_answer_broken" => Err(broken),
@@ -45,6 +46,32 @@ pub async fn compact(
         Err(error) => return Err(error),
     };
     Ok(projection::compact(with_streams(body)?, stream, connection))
+}
+
+/// The compact schema of one grant, as it is passed on: with the warning that the grant ends soon. What was remembered
+/// of its streams is asked anew where all of them are asked for.
+///
+/// # Errors
+/// Those of [`compact`].
+pub async fn of_grant(
+    reader: &Reader,
+    stream: Option<&str>,
+    connection: Option<&str>,
+) -> Result<Map<String, Value>, ToolError> {
+    if stream.is_none() {
+        reader.catalog().clear();
+    }
+    let mut body = compact(reader, stream, connection).await?;
+    envelope::prepare(&mut body);
+    warn_of_end(reader, &mut body);
+    Ok(body)
+}
+
+/// Adds to the warnings of the envelope that the grant ends soon: both views show those.
+pub fn warn_of_end(reader: &Reader, body: &mut Map<String, Value>) {
+    if let Some(message) = reader.end_warning(jiff::Timestamp::now()) {
+        envelope::warn(body, "grant_ends_soon", message);
+    }
 }
 
 /// Checks that every connector has its streams: none is left out unsaid. A hosted `schema` of very many gives them

@@ -98,7 +98,7 @@ fn same_connections(own: Option<&Value>, all: &Value) -> bool {
     let ids = |list: &Value| {
         let list = list.as_array().map_or(&[][..], Vec::as_slice);
         let mut ids = list.iter().filter_map(|item| item.get("connection_id")?.as_str()).collect::<Vec<_>>();
-        crate::order::sort(&mut ids);
+        ids.sort_unstable();
         ids.into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     own.is_some_and(|own| ids(own) == ids(all))

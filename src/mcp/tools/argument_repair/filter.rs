@@ -2,22 +2,34 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Fault, MAX_ENTRIES, MAX_READ_BYTES, Meant};
+use super::fault::{Fault, MAX_ENTRIES, MAX_READ_BYTES, Meant};
+use crate::mcp::reading::filter::Operator;
 use crate::mcp::tools::filter_value;
 
-const OPERATORS: [&str; 4] = ["gte", "gt", "lte", "lt"];
+/// A comparison, in whatever way it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Comparison {
+    /// It is the value.
+    Equals,
+    /// It satisfies the operator.
+    Bound(Operator),
+    /// It is a value of a list.
+    In,
+    /// It lies between two values, or is either of them.
+    Between,
+}
 
-/// An operator as the wire has it, for the ways in which it is written elsewhere. Never another direction.
-fn operator(written: &str) -> Option<&'static str> {
+/// What is meant by a comparison that is written as elsewhere. Never another direction.
+fn comparison(written: &str) -> Option<Comparison> {
     let word = written.trim().trim_start_matches('$').to_ascii_lowercase();
     Some(match word.as_str() {
-        "gte" | ">=" | "ge" | "since" | "from" | "greater_than_or_equal" => "gte",
-        "gt" | ">" | "after" | "greater_than" => "gt",
-        "lte" | "<=" | "le" | "until" | "less_than_or_equal" => "lte",
-        "lt" | "<" | "before" | "less_than" => "lt",
-        "eq" | "=" | "==" | "equals" | "is" => "eq",
-        "in" => "in",
-        "between" | "range" => "between",
+        "gte" | ">=" | "ge" | "since" | "from" | "greater_than_or_equal" => Comparison::Bound(Operator::Gte),
+        "gt" | ">" | "after" | "greater_than" => Comparison::Bound(Operator::Gt),
+        "lte" | "<=" | "le" | "until" | "less_than_or_equal" => Comparison::Bound(Operator::Lte),
+        "lt" | "<" | "before" | "less_than" => Comparison::Bound(Operator::Lt),
+        "eq" | "=" | "==" | "equals" | "is" => Comparison::Equals,
+        "in" => Comparison::In,
+        "between" | "range" => Comparison::Between,
         _ => return None,
     })
 }
@@ -74,8 +86,8 @@ fn conditions(fields: &Map<String, Value>, faults: &mut Vec<(String, Option<Stri
         let condition = plain_name(written).and_then(|(field, compare)| {
             let value = match compare {
                 Some(_) if value.is_object() || value.is_array() => return None,
-                Some("eq") | None => value.clone(),
-                Some(operator) => json!({operator: value}),
+                Some(Comparison::Bound(operator)) => json!({operator.name(): value}),
+                _ => value.clone(),
             };
             if field != *written {
                 faults.push((
@@ -102,7 +114,7 @@ fn conditions(fields: &Map<String, Value>, faults: &mut Vec<(String, Option<Stri
 
 /// The field that a key names, and the operator where the wire's form was taken for a name:
 /// `filter[a]`, `a[gte]`, `filter[a][gte]`.
-pub(super) fn plain_name(written: &str) -> Option<(String, Option<&'static str>)> {
+pub(super) fn plain_name(written: &str) -> Option<(String, Option<Comparison>)> {
     if !written.contains(['[', ']']) {
         return (!written.is_empty()).then(|| (written.to_owned(), None));
     }
@@ -113,8 +125,8 @@ pub(super) fn plain_name(written: &str) -> Option<(String, Option<&'static str>)
     match parts.as_slice() {
         [field] => Some(((*field).to_owned(), None)),
         [field, compare] => {
-            let compare =
-                operator(compare).filter(|compare| *compare == "eq" || OPERATORS.contains(compare))?;
+            let compare = comparison(compare)
+                .filter(|compare| matches!(compare, Comparison::Equals | Comparison::Bound(_)))?;
             Some(((*field).to_owned(), Some(compare)))
         }
         _ => None,
@@ -134,43 +146,41 @@ fn condition(field: &str, value: &Value, faults: &mut Vec<(String, Option<String
             let mut equal = None;
             let mut is_known = true;
             for (written, bound) in range {
-                match operator(written) {
-                    Some(name) if OPERATORS.contains(&name) && name == written => {}
-                    Some(_) => {
-                        wrong(format!("`{written}` is not one of gte, gt, lte, lt"), about_operator(written));
-                    }
-                    None => {
-                        wrong(format!("`{written}` is not one of gte, gt, lte, lt"), about_operator(written));
-                        is_known = false;
-                        continue;
-                    }
+                let compare = comparison(written);
+                if !matches!(compare, Some(Comparison::Bound(operator)) if operator.name() == written) {
+                    let names = Operator::ALL.map(Operator::name).join(", ");
+                    wrong(format!("`{written}` is not one of {names}"), about_operator(written));
                 }
-                let one = match bound {
+                let Some(compare) = compare else {
+                    is_known = false;
+                    continue;
+                };
+                let bound = match bound {
                     Value::Array(items) if items.len() == 1 => {
                         wrong(format!("the bound `{written}` of `{field}` is a list"), None);
                         items[0].clone()
                     }
                     bound => bound.clone(),
                 };
-                match (operator(written), one) {
-                    (Some("between"), Value::Array(ends)) => match ends.as_slice() {
+                match (compare, bound) {
+                    (Comparison::Between, Value::Array(ends)) => match ends.as_slice() {
                         [least, most] if is_scalar(least) && is_scalar(most) => {
-                            bounds.insert("gte".into(), least.clone());
-                            let (name, most) = end(most);
-                            bounds.insert(name.into(), most);
+                            bounds.insert(Operator::Gte.name().into(), least.clone());
+                            let (operator, most) = end(most);
+                            bounds.insert(operator.name().into(), most);
                         }
                         _ => is_known = false,
                     },
-                    (Some("between"), _) => is_known = false,
-                    (Some("eq" | "in"), value) if is_scalar(&value) => equal = Some(value),
-                    (Some(name), value) if is_scalar(&value) && !matches!(name, "eq" | "in") => {
-                        is_known &= bounds.insert(name.to_owned(), value).is_none();
+                    (Comparison::Between, _) => is_known = false,
+                    (Comparison::Equals | Comparison::In, value) if is_scalar(&value) => equal = Some(value),
+                    (Comparison::Bound(operator), value) if is_scalar(&value) => {
+                        is_known &= bounds.insert(operator.name().to_owned(), value).is_none();
                     }
                     (_, Value::Null) => {
                         wrong(format!("the bound `{written}` of `{field}` is null"), Some(NULL));
                         is_known &= range.len() > 1;
                     }
-                    (Some("in"), _) => is_known = false,
+                    (Comparison::In, _) => is_known = false,
                     _ => {
                         wrong(
                             format!("the bound `{written}` of `{field}` is not a text, number or true/false"),
@@ -211,11 +221,11 @@ fn condition(field: &str, value: &Value, faults: &mut Vec<(String, Option<String
 const NULL: &str = "null cannot be filtered: take the count of all less the counts of the values";
 
 /// The upper end of a `between`, which is part of it: of a date the whole day.
-fn end(most: &Value) -> (&'static str, Value) {
+fn end(most: &Value) -> (Operator, Value) {
     let day = most.as_str().and_then(filter_value::date);
     match day.and_then(|day| day.tomorrow().ok()) {
-        Some(next) => ("lt", json!(next.to_string())),
-        None => ("lte", most.clone()),
+        Some(next) => (Operator::Lt, json!(next.to_string())),
+        None => (Operator::Lte, most.clone()),
     }
 }
 
@@ -256,9 +266,9 @@ fn text_filter(text: &str) -> Option<Map<String, Value>> {
         let (field, value) = (part[..at].trim(), part[at + written.len()..].trim());
         let (field, inner) = plain_name(field)?;
         let compare = match (written, inner) {
-            (":" | "=" | "==", inner) => inner.unwrap_or("eq"),
+            (":" | "=" | "==", inner) => inner.unwrap_or(Comparison::Equals),
             (_, Some(_)) => return None,
-            (written, None) => operator(written)?,
+            (written, None) => comparison(written)?,
         };
         if field.contains([' ', '(', ')', '"', '\''])
             || value.is_empty()
@@ -271,9 +281,14 @@ fn text_filter(text: &str) -> Option<Map<String, Value>> {
     Some(fields)
 }
 
-/// A value, or a range with one bound.
-fn compared(compare: &str, value: Value) -> Value {
-    if compare == "eq" { value } else { json!({compare: value}) }
+/// A value, or what it is compared by, as it is written in a filter.
+fn compared(compare: Comparison, value: Value) -> Value {
+    match compare {
+        Comparison::Equals => value,
+        Comparison::Bound(operator) => json!({operator.name(): value}),
+        Comparison::In => json!({"in": value}),
+        Comparison::Between => json!({"between": value}),
+    }
 }
 
 /// Adds a condition; `None` where the field has one already that a further bound does not complete.
@@ -322,7 +337,7 @@ fn listed_filter(items: &[Value]) -> Option<Map<String, Value>> {
             }
             let field = item.get("field")?.as_str()?.to_owned();
             let value = item.get("value")?.clone();
-            let compare = written.map_or(Some("eq"), operator)?;
+            let compare = written.map_or(Some(Comparison::Equals), comparison)?;
             Map::from_iter([(field, compared(compare, value))])
         } else {
             item.clone()
@@ -336,8 +351,8 @@ fn listed_filter(items: &[Value]) -> Option<Map<String, Value>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::super::tests::refused;
+    use super::*;
 
     #[test]
     fn r3_60_what_an_rs_would_ignore_is_refused() {

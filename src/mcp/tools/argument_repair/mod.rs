@@ -3,65 +3,41 @@
 //!
 //! Here are a call and the names in it; `value` has the values of its arguments, `filter` that of `filter`.
 
+mod fault;
 mod filter;
 mod value;
 
 use serde_json::{Map, Value, json};
 
+use super::surface;
+use crate::mcp::call::{Call, Tool};
+use crate::mcp::id::RecordId;
+
+pub use fault::{Fault, Meant};
 pub use value::whole;
 use value::{choices, fault_of};
-
-/// Most entries of a list argument, and most keys of an object argument.
-const MAX_ENTRIES: usize = 200;
-
-/// Longest text that is read as something else than a text (JSON, a condition).
-const MAX_READ_BYTES: usize = 2_000;
-
-/// What is wrong with one argument.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// `unknown_argument`, `missing_argument`, `invalid_argument`, `invalid_filter`, `invalid_expand_limit`.
-    pub code: &'static str,
-    /// The argument.
-    pub param: String,
-    /// What it must be.
-    pub message: String,
-    /// What helps, where that is more than the message.
-    pub hint: Option<String>,
-}
-
-/// What to do with a wrong value.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Meant {
-    /// Say it so: the same call.
-    So(Value),
-    /// Leave the argument out: it said nothing.
-    Nothing,
-    /// Only the caller knows.
-    Unknown,
-}
 
 /// The faults of a call, and the call that means the same and has none.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Checked {
     /// In the order in which they should be told.
     pub faults: Vec<Fault>,
-    /// The tool and the arguments of the corrected call.
-    pub corrected: Option<(&'static str, Map<String, Value>)>,
+    /// The corrected call.
+    pub corrected: Option<Call>,
 }
 
 /// Checks the arguments of a call against the tool's input schema; a `null` counts as not given.
-pub fn check(tool: &'static str, schema: &Map<String, Value>, given: &Map<String, Value>) -> Checked {
+pub fn check(tool: Tool, schema: &Map<String, Value>, given: &Map<String, Value>) -> Checked {
     let checked = check_once(tool, schema, given);
     // A correction that is refused in turn is none.
-    let is_sound = |(target, arguments): &(&'static str, Map<String, Value>)| {
-        let other = (*target != tool).then(|| crate::mcp::tools::surface::input_schema(target));
-        check_once(target, other.as_ref().unwrap_or(schema), arguments).faults.is_empty()
+    let is_sound = |call: &Call| {
+        let other = (call.tool != tool).then(|| surface::input_schema(call.tool));
+        check_once(call.tool, other.as_ref().unwrap_or(schema), &call.arguments).faults.is_empty()
     };
     Checked { corrected: checked.corrected.filter(is_sound), faults: checked.faults }
 }
 
-fn check_once(tool: &'static str, schema: &Map<String, Value>, given: &Map<String, Value>) -> Checked {
+fn check_once(tool: Tool, schema: &Map<String, Value>, given: &Map<String, Value>) -> Checked {
     let empty = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -138,15 +114,15 @@ fn check_once(tool: &'static str, schema: &Map<String, Value>, given: &Map<Strin
     let corrected = if faults.is_empty() {
         None
     } else {
-        let search = as_search(tool, given).map(|arguments| ("search", arguments));
-        search.or_else(|| corrected.map(|arguments| (tool, arguments)))
+        let search = as_search(tool, given).map(|arguments| Call { tool: Tool::Search, arguments });
+        search.or_else(|| corrected.map(|arguments| Call { tool, arguments }))
     };
     Checked { faults, corrected }
 }
 
 /// Words given to a tool that reads one stream: `search` finds them. Only where nothing else is asked.
-fn as_search(tool: &str, given: &Map<String, Value>) -> Option<Map<String, Value>> {
-    if tool != "query_records" {
+fn as_search(tool: Tool, given: &Map<String, Value>) -> Option<Map<String, Value>> {
+    if tool != Tool::QueryRecords {
         return None;
     }
     let mut search = Map::new();
@@ -163,12 +139,12 @@ fn as_search(tool: &str, given: &Map<String, Value>) -> Option<Map<String, Value
 
 /// The known argument that an unknown one stands for, with its value.
 fn other_name(
-    tool: &str,
+    tool: Tool,
     name: &str,
     value: &Value,
     given: &Map<String, Value>,
 ) -> Option<(&'static str, Value)> {
-    if tool == "fetch" && name == "record_id" {
+    if tool == Tool::Fetch && name == "record_id" {
         return record_handle(value, given).map(|id| ("id", id));
     }
     let target = match name.to_ascii_lowercase().as_str() {
@@ -177,15 +153,15 @@ fn other_name(
         "stream" => "streams",
         "connection" | "connection_ids" | "connectionid" | "connector_instance_id" => "connection_id",
         "page_size" | "per_page" | "max_results" | "top_k" | "top" | "size"
-            if tool != "read_record_field" =>
+            if tool != Tool::ReadRecordField =>
         {
             "limit"
         }
         "limit" | "max_chars" | "length" => "limit_chars",
         "offset" | "start" => "offset_chars",
         "before" => "before_chars",
-        "after" if tool == "read_record_field" => "after_chars",
-        "field" | "fields" if tool == "read_record_field" => "field_path",
+        "after" if tool == Tool::ReadRecordField => "after_chars",
+        "field" | "fields" if tool == Tool::ReadRecordField => "field_path",
         "path" | "field_name" => "field_path",
         "field" | "select" | "columns" => "fields",
         "fields" | "column" => "field",
@@ -208,10 +184,10 @@ fn other_name(
 fn record_handle(record: &Value, given: &Map<String, Value>) -> Option<Value> {
     let text = |name: &str| given.get(name).and_then(Value::as_str);
     let record = record.as_str()?;
-    if crate::mcp::id::RecordId::parse(record).is_ok() {
+    if RecordId::parse(record).is_ok() {
         return Some(json!(record));
     }
-    let id = crate::mcp::id::RecordId::from_parts(text("connection_id")?, text("stream")?, record).ok()?;
+    let id = RecordId::from_parts(text("connection_id")?, text("stream")?, record).ok()?;
     id.handle().filter(|_| id.is_self_contained()).map(Value::from)
 }
 
@@ -226,19 +202,21 @@ fn says_nothing(name: &str, value: &Value) -> bool {
     }
 }
 
-fn about_unknown(tool: &str, name: &str) -> Option<&'static str> {
+fn about_unknown(tool: Tool, name: &str) -> Option<&'static str> {
     Some(match (tool, name) {
         (_, "offset" | "skip" | "page") => {
             "there is no offset: go on with the next call that an answer gives"
         }
-        ("query_records", "q" | "query" | "search") => "search finds words; filter compares whole values",
-        ("aggregate", "q" | "query" | "search") => "aggregate counts what filter selects; search finds words",
-        ("aggregate", "having") => "groups cannot be filtered: filter the records",
-        ("search", "sort" | "order") => "hits come in the provider's own order: narrow with filter",
-        ("search" | "query_records" | "aggregate", "connector_key" | "connector" | "source") => {
+        (Tool::QueryRecords, "q" | "query" | "search") => "search finds words; filter compares whole values",
+        (Tool::Aggregate, "q" | "query" | "search") => {
+            "aggregate counts what filter selects; search finds words"
+        }
+        (Tool::Aggregate, "having") => "groups cannot be filtered: filter the records",
+        (Tool::Search, "sort" | "order") => "hits come in the provider's own order: narrow with filter",
+        (Tool::Search | Tool::QueryRecords | Tool::Aggregate, "connector_key" | "connector" | "source") => {
             "connection_id picks the source: schema {} lists them"
         }
-        ("search", "fields") => "search shows excerpts; fetch takes fields",
+        (Tool::Search, "fields") => "search shows excerpts; fetch takes fields",
         _ => return None,
     })
 }
@@ -259,11 +237,10 @@ mod tests {
 
     use super::*;
     use crate::mcp::tool_error::ToolError;
-    use crate::mcp::tools::arguments::Arguments;
-    use crate::mcp::tools::surface;
+    use crate::mcp::tools::arguments::checked;
 
-    pub(super) fn refused(tool: &'static str, given: &Value) -> ToolError {
-        Arguments::new(tool, given.as_object().cloned().unwrap()).unwrap_err()
+    pub(super) fn refused(tool: &str, given: &Value) -> ToolError {
+        checked(Tool::from_name(tool).unwrap(), given.as_object().cloned().unwrap()).unwrap_err()
     }
 
     /// What readers of one view guessed: the call, the code, a part of the error, the arguments offered.
@@ -491,7 +468,7 @@ mod tests {
             assert_eq!(error.code(), code, "{given}");
             assert!(error.to_text().contains(part), "{given}: {}", error.to_text());
             let next = error.next_call().map_or(Value::Null, |call| {
-                assert_eq!(call.tool, tool);
+                assert_eq!(call.tool.name(), tool);
                 Value::Object(call.arguments.clone())
             });
             assert_eq!(next, offered, "{given}");
@@ -563,8 +540,7 @@ mod tests {
         })
     }
 
-    fn any_call() -> impl Strategy<Value = (&'static str, Map<String, Value>)> {
-        let tools = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"];
+    fn any_call() -> impl Strategy<Value = (Tool, Map<String, Value>)> {
         let others = [
             "query",
             "q",
@@ -582,7 +558,7 @@ mod tests {
             "id",
             "colour",
         ];
-        prop::sample::select(tools.to_vec()).prop_flat_map(move |tool| {
+        prop::sample::select(Tool::ALL.to_vec()).prop_flat_map(move |tool| {
             let schema = surface::input_schema(tool);
             let mut names = schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
             names.extend(others.map(str::to_owned));
@@ -623,10 +599,10 @@ mod tests {
         /// said nothing.
         #[test]
         fn r5_2_an_offered_call_is_accepted((tool, given) in any_call()) {
-            if let Err(error) = Arguments::new(tool, given.clone())
+            if let Err(error) = checked(tool, given.clone())
                 && let Some(next) = error.next_call()
             {
-                let again = Arguments::new(next.tool, next.arguments.clone());
+                let again = checked(next.tool, next.arguments.clone());
                 prop_assert!(again.is_ok(), "{given:?}: {error:?}");
             }
         }
@@ -634,7 +610,7 @@ mod tests {
         #[test]
         fn r5_2_a_corrected_filter_compares_in_the_same_direction(filter in any_json()) {
             let given = Map::from_iter([("q".into(), json!("x")), ("filter".into(), filter.clone())]);
-            if let Err(error) = Arguments::new("search", given)
+            if let Err(error) = checked(Tool::Search, given)
                 && let Some(corrected) = error.next_call().and_then(|next| next.arguments.get("filter"))
             {
                 let offered = directions(corrected);

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::fault::{Fault, MAX_ENTRIES, MAX_READ_BYTES, Meant};
 use super::filter::{filter, plain_name};
-use super::{Fault, MAX_ENTRIES, MAX_READ_BYTES, Meant};
+use crate::mcp::call::Tool;
 
 /// Longest text argument, in bytes; a URL has to carry it.
 const MAX_TEXT_BYTES: usize = 8 << 10;
@@ -14,7 +15,7 @@ pub(super) fn choices(spec: &Map<String, Value>) -> Option<Vec<&str>> {
 
 #[allow(clippy::single_match_else, reason = "a text is one of a list or free")]
 pub(super) fn fault_of(
-    tool: &str,
+    tool: Tool,
     name: &str,
     spec: &Map<String, Value>,
     value: &Value,
@@ -244,16 +245,16 @@ fn integer(value: &Value, least: u64, most: Option<u64>) -> Option<Meant> {
     })
 }
 
-fn about_integer(tool: &str, name: &str, meant: &Meant, most: Option<u64>) -> Option<&'static str> {
+fn about_integer(tool: Tool, name: &str, meant: &Meant, most: Option<u64>) -> Option<&'static str> {
     let is_most = most.is_some_and(|most| *meant == Meant::So(json!(most)));
     match (tool, name) {
-        ("query_records" | "search", "limit") if is_most => {
+        (Tool::QueryRecords | Tool::Search, "limit") if is_most => {
             Some("further pages come with the next call of an answer")
         }
-        ("query_records", "limit") if *meant == Meant::Unknown => {
+        (Tool::QueryRecords, "limit") if *meant == Meant::Unknown => {
             Some("for a number alone: aggregate, metric count")
         }
-        ("read_record_field", "limit_chars") if is_most => Some("the next call of an answer reads on"),
+        (Tool::ReadRecordField, "limit_chars") if is_most => Some("the next call of an answer reads on"),
         _ => None,
     }
 }

@@ -6,12 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::index::strip_to_names;
 use super::row::{NO_FIELDS, Row, bound_envelope, field_line, short, short_flags};
+use crate::mcp::call::Call;
 use crate::mcp::protocol::service::ToolAnswer;
-use crate::mcp::render::Bounds;
-use crate::mcp::render::ladder::{Call, next_line};
+use crate::mcp::render::ladder::next_line;
+use crate::mcp::size::{Bounds, json_len};
 use crate::mcp::tool_error::{Candidate, ToolError};
-use crate::mcp::tools::arguments::{Arguments, call};
-use crate::mcp::tools::{counted, json_len, meta_lines};
+use crate::mcp::tools::answer_parts::{counted, meta_lines};
+use crate::mcp::tools::arguments::foreign_cursor;
 
 /// What the flags of a compact field mean.
 const LEGEND: &str = "flags: t=type, role=declared meaning, eq=filter {\"field\":value}, r=ops: filter {\"field\":{op:value}}, \
@@ -24,16 +25,16 @@ const CURSOR: &str = "fields:";
 type Described = (String, Map<String, Value>, Option<Call>);
 
 /// How many fields were shown already.
-pub(super) fn shown_before(arguments: &Arguments) -> Result<usize, ToolError> {
-    let Some(cursor) = arguments.text("cursor") else { return Ok(0) };
+pub(super) fn shown_before(call: &Call) -> Result<usize, ToolError> {
+    let Some(cursor) = call.text("cursor") else { return Ok(0) };
     let shown = cursor.strip_prefix(CURSOR).and_then(|shown| shown.parse().ok());
-    shown.ok_or_else(|| arguments.foreign_cursor())
+    shown.ok_or_else(|| foreign_cursor(call))
 }
 
 /// Every row of a stream with its fields, within the bounds: where several sources do not fit, one call
 /// for each; where one is too wide, the fields that fit, and the call that goes on behind them.
 pub(super) fn describe(
-    arguments: &Arguments,
+    call: &Call,
     mut body: Map<String, Value>,
     shown: usize,
     bounds: Bounds,
@@ -52,13 +53,13 @@ pub(super) fn describe(
             return Ok((text, body, None));
         }
         let candidates = rows.iter().flat_map(Row::candidates).collect::<Vec<_>>();
-        if !arguments.has("connection_id") && candidates.len() > 1 && rows.len() > 1 {
-            return Ok(by_connection(arguments, &rows, &candidates, body, &meta, bounds));
+        if !call.has("connection_id") && candidates.len() > 1 && rows.len() > 1 {
+            return Ok(by_connection(call, &rows, &candidates, body, &meta, bounds));
         }
     }
-    let (text, body, next) = page_of_fields(arguments, &rows, body, &meta, shown, bounds);
+    let (text, body, next) = page_of_fields(call, &rows, body, &meta, shown, bounds);
     if text.is_empty() {
-        let again = call("schema", &arguments.with([("cursor", None)]));
+        let again = call.with([("cursor", None)]);
         return Err(ToolError::new("invalid_cursor", "there are no fields behind this cursor", again)
             .with("param", "cursor"));
     }
@@ -67,20 +68,18 @@ pub(super) fn describe(
 
 /// The sources of a stream, with the call that describes it in each.
 fn by_connection(
-    arguments: &Arguments,
+    call: &Call,
     rows: &[Row],
     candidates: &[Candidate],
     mut body: Map<String, Value>,
     meta: &str,
     bounds: Bounds,
 ) -> Described {
-    let of = |id: &str| arguments.with([("connection_id", Some(json!(id)))]);
-    let next = Call { tool: "schema", arguments: of(&candidates[0].connection_id) };
+    let of = |id: &str| call.with([("connection_id", Some(json!(id)))]);
+    let next = of(&candidates[0].connection_id);
     let next = Some(next).filter(|next| next.to_text().len() <= bounds.text / 4);
     let mut text = String::new();
-    let calls = candidates
-        .iter()
-        .map(|candidate| format!("fields: {}\n", call("schema", &of(&candidate.connection_id))));
+    let calls = candidates.iter().map(|candidate| format!("fields: {}\n", of(&candidate.connection_id)));
     let lines = rows.iter().map(Row::summary).chain(calls);
     push_while_fits(&mut text, lines, bounds.text.saturating_sub(meta.len() + 200));
     text.push_str(meta);
@@ -92,7 +91,7 @@ fn by_connection(
 /// The fields from the one after `shown`, as many as fit both views; at least one, or nothing where there
 /// are none.
 fn page_of_fields(
-    arguments: &Arguments,
+    call: &Call,
     rows: &[Row],
     mut body: Map<String, Value>,
     meta: &str,
@@ -100,10 +99,7 @@ fn page_of_fields(
     bounds: Bounds,
 ) -> Described {
     let total = rows.iter().map(Row::units).sum::<usize>();
-    let next = |at: usize| Call {
-        tool: "schema",
-        arguments: arguments.with([("cursor", Some(json!(format!("{CURSOR}{at}"))))]),
-    };
+    let next = |at: usize| call.with([("cursor", Some(json!(format!("{CURSOR}{at}"))))]);
     let likely = json_len(&next(total).to_json());
     body.remove("connectors");
     let mut text_left = bounds.text.saturating_sub(LEGEND.len() + meta.len() + likely + 100);

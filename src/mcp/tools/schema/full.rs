@@ -4,25 +4,27 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{describe, shown_before, with_legend};
 use super::row::Row;
-use super::{answer, compact_body, not_granted, warn_of_end};
+use super::scoped::not_granted;
+use crate::mcp::call::Call;
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::answer_shape;
-use crate::mcp::reading::schema::projection;
-use crate::mcp::render::{Bounds, envelope};
+use crate::mcp::reading::envelope;
+use crate::mcp::reading::request::{Request, SchemaView};
+use crate::mcp::reading::schema::{of_grant, projection, warn_of_end};
+use crate::mcp::size::{Bounds, json_len};
 use crate::mcp::tool_error::ToolError;
-use crate::mcp::tools::arguments::Arguments;
-use crate::mcp::tools::core::Core;
-use crate::mcp::tools::json_len;
-use crate::provider::rs::Read;
+use crate::mcp::tools::answer_parts::data_answer;
+use crate::mcp::tools::context::Context;
 
 pub(super) async fn full(
-    core: &Core,
-    arguments: &Arguments,
+    context: Context<'_>,
+    call: &Call,
     stream: &str,
     connection: Option<&str>,
 ) -> Result<ToolAnswer, ToolError> {
+    let Context { reader, bounds } = context;
     if connection.is_none() {
-        let candidates = Row::all(&compact_body(core, Some(stream), None).await.unwrap_or_default())
+        let candidates = Row::all(&of_grant(reader, Some(stream), None).await.unwrap_or_default())
             .iter()
             .flat_map(Row::candidates)
             .collect::<Vec<_>>();
@@ -38,16 +40,13 @@ pub(super) async fn full(
             .with("param", "connection_id")
             .choose_from(candidates)
             .complete_candidates(|candidate| {
-                candidate.grant_id = core.source().grant_id().map(str::to_owned);
+                candidate.grant_id = reader.grant_id().map(str::to_owned);
             }));
         }
     }
-    let shown = shown_before(arguments)?;
-    let read = Read::of(["schema"])
-        .with("detail", "full")
-        .with("stream", stream)
-        .with_some("connection_id", connection);
-    let mut body = core.source().get(&read).await?.body;
+    let shown = shown_before(call)?;
+    let read = Request::schema(SchemaView::Full, Some(stream), connection);
+    let mut body = reader.read(&read).await?.body;
     // The full one may list streams without connectors.
     match (body.get("connectors"), body.get("streams")) {
         (None, Some(streams)) => drop(answer_shape::objects(Some(streams), "streams")?),
@@ -58,12 +57,11 @@ pub(super) async fn full(
         }
     }
     envelope::prepare(&mut body);
-    warn_of_end(core, &mut body);
+    warn_of_end(reader, &mut body);
     // The same rows twice would be twice the context (R3.8).
     if body.contains_key("connectors") {
         body.remove("streams");
     }
-    let bounds = core.bounds();
     let whole = json_len(&body);
     let fits = |body: &Map<String, Value>| {
         let json = crate::ui::json_ascii_controls(&Value::Object(body.clone()).to_string()).into_owned();
@@ -72,7 +70,7 @@ pub(super) async fn full(
     if shown == 0
         && let Some(json) = fits(&body)
     {
-        return Ok(answer(json, body, None));
+        return Ok(data_answer(json, body, None));
     }
     // Most of a raw schema says what a field cannot do; without that it is as exhaustive.
     let mut without_noes = Value::Object(body.clone());
@@ -84,7 +82,7 @@ pub(super) async fn full(
         let text =
             format!("{json}\ncapabilities that a field does not have are left out ({whole} bytes with them)");
         if text.len() <= bounds.text {
-            return Ok(answer(text, body, None));
+            return Ok(data_answer(text, body, None));
         }
     }
     let compacted = projection::compact(body, Some(stream), connection);
@@ -92,10 +90,10 @@ pub(super) async fn full(
     let room =
         Bounds { text: bounds.text.saturating_sub(note.len() + 20), structured: bounds.structured - 20 };
     if Row::all(&compacted).is_empty() {
-        return Err(not_granted(core, arguments, stream, connection).await);
+        return Err(not_granted(reader, call, stream, connection).await);
     }
-    let (text, body, next) = describe(arguments, compacted, shown, room)?;
-    Ok(with_legend(answer(format!("{note}\n{text}"), body, next)))
+    let (text, body, next) = describe(call, compacted, shown, room)?;
+    Ok(with_legend(data_answer(format!("{note}\n{text}"), body, next)))
 }
 
 /// Takes out capabilities that are declared and usable by nobody, and what is empty then.

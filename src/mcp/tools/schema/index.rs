@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::answer;
 use super::row::{Row, bound_envelope, short};
+use crate::mcp::call::{Call, Tool};
+use crate::mcp::line;
 use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::catalog::connections;
-use crate::mcp::render::ladder::{Call, next_line};
-use crate::mcp::render::{Bounds, line};
+use crate::mcp::render::ladder::next_line;
+use crate::mcp::size::{Bounds, json_len};
 use crate::mcp::tool_error::ToolError;
-use crate::mcp::tools::arguments::{Arguments, call};
-use crate::mcp::tools::{counted, json_len, meta_lines};
+use crate::mcp::tools::answer_parts::{counted, data_answer, meta_lines};
 
 /// Bound of both views together for the index of a grant of up to 500 streams (R3.3).
 const INDEX_BYTES: usize = 16_000;
@@ -66,22 +66,22 @@ impl Parts {
 /// The index. The names of one grant's streams are all there, however many (R3.3); over several grants it also
 /// grows by what tells those apart, and goes on where that is more than a result takes.
 pub(super) fn show_index(
-    arguments: &Arguments,
+    call: &Call,
     mut body: Map<String, Value>,
     parts: Option<&Parts>,
     bounds: Bounds,
 ) -> Result<ToolAnswer, ToolError> {
     bound_envelope(&mut body);
     let rows = Row::all(&body);
-    let shown = match (arguments.text("cursor"), parts) {
+    let shown = match (call.text("cursor"), parts) {
         (None, _) => 0,
-        (Some(given), Some(parts)) => parts.place(given).ok_or_else(|| no_such_place(arguments))?,
-        (Some(_), None) => return Err(no_such_place(arguments)),
+        (Some(given), Some(parts)) => parts.place(given).ok_or_else(|| no_such_place(call))?,
+        (Some(_), None) => return Err(no_such_place(call)),
     };
     let beyond = rows.iter().skip(INDEX_STREAMS).map(|row| line::token(&row.stream).len() + 2).sum::<usize>();
     let most = if bounds.text < Bounds::default().text { bounds.text } else { INDEX_BYTES + beyond };
     if shown == 0 {
-        let text = index_text(arguments, &rows, &body);
+        let text = index_text(call, &rows, &body);
         if parts.is_none() || text.len() <= most {
             let room = (INDEX_BYTES + beyond).saturating_sub(text.len()).min(bounds.structured);
             let mut next = None;
@@ -89,35 +89,32 @@ pub(super) fn show_index(
             if json_len(&body) + 12 > room {
                 next = strip_to_names(&mut body, room.saturating_sub(200));
             }
-            return Ok(answer(text, body, next));
+            return Ok(data_answer(text, body, next));
         }
     }
-    let parts = parts.filter(|_| shown < rows.len()).ok_or_else(|| no_such_place(arguments))?;
-    Ok(page_of_index(arguments, &rows, body, parts, shown, bounds))
+    let parts = parts.filter(|_| shown < rows.len()).ok_or_else(|| no_such_place(call))?;
+    Ok(page_of_index(call, &rows, body, parts, shown, bounds))
 }
 
-fn no_such_place(arguments: &Arguments) -> ToolError {
+fn no_such_place(call: &Call) -> ToolError {
     ToolError::new(
         "invalid_cursor",
         "there are no streams behind this cursor, or its grant is not served any more",
-        call("schema", &arguments.with([("cursor", None)])),
+        call.with([("cursor", None)]),
     )
     .with("param", "cursor")
 }
 
 /// The streams from the one after `shown`, as many as fit both views; at least one.
 fn page_of_index(
-    arguments: &Arguments,
+    call: &Call,
     rows: &[Row],
     mut body: Map<String, Value>,
     parts: &Parts,
     shown: usize,
     bounds: Bounds,
 ) -> ToolAnswer {
-    let next = |at: usize| Call {
-        tool: "schema",
-        arguments: arguments.with([("cursor", Some(json!(parts.cursor(at))))]),
-    };
+    let next = |at: usize| call.with([("cursor", Some(json!(parts.cursor(at))))]);
     body.remove("connectors");
     let mut tail = String::new();
     meta_lines(&mut tail, &body);
@@ -165,10 +162,10 @@ fn page_of_index(
     text.truncate(text.trim_end().len());
     body.insert("connectors".into(), connectors.into());
     body.insert("streams_not_shown".into(), json!(rows.len() - at));
-    answer(text, body, next)
+    data_answer(text, body, next)
 }
 
-fn index_text(arguments: &Arguments, rows: &[Row], body: &Map<String, Value>) -> String {
+fn index_text(call: &Call, rows: &[Row], body: &Map<String, Value>) -> String {
     let mut text = String::new();
     let mut by_connector: Vec<(String, Vec<String>)> = Vec::new();
     for row in rows {
@@ -183,7 +180,7 @@ fn index_text(arguments: &Arguments, rows: &[Row], body: &Map<String, Value>) ->
     }
     if rows.is_empty() {
         text.push_str("the grant holds no stream");
-        if arguments.has("connection_id") {
+        if call.has("connection_id") {
             text.push_str(" of that connection; schema {} lists all");
         }
         text.push('\n');
@@ -238,7 +235,7 @@ pub(super) fn strip_to_names(body: &mut Map<String, Value>, room: usize) -> Opti
         excess = excess.saturating_sub(json_len(&names));
         connector.insert("stream_count".into(), json!(names.len()));
         if let Some((connection, _)) = connections(connector.get("granted_connections")).first() {
-            let call = Call::new("schema", json!({"connection_id": connection}));
+            let call = Call::new(Tool::Schema, json!({"connection_id": connection}));
             next = Some(call).filter(|call| json_len(&call.to_json()) <= 180);
         }
     }

@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
+use crate::mcp::line;
 use crate::mcp::reading::catalog::{connections, connector_key};
-use crate::mcp::render::{envelope, line, prefix_on_wire};
+use crate::mcp::reading::envelope;
+use crate::mcp::size::{json_len, prefix_on_wire};
 use crate::mcp::tool_error::Candidate;
-use crate::mcp::tools::{json_len, text_of};
+use crate::mcp::tools::answer_parts::text_of;
 
 /// Most bytes of a field's name and of its flags, and of a stream's name in the index: only nonsense is longer.
 const NAME_BYTES: usize = 300;

@@ -1,0 +1,368 @@
+//! The handle on a cache: where it is, what its index says, and how a secret is read.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::credential::{Credential, CredentialId, Secrets};
+use super::index::Index;
+use super::select;
+use super::store::choice::{Chosen, StoreChoice};
+use super::store::file::FileStore;
+use super::store::keyring::KeyringStore;
+use super::store::{SecretStore, StoreError, StoreKind};
+use super::turn::Turn;
+use crate::advice::{Command, Hint};
+use crate::error::{Error, Kind, Result};
+use crate::fs::PrivateDir;
+use crate::provider::http::{Http, Limits};
+use crate::provider::url::ProviderUrl;
+use crate::text;
+
+/// Bounds of one exchange with a token endpoint, and of discovering it again.
+pub const REFRESH_LIMITS: Limits =
+    Limits { connect: Duration::from_secs(4), total: Duration::from_secs(10), body: 256 << 10 };
+
+/// Credentials are kept here. Cheap to open and to clone; nothing is touched until it is asked.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    pub(super) dir: PathBuf,
+    /// For refreshes alone, which want connections that nobody has used before.
+    pub(super) http: Http,
+    /// The command to type again where a new secret finds no store.
+    again: Option<Command>,
+    /// Nearly every call of a tool finds the index as the one before did.
+    parsed: Arc<Mutex<Option<Parsed>>>,
+    /// What the keyring said before, so that it is asked once a token and not once a call. An id stands
+    /// for one token for ever.
+    from_keyring: Arc<Mutex<HashMap<CredentialId, Secrets>>>,
+    /// By the family of a credential.
+    pub(super) turns: Arc<Mutex<HashMap<CredentialId, Arc<tokio::sync::Mutex<Turn>>>>>,
+}
+
+/// The index as it was read last, and its bytes.
+#[derive(Debug)]
+struct Parsed {
+    bytes: Vec<u8>,
+    index: Index,
+}
+
+impl Cache {
+    pub(super) const INDEX: &str = "index.json";
+    pub(super) const LOCK: &str = "lock";
+    pub(super) const LOCKS: &str = "locks";
+    /// What a change of the cache needs, in bytes.
+    const ROOM: usize = 16 << 10;
+    /// Bound of the index, in bytes; a thousand credentials are far below it.
+    const MAX_INDEX: u64 = 4 << 20;
+
+    /// The platform's own place: not roaming, since a secret belongs to one machine.
+    ///
+    /// # Errors
+    /// If this machine has no home directory for the user.
+    pub fn default_dir() -> Result<PathBuf> {
+        directories::ProjectDirs::from("", "", "pdpp")
+            .map(|dirs| dirs.data_local_dir().to_owned())
+            .ok_or_else(|| {
+                Error::failed("no_home", "There is no home directory to keep credentials in")
+                    .hint("Name a directory: --cache-dir DIR, or PDPP_CACHE_DIR")
+            })
+    }
+
+    /// The cache in `dir`, which need not exist. Touches nothing.
+    ///
+    /// # Errors
+    /// If `dir` cannot be made absolute.
+    pub fn open(dir: &Path) -> Result<Self> {
+        let dir = std::path::absolute(dir).map_err(|error| unreadable(dir, error))?;
+        Ok(Self {
+            dir,
+            http: Http::new(REFRESH_LIMITS),
+            again: None,
+            parsed: Arc::default(),
+            from_keyring: Arc::default(),
+            turns: Arc::default(),
+        })
+    }
+
+    /// The same, refreshing tokens through `http`: for a proxy or another CA. It is the cache's own from
+    /// then on: a client that nothing else sends requests with.
+    #[must_use]
+    pub fn with_http(mut self, http: Http) -> Self {
+        self.http = http;
+        self
+    }
+
+    /// The same, for the command `again`: what a person types once more, with `--store file`, where a new secret
+    /// finds no store.
+    #[must_use]
+    pub fn asked_by(mut self, again: Command) -> Self {
+        self.again = Some(again);
+        self
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Decides where a new secret goes: `asked`, else what was asked for before ([`Cache::remember_store`]),
+    /// else [`StoreChoice::Auto`]; tries the keyring where that may be it. Blocks, at most
+    /// [`store::BOUND`]. That a file is used for want of a keyring is told once: not where one is used
+    /// already and nobody asked.
+    ///
+    /// # Errors
+    /// As [`Cache::credentials`]; `keyring_absent`, `keyring_locked`, `keyring_silent`.
+    pub fn choose_store(&self, asked: Option<StoreChoice>) -> Result<Chosen> {
+        let chosen = self.try_store(asked)?;
+        let is_told = asked.is_none() && self.credentials()?.iter().any(|one| one.store == StoreKind::File);
+        Ok(Chosen { note: chosen.note.filter(|_| !is_told), ..chosen })
+    }
+
+    /// The same, with the note each time.
+    ///
+    /// # Errors
+    /// As [`Cache::choose_store`].
+    pub fn try_store(&self, asked: Option<StoreChoice>) -> Result<Chosen> {
+        let choice = match asked {
+            Some(choice) => choice,
+            None => self.read_index()?.store.unwrap_or_default(),
+        };
+        choice.decide(KeyringStore::probe).map_err(|error| self.store_failed(error, None))
+    }
+
+    /// Remembers where new secrets go.
+    ///
+    /// # Errors
+    /// Whatever the disk says; the cache is then as it was before.
+    pub fn remember_store(&self, choice: StoreChoice) -> Result<()> {
+        let writer = self.writer()?;
+        let mut index = self.read_index()?;
+        if index.store == Some(choice) {
+            return Ok(());
+        }
+        index.store = Some(choice);
+        writer.write(&index)
+    }
+
+    /// Whether an index and secrets of kind `kind` could be written now: better known before an owner is
+    /// asked for an approval. Leaves nothing behind but directories. Blocks, at most [`store::BOUND`] more than the disk.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_writable(&self, kind: StoreKind) -> Result<()> {
+        self.read_index()?;
+        PrivateDir::create(&self.dir)
+            .and_then(|dir| dir.check_room(Self::ROOM))
+            .map_err(|error| unwritable(&self.dir, error))?;
+        match kind {
+            StoreKind::File => FileStore::new(&self.dir).probe(),
+            StoreKind::Keyring => KeyringStore::probe(),
+        }
+        .map_err(|error| self.store_failed(error, None))
+    }
+
+    /// Whether the directory can hold a cache now, found out by trying. Leaves nothing behind.
+    ///
+    /// # Errors
+    /// `cache_unwritable`.
+    pub fn check_dir(&self) -> Result<()> {
+        PrivateDir::check(&self.dir, Self::ROOM).map_err(|error| unwritable(&self.dir, error))
+    }
+
+    /// What is connected, from the index alone: no secret, no keyring, no directory walk. Empty if
+    /// there is no cache yet.
+    ///
+    /// # Errors
+    /// If the index cannot be read, is damaged, or was written by a newer version.
+    pub fn credentials(&self) -> Result<Vec<Credential>> {
+        self.all_where(|one| !one.ending)
+    }
+
+    /// What was disconnected here and is still to be ended at its provider, since its token could not be read then
+    /// ([`Cache::keep_to_end`]); also from the index alone.
+    ///
+    /// # Errors
+    /// As [`Cache::credentials`].
+    pub fn ending(&self) -> Result<Vec<Credential>> {
+        self.all_where(|one| one.ending)
+    }
+
+    fn all_where(&self, is_meant: impl Fn(&Credential) -> bool) -> Result<Vec<Credential>> {
+        let mut all = self.read_index()?.credentials;
+        all.retain(is_meant);
+        Ok(all)
+    }
+
+    /// The client id that was registered with `issuer` before.
+    ///
+    /// # Errors
+    /// As [`Cache::credentials`].
+    pub fn client_id(&self, issuer: &str) -> Result<Option<String>> {
+        let clients = self.read_index()?.clients;
+        Ok(clients.into_iter().find(|client| client.issuer == issuer).map(|client| client.client_id))
+    }
+
+    /// Whether a grant of `provider` that is to be kept in the place of `replaced` may be called `label`: better
+    /// known before an owner is asked for an approval.
+    ///
+    /// # Errors
+    /// `label_taken` (2); as [`Cache::credentials`].
+    pub fn check_label(
+        &self,
+        provider: &ProviderUrl,
+        label: &str,
+        replaced: Option<&Credential>,
+    ) -> Result<()> {
+        let credentials = self.credentials()?;
+        let holder = credentials.iter().find(|one| {
+            one.provider == *provider
+                && one.label == label
+                && !replaced.is_some_and(|old| one.is_same_grant(old))
+        });
+        let Some(holder) = holder else { return Ok(()) };
+        Err(Error::new(
+            Kind::Usage,
+            "label_taken",
+            format!("Another grant of {provider} is called {}: {}", text::shell_word(label), holder.grant_id),
+        )
+        .hint(
+            Hint::new("Give another --name; or ask for that one again: ")
+                .run(Command::connect(provider.as_str()).words("--renew").option("--grant", label)),
+        ))
+    }
+
+    /// The secrets of `credential`, as its store has them. Blocks.
+    pub(super) fn read_secrets(&self, credential: &Credential) -> Result<Option<Secrets>> {
+        let is_keyring = credential.store == StoreKind::Keyring;
+        let known = || self.from_keyring.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_keyring && let Some(secrets) = known().get(&credential.id) {
+            return Ok(Some(secrets.clone()));
+        }
+        let text = self
+            .secret_store(credential.store)
+            .get(&credential.place())
+            .map_err(|error| self.store_failed(error, Some(credential)))?;
+        let Some(text) = text else { return Ok(None) };
+        let secrets = Secrets::from_text(&text).ok_or_else(|| {
+            Error::failed(
+                "secret_damaged",
+                format!("The stored token for {} is damaged", credential.provider),
+            )
+            .run(select::renew_exactly(credential))
+        })?;
+        if is_keyring {
+            // A token that was replaced or removed is not kept in memory.
+            let now = self.credentials().unwrap_or_default();
+            let mut known = known();
+            known.retain(|id, _| now.iter().any(|credential| credential.id == *id));
+            known.insert(credential.id.clone(), secrets.clone());
+        }
+        Ok(Some(secrets))
+    }
+
+    /// Whether the store of `credential`'s secret gives it here. Blocks, at most [`store::BOUND`] more than the
+    /// disk.
+    ///
+    /// # Errors
+    /// `keyring_absent`, `keyring_locked`, `keyring_silent`, `secret_store_failed`, `secret_damaged`, `secret_missing`.
+    pub fn check_secret(&self, credential: &Credential) -> Result<()> {
+        self.read_secrets(credential)?.map(drop).ok_or_else(|| secret_missing(credential))
+    }
+
+    /// That `credential`'s secret is gone, where that is known without asking a keyring: its file is not there, and
+    /// no other token has come into its place. `None` where nothing speaks against it.
+    pub fn lost_secret(&self, credential: &Credential) -> Option<Error> {
+        let is_lost = credential.store == StoreKind::File
+            && FileStore::new(&self.dir).is_absent(&credential.place())
+            && self.current(credential).is_ok_and(|now| now.is_some_and(|now| now.id == credential.id));
+        is_lost.then(|| secret_missing(credential))
+    }
+
+    /// Whether `credential`'s secrets can be read without waiting for a keyring.
+    pub(super) fn is_at_hand(&self, credential: &Credential) -> bool {
+        let known = || self.from_keyring.lock().unwrap_or_else(PoisonError::into_inner);
+        credential.store == StoreKind::File || known().contains_key(&credential.id)
+    }
+
+    pub(super) fn secret_store(&self, kind: StoreKind) -> Box<dyn SecretStore> {
+        match kind {
+            StoreKind::File => Box::new(FileStore::new(&self.dir)),
+            StoreKind::Keyring => Box::new(KeyringStore),
+        }
+    }
+
+    /// `error` for a person; `of` is the credential that it is about, unless it is a new one.
+    pub(super) fn store_failed(&self, error: StoreError, of: Option<&Credential>) -> Error {
+        let again = match of {
+            Some(one) if self.current(one).is_ok_and(|found| found.is_some()) => select::renew_exactly(one),
+            new => self.again.clone().unwrap_or_else(|| {
+                new.map_or_else(Command::connect_any, |new| Command::connect(new.provider.as_str()))
+            }),
+        };
+        error.into_error(
+            format!("Check that you own {} and that its disk has room", self.dir.display()),
+            again,
+        )
+    }
+
+    pub(super) fn read_index(&self) -> Result<Index> {
+        let read = PrivateDir::open(&self.dir).and_then(|dir| dir.read(Self::INDEX, Self::MAX_INDEX));
+        match read {
+            Ok(bytes) => {
+                let mut last = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(parsed) = last.as_ref().filter(|parsed| parsed.bytes == bytes) {
+                    return Ok(parsed.index.clone());
+                }
+                let index =
+                    Index::parse(&bytes).map_err(|error| error.into_error(&self.dir.join(Self::INDEX)))?;
+                *last = Some(Parsed { bytes, index: index.clone() });
+                Ok(index)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Index::default()),
+            Err(error) => Err(unreadable(&self.dir, error)),
+        }
+    }
+
+    /// The credential of the same grant as it is now. One that is to be ended is there for that only.
+    pub(super) fn current(&self, credential: &Credential) -> Result<Option<Credential>> {
+        let is_it = |one: &Credential| one.is_same_grant(credential) && (credential.ending || !one.ending);
+        Ok(self.read_index()?.credentials.into_iter().find(is_it))
+    }
+}
+
+pub(super) fn secret_missing(credential: &Credential) -> Error {
+    Error::new(
+        Kind::NotConnected,
+        "secret_missing",
+        format!("The token for {} is no longer on this machine", credential.provider),
+    )
+    .run(select::renew_exactly(credential))
+}
+
+fn unreadable(dir: &Path, cause: io::Error) -> Error {
+    let error =
+        Error::failed("cache_unreadable", format!("The credential cache {} cannot be read", dir.display()));
+    let hint = "Make it a plain directory of your own user's, or name another one with --cache-dir";
+    in_other_dir(error.because(cause), dir, hint)
+}
+
+pub(super) fn unwritable(dir: &Path, cause: io::Error) -> Error {
+    let error = Error::failed(
+        "cache_unwritable",
+        format!("The credential cache {} cannot be written", dir.display()),
+    );
+    let hint =
+        "Make room, make it a plain directory of your own user's, or name another one with --cache-dir";
+    in_other_dir(error.because(cause), dir, hint)
+}
+
+/// With the same command in the directory that `dir` is a link to, where it is one; else with `hint`.
+fn in_other_dir(error: Error, dir: &Path, hint: &'static str) -> Error {
+    match (dir.is_symlink(), dir.canonicalize()) {
+        (true, Ok(real)) if real.is_dir() => error.run(Command::typed_with_cache_in(&real)),
+        _ => error.hint(hint),
+    }
+}

@@ -1,0 +1,132 @@
+//! What every store of secrets does, and why it could not.
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+use super::place::SecretPlace;
+use crate::advice::{Command, Hint};
+use crate::error::Error;
+
+/// The longest that a caller waits for the keyring.
+pub const BOUND: Duration = Duration::from_secs(3);
+
+/// A place for secrets. Calls block: a file for as long as the disk takes, a keyring for at most
+/// [`BOUND`].
+pub trait SecretStore: Send + Sync {
+    /// How many entries `secret` takes here.
+    fn parts(&self, secret: &SecretString) -> u16;
+
+    /// The secret at `place`, or `None` if it, or a part of it, is not there.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn get(&self, place: &SecretPlace) -> Result<Option<SecretString>, StoreError>;
+
+    /// Keeps the secret at `place`, which has as many parts as [`SecretStore::parts`] says. Only what the
+    /// index then names is ever read, so one of which half was kept is one that was not kept.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    fn put(&self, place: &SecretPlace, secret: &SecretString) -> Result<(), StoreError>;
+
+    /// Deletes the secret; it is no error if there was none.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    fn delete(&self, place: &SecretPlace) -> Result<(), StoreError>;
+}
+
+/// Why a store could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// What the disk said.
+    #[error(transparent)]
+    Disk(#[from] std::io::Error),
+    /// The stored bytes are not text.
+    #[error("the stored secret is not text")]
+    NotText,
+    /// There is no keyring in this session, or none that works.
+    #[error("there is no usable keyring here: {0}")]
+    KeyringAbsent(String),
+    /// It is there, and did not let us in.
+    #[error("the keyring is locked: {0}")]
+    KeyringLocked(String),
+    /// Something else has written a second entry of this name.
+    #[error("the keyring has several entries of its name, which say different things")]
+    KeyringTwice,
+    /// It did not answer in time.
+    #[error("the keyring did not answer within {} s", BOUND.as_secs())]
+    KeyringSilent,
+}
+
+/// What helps where a failure of `code` means that a store did not give a secret now, and may give it later. `None`
+/// for every other failure.
+pub fn remedy(code: &str) -> Option<&'static str> {
+    match code {
+        "secret_store_failed" => Some("Put its file right, as the reason says"),
+        "keyring_absent" => Some("Run it in the session that has the keyring"),
+        "keyring_locked" => Some("Unlock the keyring and try again"),
+        "keyring_silent" => Some("If it asks for your password, unlock it and try again"),
+        _ => None,
+    }
+}
+
+impl StoreError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Disk(_) | Self::NotText => "secret_store_failed",
+            Self::KeyringTwice => "secret_damaged",
+            Self::KeyringAbsent(_) => "keyring_absent",
+            Self::KeyringLocked(_) => "keyring_locked",
+            Self::KeyringSilent => "keyring_silent",
+        }
+    }
+
+    /// For a person. `again` is the command that gets another secret, here or with `--store file` elsewhere.
+    pub(in crate::cache) fn into_error(self, disk_hint: String, again: Command) -> Error {
+        let message = match &self {
+            Self::Disk(_) | Self::NotText => "The secret store could not be used".to_owned(),
+            Self::KeyringTwice => "The stored token is damaged".to_owned(),
+            Self::KeyringAbsent(_) => "The keyring of this session could not be used".to_owned(),
+            Self::KeyringLocked(_) => "The keyring let nobody in".to_owned(),
+            Self::KeyringSilent => {
+                format!("The keyring did not answer within {} s", BOUND.as_secs())
+            }
+        };
+        let error = Error::failed(self.code(), message);
+        let error = match (&self, remedy(self.code())) {
+            (Self::Disk(_) | Self::NotText, _) => error.hint(disk_hint),
+            (_, Some(remedy)) => error.hint(
+                Hint::new(format!("{remedy}, or keep tokens in a file: ")).run(again.words("--store file")),
+            ),
+            (_, None) => error.run(again),
+        };
+        match self {
+            Self::KeyringSilent => error,
+            cause => error.because(cause),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_of_a_store_may_pass_and_says_how() {
+        let why = || "why".to_owned();
+        for error in [
+            StoreError::NotText,
+            StoreError::KeyringAbsent(why()),
+            StoreError::KeyringLocked(why()),
+            StoreError::KeyringSilent,
+        ] {
+            assert!(remedy(error.code()).is_some(), "{}", error.code());
+        }
+        for lost in [StoreError::KeyringTwice.code(), "secret_missing"] {
+            assert_eq!(remedy(lost), None, "another token helps");
+        }
+    }
+}

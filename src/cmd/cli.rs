@@ -1,0 +1,119 @@
+//! The command line as a whole, and which command runs.
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use super::global::Global;
+use super::{complete, completions, connect, demo, disconnect, doctor, log, man, mcp, sandbox, status};
+use crate::error::Result;
+use crate::text::shell_word;
+use crate::ui::Ui;
+
+/// Let an AI agent read your data through a grant that you approved, and nothing more.
+#[derive(Debug, Parser)]
+#[command(name = "pdpp", version, max_term_width = 100, propagate_version = true, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pdpp demo                               see it work, with made-up data
+  pdpp connect https://provider.example   approve a grant in the browser
+  pdpp mcp setup                          tell the agents on this machine
+  pdpp mcp serve                          offer it to an MCP host on stdio
+  pdpp mcp inspect                        see what the tools cost a model
+  pdpp status                             see what is connected
+  pdpp doctor                             find out what is wrong
+
+With --json a command prints one JSON object on stdout; if it fails, that is {\"error\": {code, message,
+because, next, exit_code}}, with the same exit code.";
+
+/// What `pdpp` does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Demo(demo::Args),
+    Connect(connect::Args),
+    Status(status::Args),
+    Disconnect(disconnect::Args),
+    Doctor(doctor::Args),
+    Log(log::Args),
+    Completions(completions::Args),
+    /// Its name is like no other's, so that no slip is taken for it.
+    #[command(name = "__complete", hide = true)]
+    Complete(complete::Args),
+    Man(man::Args),
+    Mcp(mcp::Args),
+    Sandbox(sandbox::Args),
+}
+
+/// Runs the parsed command and gives the process's exit code.
+///
+/// # Errors
+/// What the command failed with; the caller says it and picks the exit code from its kind.
+pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
+    if let Some(level) = cli.global.log_level.level() {
+        crate::ui::log_to_stderr(level);
+    }
+    crate::advice::set_options(&cli.global.advised());
+    if let Some(dir) = &cli.global.cache_dir {
+        crate::fs::leave_mode_of(dir);
+        if let Some(mode) = crate::fs::open_to_writers(dir) {
+            let dir = shell_word(&dir.display().to_string()).into_owned();
+            ui.warn(&format!("others can write in {dir} (mode {mode:03o}): chmod go-w {dir}"));
+        }
+    }
+    match cli.command {
+        Command::Demo(args) => demo::run(&args, ui),
+        Command::Connect(args) => connect::run(&args, &cli.global, ui),
+        Command::Status(args) => status::run(&args, &cli.global, ui),
+        Command::Disconnect(args) => disconnect::run(&args, &cli.global, ui),
+        Command::Doctor(args) => doctor::run(&args, &cli.global, ui),
+        Command::Log(args) => log::run(&args, &cli.global, ui),
+        Command::Completions(args) => completions::run(&args, &Cli::command(), ui),
+        Command::Complete(args) => complete::run(&args, &cli.global, &Cli::command(), ui),
+        Command::Man(args) => man::run(&args, Cli::command(), ui),
+        Command::Mcp(args) => mcp::run(&args, &cli.global, ui),
+        Command::Sandbox(args) => sandbox::run(args, ui),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use clap::CommandFactory as _;
+
+    fn every_text(command: &clap::Command) -> String {
+        let mut text = format!("{} {:?}", command.get_name(), command.get_about().map(ToString::to_string));
+        for argument in command.get_arguments() {
+            let _ = write!(
+                text,
+                " {} {:?} {:?} {:?}",
+                argument.get_id(),
+                argument.get_long(),
+                argument.get_env(),
+                argument.get_help().map(ToString::to_string)
+            );
+        }
+        command.get_subcommands().map(every_text).fold(text, |all, one| all + "\n" + &one)
+    }
+
+    #[test]
+    fn r1_6_no_profile_flag_variable_or_label() {
+        let mut command = super::Cli::command();
+        command.build();
+        let text = every_text(&command).to_lowercase();
+        for word in ["profile", "toolset", "preset"] {
+            assert!(!text.contains(word), "{word} in {text}");
+        }
+    }
+
+    #[test]
+    fn the_definitions_are_sound() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,104 @@
+//! What `connect` shows on the way to a grant.
+
+use std::fmt::Write as _;
+
+use crate::advice::Command;
+use crate::cache::credential::Credential;
+use crate::cmd::granted::source_line;
+use crate::grants::{Event, Invitation, Than};
+use crate::provider::approve::wanted::Wanted;
+use crate::provider::approve::{ApproveError, Attempt};
+use crate::provider::register::CLIENT_NAME;
+use crate::text::{one_line, prefix};
+use crate::time_text::minutes;
+use crate::ui::Ui;
+
+/// Shows what happens on the way.
+pub(super) fn show(event: &Event<'_>, ui: &Ui) {
+    match event {
+        Event::UsesDeviceCode { why } => {
+            ui.note(&format!("Using a device code, since {why} (--flow picks another way).\n"));
+        }
+        Event::PickTheSame { refused, old } => ui.note(&pick_the_same(refused, old)),
+        Event::Store(note) => ui.note(note),
+        Event::AccountsDiffer(streams) => ui.note(&format!(
+            "The accounts of the old grant differ in what they give of {}, which a request cannot say: look at that on \
+             the page. Where the new grant is wider or narrower than the old one, it is said.",
+            one_line(prefix(&streams.join(", "), 300))
+        )),
+        Event::Approve(invitation) => ui.note(&invite(invitation)),
+        Event::ComesBackTo { port } => ui.note(&format!(
+            "The page comes back to port {port} of this machine: open it in a browser here, or lead that port to it \
+             (ssh -L {port}:127.0.0.1:{port} …)."
+        )),
+        Event::NotOpened { why: Some(why) } => {
+            ui.note(&format!("No browser is opened, since {why}: open that address yourself."));
+        }
+        Event::NotOpened { why: None } => {
+            ui.note("No browser could be opened here: open that address yourself.");
+        }
+        Event::Waits { at_most } if !ui.is_interactive() => {
+            ui.note(&format!("Waiting for the approval, at most {}.", minutes(*at_most)));
+        }
+        // A line that changes shows it.
+        Event::Waits { .. } => {}
+        Event::Differs(difference, than) => {
+            let than = match than {
+                Than::Asked => "than asked for",
+                Than::Before => "than the old grant had",
+            };
+            for more in &difference.more {
+                ui.warn(&format!("more was given {than}: {}", one_line(more)));
+            }
+            for less in &difference.less {
+                ui.note(&format!("Less was given {than}: {}", one_line(less)));
+            }
+        }
+        Event::Kept { provider, label } => {
+            ui.done(&format!("{provider} is connected, as {}", one_line(label)), Command::new("status"));
+        }
+        Event::UnkeptEnded => ui.note("The grant that was approved is ended at the provider again."),
+        Event::UnkeptStands => {
+            ui.warn("the grant that was approved stands at the provider: its own pages can end it");
+        }
+        Event::OldTokenLeft { old, why } => {
+            let again = Command::new("disconnect").value(old.grant_id.as_str());
+            ui.warn(&format!("the old token could not be deleted here ({why}); try: {again}"));
+        }
+    }
+}
+
+fn invite(invitation: &Invitation<'_>) -> String {
+    let Invitation { discovery, attempt, wanted, .. } = invitation;
+    let name = discovery.name.as_deref().map(|name| format!("{}, ", one_line(prefix(name, 100))));
+    let mut text = format!(
+        "Approve the request of {} at {}{}:\n\n  {}\n",
+        CLIENT_NAME,
+        name.unwrap_or_default(),
+        discovery.provider,
+        attempt.url(),
+    );
+    if let Attempt::DeviceCode(device) = attempt {
+        let line = "─".repeat(device.user_code.chars().count() + 4);
+        let _ = write!(text, "\nThe page has to show this code, or asks for it at {}:\n\n", device.typed_at);
+        let _ = writeln!(text, "    ┌{line}┐\n    │  {}  │\n    └{line}┘", one_line(&device.user_code));
+    }
+    text.push_str("\nAsked for:\n");
+    let lines = if invitation.is_sent() { wanted.summary() } else { Wanted::unsent_summary() };
+    for line in lines {
+        let _ = writeln!(text, "  {}", one_line(&line));
+    }
+    text
+}
+
+/// That a provider takes no request for what a grant has, and what that is: its owner can pick the same.
+fn pick_the_same(refused: &ApproveError, old: &Credential) -> String {
+    let mut text = format!(
+        "The provider takes no request for just what the old grant has ({}): pick the same on its page.\nThe old grant has:\n",
+        one_line(&refused.to_string())
+    );
+    for source in &old.sources {
+        let _ = writeln!(text, "  {}", source_line(source));
+    }
+    text
+}

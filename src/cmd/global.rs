@@ -1,0 +1,126 @@
+//! The options that every command takes, and what they come to.
+
+use clap::builder::{StringValueParser, TypedValueParser as _};
+
+use crate::cache::{Cache, REFRESH_LIMITS};
+use crate::error::{Error, Kind, Result};
+use crate::provider::http::{Http, Limits};
+use crate::provider::network::{Network, NetworkError};
+use crate::text::shell_word;
+
+/// Options that every command takes.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Global {
+    /// Where credentials are kept [default: the platform's data directory, e.g. ~/.local/share/pdpp]
+    #[arg(long, global = true, value_name = "DIR", env = "PDPP_CACHE_DIR", hide_env_values = true)]
+    pub cache_dir: Option<std::path::PathBuf>,
+
+    /// How much to log to stderr: off, error, warn or info; never a secret or record data
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", hide_possible_values = true)]
+    pub log_level: LogLevel,
+
+    /// Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]
+    #[arg(long, global = true, value_name = "URL", value_parser = StringValueParser::new().map(ProxyArgument))]
+    pub proxy: Option<ProxyArgument>,
+
+    /// Trust the certificate authorities in this PEM file too
+    #[arg(long, global = true, value_name = "FILE")]
+    pub ca_file: Option<std::path::PathBuf>,
+}
+
+/// What was given to `--proxy`. It may hold a password: not shown, and not read before it is asked for, so
+/// that no usage error repeats it.
+#[derive(Clone)]
+pub struct ProxyArgument(String);
+
+impl std::fmt::Debug for ProxyArgument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ProxyArgument(…)")
+    }
+}
+
+/// How much is logged. Nothing here logs below `info`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+}
+
+impl LogLevel {
+    pub(super) const fn level(self) -> Option<tracing::Level> {
+        Some(match self {
+            Self::Off => return None,
+            Self::Error => tracing::Level::ERROR,
+            Self::Warn => tracing::Level::WARN,
+            Self::Info => tracing::Level::INFO,
+        })
+    }
+}
+
+impl Global {
+    /// The credential cache that these options name. Touches nothing yet.
+    ///
+    /// # Errors
+    /// If there is no place to keep credentials; `proxy_invalid`.
+    pub fn cache(&self) -> Result<Cache> {
+        let cache = match &self.cache_dir {
+            Some(dir) => Cache::open(dir)?,
+            None => Cache::open(&Cache::default_dir()?)?,
+        };
+        Ok(cache.with_http(self.http(REFRESH_LIMITS)?))
+    }
+
+    /// The way out to providers that these options describe. Reads nothing yet.
+    ///
+    /// # Errors
+    /// `proxy_invalid`.
+    pub fn network(&self) -> Result<Network> {
+        let proxy = self.proxy.as_ref().map(|ProxyArgument(text)| text.parse()).transpose();
+        let proxy = proxy.map_err(|error| {
+            Error::new(Kind::Usage, "proxy_invalid", "What --proxy was given is not a proxy's address")
+                .because(error)
+                .hint("--proxy http://proxy.example:3128")
+        })?;
+        Ok(Network { proxy, ca_file: self.ca_file.clone() })
+    }
+
+    /// The options that a command to type next needs too. A proxy's address is left out where it may hold a
+    /// password.
+    pub(super) fn advised(&self) -> Vec<String> {
+        let path = |option: &str, path: &std::path::Path| {
+            // A person may be elsewhere when they type it.
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            format!("{option} {}", shell_word(&path.display().to_string()))
+        };
+        let is_default = |dir: &std::path::PathBuf| {
+            let absolute = std::path::absolute(dir).ok();
+            Cache::default_dir().is_ok_and(|default| Some(default) == absolute)
+        };
+        let dir = self.cache_dir.as_ref().filter(|dir| !is_default(dir)).map(|dir| path("--cache-dir", dir));
+        let proxy = self.proxy.as_ref().filter(|ProxyArgument(address)| !address.contains('@'));
+        let proxy = proxy.map(|ProxyArgument(address)| format!("--proxy {}", shell_word(address)));
+        let ca = self.ca_file.as_ref().map(|file| path("--ca-file", file));
+        dir.into_iter().chain(proxy).chain(ca).collect()
+    }
+
+    /// An HTTP client on that way, for providers.
+    ///
+    /// # Errors
+    /// As [`Global::network`].
+    pub fn http(&self, limits: Limits) -> Result<Http> {
+        Ok(Http::new(limits).over(self.network()?))
+    }
+
+    /// The same for a command that is about to use it: a file of authorities that cannot be used is a wrong argument, and
+    /// not a provider's failure.
+    ///
+    /// # Errors
+    /// As [`Global::network`]; `ca_file_invalid`.
+    pub fn http_now(&self, limits: Limits) -> Result<Http> {
+        let http = self.http(limits)?;
+        http.network().check_ca_file().map_err(NetworkError::into_error)?;
+        Ok(http)
+    }
+}

@@ -1,0 +1,255 @@
+//! What was granted, as `connect` and `demo` show it.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::advice::{Command, Hint};
+use crate::cache::Stored;
+use crate::cache::select::disconnect_command;
+use crate::cache::store::StoreKind;
+use crate::grants::{AtProvider, Connected, Old};
+use crate::provider::grant::{GrantedSource, TokenKind};
+use crate::text::{one_line, prefix};
+use crate::time_text::day_and_time;
+use crate::ui;
+
+/// Commands to type next, a host's config first: without a host nothing reads.
+fn next() -> [(Command, &'static str); 3] {
+    // With the directory even if it came from the environment: hosts start servers without the shell's.
+    [
+        ("mcp setup", "tell the agents on this machine"),
+        ("mcp inspect", "what the tools cost a model's context"),
+        ("mcp serve", "offer it to an MCP host on stdio"),
+    ]
+    .map(|(command, what)| (Command::new(command), what))
+}
+
+fn is_package(connected: &Connected) -> bool {
+    connected.credential.token_kind == TokenKind::McpPackage
+}
+
+/// What was granted, until when, where its token is, and what to type.
+pub(super) fn to_text(connected: &Connected) -> String {
+    let granted = &connected.credential;
+    let mut text = match connected.stored {
+        _ if is_package(connected) => {
+            format!("Connected to {}, with a package of grants.\n", granted.provider)
+        }
+        Stored::Replaced if connected.replaces.is_some() => {
+            format!("Connected to {} again, in the place of the grant from before.\n", granted.provider)
+        }
+        Stored::Added => format!("Connected to {}.\n", granted.provider),
+        Stored::Replaced => {
+            format!("Connected to {} again: the token of this grant is replaced.\n", granted.provider)
+        }
+    };
+    let until = match granted.expires_at() {
+        Some(end) => format!("until {}", day_and_time(end)),
+        None => "without an end date".to_owned(),
+    };
+    let mode = match granted.access_mode.as_deref() {
+        Some("continuous") | None => String::new(),
+        Some(mode) => format!(" ({} access)", one_line(mode).replace('_', "-")),
+    };
+    let _ = writeln!(text, "Granted {until}{mode}, to read:");
+    for source in &granted.sources {
+        let _ = writeln!(text, "  {}", source_line(source));
+    }
+    if granted.stream_count() == 0 && !is_package(connected) {
+        text.push_str("  nothing: the token works, but this grant has no streams\n");
+    }
+    if granted.is_expired(connected.now) {
+        text.push_str("By this machine's clock that is over already: check the clock.\n");
+    }
+    let dir = connected.cache_dir.join("secrets");
+    let _ = match granted.store {
+        StoreKind::File => {
+            writeln!(text, "The token is kept in a file that only you can read, below {}", dir.display())
+        }
+        StoreKind::Keyring => writeln!(text, "The token is kept in the keyring."),
+    };
+    if let Some(old) = &connected.replaces {
+        let _ = writeln!(text, "{}", old_to_text(old));
+    }
+    if is_package(connected) {
+        let _ = write!(
+            text,
+            "\nA package's token is good for {}/mcp only: `pdpp mcp serve` reads through the tools there.\n",
+            granted.provider
+        );
+    }
+    let next = next().map(|(command, what)| (command.to_string(), what));
+    let steps = ui::steps(&next.each_ref().map(|(command, what)| (command.as_str(), *what)));
+    let _ = write!(text, "\nNext:\n{steps}");
+    if connected.has_others {
+        text.push_str("\nIt serves every grant on this machine together; --provider and --grant narrow.");
+    }
+    text
+}
+
+fn old_to_text(old: &Old) -> String {
+    let id = one_line(old.credential.grant_id.as_str());
+    let (not, here, then) = match &old.at_provider {
+        AtProvider::Ended => {
+            return format!("The old grant {id} is ended at the provider, and deleted here.");
+        }
+        AtProvider::Over => {
+            return format!("The old grant {id} was over at the provider; it is deleted here.");
+        }
+        AtProvider::Waits(not) => {
+            let then = Hint::new("Once its token can be read: ").run(disconnect_command(&old.credential));
+            (not, "no agent's any more", then)
+        }
+        AtProvider::Stands(not) => (not, "deleted here", "The provider's own pages can end it".into()),
+    };
+    let until = old.credential.grant_expires_at;
+    let until = until.map_or_else(String::new, |end| format!(" until {}", day_and_time(end)));
+    format!(
+        "The old grant {id} is {here}, but stands at the provider{until}: {}\n  {then} (code: {})",
+        one_line(prefix(&not.why, 500)),
+        not.code
+    )
+}
+
+/// The same as one JSON object.
+pub(super) fn to_json(connected: &Connected) -> Value {
+    let granted = &connected.credential;
+    json!({
+        "provider": granted.provider.as_str(),
+        "grant_id": granted.grant_id.as_str(),
+        "label": granted.label,
+        "token_kind": granted.token_kind,
+        "replaces": connected.replaces.as_ref().map(|old| old.credential.grant_id.as_str()),
+        "old_grant": connected.replaces.as_ref().map(old_to_json),
+        "more_than_asked": connected.difference.more,
+        "less_than_asked": connected.difference.less,
+        "more_than_before": connected.since_before.as_ref().map(|difference| &difference.more),
+        "less_than_before": connected.since_before.as_ref().map(|difference| &difference.less),
+        "issuer": granted.issuer,
+        "access_mode": granted.access_mode,
+        "issued_at": granted.issued_at,
+        "expires_at": granted.expires_at(),
+        "sources": granted.sources,
+        "stream_count": granted.stream_count(),
+        "replaced": connected.stored == Stored::Replaced,
+        "store": granted.store,
+        "cache_dir": connected.cache_dir.display().to_string(),
+        "next": next().map(|(command, _)| command),
+    })
+}
+
+fn old_to_json(old: &Old) -> Value {
+    let not = match &old.at_provider {
+        AtProvider::Ended | AtProvider::Over => None,
+        AtProvider::Waits(not) | AtProvider::Stands(not) => Some(not),
+    };
+    json!({
+        "ended_at_provider": not.is_none(),
+        "code": not.map(|not| &not.code),
+        "why": not.map(|not| &not.why),
+    })
+}
+
+/// `Acme Slack (slack): 14 streams: messages, users, …`
+pub(super) fn source_line(source: &GrantedSource) -> String {
+    const SHOWN: usize = 12;
+    let label = source.label();
+    let mut line = one_line(&label).into_owned();
+    if let Some(key) = source.connector_key.as_deref().filter(|key| *key != label) {
+        let _ = write!(line, " ({})", one_line(key));
+    }
+    let plural = if source.stream_count == 1 { "" } else { "s" };
+    let _ = write!(line, ": {} stream{plural}", source.stream_count);
+    let shown: Vec<_> = source.streams.iter().take(SHOWN).map(|name| one_line(name)).collect();
+    if !shown.is_empty() {
+        let _ = write!(line, ": {}", shown.join(", "));
+    }
+    if source.stream_count > shown.len() {
+        let _ = write!(line, " and {} more", source.stream_count - shown.len());
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::Cache;
+    use crate::cache::credential::tests::credential;
+    use crate::grants::Difference;
+    use crate::provider::grant::GrantedConnection;
+
+    fn connected(edit: impl FnOnce(&mut Connected)) -> Connected {
+        let mut credential = credential("https://a.example/me", "g1");
+        credential.sources = vec![GrantedSource {
+            connector_key: Some("diary".to_owned()),
+            connections: vec![GrantedConnection {
+                id: "c1".to_owned(),
+                display_name: Some("Paper\u{1b}[31m diary".to_owned()),
+            }],
+            streams: (0..14).map(|n| format!("s{n}")).collect(),
+            stream_count: 14,
+            ..GrantedSource::default()
+        }];
+        credential.grant_expires_at = Some("2026-11-28T22:29:23Z".parse().unwrap());
+        let mut connected = Connected {
+            credential,
+            stored: Stored::Added,
+            cache_dir: Cache::default_dir().unwrap(),
+            now: "2026-11-27T00:00:00Z".parse().unwrap(),
+            replaces: None,
+            has_others: false,
+            difference: Difference::default(),
+            since_before: None,
+        };
+        edit(&mut connected);
+        connected
+    }
+
+    #[test]
+    fn r8_1_the_end_says_what_was_granted_until_when_and_what_to_type() {
+        let expected = "\
+Connected to https://a.example/me.
+Granted until 2026-11-28 22:29 UTC, to read:
+  Paper\\u{1b}[31m diary (diary): 14 streams: s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11 and 2 more
+The token is kept in a file that only you can read, below DIR/secrets
+
+Next:
+  pdpp mcp setup     tell the agents on this machine
+  pdpp mcp inspect   what the tools cost a model's context
+  pdpp mcp serve     offer it to an MCP host on stdio";
+        let dir = Cache::default_dir().unwrap().display().to_string();
+        assert_eq!(to_text(&connected(|_| ())).replace(&dir, "DIR"), expected);
+    }
+
+    #[test]
+    fn what_is_out_of_the_ordinary_is_shown() {
+        let text = to_text(&connected(|connected| {
+            connected.stored = Stored::Replaced;
+            connected.has_others = true;
+            connected.now = "2026-11-29T00:00:00Z".parse().unwrap();
+            connected.credential.access_mode = Some("single_use".to_owned());
+            connected.credential.sources.clear();
+        }));
+        for part in [
+            "the token of this grant is replaced",
+            "(single-use access)",
+            "this grant has no streams",
+            "check the clock",
+            "every grant on this machine together",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let endless = to_text(&connected(|connected| connected.credential.grant_expires_at = None));
+        assert!(endless.contains("without an end date"));
+    }
+
+    #[test]
+    fn json_names_the_same_things() {
+        let json = to_json(&connected(|_| ()));
+        assert_eq!(json["expires_at"], "2026-11-28T22:29:23Z");
+        assert_eq!(json["stream_count"].to_string(), "14");
+        assert_eq!(json["sources"][0]["connections"][0]["id"], "c1");
+        assert_eq!(json["next"], json!(["pdpp mcp setup", "pdpp mcp inspect", "pdpp mcp serve"]));
+    }
+}

@@ -1,0 +1,492 @@
+//! Ending grants at their providers where that is possible, and deleting them here. One whose token cannot be read now is
+//! taken from every agent, and kept to be ended by the next call that can read it.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+
+use super::end::{NotEnded, end};
+use crate::advice::{Command, Hint};
+use crate::cache::Cache;
+use crate::cache::credential::Credential;
+use crate::cache::select::{GrantName, disconnect_command};
+use crate::cache::store::{StoreError, StoreKind};
+use crate::error::{Error, Kind, Result};
+use crate::provider::approve::revoke::Revoked;
+use crate::provider::http::{Http, Limits};
+use crate::provider::network::{Network, NetworkError};
+use crate::provider::url::ProviderUrl;
+use crate::runtime::block_on_unless_stopped;
+use crate::text;
+
+const LIMITS: Limits =
+    Limits { connect: Duration::from_secs(5), total: Duration::from_secs(8), body: 1 << 20 };
+/// Grants that are ended at once.
+const AT_ONCE: usize = 8;
+
+/// What to disconnect.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Providers' addresses, and grants by their id, its beginning, or their name.
+    pub which: Vec<String>,
+    /// Only this grant of them.
+    pub grant: Option<GrantName>,
+    /// Everything that matches; without a match to make, everything.
+    pub all: bool,
+    /// Delete here also what cannot be ended at its provider yet.
+    pub forget: bool,
+    /// Somebody has said yes already.
+    pub is_confirmed: bool,
+}
+
+/// Whoever can say yes.
+pub trait Confirm {
+    /// Whether anybody can be asked.
+    fn can_ask(&self) -> bool;
+
+    /// Whether all of `credentials` are to be ended and deleted.
+    fn confirm(&self, credentials: &[&Credential]) -> bool;
+
+    /// Which of `credentials` are to be ended and deleted, by their place.
+    fn choose(&self, credentials: &[&Credential]) -> Vec<usize>;
+
+    /// Whether every token here is to be deleted, though nothing can be ended at a provider: the index is damaged.
+    fn confirm_unread(&self) -> bool;
+
+    /// Learns that the providers are asked now, and that they were.
+    fn asks_providers(&self, are_asked: bool);
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Disconnected {
+    /// What became of each grant: of those that were chosen, and of those that a call before could not end.
+    pub ended: Vec<Ended>,
+    /// Whether nothing was connected, and a token that was left in its store is deleted.
+    pub is_only_leftover: bool,
+    /// Whether what was to be done here is done.
+    pub is_done: bool,
+    /// Why a token is still in its store, which no credential names any more.
+    pub left: Option<StoreError>,
+    /// What could not be done all the same.
+    pub failure: Option<Error>,
+}
+
+/// What became of a grant on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Here {
+    /// It is deleted.
+    Deleted,
+    /// In no index, and its token still in a store.
+    Forgotten,
+    /// No agent's any more, to be ended at its provider.
+    Kept,
+    /// As before: the cache could not be changed.
+    Left,
+}
+
+/// What became of one grant.
+#[derive(Debug)]
+pub struct Ended {
+    /// The grant.
+    pub credential: Credential,
+    /// At its provider.
+    pub at_provider: Result<Revoked, NotEnded>,
+    /// On this machine.
+    pub here: Here,
+    /// Whether it was chosen now, and not only by a call before.
+    pub is_chosen: bool,
+}
+
+impl Ended {
+    fn chosen(credential: Credential, at_provider: Result<Revoked, NotEnded>, forget: bool) -> Self {
+        let waits = at_provider.as_ref().is_err_and(|not| not.remedy.is_some()) && !forget;
+        let here = if waits { Here::Kept } else { Here::Deleted };
+        Self { credential, at_provider, here, is_chosen: true }
+    }
+
+    /// One that another call could not end. It goes when it is over, whatever else this call was for.
+    fn again(credential: Credential, at_provider: Result<Revoked, NotEnded>) -> Self {
+        let here = if at_provider.is_ok() { Here::Deleted } else { Here::Kept };
+        Self { credential, at_provider, here, is_chosen: false }
+    }
+
+    /// What to do about one that is kept.
+    pub fn next(&self) -> Option<Hint> {
+        let remedy = self.at_provider.as_ref().err().and_then(|not| not.remedy).unwrap_or("Try again");
+        let hint = || Hint::new(format!("{remedy}: ")).run(disconnect_command(&self.credential));
+        (self.here == Here::Kept).then(hint)
+    }
+}
+
+/// Ends and deletes what `request` is about.
+///
+/// # Errors
+/// `not_connected` (78), `several_credentials`, `confirmation_required` (2), `not_confirmed`, `interrupted` (130),
+/// those of the cache. What fails after that is [`Disconnected::failure`]: `not_ended_at_provider`, `not_ended_yet`,
+/// and those of the cache.
+pub fn disconnect(
+    request: &Request,
+    cache: &Cache,
+    network: Network,
+    confirm: &dyn Confirm,
+) -> Result<Disconnected> {
+    let everything = request.all && request.which.is_empty();
+    let credentials = match cache.credentials() {
+        Err(error) if error.code() == "cache_damaged" && everything => {
+            check_confirmed(request, confirm)?;
+            return Err(delete_unread(cache, error, confirm));
+        }
+        credentials => credentials?,
+    };
+    let waiting = cache.ending()?;
+    let known = [credentials, waiting.clone()].concat();
+    if !known.is_empty() {
+        check_confirmed(request, confirm)?;
+    }
+    let chosen = match choose(&known, request, confirm) {
+        // What a call before could not reach.
+        Err(error) if error.code() == "not_connected" && cache.has_left()? => {
+            cache.delete_left()?;
+            let is_all_meant = known.is_empty() && request.which.is_empty() && request.grant.is_none();
+            if !is_all_meant || cache.has_left()? {
+                return Err(error);
+            }
+            return Ok(Disconnected {
+                ended: Vec::new(),
+                is_only_leftover: true,
+                is_done: false,
+                left: None,
+                failure: None,
+            });
+        }
+        chosen => chosen?,
+    };
+    // What was disconnected before is tried again with each: somebody wants it ended.
+    let is_other = |waiting: &&Credential| !chosen.iter().any(|chosen| chosen.id == waiting.id);
+    let others: Vec<Credential> = waiting.iter().filter(is_other).cloned().collect();
+    let count = chosen.len();
+    let all = [chosen, others].concat();
+    network.check_ca_file().map_err(NetworkError::into_error)?;
+    let http = Http::new(LIMITS).over(network);
+    confirm.asks_providers(true);
+    let at_providers = block_on_unless_stopped(end_all(cache, &http, all));
+    confirm.asks_providers(false);
+    let at_providers = at_providers.map_err(|error| {
+        if error.kind() != Kind::Interrupted {
+            return error;
+        }
+        let message = "Stopped; nothing was deleted here, and a grant may be over at its provider";
+        Error::new(Kind::Interrupted, "interrupted", message).run(Command::new("status --check"))
+    })?;
+    let ended = at_providers.into_iter().enumerate().map(|(at, (credential, at_provider))| {
+        if at < count {
+            Ended::chosen(credential, at_provider, request.forget)
+        } else {
+            Ended::again(credential, at_provider)
+        }
+    });
+    Ok(take_off(cache, ended.collect(), everything))
+}
+
+async fn end_all(
+    cache: &Cache,
+    http: &Http,
+    credentials: Vec<Credential>,
+) -> Vec<(Credential, Result<Revoked, NotEnded>)> {
+    futures_util::stream::iter(credentials)
+        .map(|credential| async move {
+            let ended = end(cache, http, &credential).await;
+            (credential, ended)
+        })
+        .buffered(AT_ONCE)
+        .collect()
+        .await
+}
+
+/// Takes off this machine what is `ended` or given up; `everything` there is, unless some of it is kept.
+fn take_off(cache: &Cache, mut ended: Vec<Ended>, everything: bool) -> Disconnected {
+    let those = |here| {
+        let those = ended.iter().filter(|ended| ended.here == here);
+        those.map(|ended| ended.credential.clone()).collect::<Vec<_>>()
+    };
+    let kept = those(Here::Kept);
+    // All that is here is deleted whole, but not what is still to be ended.
+    let all = everything && kept.is_empty();
+    let removed = if kept.is_empty() { Ok(()) } else { cache.keep_to_end(&kept) };
+    let removed = removed
+        .and_then(|()| if all { cache.remove_all() } else { cache.remove_each(&those(Here::Deleted)) });
+    let (is_done, left, failure) = match removed {
+        Ok(removed) => {
+            if removed.left.is_some() {
+                // Files are deleted, or nothing is.
+                let is_left = |ended: &&mut Ended| {
+                    ended.here == Here::Deleted && ended.credential.store == StoreKind::Keyring
+                };
+                ended.iter_mut().filter(is_left).for_each(|ended| ended.here = Here::Forgotten);
+            }
+            (true, removed.left, not_ended(&ended))
+        }
+        Err(error) => {
+            // What the providers did is in the result all the same.
+            for ended in &mut ended {
+                ended.here = Here::Left;
+            }
+            (false, None, Some(error))
+        }
+    };
+    Disconnected { ended, is_only_leftover: false, is_done, left, failure }
+}
+
+/// That some of those that were chosen are still there at their providers.
+fn not_ended(ended: &[Ended]) -> Option<Error> {
+    let left = || ended.iter().filter(|ended| ended.is_chosen && ended.at_provider.is_err());
+    let waiting: Vec<_> = left().filter(|ended| ended.here == Here::Kept).collect();
+    let gone: Vec<_> = left().filter(|ended| ended.here != Here::Kept).collect();
+    let mut providers: Vec<_> = gone.iter().map(|ended| ended.credential.provider.as_str()).collect();
+    providers.sort_unstable();
+    providers.dedup();
+    let message = match (gone.len(), waiting.len()) {
+        (0, 0) => return None,
+        (0, count) => {
+            let message = if count == 1 {
+                "A grant is not ended at its provider yet; no agent can read with it any more".to_owned()
+            } else {
+                format!(
+                    "{count} grants are not ended at their providers yet; no agent can read with them any more"
+                )
+            };
+            // The next call tries them all.
+            let next = waiting.first().and_then(|ended| ended.next()).unwrap_or_default();
+            return Some(Error::failed("not_ended_yet", message).hint(next));
+        }
+        (1, _) => "A grant is forgotten here, and was not ended at its provider".to_owned(),
+        (count, _) => format!("{count} grants are forgotten here, and were not ended at their providers"),
+    };
+    let hint = format!("End it on the provider's own pages: {}", providers.join(", "));
+    Some(Error::failed("not_ended_at_provider", message).hint(hint))
+}
+
+/// Deletes what an index that cannot be read is about. A failure all the same: nothing was ended anywhere.
+fn delete_unread(cache: &Cache, damage: Error, confirm: &dyn Confirm) -> Error {
+    if confirm.can_ask() && !confirm.confirm_unread() {
+        return not_confirmed();
+    }
+    if let Err(error) = cache.remove_all() {
+        return error;
+    }
+    let message = "The index could not be read, so nothing was ended at a provider; it is deleted, and so is every \
+                   token in a file here";
+    let hint = Hint::new(
+        "End the grants on their providers' own pages, delete what is called \"pdpp: a provider's token\" in the \
+         keyring, then: ",
+    )
+    .run(Command::connect_any());
+    Error::failed("cache_damaged", message).because(damage).hint(hint)
+}
+
+/// Whatever `all` takes, somebody said so: when asked, or before.
+fn check_confirmed(request: &Request, confirm: &dyn Confirm) -> Result<()> {
+    if !request.all || request.is_confirmed || confirm.can_ask() {
+        return Ok(());
+    }
+    let message = "--all ends and deletes several grants, and nobody can be asked here";
+    Err(Error::new(Kind::Usage, "confirmation_required", message).run(Command::new("disconnect --all --yes")))
+}
+
+fn not_confirmed() -> Error {
+    Error::failed("not_confirmed", "Nobody said yes; nothing was changed").run(Command::new("status"))
+}
+
+/// The grants of `credentials` that are to be ended.
+fn choose(credentials: &[Credential], request: &Request, confirm: &dyn Confirm) -> Result<Vec<Credential>> {
+    let can_ask = confirm.can_ask();
+    let mut matching: Vec<&Credential> = Vec::new();
+    let everything: Vec<&Credential> = credentials.iter().collect();
+    for which in &request.which {
+        let found = narrowed(called(which, &everything), request);
+        if found.is_empty() {
+            return Err(unknown(which, credentials));
+        }
+        if found.len() > 1 && !request.all && !can_ask {
+            return Err(several(&found));
+        }
+        let is_new = |found: &&Credential| !matching.iter().any(|known| known.id == found.id);
+        let new: Vec<_> = found.into_iter().filter(is_new).collect();
+        matching.extend(new);
+    }
+    if request.which.is_empty() {
+        matching = narrowed(everything, request);
+        let is_any = request.grant.is_none() && !request.all && !request.forget && !credentials.is_empty();
+        if is_any && matching.iter().all(|credential| credential.ending) {
+            // No question: somebody said so before.
+            return Ok(credentials.to_vec());
+        }
+        if let (Some(grant), true) = (&request.grant, matching.is_empty()) {
+            return Err(unknown(&grant.to_string(), credentials));
+        }
+        if matching.is_empty() && !request.all {
+            let message = "No provider is connected on this machine";
+            return Err(Error::new(Kind::NotConnected, "not_connected", message).run(Command::connect_any()));
+        }
+        if matching.len() > 1 && !request.all && !can_ask {
+            return Err(several(&matching));
+        }
+    }
+    if !can_ask || matching.is_empty() {
+        return Ok(matching.into_iter().cloned().collect());
+    }
+    // Named each, or all: one question. One name for several: which of them.
+    if request.all || matching.len() <= request.which.len().max(1) {
+        let is_confirmed = confirm.confirm(&matching);
+        return if is_confirmed { Ok(matching.into_iter().cloned().collect()) } else { Err(not_confirmed()) };
+    }
+    let chosen = confirm.choose(&matching).into_iter();
+    let chosen: Vec<Credential> =
+        chosen.filter_map(|at| matching.get(at)).map(|credential| (*credential).clone()).collect();
+    if chosen.is_empty() { Err(not_confirmed()) } else { Ok(chosen) }
+}
+
+/// Those of `found` that the request leaves.
+fn narrowed<'a>(found: Vec<&'a Credential>, request: &Request) -> Vec<&'a Credential> {
+    let mut found = match &request.grant {
+        Some(grant) => grant.meant(&found),
+        None => found,
+    };
+    // What was disconnected before is tried again in any case, and its name is free for another.
+    if !request.all && !request.forget && found.iter().any(|credential| !credential.ending) {
+        found.retain(|credential| !credential.ending);
+    }
+    found
+}
+
+/// What `which` means of `all`: a provider's grants, or what a grant is called.
+fn called<'a>(which: &str, all: &[&'a Credential]) -> Vec<&'a Credential> {
+    match (which.parse::<ProviderUrl>(), which.parse::<GrantName>()) {
+        (Ok(provider), _) => {
+            all.iter().copied().filter(|credential| credential.provider == provider).collect()
+        }
+        (_, Ok(grant)) => grant.meant(all),
+        _ => Vec::new(),
+    }
+}
+
+/// What a grant is called, whose it is, and its id.
+pub fn full_name(credential: &Credential) -> String {
+    let label = text::one_line(text::prefix(&credential.label, 200));
+    format!("{label} ({}, grant {})", credential.provider, credential.grant_id)
+}
+
+fn unknown(which: &str, credentials: &[Credential]) -> Error {
+    let mut message = format!("Nothing on this machine is called {:?}", text::prefix(which, 200));
+    let connected = credentials.iter().filter(|credential| !credential.ending).collect::<Vec<_>>();
+    if !connected.is_empty() {
+        message.push_str("; connected are:");
+        list(&mut message, &connected);
+    }
+    let next = if credentials.is_empty() { Command::connect_any() } else { Command::new("status") };
+    Error::new(Kind::NotConnected, "not_connected", message).run(next)
+}
+
+fn several(found: &[&Credential]) -> Error {
+    let mut message = "Several grants are meant; name one, or give --all for all of them:".to_owned();
+    list(&mut message, found);
+    let next = found.first().map_or_else(|| Command::new("disconnect"), |first| disconnect_command(first));
+    Error::new(Kind::Usage, "several_credentials", message).run(next)
+}
+
+fn list(message: &mut String, credentials: &[&Credential]) {
+    for credential in credentials {
+        let _ = write!(message, "\n  {}", full_name(credential));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::credential::tests::credential;
+
+    /// Nobody to ask.
+    struct Nobody;
+
+    impl Confirm for Nobody {
+        fn can_ask(&self) -> bool {
+            false
+        }
+
+        fn confirm(&self, _: &[&Credential]) -> bool {
+            panic!("asked")
+        }
+
+        fn choose(&self, _: &[&Credential]) -> Vec<usize> {
+            panic!("asked")
+        }
+
+        fn confirm_unread(&self) -> bool {
+            panic!("asked")
+        }
+
+        fn asks_providers(&self, _: bool) {}
+    }
+
+    fn chosen(all: &[Credential], which: &[&str], request: Request) -> Result<Vec<String>> {
+        let which = which.iter().map(|which| (*which).to_owned()).collect();
+        let chosen = choose(all, &Request { which, ..request }, &Nobody)?;
+        Ok(chosen.iter().map(|credential| credential.grant_id.as_str().to_owned()).collect())
+    }
+
+    fn three() -> Vec<Credential> {
+        let mut all = vec![
+            credential("https://a.example/t", "g1"),
+            credential("https://b.example", "g2"),
+            credential("https://b.example", "g3"),
+        ];
+        all[1].label = "Work\u{1b}[2J mail".to_owned();
+        all
+    }
+
+    fn of_three(which: &[&str], all: bool) -> Result<Vec<String>> {
+        chosen(&three(), which, Request { all, ..Request::default() })
+    }
+
+    #[test]
+    fn a_provider_a_name_or_a_grant_is_enough() {
+        assert_eq!(of_three(&["https://a.example/t/"], false).unwrap(), ["g1"]);
+        assert_eq!(of_three(&["Work\u{1b}[2J mail"], false).unwrap(), ["g2"]);
+        assert_eq!(of_three(&["Work"], false).unwrap_err().code(), "not_connected", "a label is whole");
+        assert_eq!(of_three(&["g3", "g1", "g3"], false).unwrap(), ["g3", "g1"]);
+        assert_eq!(of_three(&["https://b.example"], true).unwrap(), ["g2", "g3"]);
+        assert_eq!(of_three(&[], true).unwrap(), ["g1", "g2", "g3"]);
+    }
+
+    #[test]
+    fn a_name_is_that_of_a_grant_that_is_there_before_one_that_is_to_be_ended() {
+        let ending = |grant| Credential { ending: true, ..credential("https://a.example", grant) };
+        let all = [ending("g1"), credential("https://a.example", "g2"), ending("g3")];
+        let chosen = |all: &[Credential], which: &[&str], forget| {
+            chosen(all, which, Request { forget, ..Request::default() })
+        };
+        for which in [&["Diary"][..], &["https://a.example"], &[]] {
+            assert_eq!(chosen(&all, which, false).unwrap(), ["g2"]);
+            assert_eq!(chosen(&all, which, true).unwrap_err().code(), "several_credentials");
+        }
+        assert_eq!(chosen(&all, &["g3"], false).unwrap(), ["g3"]);
+        assert_eq!(chosen(&[ending("g1"), ending("g3")], &[], false).unwrap(), ["g1", "g3"]);
+        let unknown = chosen(&all, &["nosuch"], false).unwrap_err();
+        assert!(unknown.message().contains("grant g2") && !unknown.message().contains("grant g1"));
+    }
+
+    #[test]
+    fn what_is_not_clear_is_listed_and_nothing_chosen() {
+        for which in [&["https://b.example"][..], &[]] {
+            let error = of_three(which, false).unwrap_err();
+            assert_eq!((error.code(), error.kind().exit_code()), ("several_credentials", 2));
+            assert!(error.message().contains("grant g3") && !error.message().contains('\u{1b}'));
+        }
+        // The same host, another tenant.
+        let error = of_three(&["https://a.example"], false).unwrap_err();
+        assert_eq!((error.code(), error.kind().exit_code()), ("not_connected", 78));
+        assert!(error.message().contains("grant g1"));
+    }
+}

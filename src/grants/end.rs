@@ -1,0 +1,69 @@
+//! Ending one grant at its provider.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::cache::Cache;
+use crate::cache::credential::Credential;
+use crate::cache::store::remedy;
+use crate::provider::approve::revoke::{Revoked, Tokens, revoke};
+use crate::provider::grant::TokenKind;
+use crate::provider::http::Http;
+
+/// Longest time for ending one grant at its provider, a keyring's answer included.
+const WITHIN: Duration = Duration::from_secs(20);
+
+/// Why a grant was not ended at its provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotEnded {
+    /// The stable code.
+    pub code: String,
+    /// The reason.
+    pub why: String,
+    /// What to do first, where its token cannot be read now and may be later.
+    pub remedy: Option<&'static str>,
+}
+
+impl NotEnded {
+    pub(super) fn new(code: &str, why: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), why: why.into(), remedy: None }
+    }
+}
+
+/// Ends the grant of `credential` at its provider, in 20 s at most.
+///
+/// # Errors
+/// Why that was not possible.
+pub(super) async fn end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revoked, NotEnded> {
+    tokio::time::timeout(WITHIN, try_end(cache, http, credential)).await.unwrap_or_else(|_| {
+        Err(NotEnded::new("provider_timeout", format!("no answer within {} s", WITHIN.as_secs())))
+    })
+}
+
+async fn try_end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revoked, NotEnded> {
+    if credential.token_kind == TokenKind::Owner {
+        let why = "an owner's credential is not used, only deleted";
+        return Err(NotEnded::new("owner_credential_in_cache", why));
+    }
+    if credential.grant_expires_at.is_some_and(|end| end <= Timestamp::now()) {
+        return Ok(Revoked::Already);
+    }
+    let bearer = cache.bearer(credential).await;
+    let bearer = bearer.map_err(|error| NotEnded {
+        remedy: remedy(error.code()),
+        ..NotEnded::new(error.code(), error.in_full())
+    })?;
+    // After it: asking for the bearer may have replaced it. Without it the access token still says which grant.
+    let (cache, current) = (cache.clone(), credential.clone());
+    let refresh_token = tokio::task::spawn_blocking(move || cache.refresh_token(&current)).await;
+    let refresh_token = refresh_token.ok().and_then(Result::ok).flatten();
+    let tokens = Tokens {
+        client_id: credential.client_id.clone(),
+        grant_id: Some(credential.grant_id.clone()),
+        access_token: bearer,
+        refresh_token,
+    };
+    let ended = revoke(http, &credential.provider, &credential.issuer, &tokens).await;
+    ended.map_err(|error| NotEnded::new(error.code(), error.to_string()))
+}

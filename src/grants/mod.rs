@@ -1,0 +1,28 @@
+//! The life of a grant on this machine: what to ask for, what was given, the one in its place, and its end.
+//!
+//! [`connect()`] gets a grant and keeps it; [`disconnect`] ends grants; [`serving`] reads with them. What happens on the way,
+//! and what only a person can decide, goes through [`Dialog`] and [`Confirm`]: nothing here writes to a terminal.
+
+mod begin;
+mod browser;
+mod connect;
+mod dialog;
+mod difference;
+pub mod disconnect;
+mod end;
+mod keep;
+mod narrowing;
+mod package_token;
+mod plan;
+mod renewal;
+pub mod serving;
+mod suggest;
+
+pub use connect::connect;
+pub use dialog::{Dialog, Event, Invitation, SourceAnswer, Than};
+pub use difference::Difference;
+pub use disconnect::Confirm;
+pub use end::NotEnded;
+pub use keep::{AtProvider, Connected, Old};
+pub use narrowing::Narrowing;
+pub use plan::Request;

@@ -1,0 +1,123 @@
+//! The grants of this machine, served: the tools over those that are selected.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+
+use crate::advice::Command;
+use crate::cache::Cache;
+use crate::cache::credential::Credential;
+use crate::cache::select::{Selection, distinct_label, renew_command};
+use crate::error::{Error, Kind, Result};
+use crate::mcp::reading::hosted_tools::HostedTools;
+use crate::mcp::reading::package::{KnownSource, Member, Package, Roster};
+use crate::mcp::reading::reader::{BearerSource, DeadBearer, Reader};
+use crate::mcp::size::Bounds;
+use crate::mcp::tools::service::Tools;
+use crate::provider::grant::{GrantedSource, TokenKind};
+use crate::provider::http::Http;
+use crate::provider::rs::ResourceServer;
+
+/// Whether the token of each grant that is selected can be read here; no provider is asked. Waits for a keyring,
+/// bounded.
+///
+/// # Errors
+/// Those of the cache and of the selection; what the store of a token says.
+pub fn check_tokens(cache: &Cache, selection: &Selection) -> Result<()> {
+    let credentials = cache.credentials()?;
+    let served = selection.all(&credentials, jiff::Timestamp::now())?;
+    served.into_iter().try_for_each(|credential| cache.check_secret(credential))
+}
+
+/// The tools over every grant that is selected, each read through `http`: one client for all, since reading the
+/// machine's CA certificates is what costs.
+///
+/// # Errors
+/// Those of the cache and of the selection: nothing connected, an owner credential.
+pub fn tools(cache: Cache, selection: Selection, http: Http, bounds: Bounds) -> Result<Tools> {
+    let roster: Roster = Arc::new(move || {
+        let credentials = cache.credentials()?;
+        let served = selection.all(&credentials, jiff::Timestamp::now())?;
+        let is_only_one = served.len() == 1;
+        let member = |credential: &Credential| match member(
+            &cache,
+            credential.clone(),
+            distinct_label(credential, &credentials),
+            renew_command(credential, &credentials),
+            &http,
+        ) {
+            // Nothing else could be served instead.
+            Err(error) if is_only_one => Some(Err(error)),
+            Err(error) => {
+                tracing::warn!(code = error.code(), provider = %credential.provider, "a grant is left out");
+                None
+            }
+            member => Some(member),
+        };
+        served.into_iter().filter_map(member).collect()
+    });
+    Ok(Tools::new(Package::new(roster)?, bounds))
+}
+
+/// The grant of `credential`, read with the bearer that the cache has for it at the time of each call.
+fn member(
+    cache: &Cache,
+    credential: Credential,
+    label: String,
+    renew: Command,
+    http: &Http,
+) -> Result<Member> {
+    let rs = ResourceServer::new(http.clone(), &credential.provider, credential.query_base.clone()).map_err(
+        |error| {
+            Error::new(
+                Kind::Refused,
+                "query_base_foreign",
+                "The credential cache names another server than the provider",
+            )
+            .because(error)
+            .run(renew.clone())
+        },
+    )?;
+    let provider = credential.provider.clone();
+    let grant_id = Some(credential.grant_id.as_str().to_owned());
+    let id = credential.id.as_str().to_owned();
+    let ends = credential.expires_at();
+    // The index names only so many sources and connections of a grant.
+    let is_whole = credential.sources.len() < MOST_SOURCES;
+    let known = credential.sources.iter().map(|source| known(source, is_whole)).collect();
+    let is_package = credential.token_kind == TokenKind::McpPackage;
+    let cache = cache.clone();
+    let (dead_cache, dead_credential) = (cache.clone(), credential.clone());
+    let bearer: BearerSource = Arc::new(move || {
+        let (cache, credential) = (cache.clone(), credential.clone());
+        async move { cache.bearer(&credential).await }.boxed()
+    });
+    let instead: DeadBearer = Arc::new(move |dead| {
+        let (cache, credential) = (dead_cache.clone(), dead_credential.clone());
+        async move { cache.bearer_instead_of(&credential, &dead).await }.boxed()
+    });
+    let reader = if is_package {
+        Reader::new(provider.clone(), grant_id, HostedTools::new(http.clone(), &provider, rs), bearer)
+    } else {
+        Reader::new(provider, grant_id, rs, bearer)
+    };
+    let reader = reader.instead_of_dead(instead).ending(ends).renewed_by(renew);
+    Ok(Member::new(id, label, reader, ends, known))
+}
+
+/// How many sources of a grant the index names at most.
+const MOST_SOURCES: usize = 100;
+
+/// What the index knows of a source.
+fn known(source: &GrantedSource, is_whole: bool) -> KnownSource {
+    KnownSource {
+        connector_key: source.connector_key.clone().filter(|key| !key.contains("://")),
+        connections: source
+            .connections
+            .iter()
+            .map(|connection| (connection.id.clone(), connection.display_name.clone()))
+            .collect(),
+        has_all_streams: is_whole && source.stream_count > 0 && source.streams.len() >= source.stream_count,
+        streams: source.streams.clone(),
+    }
+}

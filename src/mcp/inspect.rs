@@ -1,0 +1,68 @@
+//! What a host sees of a server before it calls a tool: of this program, or of another one.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::error::{Error, Kind, Result};
+use crate::mcp::protocol::client::{Client, ServerCommand};
+use crate::mcp::tools::surface;
+use crate::runtime;
+
+/// How long another server may take for everything.
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// A server's surface.
+pub struct Surface {
+    /// Its tools, as `tools/list` has them.
+    pub tools: Vec<Value>,
+    /// Its instructions.
+    pub instructions: String,
+    /// Who it belongs to; `None` for our own.
+    pub server: Option<String>,
+}
+
+/// The surface of the stdio server that `command` starts; without one, this program's own.
+///
+/// # Errors
+/// Whatever kept another server from being inspected; `interrupted`.
+pub fn inspect(command: &[OsString]) -> Result<Surface> {
+    match ServerCommand::from_words(command) {
+        None => own(),
+        Some(command) => runtime::block_on(other(&command))?,
+    }
+}
+
+fn own() -> Result<Surface> {
+    let tools =
+        surface::tools().iter().map(serde_json::to_value).collect::<Result<_, _>>().map_err(|error| {
+            Error::failed("broken_surface", "The tools could not be written as JSON").because(error)
+        })?;
+    Ok(Surface { tools, instructions: surface::INSTRUCTIONS.to_owned(), server: None })
+}
+
+async fn other(command: &ServerCommand) -> Result<Surface> {
+    let inspect = async {
+        let mut client = Client::start(command, WITHIN).await?;
+        let tools = client.list_tools().await?;
+        let (instructions, server) = client.facts().map_or_else(Default::default, |facts| {
+            let text = |key| facts.info.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
+            let server = format!("{} {} (MCP {})", text("name"), text("version"), facts.protocol_version);
+            (facts.instructions.clone(), server)
+        });
+        client.close().await;
+        Ok(Surface { tools, instructions, server: Some(server) })
+    };
+    tokio::select! {
+        inspected = inspect => inspected.map_err(|error: Error| {
+            let hint = format!("run it by hand to see more: {}", command.display());
+            if error.next_step().is_some() { error } else { error.hint(hint) }
+        }),
+        // The server is in a group of its own, so the terminal's Ctrl-C does not reach it: dropping
+        // the client does.
+        _ = tokio::signal::ctrl_c() => {
+            Err(Error::new(Kind::Interrupted, "interrupted", "Interrupted; the server was stopped"))
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The other end of the protocol: MCP clients, over a program's standard streams ([`Client`]) and over Streamable HTTP
+//! ([`HttpClient`]). What a server says is data; whoever shows it escapes it.
+
+mod http;
+mod message;
+mod stdio;
+
+pub use http::{HttpClient, HttpClientError, Session};
+pub use stdio::{Client, ServerCommand, ServerFacts, Surroundings};

@@ -1,0 +1,50 @@
+//! Why and how serving ends.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+/// How long calls in flight may still take after the end of input (R1.8).
+pub(super) const GRACE: Duration = Duration::from_secs(1);
+
+/// How long a client may take to read the last answers.
+pub(super) const FLUSH: Duration = Duration::from_millis(400);
+
+/// Why serving ended. That nobody listens any more is no failure: the exit code is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The client closed stdin.
+    EndOfInput,
+    /// SIGINT, SIGTERM or SIGHUP.
+    Signal,
+    /// Nobody reads stdout any more.
+    OutputClosed,
+    /// The process that started us is gone.
+    ParentGone,
+    /// stdout is there and takes nothing: a full disk, say. A failure.
+    OutputFailed(std::io::ErrorKind),
+    /// The process was started with its stdout closed. A failure.
+    NoOutput,
+}
+
+/// The end, agreed on between threads: the first cause counts.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stop {
+    /// Everything is to end now.
+    pub(super) now: CancellationToken,
+    /// stdin has ended; what was read before is still answered.
+    pub(super) input_ended: CancellationToken,
+    pub(super) cause: Arc<OnceLock<Ended>>,
+}
+
+impl Stop {
+    pub(super) fn because(&self, cause: Ended) {
+        let _ = self.cause.set(cause);
+        self.now.cancel();
+    }
+
+    pub(super) fn cause(&self) -> Ended {
+        self.cause.get().copied().unwrap_or(Ended::EndOfInput)
+    }
+}

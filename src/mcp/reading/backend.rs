@@ -1,0 +1,101 @@
+//! Where a grant's data comes from. A new kind of place is another implementation of [`Backend`]; the tools, their
+//! checks, bounds, paging and views stay as they are.
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use url::Url;
+
+use super::request::Request;
+use crate::mcp::id::RecordId;
+use crate::provider::http::HttpError;
+use crate::provider::rs::{Blob, Envelope, Refusal, RsError};
+use crate::secret::AccessToken;
+
+/// Answers reads with a grant's bearer: a resource server, a provider's own tools, a store on this machine.
+///
+/// Dropping a returned future aborts the read.
+pub trait Backend: Send + Sync {
+    /// Answers `request` with the JSON object that a resource server would give.
+    fn read<'a>(
+        &'a self,
+        bearer: &'a AccessToken,
+        request: &'a Request,
+    ) -> BoxFuture<'a, Result<Envelope, ReadError>>;
+
+    /// Gives a blob's bytes.
+    fn blob<'a>(
+        &'a self,
+        bearer: &'a AccessToken,
+        blob_id: &'a str,
+    ) -> BoxFuture<'a, Result<Blob, ReadError>>;
+
+    /// Whether it gives windows over the JSON text of a value itself. A resource server knows only those of a text, and
+    /// gives a record whole; hosted tools may cut the record before it is seen here.
+    fn cuts_json(&self) -> bool {
+        false
+    }
+
+    /// The absolute URL of a record, for a citation.
+    fn record_url(&self, id: &RecordId) -> Url;
+}
+
+/// Why a backend gave no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ReadError {
+    /// The provider refused, could not be reached, or gave no JSON.
+    #[error(transparent)]
+    Provider(#[from] RsError),
+    /// It does not have what was asked for.
+    #[error("{what}")]
+    Unsupported {
+        /// What it lacks.
+        what: String,
+        /// What to do instead.
+        next: String,
+        /// The argument that it lacks, where it is one.
+        param: Option<String>,
+    },
+    /// It refused the call itself, by a JSON-RPC error.
+    #[error("{message}")]
+    CallRefused {
+        /// What it says.
+        message: String,
+        /// `error.code`.
+        code: Value,
+    },
+    /// It answered with something that is not an answer.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl From<HttpError> for ReadError {
+    fn from(error: HttpError) -> Self {
+        Self::Provider(error.into())
+    }
+}
+
+impl From<Refusal> for ReadError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Provider(RsError::Refused(Box::new(refusal)))
+    }
+}
+
+impl ReadError {
+    /// What the provider said when it refused.
+    pub const fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Provider(RsError::Refused(refusal)) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// How the read ended, for the log.
+    pub fn outcome(&self) -> &'static str {
+        match self {
+            Self::Provider(error) => error.outcome(),
+            Self::Unsupported { .. } => "unsupported_by_provider",
+            Self::CallRefused { .. } => "refused",
+            Self::Broken(_) => "provider_answer_broken",
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What is passed on of an envelope: everything, unchanged, but for the deprecated alias
+//! `connector_instance_id`, URL-shaped `connector_key`s, and binary values (spec Resolutions, "Verbatim").
+
+use serde_json::{Map, Value, json};
+
+use super::binary;
+use crate::mcp::size::{json_len, prefix_on_wire};
+
+/// Prepares the body of any `/v1` answer in place. A record's own `data` is the person's: only its
+/// binary values are touched, never its keys.
+pub fn prepare(body: &mut Map<String, Value>) {
+    let is_record = body.get("object").and_then(Value::as_str) == Some("record")
+        || (body.contains_key("emitted_at") && body.contains_key("stream") && body.contains_key("id"));
+    prepare_node(body, is_record);
+}
+
+fn prepare_node(node: &mut Map<String, Value>, is_record: bool) {
+    node.remove("connector_instance_id");
+    shorten_connector_key(node);
+    for (key, value) in node.iter_mut() {
+        match (key.as_str(), value) {
+            ("data", data) if is_record => binary::describe(data),
+            // A field's own JSON Schema may describe properties of any name.
+            ("schema", _) => {}
+            (_, value) => descend(value),
+        }
+    }
+}
+
+fn descend(value: &mut Value) {
+    match value {
+        Value::Object(node) => prepare(node),
+        Value::Array(items) => items.iter_mut().for_each(descend),
+        _ => {}
+    }
+}
+
+/// A URL as `connector_key` is replaced by the short key, which `connector_id` has where the provider
+/// sends both; where it does not, the URL is left out: `source.id` is its place.
+fn shorten_connector_key(node: &mut Map<String, Value>) {
+    let is_url = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(|key| key.contains("://"));
+    if is_url(node.get("connector_key")) {
+        match node.get("connector_id").filter(|id| !is_url(Some(id))).cloned() {
+            Some(short) => node.insert("connector_key".into(), short),
+            None => node.remove("connector_key"),
+        };
+    }
+    if is_url(node.get("connector_id")) {
+        node.remove("connector_id");
+    }
+}
+
+/// Most bytes of a list's envelope beside its rows and cursors.
+const ENVELOPE_BYTES: usize = 1_400;
+
+/// Most warnings that are passed on of an envelope that is too long.
+const MAX_WARNINGS: usize = 3;
+
+/// Bounds the envelope of a list, its rows taken out: what every provider sends stays as it is; of a far
+/// longer one the documented parts stay, and a warning says what is left out.
+pub fn shorten(body: &mut Map<String, Value>) {
+    let cursors = ["next_cursor", "next_changes_since"].map(|key| body.get(key).map_or(0, json_len));
+    if json_len(body) <= ENVELOPE_BYTES + cursors.iter().sum::<usize>() {
+        return;
+    }
+    let mut meta = match body.remove("meta") {
+        Some(Value::Object(meta)) => meta,
+        _ => Map::new(),
+    };
+    let warnings = match meta.remove("warnings") {
+        Some(Value::Array(warnings)) => warnings,
+        _ => Vec::new(),
+    };
+    let parts = body.len() + meta.len();
+    let is_short = |value: &Value| json_len(value) <= 120;
+    body.retain(|key, value| match key.as_str() {
+        "next_cursor" | "next_changes_since" => true,
+        "object" | "has_more" => is_short(value),
+        _ => false,
+    });
+    meta.retain(|key, value| {
+        matches!(key.as_str(), "count" | "count_accuracy" | "recall") && is_short(value)
+    });
+    let parts = parts - body.len() - meta.len();
+    let mut warnings = warnings;
+    shorten_warnings(&mut warnings);
+    if parts > 0 {
+        warnings.push(json!({"code": "envelope_cut",
+            "message": format!("{parts} other parts of the envelope are too long to show")}));
+    }
+    meta.insert("warnings".into(), warnings.into());
+    body.insert("meta".into(), Value::Object(meta));
+}
+
+/// Bounds a list of warnings: the first ones stay, the number of the others is told.
+pub fn shorten_warnings(warnings: &mut Vec<Value>) {
+    if json_len(warnings) <= 1_000 {
+        return;
+    }
+    let further = warnings.len().saturating_sub(MAX_WARNINGS);
+    warnings.truncate(MAX_WARNINGS);
+    for warning in warnings.iter_mut() {
+        *warning = short_warning(warning);
+    }
+    if further > 0 {
+        warnings.push(
+            json!({"code": "warnings_cut", "message": format!("{further} further warnings are not shown")}),
+        );
+    }
+}
+
+/// Adds a warning of our own to an envelope, before those of the provider, unless one of its code is there.
+pub fn warn(body: &mut Map<String, Value>, code: &str, message: impl Into<String>) {
+    let meta = body.entry("meta").or_insert_with(|| json!({}));
+    let Some(meta) = meta.as_object_mut() else { return };
+    let warning = json!({"code": code, "message": message.into()});
+    match meta.entry("warnings").or_insert_with(|| json!([])) {
+        Value::Array(warnings) => {
+            if !warnings.iter().any(|known| known.get("code") == warning.get("code")) {
+                warnings.insert(0, warning);
+            }
+        }
+        other => *other = json!([warning]),
+    }
+}
+
+fn short_warning(warning: &Value) -> Value {
+    if json_len(warning) <= 250 {
+        return warning.clone();
+    }
+    let part = |key: &str, bytes: usize| {
+        let text = warning.get(key).and_then(Value::as_str).unwrap_or("");
+        let cut = prefix_on_wire(text, bytes);
+        if cut.len() < text.len() { format!("{cut}…") } else { text.to_owned() }
+    };
+    json!({"code": part("code", 40), "message": part("message", 160)})
+}
+
+/// Keeps of a record's `data` the requested fields and the declared identity fields (R3.13).
+pub fn project(record: &mut Map<String, Value>, fields: &[&str], identity: &[String]) {
+    let Some(Value::Object(data)) = record.get_mut("data") else { return };
+    data.retain(|name, _| {
+        identity.iter().any(|key| key == name)
+            || fields.iter().any(|field| {
+                *field == name.as_str()
+                    || field.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.'))
+            })
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prepared(body: Value) -> Value {
+        let Value::Object(mut body) = body else { panic!("an object") };
+        prepare(&mut body);
+        Value::Object(body)
+    }
+
+    #[test]
+    fn r2_6_aliases_and_url_keys_are_replaced_in_envelopes_only() {
+        let body = prepared(json!({"object": "list", "data": [{
+            "object": "record", "id": "1", "connector_instance_id": "x", "connection_id": "c",
+            "connector_key": "https://r.example/mail", "connector_id": "mail",
+            "data": {"connector_instance_id": "mine", "connector_key": "https://mine.example"},
+            "expanded": {"a": {"data": [{"object": "record", "connector_instance_id": "x", "data": {"k": 1}}]}}
+        }]}));
+        assert_eq!(
+            body,
+            json!({"object": "list", "data": [{
+                "object": "record", "id": "1", "connection_id": "c", "connector_key": "mail", "connector_id": "mail",
+                "data": {"connector_instance_id": "mine", "connector_key": "https://mine.example"},
+                "expanded": {"a": {"data": [{"object": "record", "data": {"k": 1}}]}}
+            }]})
+        );
+    }
+
+    #[test]
+    fn r4_8_an_endless_envelope_is_cut_and_says_so() {
+        // With a thousand warnings of it, as much as is read of an answer at all.
+        let long = "\u{e0041}".repeat(4_000);
+        let warnings =
+            (0..1_000).map(|n| json!({"code": format!("w{n}"), "message": long})).collect::<Vec<_>>();
+        let Value::Object(mut body) = json!({"object": "list", "has_more": true, "next_cursor": "c", "links": {"a": long},
+            "meta": {"count": {"kind": "exact", "value": 5}, "warnings": warnings}})
+        else {
+            panic!()
+        };
+        shorten(&mut body);
+        assert!(json_len(&body) <= ENVELOPE_BYTES, "{}", json_len(&body));
+        assert_eq!(body["next_cursor"], "c");
+        assert_eq!(body["meta"]["count"]["value"], 5);
+        let last = body["meta"]["warnings"].as_array().unwrap().last().unwrap().clone();
+        assert!(last["message"].as_str().unwrap().contains("1 other parts"), "{last}");
+        assert!(json!(body).to_string().contains("997 further warnings"));
+        let Value::Object(mut small) =
+            json!({"object": "list", "links": {}, "meta": {"warnings": [{"code": "x"}]}})
+        else {
+            panic!()
+        };
+        let before = small.clone();
+        shorten(&mut small);
+        assert_eq!(small, before);
+    }
+
+    #[test]
+    fn a_url_key_without_a_short_one_is_left_out() {
+        let body =
+            prepared(json!({"object": "record", "connector_key": "https://r.example/mail", "data": {}}));
+        assert_eq!(body, json!({"object": "record", "data": {}}));
+    }
+
+    #[test]
+    fn r3_13_projection_keeps_requested_and_identity_fields() {
+        let Value::Object(mut record) =
+            json!({"id": "1", "data": {"id": "1", "a": 1, "b": 2, "c": {"d": 1}}})
+        else {
+            panic!()
+        };
+        project(&mut record, &["a", "c.d"], &["id".into()]);
+        assert_eq!(record["data"], json!({"id": "1", "a": 1, "c": {"d": 1}}));
+    }
+}

@@ -1,0 +1,202 @@
+//! One grant of a package, and what is known of it without asking.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use crate::mcp::reading::catalog::StreamFacts;
+use crate::mcp::reading::paging;
+use crate::mcp::reading::reader::Reader;
+use crate::mcp::size::prefix_on_wire;
+use crate::mcp::tool_error::{Candidate, ToolError};
+
+/// Most bytes of what is said of a missing grant: a warning of this length is never cut.
+const MAX_WARNING: usize = 156;
+
+/// Least bytes of its label there, where a command beside it is long.
+const LEAST_LABEL: usize = 12;
+
+/// What is known of a source without asking: from the index at first, then from the schema.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownSource {
+    /// The connector's short key.
+    pub connector_key: Option<String>,
+    /// Connection ids and labels.
+    pub connections: Vec<(String, Option<String>)>,
+    /// Names of granted streams.
+    pub streams: Vec<String>,
+    /// Whether these are all of them.
+    pub has_all_streams: bool,
+}
+
+impl KnownSource {
+    /// The sources of all the streams of a grant, each with its connector's key and its connections.
+    pub fn of_streams(
+        streams: impl IntoIterator<Item = (String, Option<String>, Vec<(String, Option<String>)>)>,
+    ) -> Vec<Self> {
+        let mut known: Vec<Self> = Vec::new();
+        for (stream, connector_key, connections) in streams {
+            let is_of =
+                |known: &&mut Self| known.connector_key == connector_key && known.connections == connections;
+            if let Some(source) = known.iter_mut().find(is_of) {
+                source.streams.push(stream);
+            } else {
+                let streams = vec![stream];
+                known.push(Self { connector_key, connections, streams, has_all_streams: true });
+            }
+        }
+        known
+    }
+}
+
+/// One grant of a package.
+pub struct Member {
+    pub(super) id: String,
+    pub(super) label: String,
+    pub(super) reader: Reader,
+    pub(super) ends: Option<Timestamp>,
+    /// What the index says.
+    pub(super) indexed: Arc<Vec<KnownSource>>,
+    /// The same, until a schema has said more.
+    pub(super) known: Mutex<Arc<Vec<KnownSource>>>,
+}
+
+/// Whether a grant has a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Has {
+    /// It has.
+    Yes,
+    /// Nothing says so.
+    Unknown,
+    /// It has not.
+    No,
+}
+
+impl Member {
+    /// A grant behind `reader`. `id` changes when its token is replaced, `label` is for people, `ends`
+    /// is when the grant is of no use any more.
+    pub fn new(
+        id: String,
+        label: String,
+        reader: Reader,
+        ends: Option<Timestamp>,
+        known: Vec<KnownSource>,
+    ) -> Self {
+        let indexed = Arc::new(known);
+        Self { id, label, reader, ends, known: Mutex::new(Arc::clone(&indexed)), indexed }
+    }
+
+    /// What reads it.
+    pub const fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// A short name for it in cursors.
+    pub fn key(&self) -> String {
+        let (provider, grant) = self.grant();
+        paging::branch_key(provider, grant)
+    }
+
+    /// What stays when its token is replaced: provider and grant id.
+    pub(super) fn grant(&self) -> (&str, &str) {
+        (self.reader.provider().as_str(), self.reader.grant_id().unwrap_or(&self.id))
+    }
+
+    pub(super) fn known(&self) -> Arc<Vec<KnownSource>> {
+        Arc::clone(&self.known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// With what was learned of the same grant under an earlier token, unless the index says something else now.
+    pub(super) fn taught_by(self, earlier: &Self) -> Self {
+        if self.indexed != earlier.indexed {
+            return self;
+        }
+        Self { known: Mutex::new(earlier.known()), ..self }
+    }
+
+    /// Learns what a whole compact schema says.
+    pub fn learn(&self, body: &Map<String, Value>) {
+        let streams = StreamFacts::of_all_streams(body).into_iter();
+        let known = KnownSource::of_streams(
+            streams.map(|(stream, facts)| (stream, facts.connector_key, facts.connections)),
+        );
+        if !known.is_empty() {
+            *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
+        }
+    }
+
+    /// Whether it has the stream, as far as is known here.
+    pub fn has_stream(&self, stream: &str) -> Has {
+        let known = self.known();
+        if known.iter().any(|source| source.streams.iter().any(|name| name == stream)) {
+            Has::Yes
+        } else if !known.is_empty() && known.iter().all(|source| source.has_all_streams) {
+            Has::No
+        } else {
+            Has::Unknown
+        }
+    }
+
+    pub(super) fn has_connection(&self, id: &str) -> bool {
+        self.known().iter().any(|source| source.connections.iter().any(|(known, _)| known == id))
+    }
+
+    pub(super) fn knows_no_connection(&self) -> bool {
+        self.known().iter().all(|source| source.connections.is_empty())
+    }
+
+    /// The connections that could have the stream: those that have it, else those that are not known not to.
+    pub(super) fn candidates(&self, stream: Option<&str>) -> Vec<Candidate> {
+        let known = self.known();
+        let named = |source: &&KnownSource| {
+            stream.is_none_or(|stream| source.streams.iter().any(|name| name == stream))
+        };
+        let mut sources = known.iter().filter(named).collect::<Vec<_>>();
+        if sources.is_empty() {
+            sources = known.iter().filter(|source| !source.has_all_streams).collect();
+        }
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for source in sources {
+            let key = source.connector_key.as_deref();
+            for candidate in Candidate::of_source(self.reader.grant_id(), key, &source.connections) {
+                if !candidates.iter().any(|known| known.connection_id == candidate.connection_id) {
+                    candidates.push(candidate);
+                }
+            }
+        }
+        candidates
+    }
+
+    /// Why it cannot be read, where that is known without asking (R5.4).
+    pub fn unusable(&self) -> Option<ToolError> {
+        let provider = self.reader.provider();
+        if self.ends.is_some_and(|end| end <= Timestamp::now()) {
+            return Some(ToolError::new(
+                "grant_expired",
+                format!("the grant for {} is over", self.label),
+                self.reader.audience().next(),
+            ));
+        }
+        self.reader.is_refused().then(|| {
+            ToolError::new(
+                "grant_refused",
+                format!("{provider} refused the grant for {} within the last minute", self.label),
+                self.reader.audience().next(),
+            )
+        })
+    }
+
+    /// What is said of it where it is missing in an answer.
+    pub(super) fn missing(&self, error: &ToolError) -> Value {
+        let is_over = self.unusable().is_some();
+        let next = if is_over { format!(": {}", self.reader.audience().brief()) } else { String::new() };
+        // A command is whole or not there: rather less of the label.
+        let code = prefix_on_wire(error.code(), 40);
+        let room = MAX_WARNING.saturating_sub("nothing of  ()".len() + code.len() + next.len());
+        let next = if room < LEAST_LABEL { ": see `pdpp status`" } else { next.as_str() };
+        let label = crate::text::prefix(&self.label, room.clamp(LEAST_LABEL, 50));
+        let message = format!("nothing of {label} ({code}){next}");
+        json!({"code": "partial_results", "message": prefix_on_wire(&message, MAX_WARNING)})
+    }
+}

@@ -1,0 +1,156 @@
+//! A list, the page that is asked for, and one answer of the provider.
+
+use serde_json::{Map, Value, json};
+
+use super::cursor::{Cursor, Position, Walk, expired_cursor, invalid_cursor, short_hash};
+use crate::mcp::reading::envelope;
+use crate::mcp::reading::reader::Reader;
+use crate::mcp::reading::request::{self, List, Records, Request};
+use crate::mcp::reading::rows::{Row, take_rows};
+use crate::mcp::tool_error::ToolError;
+
+/// Rows of a page when the caller names no limit and several lists are merged: what providers give.
+pub(super) const DEFAULT_LIMIT: u64 = 25;
+
+/// A list to page through.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// The list.
+    pub list: List,
+    /// Rows asked for.
+    pub limit: Option<u64>,
+    /// Where to continue.
+    pub cursor: Option<Cursor>,
+    /// The one connection to read from.
+    pub connection: Option<String>,
+}
+
+/// A page.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// The envelope, without its rows and with `next_cursor` and `has_more` as they are for the caller.
+    pub body: Map<String, Value>,
+    /// Its rows.
+    pub rows: Vec<Row>,
+    /// Where the next page begins.
+    pub next: Option<String>,
+    /// Whether there were more rows for it than fit a result.
+    pub is_fitted: bool,
+}
+
+/// What the caller of [`read`](super::read) does with a page.
+pub trait Shape: Sync {
+    /// Prepares a body as it came: what is passed on of it, and the value of `keep`, which a merge goes by.
+    fn prepare(&self, body: &mut Map<String, Value>, keep: Option<&str>);
+
+    /// How many of `rows`, from the first, fit a result with this envelope; at least one.
+    fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize;
+
+    /// The longest cursor that a result can carry, in bytes.
+    fn max_cursor(&self) -> usize;
+}
+
+impl Listing {
+    /// The same with one more field than was asked for; nothing where it is there already.
+    pub(super) fn with_field(&self, field: &str) -> Option<Self> {
+        let mut listing = self.clone();
+        let List::Records(Records { fields, .. }) = &mut listing.list else { return None };
+        if fields.is_empty() || fields.iter().any(|known| known == field) {
+            return None;
+        }
+        fields.push(field.to_owned());
+        Some(listing)
+    }
+
+    pub(super) fn request_at(&self, position: &Position, limit: Option<u64>) -> Request {
+        let mut list = self.list.clone();
+        if let (List::Records(records), Some(_)) = (&mut list, &position.cursor) {
+            // With a cursor the reference repeats the first page for ever if changes_since goes along.
+            records.changes_since = None;
+        }
+        let connection = position.connection.as_ref().or(self.connection.as_ref()).cloned();
+        Request::List(list, request::Page { limit, cursor: position.cursor.clone(), connection })
+    }
+
+    /// A number that tells one query's cursors from another's.
+    pub(super) fn fingerprint(&self) -> u32 {
+        let read = self.list.to_wire();
+        let parameters = read.query.iter().filter(|(name, _)| name != "changes_since");
+        let parts = read.segments.iter().chain(parameters.flat_map(|(name, value)| [name, value]));
+        short_hash(parts.chain(&self.connection).map(String::as_str))
+    }
+
+    /// The provider's cursor as a caller gets it: one that looks like ours goes within one of ours.
+    pub(super) fn passed_on(&self, cursor: Option<String>) -> Option<String> {
+        let cursor = cursor?;
+        if matches!(Cursor::from_text(&cursor), Cursor::Provider(_)) {
+            return Some(cursor);
+        }
+        let position = Position { cursor: Some(cursor), ..Position::default() };
+        Some(Walk { query: self.fingerprint(), positions: vec![position], seen: Vec::new() }.encode())
+    }
+
+    /// Where the page begins, in each list that it is made of.
+    ///
+    /// # Errors
+    /// `invalid_cursor`, `cursor_expired`.
+    pub(super) fn start(&self) -> Result<Vec<Position>, ToolError> {
+        match &self.cursor {
+            None => Ok(vec![Position::default()]),
+            Some(Cursor::Provider(cursor)) => {
+                Ok(vec![Position { cursor: Some(cursor.clone()), ..Position::default() }])
+            }
+            Some(Cursor::Walk(walk)) if walk.is_of_one_grant(self.fingerprint()) => {
+                Ok(walk.positions.clone())
+            }
+            Some(Cursor::Kept(_)) => Err(expired_cursor()),
+            Some(Cursor::Walk(_) | Cursor::Damaged) => Err(invalid_cursor()),
+        }
+    }
+}
+
+/// One answer of the provider.
+pub(super) struct Answer {
+    pub(super) body: Map<String, Value>,
+    pub(super) rows: Vec<Row>,
+    pub(super) has_more: bool,
+    pub(super) cursor: Option<String>,
+}
+
+pub(super) async fn ask(
+    reader: &Reader,
+    listing: &Listing,
+    position: &Position,
+    limit: Option<u64>,
+    shape: &dyn Shape,
+    keep: Option<&str>,
+) -> Result<Answer, ToolError> {
+    let mut body = reader.read(&listing.request_at(position, limit)).await?.body;
+    shape.prepare(&mut body, keep);
+    let rows = take_rows(&mut body)?;
+    envelope::shorten(&mut body);
+    let has_more = body.get("has_more").and_then(Value::as_bool);
+    let cursor = body.get("next_cursor").and_then(Value::as_str).filter(|cursor| !cursor.is_empty());
+    // One that leads back to its own page would be walked for ever.
+    let cursor = cursor.filter(|cursor| position.cursor.as_deref() != Some(*cursor));
+    let cursor = cursor.filter(|_| has_more != Some(false)).map(str::to_owned);
+    Ok(Answer { has_more: has_more.unwrap_or(cursor.is_some()), cursor, body, rows })
+}
+
+/// The page of these rows.
+pub(super) fn page(
+    shape: &dyn Shape,
+    mut body: Map<String, Value>,
+    rows: Vec<Row>,
+    has_more: bool,
+    next: Option<String>,
+) -> Page {
+    // A cursor that no call could carry is none.
+    let next = next.filter(|next| next.len() <= shape.max_cursor());
+    body.insert("has_more".into(), json!(has_more));
+    match &next {
+        Some(next) => body.insert("next_cursor".into(), json!(next)),
+        None => body.remove("next_cursor"),
+    };
+    Page { body, rows, next, is_fitted: false }
+}

@@ -1,0 +1,291 @@
+//! One grant, readable: a bearer, a backend, and what has been learned of both.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use url::Url;
+
+use super::audience::Audience;
+use super::backend::{Backend, ReadError};
+use super::catalog::Catalog;
+use super::refusal;
+use super::request::Request;
+use crate::advice::Command;
+use crate::error::{Error, Kind};
+use crate::mcp::call_log;
+use crate::mcp::id::RecordId;
+use crate::mcp::tool_error::ToolError;
+use crate::provider::rs::{Blob, Envelope};
+use crate::provider::url::ProviderUrl;
+use crate::secret::AccessToken;
+use crate::time_text;
+
+/// Gives the bearer when a read needs it: the one way from the credential cache to the tools. Not
+/// called before the first call, because a keyring may be slow or locked.
+pub type BearerSource = Arc<dyn Fn() -> BoxFuture<'static, Result<AccessToken, Error>> + Send + Sync>;
+
+/// The one bearer, always: a caller's own.
+pub fn only(bearer: AccessToken) -> BearerSource {
+    Arc::new(move || Box::pin(std::future::ready(Ok(bearer.clone()))))
+}
+
+/// Gives another bearer in the place of one that the resource server calls dead; for one try.
+pub type DeadBearer =
+    Arc<dyn Fn(AccessToken) -> BoxFuture<'static, Result<AccessToken, Error>> + Send + Sync>;
+
+/// Longest time for which a provider's `Retry-After` is enforced here.
+const MOST_WAIT: Duration = Duration::from_mins(5);
+
+/// How long a refused credential counts as unusable (R5.4).
+const REFUSED_FOR: Duration = Duration::from_mins(1);
+
+/// How long a grant that did not answer in time is left out where others are asked with it (R6.5): one
+/// slow provider does not slow every call.
+const RESTS_FOR: Duration = Duration::from_secs(30);
+
+/// One grant, readable.
+pub struct Reader {
+    provider: ProviderUrl,
+    grant_id: Option<String>,
+    backend: Box<dyn Backend>,
+    bearer: BearerSource,
+    instead_of: Option<DeadBearer>,
+    catalog: Catalog,
+    not_before: Mutex<Option<Instant>>,
+    refused: Mutex<Option<Instant>>,
+    too_slow: Mutex<Option<Instant>>,
+    is_core: AtomicBool,
+    ends: Option<Timestamp>,
+    audience: Audience,
+}
+
+impl Reader {
+    /// A grant behind `backend`, read with what `bearer` gives.
+    pub fn new(
+        provider: ProviderUrl,
+        grant_id: Option<String>,
+        backend: impl Backend + 'static,
+        bearer: BearerSource,
+    ) -> Self {
+        Self {
+            provider,
+            grant_id,
+            backend: Box::new(backend),
+            bearer,
+            instead_of: None,
+            catalog: Catalog::default(),
+            not_before: Mutex::new(None),
+            refused: Mutex::new(None),
+            too_slow: Mutex::new(None),
+            is_core: AtomicBool::new(false),
+            ends: None,
+            audience: Audience::default(),
+        }
+    }
+
+    /// The same, of a grant that ends then.
+    #[must_use]
+    pub const fn ending(mut self, ends: Option<Timestamp>) -> Self {
+        self.ends = ends;
+        self
+    }
+
+    /// The same, read for the owner, who asks for the grant again by the command `renew`; for a caller from elsewhere
+    /// without.
+    #[must_use]
+    pub fn renewed_by(mut self, renew: Command) -> Self {
+        self.audience = Audience::Owner(renew);
+        self
+    }
+
+    /// The same, with a way to another bearer once the resource server calls one dead.
+    #[must_use]
+    pub fn instead_of_dead(mut self, another: DeadBearer) -> Self {
+        self.instead_of = Some(another);
+        self
+    }
+
+    /// Who reads what is answered.
+    pub const fn audience(&self) -> &Audience {
+        &self.audience
+    }
+
+    /// What to tell of an end that is near, as the warning `grant_ends_soon`.
+    pub fn end_warning(&self, now: Timestamp) -> Option<String> {
+        let end = self.ends.filter(|end| time_text::is_soon(*end, now))?;
+        let (when, left) = (time_text::day_and_time(end), time_text::left(end, now).unwrap_or_default());
+        let mut message = format!("this grant ends {when} ({left})");
+        if let Audience::Owner(renew) = &self.audience {
+            message = format!("{message}; the user renews it with: {renew}");
+        }
+        Some(message)
+    }
+
+    /// The provider that the grant is from.
+    pub const fn provider(&self) -> &ProviderUrl {
+        &self.provider
+    }
+
+    /// The grant's id.
+    pub fn grant_id(&self) -> Option<&str> {
+        self.grant_id.as_deref()
+    }
+
+    /// Whether the backend gives windows over the JSON text of a value itself.
+    pub fn cuts_json(&self) -> bool {
+        self.backend.cuts_json()
+    }
+
+    /// The absolute URL of a record, for a citation.
+    pub fn record_url(&self, id: &RecordId) -> Url {
+        self.backend.record_url(id)
+    }
+
+    /// Reads a JSON object.
+    ///
+    /// # Errors
+    /// The provider's own error with its code kept (R5.1), not explained yet; or a typed one for a provider that gave
+    /// none (R5.5), which says what to do next.
+    pub async fn read(&self, request: &Request) -> Result<Envelope, ToolError> {
+        let read = |bearer| async move { self.backend.read(&bearer, request).await };
+        self.with_bearer(request.route(), &request.streams(), read).await
+    }
+
+    /// Reads a blob.
+    ///
+    /// # Errors
+    /// As [`Reader::read`].
+    pub async fn blob(&self, blob_id: &str) -> Result<Blob, ToolError> {
+        let read = |bearer| async move { self.backend.blob(&bearer, blob_id).await };
+        self.with_bearer("blobs", &[], read).await
+    }
+
+    /// Sends a request with the bearer, and remembers what the answer says of it.
+    async fn with_bearer<T, F>(
+        &self,
+        route: &'static str,
+        streams: &[&str],
+        send: impl Fn(AccessToken) -> F,
+    ) -> Result<T, ToolError>
+    where
+        F: Future<Output = Result<T, ReadError>>,
+    {
+        self.check_wait()?;
+        let bearer = self.bearer().await?;
+        call_log::note(self.provider.as_str(), self.grant_id(), streams);
+        let started = Instant::now();
+        let mut answer = send(bearer.clone()).await;
+        // A token that was replaced or ended early: one try with another, where one can be had.
+        if answer.as_ref().is_err_and(|error| error.refusal().is_some_and(refusal::is_inactive))
+            && let Some(another) = self.another_bearer(bearer).await
+        {
+            answer = send(another).await;
+        }
+        // The route alone: parameters and bodies are the person's.
+        let outcome = answer.as_ref().map_or_else(ReadError::outcome, |_| "ok");
+        tracing::info!(route, outcome, ms = started.elapsed().as_millis(), "read");
+        match answer {
+            Ok(answer) => {
+                set(&self.refused, None);
+                set(&self.too_slow, None);
+                Ok(answer)
+            }
+            Err(error) => Err(self.typed(error, streams.first().copied())),
+        }
+    }
+
+    /// Whether the provider is known to have only the draft's Core: no schema, search, aggregate or field
+    /// windows.
+    pub fn is_known_core(&self) -> bool {
+        self.is_core.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that the provider has only the Core.
+    pub fn set_core(&self) {
+        self.is_core.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the credential was refused in the last minute, and not accepted since (R5.4).
+    pub fn is_refused(&self) -> bool {
+        is_within(&self.refused, REFUSED_FOR)
+    }
+
+    /// Whether it was too slow a short while ago, and has not answered since.
+    pub fn is_resting(&self) -> bool {
+        is_within(&self.too_slow, RESTS_FOR)
+    }
+
+    /// Remembers that it did not answer in time.
+    pub fn set_too_slow(&self) {
+        set(&self.too_slow, Some(Instant::now()));
+    }
+
+    /// What the schema declared of each stream, as far as it was asked.
+    pub const fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The bearer for a request.
+    async fn bearer(&self) -> Result<AccessToken, ToolError> {
+        (self.bearer)().await.map_err(|error| {
+            if error.kind() == Kind::NotConnected {
+                set(&self.refused, Some(Instant::now()));
+            }
+            refusal::of_credential(&error, &self.audience)
+        })
+    }
+
+    /// Another bearer in the place of a dead one, where one can be had.
+    async fn another_bearer(&self, dead: AccessToken) -> Option<AccessToken> {
+        self.instead_of.as_ref()?(dead).await.ok()
+    }
+
+    /// Holds back while the provider has asked to be left alone (R5.5).
+    fn check_wait(&self) -> Result<(), ToolError> {
+        let until = *self.not_before.lock().unwrap_or_else(PoisonError::into_inner);
+        match until.and_then(|until| until.checked_duration_since(Instant::now())) {
+            Some(left) => Err(refusal::rate_limited(left.as_secs() + 1)),
+            None => Ok(()),
+        }
+    }
+
+    /// The typed error for what gave no answer. What it says of the credential, and of when to ask again, is
+    /// remembered; what the provider does not say of a candidate and is known here already is filled in, and nothing is
+    /// probed for it (R5.3).
+    fn typed(&self, error: ReadError, stream: Option<&str>) -> ToolError {
+        if let Some(refused) = error.refusal() {
+            if refusal::is_dead_token(refused) {
+                set(&self.refused, Some(Instant::now()));
+            }
+            if let Some(seconds) = refused.retry_after.filter(|_| refused.status == 429) {
+                let wait = Duration::from_secs(seconds).min(MOST_WAIT);
+                set(&self.not_before, Some(Instant::now() + wait));
+            }
+        }
+        let facts = stream.and_then(|stream| self.catalog.get(stream, None));
+        refusal::typed(error, &self.provider).complete_candidates(|candidate| {
+            if candidate.grant_id.is_none() {
+                candidate.grant_id.clone_from(&self.grant_id);
+            }
+            let known = facts.iter().flat_map(|facts| facts.iter());
+            for facts in
+                known.filter(|facts| facts.connections.iter().any(|(id, _)| *id == candidate.connection_id))
+            {
+                if candidate.connector_key.is_none() {
+                    candidate.connector_key.clone_from(&facts.connector_key);
+                }
+            }
+        })
+    }
+}
+
+fn set(at: &Mutex<Option<Instant>>, to: Option<Instant>) {
+    *at.lock().unwrap_or_else(PoisonError::into_inner) = to;
+}
+
+fn is_within(at: &Mutex<Option<Instant>>, span: Duration) -> bool {
+    at.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| at.elapsed() < span)
+}

@@ -1,0 +1,355 @@
+//! What is asked of a backend. A tool makes one of these from its arguments; nobody reads a path back.
+
+use super::filter::{Direction, Filter, Sort};
+use crate::mcp::id::RecordId;
+use crate::provider::rs::Read;
+
+/// One read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    /// What the grant holds.
+    Schema(Schema),
+    /// The names of the granted streams: all that a provider of the draft's Core tells.
+    Streams {
+        /// Where the list goes on.
+        cursor: Option<String>,
+    },
+    /// One stream's own metadata, of a provider of the draft's Core.
+    Stream {
+        /// The stream.
+        stream: String,
+        /// The connection.
+        connection: Option<String>,
+    },
+    /// A page of a list.
+    List(List, Page),
+    /// One record.
+    Record(Record),
+    /// A window of one of its text fields.
+    FieldWindow(FieldWindow),
+    /// A number, or groups of them.
+    Aggregate(Aggregate),
+}
+
+/// A schema, of the whole grant or of a part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schema {
+    /// How much of it.
+    pub view: SchemaView,
+    /// One stream.
+    pub stream: Option<String>,
+    /// One connection.
+    pub connection: Option<String>,
+}
+
+/// How much a schema says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaView {
+    /// Flags for each field (R3.1).
+    Compact,
+    /// Whatever the provider gives by itself.
+    Plain,
+    /// Everything, of one stream.
+    Full,
+}
+
+/// A list that has pages.
+#[derive(Debug, Clone, PartialEq)]
+pub enum List {
+    /// The records of a stream.
+    Records(Records),
+    /// The hits of a search.
+    Search(Search),
+}
+
+/// Which page of a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Rows at most.
+    pub limit: Option<u64>,
+    /// The provider's own cursor.
+    pub cursor: Option<String>,
+    /// One connection.
+    pub connection: Option<String>,
+}
+
+/// The records of a stream.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Records {
+    /// The stream.
+    pub stream: String,
+    /// The direction of the stream's own order.
+    pub order: Option<Direction>,
+    /// The field that they are sorted by.
+    pub sort: Option<Sort>,
+    /// Whether they are counted too: `exact`, `estimated`, `none`.
+    pub count: Option<String>,
+    /// Which of them.
+    pub filter: Filter,
+    /// These fields alone; none for all.
+    pub fields: Vec<String>,
+    /// A named set of fields.
+    pub view: Option<String>,
+    /// The relations that are expanded.
+    pub expand: Vec<Expansion>,
+    /// Only what has changed since this bookmark.
+    pub changes_since: Option<String>,
+}
+
+/// A relation that is expanded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expansion {
+    /// Its name.
+    pub relation: String,
+    /// Related records at most.
+    pub limit: Option<u64>,
+}
+
+/// A search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Search {
+    /// By words, by meaning, or both.
+    pub mode: Option<SearchMode>,
+    /// What is looked for.
+    pub q: String,
+    /// The streams that are searched; none for all.
+    pub streams: Vec<String>,
+    /// Which of their records.
+    pub filter: Filter,
+}
+
+/// How a search finds records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchMode {
+    /// By their words.
+    Lexical,
+    /// By their meaning.
+    Semantic,
+    /// By both.
+    Hybrid,
+}
+
+impl SearchMode {
+    /// Its name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lexical => "lexical",
+            Self::Semantic => "semantic",
+            Self::Hybrid => "hybrid",
+        }
+    }
+
+    /// The mode of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Lexical, Self::Semantic, Self::Hybrid].into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// One record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// Which one.
+    pub id: RecordId,
+    /// These fields alone; none for all.
+    pub fields: Vec<String>,
+    /// The relations that are expanded.
+    pub expand: Vec<Expansion>,
+}
+
+/// A window of a text field. Numbers are characters (Unicode scalar values).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldWindow {
+    /// Whose field.
+    pub id: RecordId,
+    /// The field's path.
+    pub field: String,
+    /// Where the window begins.
+    pub offset: Option<u64>,
+    /// How long it is at most.
+    pub limit: Option<u64>,
+    /// The text that it is around.
+    pub q: Option<String>,
+    /// How much before that text.
+    pub before: Option<u64>,
+    /// How much behind it.
+    pub after: Option<u64>,
+    /// A place in the JSON text of a value that is not a text: only for a backend that
+    /// [cuts JSON](super::backend::Backend::cuts_json).
+    pub cursor: Option<String>,
+}
+
+/// A number, or groups of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Aggregate {
+    /// The stream.
+    pub stream: String,
+    /// What is computed: `count`, `sum` …
+    pub metric: String,
+    /// Of which field.
+    pub field: Option<String>,
+    /// A group of each value of this field.
+    pub group_by: Option<String>,
+    /// A group of each period of this field.
+    pub group_by_time: Option<String>,
+    /// The length of a period.
+    pub granularity: Option<String>,
+    /// Where periods begin.
+    pub time_zone: Option<String>,
+    /// Groups at most.
+    pub limit: Option<u64>,
+    /// Of which records.
+    pub filter: Filter,
+    /// One connection.
+    pub connection: Option<String>,
+}
+
+impl Request {
+    /// The compact schema of the grant, or of a part of it.
+    pub fn compact_schema(stream: Option<&str>, connection: Option<&str>) -> Self {
+        Self::schema(SchemaView::Compact, stream, connection)
+    }
+
+    /// A schema of the grant, or of a part of it.
+    pub fn schema(view: SchemaView, stream: Option<&str>, connection: Option<&str>) -> Self {
+        let [stream, connection] = [stream, connection].map(|part| part.map(str::to_owned));
+        Self::Schema(Schema { view, stream, connection })
+    }
+
+    /// The streams that it names; none for all of them.
+    pub fn streams(&self) -> Vec<&str> {
+        match self {
+            Self::Schema(schema) => schema.stream.as_deref().into_iter().collect(),
+            Self::Streams { .. } => Vec::new(),
+            Self::Stream { stream, .. } => vec![stream],
+            Self::List(List::Records(records), _) => vec![&records.stream],
+            Self::List(List::Search(search), _) => search.streams.iter().map(String::as_str).collect(),
+            Self::Record(record) => vec![&record.id.stream],
+            Self::FieldWindow(window) => vec![&window.id.stream],
+            Self::Aggregate(aggregate) => vec![&aggregate.stream],
+        }
+    }
+
+    /// What it is called in this program's log: the route, without anything that was asked for.
+    pub const fn route(&self) -> &'static str {
+        match self {
+            Self::Schema(_) => "schema",
+            Self::List(List::Search(_), _) => "search",
+            Self::Streams { .. }
+            | Self::Stream { .. }
+            | Self::List(List::Records(_), _)
+            | Self::Record(_)
+            | Self::FieldWindow(_)
+            | Self::Aggregate(_) => "streams",
+        }
+    }
+
+    /// As a resource server takes it.
+    pub fn to_wire(&self) -> Read {
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        match self {
+            Self::Schema(schema) => {
+                let read = Read::of(["schema"]);
+                let read = match schema.view {
+                    SchemaView::Compact => read.with("view", "compact"),
+                    SchemaView::Plain => read,
+                    SchemaView::Full => read.with("detail", "full"),
+                };
+                read.with_some("stream", schema.stream.as_deref())
+                    .with_some("connection_id", schema.connection.as_deref())
+            }
+            Self::Streams { cursor } => Read::of(["streams"]).with_some("cursor", cursor.as_deref()),
+            Self::Stream { stream, connection } => {
+                Read::of(["streams", stream]).with_some("connection_id", connection.as_deref())
+            }
+            Self::List(list, page) => list
+                .to_wire()
+                .with_some("limit", number(page.limit))
+                .with_some("cursor", page.cursor.as_deref())
+                .with_some("connection_id", page.connection.as_deref()),
+            Self::Record(record) => {
+                let read = Read::of(["streams", &record.id.stream, "records", &record.id.record]);
+                let read = with_list(read, "fields", record.fields.iter().map(String::as_str));
+                with_expansions(read, &record.expand)
+                    .with_some("connection_id", record.id.connection.as_deref())
+            }
+            Self::FieldWindow(window) => {
+                let id = &window.id;
+                Read::of(["streams", &id.stream, "records", &id.record, "field-window"])
+                    .with("field", window.field.as_str())
+                    .with_some("offset_chars", number(window.offset))
+                    .with_some("limit_chars", number(window.limit))
+                    .with_some("q", window.q.as_deref())
+                    .with_some("before_chars", number(window.before))
+                    .with_some("after_chars", number(window.after))
+                    .with_some("connection_id", id.connection.as_deref())
+            }
+            Self::Aggregate(aggregate) => {
+                let mut read = Read::of(["streams", &aggregate.stream, "aggregate"])
+                    .with("metric", aggregate.metric.as_str())
+                    .with_some("field", aggregate.field.as_deref())
+                    .with_some("group_by", aggregate.group_by.as_deref())
+                    .with_some("group_by_time", aggregate.group_by_time.as_deref())
+                    .with_some("granularity", aggregate.granularity.as_deref())
+                    .with_some("time_zone", aggregate.time_zone.as_deref())
+                    .with_some("limit", number(aggregate.limit));
+                read.query.extend(aggregate.filter.to_query());
+                read.with_some("connection_id", aggregate.connection.as_deref())
+            }
+        }
+    }
+}
+
+impl List {
+    /// As a resource server takes it, without what says which page.
+    pub fn to_wire(&self) -> Read {
+        match self {
+            Self::Records(records) => {
+                let mut read = Read::of(["streams", &records.stream, "records"])
+                    .with_some("order", records.order.map(Direction::name))
+                    .with_some("sort", records.sort.as_ref().map(Sort::to_string))
+                    .with_some("count", records.count.as_deref());
+                read.query.extend(records.filter.to_query());
+                let read = with_list(read, "fields", records.fields.iter().map(String::as_str));
+                let read = read.with_some("view", records.view.as_deref());
+                with_expansions(read, &records.expand)
+                    .with_some("changes_since", records.changes_since.as_deref())
+            }
+            Self::Search(search) => {
+                let mut read = match search.mode {
+                    None | Some(SearchMode::Lexical) => Read::of(["search"]),
+                    Some(mode) => Read::of(["search", mode.name()]),
+                };
+                read.push("q", search.q.as_str());
+                for stream in &search.streams {
+                    read.push("streams[]", stream.as_str());
+                }
+                read.query.extend(search.filter.to_query());
+                read
+            }
+        }
+    }
+
+    /// Whether a provider pages this list at all: it ranks a hybrid search anew for each page.
+    pub fn has_cursors(&self) -> bool {
+        !matches!(self, Self::Search(Search { mode: Some(SearchMode::Hybrid), .. }))
+    }
+
+    /// Whether it lists changes, which come in an order of their own.
+    pub const fn is_of_changes(&self) -> bool {
+        matches!(self, Self::Records(Records { changes_since: Some(_), .. }))
+    }
+}
+
+/// A comma-separated list, where there is anything in it.
+fn with_list<'a>(read: Read, name: &str, texts: impl Iterator<Item = &'a str>) -> Read {
+    let texts = texts.collect::<Vec<_>>();
+    if texts.is_empty() { read } else { read.with(name, texts.join(",")) }
+}
+
+/// `expand` and `expand_limit[rel]=n` (R3.61).
+fn with_expansions(read: Read, expansions: &[Expansion]) -> Read {
+    let read = with_list(read, "expand", expansions.iter().map(|expansion| expansion.relation.as_str()));
+    expansions.iter().fold(read, |read, Expansion { relation, limit }| {
+        read.with_some(&format!("expand_limit[{relation}]"), limit.map(|limit| limit.to_string()))
+    })
+}

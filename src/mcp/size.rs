@@ -1,0 +1,126 @@
+//! Sizes on the wire, and how large a result may be (R4.8).
+
+/// How many bytes `value` takes as compact JSON with every hidden character escaped, as it goes over the
+/// wire (R4.8, R4.9).
+pub fn json_len(value: &impl serde::Serialize) -> usize {
+    let mut counter = Counter(0);
+    match serde_json::to_writer(&mut counter, value) {
+        Ok(()) => counter.0,
+        Err(_) => 0,
+    }
+}
+
+/// The longest prefix of `text` that takes at most `max_bytes` within a JSON string on the wire.
+pub fn prefix_on_wire(text: &str, max_bytes: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += char_on_wire(c);
+        if used > max_bytes {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// The longest end of `text` that takes at most `max_bytes` within a JSON string on the wire.
+pub fn suffix_on_wire(text: &str, max_bytes: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices().rev() {
+        used += char_on_wire(c);
+        if used > max_bytes {
+            return &text[at + c.len_utf8()..];
+        }
+    }
+    text
+}
+
+const fn char_on_wire(c: char) -> usize {
+    match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        c if crate::text::is_hidden(c) => 6 * c.len_utf16(),
+        c => c.len_utf8(),
+    }
+}
+
+/// Counts instead of keeping: a value may be many megabytes.
+struct Counter(usize);
+
+impl std::io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += if bytes.iter().all(|byte| *byte < 0x7f) {
+            bytes.len()
+        } else {
+            str::from_utf8(bytes).map_or(bytes.len(), |text| text.chars().map(escaped_len).sum())
+        };
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+const fn escaped_len(c: char) -> usize {
+    if crate::text::is_hidden(c) && c as u32 >= 0x7f { 6 * c.len_utf16() } else { c.len_utf8() }
+}
+
+/// How large each view of one result may be, in bytes (R4.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The text item of `content[]`.
+    pub text: usize,
+    /// `structuredContent` as compact JSON.
+    pub structured: usize,
+}
+
+impl Bounds {
+    /// The least that `--max-result-bytes` may set.
+    pub const LEAST: usize = 4_000;
+    /// The most that `--max-result-bytes` may set.
+    pub const MOST: usize = 48_000;
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { text: 8_000, structured: 10_000 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::line;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    proptest! {
+        #[test]
+        fn a_prefix_on_the_wire_is_the_longest_that_fits(text in any::<String>(), max in 0usize..100) {
+            let shown = prefix_on_wire(&text, max);
+            prop_assert!(text.starts_with(shown));
+            prop_assert!(line::quoted(shown).len() <= max + 2);
+            if let Some(next) = text[shown.len()..].chars().next() {
+                prop_assert!(line::quoted(&text[..shown.len() + next.len_utf8()]).len() > max + 2);
+            }
+        }
+
+        #[test]
+        fn an_end_on_the_wire_is_the_longest_that_fits(text in any::<String>(), max in 0usize..100) {
+            let shown = suffix_on_wire(&text, max);
+            prop_assert!(text.ends_with(shown));
+            prop_assert!(line::quoted(shown).len() <= max + 2);
+            if let Some(before) = text[..text.len() - shown.len()].chars().next_back() {
+                let longer = &text[text.len() - shown.len() - before.len_utf8()..];
+                prop_assert!(line::quoted(longer).len() > max + 2);
+            }
+        }
+
+        #[test]
+        fn json_len_is_the_length_on_the_wire(text in any::<String>(), key in any::<String>(), n in any::<f64>()) {
+            let mut value = json!([text, n, "\u{7f}\u{202e}\u{e0041}é", null, {"a": [true]}]);
+            value[4][key] = json!(text);
+            let wire = crate::ui::json_ascii_controls(&Value::to_string(&value)).len();
+            prop_assert_eq!(json_len(&value), wire);
+        }
+    }
+}

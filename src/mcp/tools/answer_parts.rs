@@ -1,0 +1,243 @@
+//! What the answers of several tools are made of: counts, warnings, the next page.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use crate::mcp::call::Call;
+use crate::mcp::line;
+use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::reading::paging::{self, most_length};
+use crate::mcp::size::{Bounds, json_len};
+use crate::mcp::tool_error::ToolError;
+
+/// Most recalls of a merged search that its text tells; the structured view has all that fit.
+pub(super) const MAX_RECALLS: usize = 2;
+
+/// What a resource server says of its recall, in words where it says what is known, else as it says it; nothing
+/// is concluded from it (R3.35).
+pub(super) fn recall_words(recall: &Value) -> String {
+    let Some(fields) = recall.as_object() else { return line::value(recall, 200).text };
+    let number = |key: &str| fields.get(key).and_then(Value::as_u64);
+    let flag = |key: &str| fields.get(key).and_then(Value::as_bool);
+    let complete = flag("complete");
+    let scope = if complete == Some(true) { "all_matches" } else { "candidate_window" };
+    let mut known = Vec::new();
+    let mut parts = Vec::new();
+    let mut say = |keys: &[&'static str], words: String| {
+        known.extend_from_slice(keys);
+        parts.push(words);
+    };
+    if let Some(complete) = complete {
+        say(&["complete"], if complete { "complete" } else { "not complete" }.to_owned());
+    }
+    if let Some(ranked) = number("ranked_candidate_count") {
+        say(&["ranked_candidate_count"], format!("{} ranked", counted_u64(ranked, "candidate")));
+    }
+    if let Some(window) = number("candidate_window_limit") {
+        say(&["candidate_window_limit"], format!("window of {window}"));
+    }
+    if let Some(all) = number("sources_searched_count") {
+        say(&["sources_searched_count"], format!("{} searched", counted_u64(all, "source")));
+    }
+    if let Some(cut) = number("truncated_source_count") {
+        say(&["truncated_source_count"], format!("{cut} cut off"));
+    }
+    // What only says the same again.
+    if complete.is_some() && fields.get("ranking_scope").and_then(Value::as_str) == Some(scope) {
+        known.push("ranking_scope");
+    }
+    if complete.is_some() && flag("truncated").map(|cut| !cut) == complete {
+        known.push("truncated");
+    }
+    let others = fields.iter().filter(|(key, _)| !known.contains(&key.as_str()));
+    let others = others.map(|(key, value)| format!("{}={}", line::token(key), line::value(value, 60).text));
+    parts.extend(others.collect::<Vec<_>>());
+    let mut out = String::new();
+    for part in parts {
+        if !out.is_empty() && out.len() + part.len() > 300 {
+            out.push_str(", …");
+            break;
+        }
+        out.push_str(if out.is_empty() { "" } else { ", " });
+        out.push_str(&part);
+    }
+    out
+}
+
+/// As [`counted`], of a provider's number.
+pub(super) fn counted_u64(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Counts and warnings of an envelope, as lines of the text view (R3.0).
+pub(super) fn meta_lines(out: &mut String, body: &Map<String, Value>) {
+    let Some(meta) = body.get("meta").and_then(Value::as_object) else { return };
+    match meta.get("count") {
+        Some(Value::Object(count)) if count.get("kind").and_then(Value::as_str) != Some("none") => {
+            let kind = count.get("kind").and_then(Value::as_str).unwrap_or("");
+            let value = count.get("value").map_or_else(String::new, |value| line::value(value, 40).text);
+            let _ = writeln!(out, "count: {} {value}", line::token(kind));
+        }
+        Some(count @ Value::Number(_)) => {
+            let accuracy = meta.get("count_accuracy").and_then(Value::as_str).unwrap_or("");
+            let _ = writeln!(out, "count: {} {}", line::value(count, 40).text, line::token(accuracy));
+        }
+        _ => {}
+    }
+    // Several grants may each say one.
+    let recalls = meta.get("recall").map_or(&[][..], |recall| match recall {
+        Value::Array(several) => several.as_slice(),
+        left => std::slice::from_ref(left),
+    });
+    for recall in recalls.iter().take(MAX_RECALLS) {
+        let _ = writeln!(out, "recall: {}", recall_words(recall));
+    }
+    if recalls.len() > MAX_RECALLS {
+        let _ = writeln!(out, "recall: {} more grants say otherwise", recalls.len() - MAX_RECALLS);
+    }
+    for warning in meta.get("warnings").and_then(Value::as_array).map_or(&[][..], Vec::as_slice) {
+        let text = |key: &str| warning.get(key).and_then(Value::as_str);
+        match (text("code"), text("message")) {
+            (Some(code), Some(message)) => {
+                let _ =
+                    writeln!(out, "warning: {} {}", line::token(code), line::quoted_cut(message, 300).text);
+            }
+            _ => {
+                let _ = writeln!(out, "warning: {}", line::value(warning, 300).text);
+            }
+        }
+    }
+}
+
+pub(super) fn text_of<'a>(body: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    body.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+/// The call that gives the next page.
+pub(super) fn next_page(call: &Call, cursor: Option<&str>) -> Option<Call> {
+    Some(call.with([("cursor", Some(json!(cursor?))), ("changes_since", None)]))
+}
+
+/// The longest cursor that a call with these arguments can carry beside them: longer ones would be
+/// refused when they come back.
+pub(super) fn max_cursor(call: &Call, bounds: Bounds) -> usize {
+    let reserved = json_len(&call.with([("cursor", None), ("changes_since", None)]).arguments) + 16;
+    (bounds.text.min(bounds.structured) / 4).saturating_sub(reserved)
+}
+
+/// How many bytes the cursor of a page takes, as JSON.
+pub(super) struct CursorLens {
+    /// The one that stands in its envelope; none takes nothing.
+    pub(super) theirs: usize,
+    /// Ours at most, where not all rows fit: it may hold the provider's, or the one that led here.
+    pub(super) ours: usize,
+    /// The next call beside it.
+    pub(super) call: usize,
+}
+
+impl CursorLens {
+    pub(super) fn of(call: &Call, body: &Map<String, Value>) -> Self {
+        let (next, given) = (body.get("next_cursor"), call.arguments.get("cursor"));
+        let next = next.filter(|cursor| !cursor.is_null());
+        Self {
+            theirs: next.map_or(0, json_len),
+            ours: most_length(next).max(most_length(given)),
+            call: json_len(&call.with([("cursor", None), ("changes_since", None)]).arguments) + 60,
+        }
+    }
+}
+
+/// What is said of a page that has fewer rows than there were, because no more fit a result (R4.8).
+pub(super) fn fitted_note(call: &Call, page: &paging::Page) -> Option<String> {
+    let limit = call.arguments.get("limit").and_then(Value::as_u64);
+    let limit = limit.map_or_else(String::new, |limit| format!(" of limit {limit}"));
+    page.is_fitted.then(|| format!("{}{limit} fit a result; next goes on", counted(page.rows.len(), "row")))
+}
+
+/// The bytes that a note may take in either view.
+pub(super) const NOTE_BYTES: usize = 70;
+
+/// Whether the provider answered that there is no such thing: a route, or what it names.
+pub(super) fn is_missing(error: &ToolError) -> bool {
+    error.detail("status") == Some(&json!(404))
+}
+
+/// `1 record`, `2 records`.
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    counted_u64(count as u64, noun)
+}
+
+/// At most three of `names` that `meant` may be a slip of, the nearest first.
+pub(super) fn near(meant: &str, names: &[String]) -> Vec<String> {
+    const LONGEST: usize = 80;
+    let of = |name: &str| name.to_lowercase();
+    let wanted = of(meant);
+    if wanted.len() > LONGEST {
+        return Vec::new();
+    }
+    let mut near = names
+        .iter()
+        .filter(|name| name.len() <= LONGEST)
+        .filter_map(|name| {
+            let known = of(name);
+            let distance = strsim::levenshtein(&wanted, &known);
+            let is_part =
+                wanted.len() > 2 && known.len() > 2 && (known.contains(&wanted) || wanted.contains(&known));
+            (is_part || distance <= (wanted.chars().count() / 3).max(1)).then_some((distance, name))
+        })
+        .collect::<Vec<_>>();
+    near.sort();
+    near.into_iter().take(3).map(|(_, name)| name.clone()).collect()
+}
+
+/// An answer that is one body of `data`, and the call that goes on behind it.
+pub(super) fn data_answer(text: String, body: Map<String, Value>, next: Option<Call>) -> ToolAnswer {
+    let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
+    if let Some(next) = next {
+        structured.insert("next".into(), next.to_json());
+    }
+    ToolAnswer { text, structured: Some(structured), is_error: false, rows: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r3_35_recall_is_said_in_words_and_what_is_not_known_as_it_is() {
+        for (recall, words) in [
+            (
+                json!({"complete": true, "ranked_candidate_count": 1, "ranking_scope": "all_matches",
+                    "sources_searched_count": 1, "truncated": false}),
+                "complete, 1 candidate ranked, 1 source searched",
+            ),
+            (
+                json!({"complete": false, "ranked_candidate_count": 557, "ranking_scope": "candidate_window",
+                    "truncated": true, "candidate_window_limit": 200, "sources_searched_count": 2, "truncated_source_count": 1}),
+                "not complete, 557 candidates ranked, window of 200, 2 sources searched, 1 cut off",
+            ),
+            (json!({"complete": true, "truncated": true}), "complete, truncated=true"),
+            (json!({"complete": "no\nnext: x"}), r#"complete="no\nnext: x""#),
+            (json!({"state": "part", "next: fetch {}": 1}), r#""next: fetch {}"=1, state="part""#),
+            (json!("some"), r#""some""#),
+        ] {
+            assert_eq!(recall_words(&recall), words);
+        }
+        let endless = (0..500).map(|n| (format!("k{n}"), json!(n))).collect::<Map<_, _>>();
+        assert!(recall_words(&endless.into()).len() < 320);
+    }
+
+    #[test]
+    fn a_slip_is_recognised() {
+        let names = ["messages", "message_bodies", "labels", "transactions"].map(str::to_owned);
+        assert_eq!(near("mesages", &names), ["messages"]);
+        assert_eq!(near("Messages", &names), ["messages"]);
+        assert_eq!(near("message", &names), ["messages", "message_bodies"]);
+        assert_eq!(near("transaction", &names), ["transactions"]);
+        assert!(near("zzz", &names).is_empty() && near("", &names).is_empty());
+        let edits = |left, right| strsim::levenshtein(left, right);
+        assert_eq!((edits("", "ab"), edits("kitten", "sitting"), edits("äb", "ab")), (2, 3, 1));
+        assert_eq!((counted(1, "record"), counted(0, "hit")), ("1 record".to_owned(), "0 hits".to_owned()));
+    }
+}

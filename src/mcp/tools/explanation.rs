@@ -1,0 +1,599 @@
+//! What a provider's refusal means for a call, and what to do next (R5.1, R5.5). The code, the message and the request id
+//! stay the provider's; only the next step is ours. It follows from the status, the code, the call and what the schema
+//! declares, never from the words of a message, which are each provider's own.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::answer_parts::{is_missing, near};
+use crate::mcp::call::{Call, Tool};
+use crate::mcp::id::RecordId;
+use crate::mcp::reading::catalog::{Declared, StreamFacts};
+use crate::mcp::reading::filter::{Filter, Test};
+use crate::mcp::reading::reader::Reader;
+use crate::mcp::reading::schema::unsupported;
+use crate::mcp::tool_error::{Candidate, ToolError};
+use crate::provider::rs::Refusal;
+
+/// Most names in one sentence.
+const MAX_NAMES: usize = 12;
+
+/// What was asked, as far as an explanation needs it.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// The call.
+    pub call: &'a Call,
+    /// The one stream that it is about, where it is about one.
+    pub stream: Option<&'a str>,
+    /// The connection that it names, within an id too.
+    pub connection: Option<&'a str>,
+    /// The record that it is about, where it is about one.
+    pub record: Option<&'a RecordId>,
+}
+
+impl<'a> Asked<'a> {
+    fn has(&self, name: &str) -> bool {
+        self.call.has(name)
+    }
+
+    fn stream(&self) -> &'a str {
+        self.stream.unwrap_or_default()
+    }
+
+    /// The way of searching, other than by words.
+    fn mode(&self) -> Option<&str> {
+        self.call.text("mode").filter(|mode| self.call.tool == Tool::Search && *mode != "lexical")
+    }
+
+    fn filter(&self) -> Filter {
+        self.call
+            .arguments
+            .get("filter")
+            .and_then(Value::as_object)
+            .map(Filter::from_json)
+            .unwrap_or_default()
+    }
+}
+
+/// The error with what it means for the call. One that is not a provider's refusal says that itself.
+pub async fn explain(reader: &Reader, asked: Asked<'_>, mut error: ToolError) -> ToolError {
+    let Some(refusal) = error.take_refusal() else { return restart(error, asked.call) };
+    if is_missing(&error)
+        && matches!(asked.call.tool, Tool::Search | Tool::Aggregate)
+        && reader.is_core().await
+    {
+        return of_core(asked.call.tool);
+    }
+    let facts = match asked.stream {
+        Some(stream) if asked.record.is_some() => reader.known_facts(stream, asked.connection),
+        _ => None,
+    };
+    let error = generic(reader, asked, &refusal, error);
+    let error = match asked.record {
+        Some(id) => missing_record(error, asked.call, id, facts.as_deref().map_or(&[], Vec::as_slice)),
+        None => error,
+    };
+    specific(reader, asked, error).await
+}
+
+/// What a provider of the draft's Core lacks.
+fn of_core(tool: Tool) -> ToolError {
+    match tool {
+        Tool::Search => {
+            let instead = "page through query_records instead; schema {} lists the streams";
+            unsupported("search", instead).offer(Some(Call::new(Tool::Schema, json!({}))))
+        }
+        tool => unsupported(tool.name(), "page through query_records and count what it gives"),
+    }
+}
+
+/// What the status and the code say by themselves. A wrong argument, a dead token and a narrowed grant look alike on the
+/// wire; each needs another step.
+fn generic(reader: &Reader, asked: Asked<'_>, refusal: &Refusal, error: ToolError) -> ToolError {
+    let step = step(reader, asked, refusal);
+    let error = match param_of(refusal, asked) {
+        Some(param) => error.about(param),
+        None => error,
+    };
+    let error = match step.hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    };
+    error.offer(step.call)
+}
+
+/// The argument that a refusal is about, where the provider does not name it.
+fn param_of(refusal: &Refusal, asked: Asked<'_>) -> Option<&'static str> {
+    if refusal.status == 404 && asked.mode().is_some() {
+        return Some("mode");
+    }
+    let is_cursor =
+        matches!(refusal.code.as_str(), "invalid_cursor" | "cursor_expired") || refusal.status == 410;
+    // A bookmark is a cursor of the provider's too.
+    is_cursor.then(|| if asked.has("changes_since") { "changes_since" } else { "cursor" })
+}
+
+/// A sentence, a call, or both.
+struct Step {
+    hint: Option<String>,
+    call: Option<Call>,
+}
+
+fn say(sentence: impl Into<String>) -> Step {
+    Step { hint: Some(sentence.into()), call: None }
+}
+
+fn step(reader: &Reader, asked: Asked<'_>, refusal: &Refusal) -> Step {
+    let of_stream = asked.stream.filter(|_| !matches!(asked.call.tool, Tool::Search | Tool::Schema));
+    let schema = || {
+        let arguments = of_stream.map_or_else(|| json!({}), |stream| json!({"stream": stream}));
+        Call::new(Tool::Schema, arguments)
+    };
+    let look = |hint: &str| Step { hint: Some(hint.to_owned()), call: Some(schema()) };
+    let audience = reader.audience();
+    match (refusal.status, refusal.code.as_str()) {
+        // Wrong arguments that some providers answer with 401 (a client must not call the token dead).
+        (_, "context.instance_mismatch") => {
+            look("that connection_id is not in this grant; the schema lists those that are")
+        }
+        (_, "context.stream_not_allowed" | "grant_stream_not_allowed") => Step {
+            hint: Some("that stream is not in this grant; the schema lists those that are".to_owned()),
+            call: Some(Call::new(Tool::Schema, json!({}))),
+        },
+        (_, "grant_revoked") => say(format!("the owner has ended this grant; {}", audience.next())),
+        (_, "grant_expired") => say(format!("this grant's time is over; {}", audience.next())),
+        (_, "grant_refused") => say(audience.next()),
+        (_, "ambiguous_connection" | "ambiguous_schema_detail") => {
+            say("repeat the call with one of these connection_id values")
+        }
+        (_, "field_not_granted" | "unknown_field") => look("the schema lists the granted fields"),
+        (_, "invalid_sort" | "invalid_expand") => look("the schema lists what is accepted"),
+        (_, "invalid_cursor") if asked.has("changes_since") => {
+            say("changes_since is \"beginning\" or a next_changes_since that an answer gave")
+        }
+        (_, "invalid_cursor") => {
+            say("start again without cursor; a cursor goes with the very call that gave it")
+        }
+        (404, code) if code.contains("match") => say(
+            "the words are not in that field as one text; try one word of them, or read from offset_chars 0",
+        ),
+        (410, _) | (_, "cursor_expired") => say("the cursor is too old: start again without it"),
+        (422, "field_not_text") => not_text(asked),
+        (429, _) => say(format!(
+            "wait {} s, then repeat the call; ask for more per call (limit, aggregate)",
+            refusal.retry_after.unwrap_or(60)
+        )),
+        (401, _) => say(format!("the credential is no longer accepted; {}", audience.next())),
+        (403, _) => look("the grant does not allow this; the schema lists what it does"),
+        (404, _) if asked.mode().is_some() => {
+            say("this provider has no search of that mode: leave mode out, then search finds words")
+        }
+        (404, _) if asked.record.is_some() => say(
+            "no such record here, or it was deleted; check id and connection_id with search or query_records",
+        ),
+        (404, _) => look("the schema lists what is there"),
+        (400 | 409 | 422, _) => look("correct the call; the schema lists what is accepted"),
+        (500.., _) => say("the provider failed; repeat the call once, then tell the user"),
+        _ => say("tell the user"),
+    }
+}
+
+/// A field that has no windows is read with its record.
+fn not_text(asked: Asked<'_>) -> Step {
+    let fields = asked.call.text("field_path").into_iter().collect::<Vec<_>>();
+    match asked.record.and_then(RecordId::handle) {
+        Some(id) => Step {
+            hint: Some("that field is no text: fetch reads it whole".to_owned()),
+            call: Some(Call::new(Tool::Fetch, json!({"id": id, "fields": fields}))),
+        },
+        None => say("that field is no text; fetch the record instead"),
+    }
+}
+
+/// What the schema and the call itself tell besides.
+async fn specific(reader: &Reader, asked: Asked<'_>, error: ToolError) -> ToolError {
+    let (stream, connection) = (asked.stream(), asked.connection);
+    match error.code() {
+        "context.stream_not_allowed" | "grant_stream_not_allowed" | "stream_not_found" => {
+            let all = every_stream(reader).await;
+            let named = asked.call.texts("streams").unwrap_or_default();
+            let is_granted = |name: &str| all.iter().any(|(known, _)| known == name);
+            let wrong = named.into_iter().find(|name| !is_granted(name)).unwrap_or(stream);
+            unknown_stream(error, wrong, &all)
+        }
+        "context.instance_mismatch" => {
+            let given = asked.call.text("connection_id").or(connection);
+            let all = every_stream(reader).await;
+            match given {
+                // Where the schema cannot be read, what the provider says is all that is known.
+                Some(given) if !all.is_empty() => unknown_connection(error, asked.call, stream, given, &all),
+                _ => error.without("status"),
+            }
+        }
+        "unknown_field" | "field_not_granted" | "field_not_found" => unknown_field(reader, error, asked).await,
+        "invalid_sort" => unsorted(error, asked.call, &reader.facts(stream, connection).await),
+        "invalid_cursor" if asked.has("changes_since") => error
+            .about("changes_since")
+            .hint(
+                "changes_since is \"beginning\" or a next_changes_since of this very stream; for records since a date \
+                 filter its time field: {\"FIELD\":{\"gte\":\"YYYY-MM-DD\"}}",
+            ),
+        _ if asked.has("cursor") && is_about_the_cursor(&error) => restart(error, asked.call),
+        _ if error.detail("status") == Some(&json!(400)) => {
+            let facts = match asked.stream {
+                Some(stream) => reader.facts(stream, connection).await,
+                None => std::sync::Arc::default(),
+            };
+            misused(error, asked, &facts)
+        }
+        _ => error,
+    }
+}
+
+/// A call that the provider does not take (400): the first of its arguments that the schema, or the call itself, shows
+/// to be wrong.
+fn misused(error: ToolError, asked: Asked<'_>, facts: &[StreamFacts]) -> ToolError {
+    let (call, stream) = (asked.call, asked.stream());
+    let filter = asked.filter();
+    if names_what_owners_take(&error) {
+        return not_for_a_grant(error, asked);
+    }
+    if call.tool == Tool::Search && !filter.is_empty() && asked.stream.is_none() {
+        return error
+            .about("streams")
+            .hint("filter of search goes with streams of exactly one name: \"streams\":[\"STREAM\"]")
+            .offer(None);
+    }
+    if let Some(is_range) = undeclared_filter(&filter, facts) {
+        return unfilterable(error, stream, facts, is_range);
+    }
+    let declares_view = |view: &str| facts.iter().any(|facts| facts.views.iter().any(|known| known == view));
+    if call.text("view").is_some_and(|view| !facts.is_empty() && !declares_view(view)) {
+        let schema = Call::new(Tool::Schema, json!({"stream": stream, "detail": "full"}));
+        return error
+            .about("view")
+            .hint("the full schema lists the views; fields does the same by name")
+            .offer(Some(schema));
+    }
+    if call.text("time_zone").is_some_and(|zone| jiff::tz::TimeZone::get(zone).is_err()) {
+        return error
+            .about("time_zone")
+            .hint("time_zone is an IANA name such as Europe/Oslo; without it periods are in UTC")
+            .offer(None);
+    }
+    if call.tool == Tool::Aggregate {
+        let is_grouped = asked.has("group_by") || asked.has("group_by_time");
+        if asked.has("limit") && !is_grouped {
+            return error
+                .about("limit")
+                .hint("limit is how many groups are shown, and there are none")
+                .offer(Some(call.with([("limit", None)])));
+        }
+        if let Some((param, usage)) = undeclared_use(call, facts) {
+            return unaggregated(error, param, usage, stream, facts);
+        }
+        if is_grouped && call.text("metric") != Some("count") {
+            return error
+                .hint(if asked.has("group_by_time") {
+                    "groups are counted; for a sum, min or max of one period call aggregate without group_by_time and \
+                     with filter {\"TIME_FIELD\":{\"gte\":\"BEGIN\",\"lt\":\"END\"}}"
+                } else {
+                    "groups are counted; for a sum, min or max of one group call aggregate without group_by and with \
+                     filter {\"GROUP_FIELD\":\"KEY\"}"
+                })
+                .offer(None);
+        }
+    }
+    not_for_a_grant(error, asked)
+}
+
+/// What the draft's v0.1 lets a provider take from owners alone, however the schema declares it.
+const TAKEN_FROM_OWNERS: [&str; 4] = ["filter", "expand", "expand_limit", "view"];
+
+/// Whether the provider names one of those as the argument that it does not take: not a field of it.
+fn names_what_owners_take(error: &ToolError) -> bool {
+    let named = error.detail("param").and_then(Value::as_str).map(|param| param.trim_end_matches("[]"));
+    error.code() == "invalid_request" && named.is_some_and(|param| TAKEN_FROM_OWNERS.contains(&param))
+}
+
+/// Where a provider does not say which argument is wrong, and the schema shows nothing wrong with any.
+fn not_for_a_grant(error: ToolError, asked: Asked<'_>) -> ToolError {
+    let is_certain = names_what_owners_take(&error);
+    let names = TAKEN_FROM_OWNERS.into_iter().filter(|name| asked.has(name)).collect::<Vec<_>>().join(", ");
+    let is_named = error.detail("param").is_some();
+    if names.is_empty() || error.code() != "invalid_request" || (is_named && !is_certain) {
+        return error;
+    }
+    let verb = if is_certain { "does not" } else { "may not" };
+    error
+        .hint(format!(
+            "this provider {verb} take {names} for a grant; leave it out and narrow with fields, sort, limit, aggregate or \
+             search"
+        ))
+        .offer(None)
+}
+
+/// Whether a condition of `filter` is of a kind that its field is declared not to take: whether it is a range.
+fn undeclared_filter(filter: &Filter, facts: &[StreamFacts]) -> Option<bool> {
+    let takes = |field: &str, takes: &dyn Fn(&Declared) -> bool| {
+        let mut declared = facts.iter().filter_map(|facts| facts.fields.get(field)).peekable();
+        declared.peek().is_none() || declared.any(takes)
+    };
+    filter.conditions().iter().find_map(|condition| match &condition.test {
+        Test::Equals(_) => (!takes(&condition.field, &|declared| declared.equal)).then_some(false),
+        Test::Range(_) => (!takes(&condition.field, &|declared| declared.range)).then_some(true),
+    })
+}
+
+/// The argument of an aggregate whose field is declared not to take that use, and the use.
+fn undeclared_use<'a>(call: &'a Call, facts: &[StreamFacts]) -> Option<(&'static str, &'a str)> {
+    let metric = call.text("metric").unwrap_or_default();
+    [("group_by_time", "group_by_time"), ("group_by", "group_by"), ("field", metric)].into_iter().find(
+        |(param, usage)| {
+            let Some(field) = call.text(param) else { return false };
+            let mut declared = facts.iter().filter_map(|facts| facts.fields.get(field)).peekable();
+            let takes = |declared: &Declared| declared.aggregates.iter().any(|known| known == usage);
+            declared.peek().is_some() && !declared.any(takes)
+        },
+    )
+}
+
+fn is_about_the_cursor(error: &ToolError) -> bool {
+    matches!(error.code(), "invalid_cursor" | "cursor_expired") || error.detail("status") == Some(&json!(410))
+}
+
+/// Offers the same call from its beginning, where a cursor is of no use.
+pub fn restart(error: ToolError, call: &Call) -> ToolError {
+    if !call.has("cursor") || !is_about_the_cursor(&error) {
+        return error;
+    }
+    error.offer(Some(call.with([("cursor", None)])))
+}
+
+/// A record that was not found by a short id: what that form cannot say.
+fn missing_record(error: ToolError, call: &Call, id: &RecordId, facts: &[StreamFacts]) -> ToolError {
+    if error.detail("status") != Some(&json!(404)) || error.code().contains("match") {
+        return error;
+    }
+    let is_short = call.text("id").is_some_and(|text| !text.contains('/'));
+    if !is_short || !id.record.contains('%') {
+        return error;
+    }
+    let mut connections = facts.iter().flat_map(|facts| &facts.connections).map(|(connection, _)| connection);
+    let only = connections.next().filter(|_| connections.next().is_none()).cloned();
+    let connection = id.connection.clone().or(only);
+    let handle = connection.map(|connection| format!("{connection}/{}:{}", id.stream, id.record));
+    let handle = handle.filter(|handle| RecordId::parse(handle).is_ok());
+    let next = handle.map(|handle| call.with([("id", Some(json!(handle))), ("connection_id", None)]));
+    error
+        .hint("%XX is decoded in connection_id/stream:record_id alone; in stream:record_id it stands for itself")
+        .offer(next)
+}
+
+/// The facts of every granted stream, one row a source; none where the schema cannot be read.
+pub async fn every_stream(reader: &Reader) -> Vec<(String, StreamFacts)> {
+    let body = crate::mcp::reading::schema::compact(reader, None, None).await.unwrap_or_default();
+    StreamFacts::of_all_streams(&body)
+}
+
+/// A stream that the grant does not hold: the same for every tool.
+pub fn unknown_stream(error: ToolError, stream: &str, all: &[(String, StreamFacts)]) -> ToolError {
+    let mut names = all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    names.sort();
+    names.dedup();
+    let near = near(stream, &names);
+    let error = error.without("status");
+    let shown = crate::text::prefix(stream, 80);
+    // A source taken for a stream: its key, its label or its id.
+    let of_source = all.iter().filter(|(_, facts)| is_source(facts, stream)).map(|(name, _)| name.as_str());
+    let of_source = joined(of_source.collect());
+    if let Some(of_source) = of_source {
+        return error
+            .hint(format!("`{shown}` is a source; its streams are {of_source}"))
+            .offer(Some(Call::new(Tool::Schema, json!({}))));
+    }
+    let Some(nearest) = near.first() else {
+        let error = error.offer(Some(Call::new(Tool::Schema, json!({}))));
+        let is_said = error.message().contains(&format!("no stream `{stream}`"));
+        return if is_said { error } else { error.hint(format!("the grant holds no stream `{shown}`")) };
+    };
+    let hint = format!("the grant holds no stream `{shown}`; schema {{}} lists those it holds");
+    let next = Call::new(Tool::Schema, json!({"stream": nearest}));
+    error.hint(hint).with("did_you_mean", near).offer(Some(next))
+}
+
+/// Whether `name` is what a source is called: its connector's key, a connection's label or id.
+fn is_source(facts: &StreamFacts, name: &str) -> bool {
+    let name = name.trim();
+    let is = |known: &str| known.eq_ignore_ascii_case(name);
+    facts.connector_key.as_deref().is_some_and(is)
+        || facts.connections.iter().any(|(id, label)| is(id) || label.as_deref().is_some_and(is))
+}
+
+fn candidates(facts: &StreamFacts) -> impl Iterator<Item = Candidate> + '_ {
+    Candidate::of_source(None, facts.connector_key.as_deref(), &facts.connections)
+}
+
+/// A connection that has no such stream, a name taken for an id, or one that is not in the grant at all.
+pub fn unknown_connection(
+    error: ToolError,
+    call: &Call,
+    stream: &str,
+    given: &str,
+    all: &[(String, StreamFacts)],
+) -> ToolError {
+    let error = error.without("status").about("connection_id");
+    let mut having = all
+        .iter()
+        .filter(|(name, _)| stream.is_empty() || name == stream)
+        .flat_map(|(_, facts)| candidates(facts))
+        .collect::<Vec<_>>();
+    let mut known = std::collections::HashSet::new();
+    having.retain(|candidate| known.insert(candidate.connection_id.clone()));
+    let shown = crate::text::prefix(given, 80);
+    // What the owner calls it, or what kind of source it is.
+    let is = |known: Option<&str>| known.is_some_and(|known| known.eq_ignore_ascii_case(given.trim()));
+    let is_named =
+        |candidate: &Candidate| is(candidate.label.as_deref()) || is(candidate.connector_key.as_deref());
+    if having.iter().any(is_named) {
+        having.retain(is_named);
+    }
+    if let [only] = having.as_slice()
+        && is_named(only)
+        && call.has("connection_id")
+    {
+        let id = only.connection_id.clone();
+        let next = call.with([("connection_id", Some(json!(id)))]);
+        return error
+            .hint(format!("`{shown}` is what it is called; its connection_id is {id}"))
+            .offer(Some(next));
+    }
+    let is_granted = all.iter().any(|(_, facts)| facts.connections.iter().any(|(id, _)| id == given));
+    let hint = if is_granted {
+        format!(
+            "connection `{shown}` is in this grant, but has no stream `{}`",
+            crate::text::prefix(stream, 80)
+        )
+    } else {
+        format!("the grant has no connection `{shown}`")
+    };
+    let schema = if stream.is_empty() { json!({}) } else { json!({"stream": stream}) };
+    let error = error.hint(hint).offer(Some(Call::new(Tool::Schema, schema)));
+    if having.is_empty() { error } else { error.choose_from(having) }
+}
+
+/// A field that the stream does not have, or the grant does not give: the schema does not tell them apart,
+/// so neither is claimed.
+async fn unknown_field(reader: &Reader, error: ToolError, asked: Asked<'_>) -> ToolError {
+    let stream = asked.stream();
+    let facts = reader.facts(stream, asked.connection).await;
+    let facts = facts.iter().filter(|facts| !facts.fields.is_empty()).collect::<Vec<_>>();
+    if facts.is_empty() {
+        return error;
+    }
+    let declares = |facts: &StreamFacts, name: &str| facts.fields.contains_key(name);
+    let named = asked_fields(asked.call);
+    let everywhere = |name: &str| facts.iter().all(|facts| declares(facts, name));
+    let Some((param, wrong)) = named.into_iter().find(|(_, name)| !everywhere(name)) else { return error };
+    let shown = crate::text::prefix(&wrong, 80).to_owned();
+    let error = error.about(param);
+    let schema = Call::new(Tool::Schema, json!({"stream": stream}));
+    // Some sources have it: which one is meant has to be said.
+    let having = facts.iter().filter(|facts| declares(facts, &wrong)).collect::<Vec<_>>();
+    if !having.is_empty() {
+        return error
+            .hint(format!("several sources have a stream `{stream}`; `{shown}` is in these: repeat the call with one connection_id"))
+            .choose_from(having.into_iter().flat_map(|facts| candidates(facts)).collect())
+            .offer(None);
+    }
+    let known = facts.iter().flat_map(|facts| facts.fields.keys().cloned()).collect::<Vec<_>>();
+    let near = near(&wrong, &known);
+    let elsewhere = every_stream(reader).await.into_iter().filter(|(_, facts)| declares(facts, &wrong));
+    let mut elsewhere = elsewhere.map(|(name, _)| name).collect::<Vec<_>>();
+    elsewhere.dedup();
+    elsewhere.truncate(3);
+    let mut hint = format!("`{shown}` is none of the granted fields of `{stream}`");
+    if !elsewhere.is_empty() {
+        let _ = write!(hint, "; a field of that name is in {}", elsewhere.join(", "));
+    }
+    let error = if near.is_empty() { error } else { error.with("did_you_mean", near) };
+    error.hint(hint).offer(Some(schema))
+}
+
+/// The fields that a call names, each with its argument.
+fn asked_fields(call: &Call) -> Vec<(&'static str, String)> {
+    let given = &call.arguments;
+    let mut asked = Vec::new();
+    for name in ["fields", "field", "group_by", "group_by_time", "field_path"] {
+        match given.get(name) {
+            Some(Value::String(field)) => asked.push((name, field.clone())),
+            Some(Value::Array(fields)) => {
+                asked.extend(fields.iter().filter_map(Value::as_str).map(|field| (name, field.to_owned())));
+            }
+            _ => {}
+        }
+    }
+    let filter = given.get("filter").and_then(Value::as_object);
+    asked.extend(filter.into_iter().flat_map(Map::keys).map(|field| ("filter", field.clone())));
+    asked
+}
+
+/// What records sort by: the one field that the schema names.
+fn unsorted(error: ToolError, call: &Call, facts: &[StreamFacts]) -> ToolError {
+    let text = |name: &str| call.text(name);
+    let Some(sort) = text("sort") else { return error };
+    let field = sort.trim_start_matches('-');
+    let Some(cursor) = facts.iter().find_map(|facts| facts.cursor_field.as_deref()) else { return error };
+    if field == cursor {
+        // A sort names its direction by itself.
+        let sorted = match text("order") {
+            Some("desc") if !sort.starts_with('-') => format!("-{field}"),
+            Some("asc") if sort.starts_with('-') => {
+                return error
+                    .hint(format!("sort {sort} is descending and order asc is not: give one of them"))
+                    .offer(None);
+            }
+            _ => sort.to_owned(),
+        };
+        let next = call.with([("sort", Some(json!(sorted))), ("order", None)]);
+        return error.hint("sort alone says the direction").offer(Some(next));
+    }
+    let hint = format!(
+        "records sort by {cursor} alone: sort {cursor} or -{cursor}; for the largest or smallest {} take aggregate max or \
+         min, then filter by that value",
+        crate::text::prefix(field, 80)
+    );
+    error.hint(hint)
+}
+
+/// A field that takes no such filter, with those that do.
+fn unfilterable(error: ToolError, stream: &str, facts: &[StreamFacts], is_range: bool) -> ToolError {
+    let takes = |declared: &Declared| if is_range { declared.range } else { declared.equal };
+    let names = names_of(facts, &takes);
+    let what = if is_range { "a range" } else { "a value" };
+    let hint = if names.is_empty() {
+        format!("no field of `{stream}` takes {what} as a filter")
+    } else {
+        format!("that field takes none; these take {what}: {names}. search finds words in texts")
+    };
+    error.about("filter").hint(hint).offer(Some(Call::new(Tool::Schema, json!({"stream": stream}))))
+}
+
+/// A field that takes no such aggregation, with those that do.
+fn unaggregated(
+    error: ToolError,
+    param: &str,
+    usage: &str,
+    stream: &str,
+    facts: &[StreamFacts],
+) -> ToolError {
+    let names =
+        names_of(facts, &|declared: &Declared| declared.aggregates.iter().any(|known| known == usage));
+    let hint = if names.is_empty() {
+        format!("no field of `{stream}` takes {usage}")
+    } else {
+        format!("{usage} takes: {names}")
+    };
+    error.about(param).hint(hint).offer(Some(Call::new(Tool::Schema, json!({"stream": stream}))))
+}
+
+fn names_of(facts: &[StreamFacts], takes: &dyn Fn(&Declared) -> bool) -> String {
+    let names = facts
+        .iter()
+        .flat_map(|facts| &facts.fields)
+        .filter(|(_, declared)| takes(declared))
+        .map(|(name, _)| name.as_str());
+    joined(names.collect()).unwrap_or_default()
+}
+
+/// The first of `names`, each once, and how many more there are; nothing of none.
+fn joined(mut names: Vec<&str>) -> Option<String> {
+    names.retain(|name| name.len() <= 80);
+    names.sort_unstable();
+    names.dedup();
+    let more = names.len().saturating_sub(MAX_NAMES);
+    names.truncate(MAX_NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| format!("{}{more}", names.join(", ")))
+}

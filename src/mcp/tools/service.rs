@@ -1,0 +1,173 @@
+//! The six tools over the grants that are served: from a call to a bounded answer in both views.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use super::context::Context;
+use super::explanation;
+use super::tool_call::ToolCall;
+use super::{aggregate, fetch, query_records, read_record_field, resource, schema, search, surface};
+use crate::mcp::protocol::service::{Offer, ResourceContents, ResourceError, Service, ToolAnswer};
+use crate::mcp::reading::package::{Member, OR_ANOTHER, Package, Target, nothing_served};
+use crate::mcp::reading::reader::Reader;
+use crate::mcp::size::{Bounds, json_len};
+use crate::mcp::tool_error::ToolError;
+
+/// The six tools.
+pub struct Tools {
+    package: Package,
+    bounds: Bounds,
+}
+
+impl Tools {
+    /// The tools over `package`, each result within `bounds`.
+    pub const fn new(package: Package, bounds: Bounds) -> Self {
+        Self { package, bounds }
+    }
+
+    /// The tools over one grant.
+    pub fn over_one(reader: Reader, bounds: Bounds) -> Self {
+        Self::new(Package::of_one(reader), bounds)
+    }
+
+    /// How large each view of a result may be.
+    pub const fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// The grants that are served.
+    pub const fn package(&self) -> &Package {
+        &self.package
+    }
+
+    /// Answers a call, or says in a typed way why not.
+    ///
+    /// # Errors
+    /// Whatever a tool refuses, and what its provider did.
+    pub async fn try_call(&self, tool: &str, arguments: Map<String, Value>) -> Result<ToolAnswer, ToolError> {
+        let call = ToolCall::parse(tool, arguments, self.bounds)?;
+        if matches!(call, ToolCall::Schema(_)) {
+            self.package.reread();
+        }
+        let round = self.package.begin();
+        let mut answer = self.answer(&call).await;
+        // What is put together of several grants leaves out those that are gone.
+        let may_lack = answer.is_err() || matches!(call, ToolCall::Search(_) | ToolCall::Schema(_));
+        // Once more where a grant that was asked turns out to be gone, and to have been replaced.
+        if may_lack && self.package.is_replaced(&round) {
+            answer = self.answer(&call).await;
+        }
+        self.within_bounds(answer?, call.is_index())
+    }
+
+    async fn answer(&self, call: &ToolCall) -> Result<ToolAnswer, ToolError> {
+        let members = self.package.members();
+        match (members.as_slice(), call) {
+            ([], _) => Err(nothing_served()),
+            // A list that several gave goes on as one of several, whoever is left of them.
+            ([only], call) if !matches!(call, ToolCall::Search(search) if search.is_over_grants()) => {
+                self.ask(only, call, false).await
+            }
+            (_, ToolCall::Search(search)) if search.connection.is_none() => self.search(search).await,
+            (_, ToolCall::Schema(schema)) if schema.connection.is_none() && !schema.is_full => {
+                self.schema(schema, call).await
+            }
+            _ => {
+                let target =
+                    Target { call: call.call(), connection: call.connection(), stream: call.stream() };
+                self.ask(&*self.package.route(target)?, call, true).await
+            }
+        }
+    }
+
+    /// Asks one grant.
+    async fn ask(&self, member: &Member, call: &ToolCall, has_others: bool) -> Result<ToolAnswer, ToolError> {
+        let context = Context { reader: member.reader(), bounds: self.bounds };
+        let answer = match call {
+            ToolCall::Schema(arguments) => schema::run(context, arguments).await,
+            ToolCall::QueryRecords(arguments) => query_records::run(context, arguments).await,
+            ToolCall::Aggregate(arguments) => aggregate::run(context, arguments).await,
+            ToolCall::Search(arguments) => search::run(context, arguments).await,
+            ToolCall::Fetch(arguments) => fetch::run(context, arguments).await,
+            ToolCall::ReadRecordField(arguments) => read_record_field::run(context, arguments).await,
+        };
+        let error = match answer {
+            Ok(answer) => {
+                if has_others {
+                    self.package.remember_blobs(member, &answer.text);
+                }
+                return Ok(answer);
+            }
+            Err(error) => explanation::explain(context.reader, call.asked(), error).await,
+        };
+        Err(if has_others && member.reader().is_refused() { error.or_next(OR_ANOTHER) } else { error })
+    }
+
+    async fn search(&self, arguments: &search::Arguments) -> Result<ToolAnswer, ToolError> {
+        match search::over_grants(&self.package, arguments, self.bounds).await? {
+            search::OverGrants::Answer(answer) => Ok(answer),
+            search::OverGrants::OneOf(member, narrowed) => {
+                self.ask(&member, &ToolCall::Search(narrowed), true).await
+            }
+        }
+    }
+
+    async fn schema(&self, arguments: &schema::Arguments, call: &ToolCall) -> Result<ToolAnswer, ToolError> {
+        let (given, stream) = (&arguments.call, arguments.stream.as_deref());
+        match schema::over_grants(&self.package, given, stream, self.bounds).await? {
+            schema::OverGrants::Answer(answer) => Ok(answer),
+            schema::OverGrants::OneOf(member) => self.ask(&member, call, true).await,
+        }
+    }
+
+    /// The last resort: every tool keeps its bounds by itself, for every answer that makes sense. One that
+    /// does not (a schema with a megabyte where a name belongs) is refused rather than shown beyond them.
+    fn within_bounds(&self, answer: ToolAnswer, is_index: bool) -> Result<ToolAnswer, ToolError> {
+        let structured = answer.structured.as_ref().map_or(0, json_len);
+        if is_index
+            || answer.is_error
+            || (answer.text.len() <= self.bounds.text && structured <= self.bounds.structured)
+        {
+            return Ok(answer);
+        }
+        Err(ToolError::new(
+            "answer_too_large",
+            "The provider's answer does not fit a result, however it is cut",
+            "ask for less (limit, fields, connection_id); if it stays so, tell the user that the provider answers nonsense",
+        ))
+    }
+
+    async fn blob(&self, blob: &resource::Blob) -> Result<ResourceContents, ResourceError> {
+        let member = self.package.of_blob(&blob.id, blob.connection.as_deref());
+        blob.read(member.map_err(|error| resource::failed_with(&error))?.reader()).await
+    }
+}
+
+impl Service for Tools {
+    fn offer(&self) -> Offer {
+        surface::offer()
+    }
+
+    fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
+        let tool = tool.to_owned();
+        async move { self.try_call(&tool, arguments).await.unwrap_or_else(ToolAnswer::from) }.boxed()
+    }
+
+    fn read_resource(&self, uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
+        let uri = uri.to_owned();
+        async move {
+            let Some(blob) = resource::Blob::parse(&uri) else {
+                return resource::read_by_call(self, &uri).await;
+            };
+            let blob = blob?;
+            let round = self.package.begin();
+            let read = self.blob(&blob).await;
+            if read.is_err() && self.package.is_replaced(&round) {
+                return self.blob(&blob).await;
+            }
+            read
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,116 @@
+//! A call, parsed once: a variant for each tool, with that tool's own arguments.
+
+use serde_json::{Map, Value};
+
+use super::arguments::checked;
+use super::explanation::Asked;
+use super::{aggregate, fetch, query_records, read_record_field, schema, search};
+use crate::mcp::call::{Call, Tool};
+use crate::mcp::size::{Bounds, json_len};
+use crate::mcp::tool_error::ToolError;
+
+/// A call whose arguments fit its tool.
+pub enum ToolCall {
+    /// `schema`.
+    Schema(schema::Arguments),
+    /// `query_records`.
+    QueryRecords(query_records::Arguments),
+    /// `aggregate`.
+    Aggregate(aggregate::Arguments),
+    /// `search`.
+    Search(search::Arguments),
+    /// `fetch`.
+    Fetch(fetch::Arguments),
+    /// `read_record_field`.
+    ReadRecordField(read_record_field::Arguments),
+}
+
+impl ToolCall {
+    /// Parses a call of the tool `name`, whose answer has to fit `bounds`.
+    ///
+    /// # Errors
+    /// `unknown_tool`, `arguments_too_long`, and whatever is wrong with the arguments: all of it is found before a
+    /// provider is asked, but for what only its schema tells.
+    pub fn parse(name: &str, arguments: Map<String, Value>, bounds: Bounds) -> Result<Self, ToolError> {
+        let tool = Tool::from_name(name).ok_or_else(|| {
+            ToolError::new("unknown_tool", format!("there is no tool `{name}`"), "tools/list names the six")
+        })?;
+        check_length(tool, &arguments, bounds)?;
+        let call = checked(tool, arguments)?;
+        Ok(match tool {
+            Tool::Schema => Self::Schema(schema::Arguments::parse(call)?),
+            Tool::QueryRecords => Self::QueryRecords(query_records::Arguments::parse(call)?),
+            Tool::Aggregate => Self::Aggregate(aggregate::Arguments::parse(call)?),
+            Tool::Search => Self::Search(search::Arguments::parse(call)?),
+            Tool::Fetch => Self::Fetch(fetch::Arguments::parse(call)?),
+            Tool::ReadRecordField => Self::ReadRecordField(read_record_field::Arguments::parse(call)?),
+        })
+    }
+
+    /// The call as it was given.
+    pub const fn call(&self) -> &Call {
+        match self {
+            Self::Schema(arguments) => &arguments.call,
+            Self::QueryRecords(arguments) => &arguments.call,
+            Self::Aggregate(arguments) => &arguments.call,
+            Self::Search(arguments) => &arguments.call,
+            Self::Fetch(arguments) => &arguments.call,
+            Self::ReadRecordField(arguments) => &arguments.call,
+        }
+    }
+
+    /// The connection that it names, within an id too.
+    pub fn connection(&self) -> Option<&str> {
+        match self {
+            Self::Schema(arguments) => arguments.connection.as_deref(),
+            Self::QueryRecords(arguments) => arguments.connection.as_deref(),
+            Self::Aggregate(arguments) => arguments.request.connection.as_deref(),
+            Self::Search(arguments) => arguments.connection.as_deref(),
+            Self::Fetch(arguments) => arguments.request.id.connection.as_deref(),
+            Self::ReadRecordField(arguments) => arguments.window.id.connection.as_deref(),
+        }
+    }
+
+    /// The one stream that it is about, where it is about one.
+    pub fn stream(&self) -> Option<&str> {
+        match self {
+            Self::Schema(arguments) => arguments.stream.as_deref(),
+            Self::QueryRecords(arguments) => Some(&arguments.records.stream),
+            Self::Aggregate(arguments) => Some(&arguments.request.stream),
+            Self::Search(arguments) => arguments.stream(),
+            Self::Fetch(arguments) => Some(&arguments.request.id.stream),
+            Self::ReadRecordField(arguments) => Some(&arguments.window.id.stream),
+        }
+    }
+
+    /// What it asks, for an explanation of what went wrong.
+    pub fn asked(&self) -> Asked<'_> {
+        let record = match self {
+            Self::Fetch(arguments) => Some(&arguments.request.id),
+            Self::ReadRecordField(arguments) => Some(&arguments.window.id),
+            Self::Schema(_) | Self::QueryRecords(_) | Self::Aggregate(_) | Self::Search(_) => None,
+        };
+        Asked { call: self.call(), stream: self.stream(), connection: self.connection(), record }
+    }
+
+    /// Whether the answer is the index of a grant, which may grow by its names (R3.3).
+    pub const fn is_index(&self) -> bool {
+        matches!(self, Self::Schema(arguments) if arguments.stream.is_none())
+    }
+}
+
+/// A continuation repeats the arguments: longer ones would leave no room for what is asked for.
+fn check_length(tool: Tool, given: &Map<String, Value>, bounds: Bounds) -> Result<(), ToolError> {
+    let bound = bounds.text.min(bounds.structured);
+    // A record's id and a field's name, which these two take, are as long as they are.
+    let most = if matches!(tool, Tool::Fetch | Tool::ReadRecordField) { bound * 5 / 8 } else { bound / 4 };
+    let length = json_len(given);
+    if length <= most {
+        return Ok(());
+    }
+    Err(ToolError::new(
+        "arguments_too_long",
+        format!("the arguments take {length} bytes of JSON; {tool} takes at most {most} here"),
+        "ask for less in one call: fewer fields, a shorter q or filter",
+    ))
+}

@@ -1,0 +1,179 @@
+//! What is beside an edit: links, backups, what is told of them, and of other people's values.
+
+use std::os::unix::fs::symlink;
+
+use jiff::{Timestamp, ToSpan as _};
+use pdpp::cache::Cache;
+use pdpp::cache::credential::{Credential, Secrets};
+use pdpp::secret::AccessToken;
+use serde_json::json;
+
+use super::{HOSTS, json_of, setup};
+use crate::support::credential::credential;
+use crate::support::env::TestEnv;
+
+fn cursor(env: &TestEnv, text: &str) -> std::path::PathBuf {
+    let file = env.home().join(".cursor/mcp.json");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+#[test]
+fn a_link_that_leads_to_itself_is_reported_as_such() {
+    for (host, path, _) in HOSTS {
+        let env = TestEnv::new();
+        let file = env.home().join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        symlink(file.file_name().unwrap(), &file).unwrap();
+        let (code, outcome) = setup(&env, &[host]);
+        let error = &outcome["error"];
+        assert_eq!((code, &error["code"]), (Some(1), &json!("config_unreadable")), "{host}: {outcome}");
+        assert_eq!(error["because"].as_array().unwrap().len(), 1, "{host}: {outcome}");
+        assert!(error["next"].as_str().unwrap().starts_with("Remove the link: rm "), "{host}: {outcome}");
+        assert!(file.is_symlink());
+        let doctor = env.run(&["doctor"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            doctor.contains("leads to itself")
+                && doctor.contains("next: Remove the link, then: pdpp mcp setup"),
+            "{doctor}"
+        );
+    }
+}
+
+#[test]
+fn the_newest_backups_are_kept_and_the_first() {
+    let env = TestEnv::new();
+    let before = "{\n  \"mine\": 1\n}\n";
+    let file = cursor(&env, before);
+    for _ in 0..5 {
+        assert_eq!(setup(&env, &["cursor"]).0, Some(0));
+        assert_eq!(setup(&env, &["cursor", "--remove"]).0, Some(0));
+    }
+    let entries = std::fs::read_dir(file.parent().unwrap()).unwrap();
+    let mut backups: Vec<_> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.to_string_lossy().contains("mcp.json.pdpp-backup-"))
+        .collect();
+    backups.sort_by_key(|path| std::fs::metadata(path).unwrap().modified().unwrap());
+    assert_eq!(backups.len(), 4, "{backups:?}");
+    assert_eq!(std::fs::read_to_string(&backups[0]).unwrap(), before, "as it was before all of it");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+}
+
+#[test]
+fn r8_3_a_backup_with_an_owner_credential_is_reported() {
+    let env = TestEnv::new();
+    let file = cursor(&env, "");
+    assert_eq!(setup(&env, &["cursor"]).0, Some(0));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let other = "\"mcpServers\": {\n    \"other\": {\"env\": {\"PDPP_OWNER_TOKEN\": \"canary\"}},";
+    std::fs::write(&file, text.replace("\"mcpServers\": {", other)).unwrap();
+    let ran = env.run(&["mcp", "setup", "cursor", "--remove"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout.contains("the backup has PDPP_OWNER_TOKEN in it, an owner's credential: rm "),
+        "{ran:?}"
+    );
+    assert!(!ran.stdout.contains("canary") && !ran.stderr.contains("canary"), "{ran:?}");
+}
+
+#[test]
+fn no_value_of_another_server_is_printed() {
+    let others =
+        r#"{"mcpServers":{"other":{"command":"x","args":["--key","canary"],"env":{"TOKEN":"canary"}}}}"#;
+    for (more, json) in
+        [(&["--dry-run"][..], false), (&["--dry-run", "--json"], true), (&["--json"], true), (&[], false)]
+    {
+        let env = TestEnv::new();
+        cursor(&env, others);
+        let ran = env.run(&[&["mcp", "setup", "cursor"], more].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(!ran.stdout.contains("canary") && !ran.stderr.contains("canary"), "{ran:?}");
+        if json {
+            let diff = json_of(&ran)["hosts"][0]["diff"].to_string();
+            assert!(diff.contains("TOKEN") && diff.contains("serve"), "{diff}");
+        } else if !more.is_empty() {
+            assert!(ran.stdout.contains("values that are not of this entry are shown as …"), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn the_proof_says_that_a_host_will_not_reach_the_keyring() {
+    let env = TestEnv::new();
+    let cache = Cache::open(&env.cache_dir()).unwrap();
+    let secrets = Secrets::new(AccessToken::new("token".to_owned()).unwrap(), None);
+    cache.store(credential("https://a.example", "g1", "Diary"), &secrets, None).unwrap();
+    let proof = || {
+        let ran = env.run(&["mcp", "setup", "cursor", "--json"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        json_of(&ran)["hosts"][0]["proof"].clone()
+    };
+    assert_eq!(proof()["state"], "serves");
+    let index = env.cache_dir().join("index.json");
+    let text = std::fs::read_to_string(&index).unwrap();
+    std::fs::write(&index, text.replace(r#""store": "file""#, r#""store": "keyring""#)).unwrap();
+    let outcome = proof();
+    assert_eq!((&outcome["state"], &outcome["code"]), (&json!("token_unreadable"), &json!("keyring_absent")));
+    let text = env.run(&["mcp", "setup", "cursor"]).stdout;
+    assert!(
+        text.contains("cannot read its token so") && text.contains("next: pdpp status --move-to file"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_proof_of_an_expired_grant_says_what_the_server_says_and_advice_has_the_options() {
+    let env = TestEnv::new();
+    let dir = env.home().join("else where");
+    let cache = Cache::open(&dir).unwrap();
+    let end = Timestamp::now() - 1.hour();
+    let old =
+        Credential { grant_expires_at: Some(end), ..credential("https://a.example", "g1", "Old diary") };
+    let secrets = Secrets::new(AccessToken::new("token".to_owned()).unwrap(), None);
+    cache.store(old, &secrets, None).unwrap();
+    let option = format!("pdpp --cache-dir '{}' ", dir.display());
+    let ran = env.run(&["mcp", "setup", "cursor", "--cache-dir", dir.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let proof =
+        ran.stdout.lines().find(|line| line.starts_with("  proof: ")).unwrap_or_else(|| panic!("{ran:?}"));
+    for part in ["has expired", "Old diary", "grant g1", &end.strftime("%Y-%m-%d %H:%M UTC").to_string()] {
+        assert!(proof.contains(part), "{part} in {proof}");
+    }
+    assert!(!proof.contains("Next:"), "{proof}");
+    assert!(ran.stdout.contains(&format!("  next: {option}connect https://a.example")), "{ran:?}");
+    let ran = env.run(&["mcp", "setup", "--cache-dir", dir.to_str().unwrap()]);
+    assert!(ran.stdout.contains(&format!("  {option}mcp setup HOST\n      one of them\n")), "{ran:?}");
+    let ran =
+        env.run(&["mcp", "setup", "cursor", "--cache-dir", dir.to_str().unwrap(), "--scope", "project"]);
+    assert!(!ran.stdout.contains("next: pdpp connect"), "{ran:?}");
+}
+
+/// What an entry of our own starts is shown, but no password of a proxy in it.
+#[test]
+fn a_proxys_password_in_an_entry_is_not_shown() {
+    let env = TestEnv::new();
+    let file = env.home().join(".cursor/mcp.json");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let entry = format!(
+        r#"{{"mcpServers":{{"pdpp":{{"command":"{}","args":["mcp","serve","--proxy","http://u:canary@127.0.0.1:1"]}}}}}}"#,
+        env!("CARGO_BIN_EXE_pdpp")
+    );
+    std::fs::write(&file, entry).unwrap();
+    for options in [
+        &[][..],
+        &["cursor", "--dry-run"],
+        &["cursor", "--json"],
+        &["--json"],
+        &["cursor"],
+        &["--all", "--yes"],
+    ] {
+        let ran = env.run(&[&["mcp", "setup"], options].concat());
+        assert!(!ran.stdout.contains("canary") && !ran.stderr.contains("canary"), "{options:?}: {ran:?}");
+    }
+    let ran = env.run(&["doctor", "--json"]);
+    assert!(!ran.stdout.contains("canary"), "{ran:?}");
+    let ran = env.run(&["mcp", "setup", "cursor"]);
+    assert!(ran.stdout.contains("…@127.0.0.1:1") && ran.stdout.contains("has a password"), "{ran:?}");
+}

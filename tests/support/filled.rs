@@ -1,0 +1,87 @@
+//! Sandboxes whose store was filled before. Without optimisation a fictional life takes seconds to make, and most tests
+//! only want it to be there.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use pdpp::sandbox::Config;
+use pdpp::vault::Vault;
+use pdpp::vault::server::Handle;
+
+/// A sandbox over a data directory of its own; both are gone when dropped.
+pub struct Filled<T> {
+    sandbox: T,
+    _dir: tempfile::TempDir,
+}
+
+impl<T> Deref for Filled<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.sandbox
+    }
+}
+
+impl Filled<Handle> {
+    pub fn stop(self) {
+        self.sandbox.stop();
+    }
+}
+
+/// The provider of `config`, without a socket.
+pub fn open(config: Config) -> Filled<Vault> {
+    filled(config, |config| pdpp::sandbox::open(config).unwrap())
+}
+
+/// The sandbox of `config`, listening.
+pub fn start(config: Config) -> Filled<Handle> {
+    filled(config, |config| pdpp::sandbox::start(config).unwrap())
+}
+
+fn filled<T>(config: Config, open: impl FnOnce(Config) -> T) -> Filled<T> {
+    let dir = data_dir(config.seed.unwrap());
+    let sandbox = open(Config { data_dir: Some(dir.path().to_owned()), ..config });
+    Filled { sandbox, _dir: dir }
+}
+
+/// A sandbox's data directory that holds the life of `seed`, and no token or secret yet.
+pub fn data_dir(seed: u64) -> tempfile::TempDir {
+    let mut dir = tempfile::Builder::new();
+    #[cfg(unix)]
+    dir.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    let dir = dir.tempdir().unwrap();
+    std::fs::copy(store_of(seed), dir.path().join("sandbox.db")).unwrap();
+    dir
+}
+
+/// The store with the life of `seed`, made by the first test that asks after a build.
+fn store_of(seed: u64) -> PathBuf {
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("life-{seed}.db"));
+    let modified = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified()).ok();
+    let built = modified(&std::env::current_exe().unwrap());
+    if modified(&kept).is_none_or(|made| Some(made) <= built) {
+        // Others may be at it too: each makes its own, and the last one stays.
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        #[cfg(unix)]
+        std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        drop(pdpp::sandbox::open_store(dir.path(), Some(seed)).unwrap());
+        std::fs::rename(dir.path().join("sandbox.db"), &kept).unwrap();
+    }
+    kept
+}
+
+#[test]
+fn a_filled_store_has_the_life_that_a_new_one_would_be_filled_with() {
+    let rows = |vault: &Vault| -> Vec<(String, String)> {
+        vault
+            .store()
+            .read::<_, rusqlite::Error>(|db, _| {
+                let mut all = db.prepare("SELECT key, ifnull(data, '') FROM record ORDER BY rid")?;
+                all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+            })
+            .unwrap()
+    };
+    let filled = rows(&open(Config::default()));
+    assert!(filled.len() > 1_000);
+    assert_eq!(filled, rows(&pdpp::sandbox::open(Config::default()).unwrap()));
+}
