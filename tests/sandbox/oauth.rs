@@ -464,19 +464,52 @@ fn a_name_that_is_not_known_is_answered_with_those_that_are() {
     has(begun, "available_connections", "/connection_id", "cin_mail_personal");
 }
 
+/// A store as an older release left it: format 1 has no packages, both have words that were folded otherwise.
 #[test]
-fn an_older_store_is_read_on() {
-    let dir = filled::data_dir(1);
-    let open = || {
-        pdpp::sandbox::open(Config { data_dir: Some(dir.path().to_owned()), ..Config::default() }).unwrap()
-    };
-    let token = super::everything(&open());
-    let db = rusqlite::Connection::open(dir.path().join("sandbox.db")).unwrap();
-    db.execute_batch(
-        "DROP TABLE package; DROP TABLE family; DROP TABLE refresh; ALTER TABLE token DROP COLUMN package_id;
-         ALTER TABLE token DROP COLUMN family_id; ALTER TABLE token DROP COLUMN expires_ms; PRAGMA user_version = 1;",
-    )
-    .unwrap();
-    drop(db);
-    assert_eq!(get(&open(), &token, "/v1/schema").status, 200, "its tokens are still good");
+fn an_older_store_is_read_on_and_its_words_are_found() {
+    for format in [1, 2] {
+        let dir = filled::data_dir(1);
+        let open = || {
+            let config = Config { data_dir: Some(dir.path().to_owned()), ..Config::default() };
+            pdpp::sandbox::open(config).unwrap()
+        };
+        let found = |app: &Vault, token: &str, q: &str| {
+            get(app, token, &format!("/v1/search?streams[]=contacts&q={q}")).json()["meta"]["count"].clone()
+        };
+        let app = open();
+        let token = super::everything(&app);
+        let (mail, reference) = (found(&app, &token, "nguyen"), found(&app, &token, "ingrid"));
+        assert!(mail.as_u64() > Some(0), "{mail}");
+        drop(app);
+        let db = rusqlite::Connection::open(dir.path().join("sandbox.db")).unwrap();
+        let slots: Vec<i64> = db
+            .prepare("SELECT slot FROM slot WHERE stream = 'contacts'")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        for slot in slots {
+            db.execute_batch(&format!(
+                "INSERT INTO text_{slot} (text_{slot}) VALUES ('delete-all');
+                 INSERT INTO text_{slot} (rowid, c0) SELECT rid, 'nguyễn' FROM record WHERE slot = {slot};"
+            ))
+            .unwrap();
+        }
+        if format == 1 {
+            db.execute_batch(
+                "DROP TABLE package; DROP TABLE family; DROP TABLE refresh;
+                 ALTER TABLE token DROP COLUMN package_id; ALTER TABLE token DROP COLUMN family_id;
+                 ALTER TABLE token DROP COLUMN expires_ms;",
+            )
+            .unwrap();
+        }
+        db.pragma_update(None, "user_version", format).unwrap();
+        drop(db);
+        let app = open();
+        assert_eq!(get(&app, &token, "/v1/schema").status, 200, "its tokens are still good");
+        assert_eq!(found(&app, &token, "nguyen"), mail, "format {format}");
+        assert_eq!(found(&app, &token, "ingrid"), reference, "format {format}");
+        assert_eq!(found(&app, &token, "Nguyễn"), mail, "format {format}");
+    }
 }

@@ -11,7 +11,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection as Sqlite, OpenFlags, Transaction, TransactionBehavior};
 
 use super::catalog::{Catalog, catalog_version};
-use super::ingest::Ingest;
+use super::ingest::{self, Ingest};
 use super::tables::{FORMAT, TABLES, TABLES_2};
 use crate::vault::time;
 
@@ -74,8 +74,12 @@ impl Store {
         }
         let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if found == 1 {
-            tx.execute_batch(TABLES_2)?;
+        if (1..FORMAT).contains(&found) {
+            if found == 1 {
+                tx.execute_batch(TABLES_2)?;
+            }
+            // Format 3 folds words by other rules.
+            ingest::reindex(&tx)?;
             tx.pragma_update(None, "user_version", FORMAT)?;
         } else if found == 0 {
             tx.execute_batch(TABLES)?;

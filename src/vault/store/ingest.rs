@@ -5,10 +5,34 @@ use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::catalog::{Connection, last_seq};
+use super::catalog::{Catalog, Connection, last_seq};
 use crate::vault::declaration::{Connector, Kind, Stream};
 use crate::vault::fields::Fields;
 use crate::vault::{time, words};
+
+/// Makes the full-text index of every stream anew, after a change of what a word is.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn reindex(tx: &Transaction<'_>) -> rusqlite::Result<()> {
+    let catalog = Catalog::load(tx, 0)?;
+    for connection in &catalog.connections {
+        let mut ingest = Ingest::new(tx)?;
+        ingest.connection(connection)?;
+        for place in ingest.slots.values().filter(|place| place.index.is_some()) {
+            let slot = place.number;
+            tx.execute(&format!("INSERT INTO text_{slot} (text_{slot}) VALUES ('delete-all')"), [])?;
+            let mut records =
+                tx.prepare("SELECT rid, data FROM record WHERE slot = ?1 AND data IS NOT NULL")?;
+            let mut records = records.query([slot])?;
+            while let Some(record) = records.next()? {
+                let data = record.get_ref(1)?.as_str()?;
+                ingest.index_words(place, record.get(0)?, &Fields::parse(data))?;
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Writes records into the store, inside somebody's transaction.
 pub struct Ingest<'a> {
