@@ -85,7 +85,7 @@ fn as_text(inspected: &Surface, measured: &Measure, width: u16) -> String {
         measured.tools.iter().map(|tool| row(&tool.name, tool.bytes, tool.tokens)).collect();
     rows.push(row("all, as one array", measured.tools_bytes, measured.tools_tokens));
     rows.push(row("instructions", measured.instructions_bytes, measured.instructions_tokens));
-    let columns = [Column::whole("Tool"), Column::number("Bytes"), Column::number("Tokens (est.)")];
+    let columns = [Column::whole("Tool"), Column::number("Bytes"), Column::number("Token estimate")];
     let mut said = String::new();
     if let Some(server) = &inspected.server {
         said.push_str(&text::one_line(text::prefix(server, 200)));
