@@ -130,7 +130,7 @@ struct Shown<'a> {
 fn streams(one: &Credential) -> Vec<&str> {
     let mut names: Vec<&str> =
         one.sources.iter().flat_map(|source| &source.streams).map(String::as_str).collect();
-    names.sort();
+    names.sort_unstable();
     names.dedup();
     names
 }

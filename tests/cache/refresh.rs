@@ -215,7 +215,7 @@ fn a_busy_or_absent_server_costs_no_token() {
 #[test]
 fn a_token_that_still_works_is_used_where_a_new_one_cannot_be_had() {
     let stage = stage(|credential| {
-        credential.token_expires_at = Some(jiff::Timestamp::now() + Duration::from_hours(1))
+        credential.token_expires_at = Some(jiff::Timestamp::now() + Duration::from_hours(1));
     });
     let path = stage.cache.dir().join("index.json");
     let mut index: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
@@ -242,7 +242,7 @@ fn an_unknown_token_endpoint_is_discovered_from_the_same_issuer_only() {
     other.server.life.lock().unwrap().is_other_issuer = true;
     assert_eq!(other.bearer(), Err("issuer_changed"));
     let edited = self::stage(|credential| {
-        credential.renewal.token_endpoint = Some("https://evil.example/token".to_owned())
+        credential.renewal.token_endpoint = Some("https://evil.example/token".to_owned());
     });
     assert_eq!(edited.bearer(), Err("endpoint_foreign"));
     assert_eq!((other.server.asked(), edited.server.asked()), (0, 0));

@@ -173,7 +173,7 @@ fn every_text_of_a_provider_is_text() {
             switches.resource = |body, _| body["authorization_servers"] = json!([EVIL]);
         }),
         ("pdpp_core_query_base", |switches| {
-            switches.resource = |body, _| body["pdpp_core_query_base"] = json!(EVIL)
+            switches.resource = |body, _| body["pdpp_core_query_base"] = json!(EVIL);
         }),
         ("issuer", |switches| switches.server = |body, _| body["issuer"] = json!(EVIL)),
         ("endpoint", |switches| switches.server = |body, _| body[format!("{EVIL}_endpoint")] = json!(EVIL)),

@@ -22,6 +22,9 @@ pub enum Paging {
     PerConnection,
 }
 
+/// The characters of a field, by record and field.
+type Windowed = HashMap<(String, String), Arc<[char]>>;
+
 /// A stream of records in one or more connections.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -36,7 +39,7 @@ pub struct Store {
     /// `field_capabilities` of the stream.
     pub fields: Map<String, Value>,
     /// The characters of the fields that were read in windows, by record and field.
-    read: Arc<Mutex<HashMap<(String, String), Arc<[char]>>>>,
+    read: Arc<Mutex<Windowed>>,
 }
 
 /// A record envelope.

@@ -43,7 +43,7 @@ fn walk(env: &TestEnv, table: &[(&[&str], i32, &str, Next)]) {
         match next {
             Works(expected) | Typed(expected) => assert_eq!(advised, *expected, "{line:?}"),
             Not(why) => {
-                assert!(!advised.starts_with("pdpp "), "{line:?} has a command, though {why}: {advised}")
+                assert!(!advised.starts_with("pdpp "), "{line:?} has a command, though {why}: {advised}");
             }
         }
         if matches!(next, Works(_)) {

@@ -469,8 +469,8 @@ fn changes_tell_of_the_edge_of_a_period_only_what_they_must() {
         ],
         None,
     );
-    let changes = world.read(&format!("/v1/streams/items/records?changes_since={since}"));
-    let rows = changes[0][1]["data"].as_array().unwrap();
+    let feed = world.read(&format!("/v1/streams/items/records?changes_since={since}"));
+    let rows = feed[0][1]["data"].as_array().unwrap();
     let changed: Vec<(&str, bool)> =
         rows.iter().map(|row| (row["id"].as_str().unwrap(), row["deleted"] == true)).collect();
     assert_eq!(changed, [(KEYS[4], true), (KEYS[0], true), (KEYS[2], false)], "in the order of their keys");

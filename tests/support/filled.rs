@@ -38,9 +38,10 @@ pub fn start(config: Config) -> Filled<Handle> {
     filled(config, |config| pdpp::sandbox::start(config).unwrap())
 }
 
-fn filled<T>(config: Config, open: impl FnOnce(Config) -> T) -> Filled<T> {
+fn filled<T>(mut config: Config, open: impl FnOnce(Config) -> T) -> Filled<T> {
     let dir = data_dir(config.seed.unwrap());
-    let sandbox = open(Config { data_dir: Some(dir.path().to_owned()), ..config });
+    config.data_dir = Some(dir.path().to_owned());
+    let sandbox = open(config);
     Filled { sandbox, _dir: dir }
 }
 
