@@ -12,13 +12,11 @@ use axum::http::{HeaderName, HeaderValue, Method, Request, Uri, header};
 use futures_util::future::{BoxFuture, ready};
 use futures_util::{FutureExt as _, stream};
 use libfuzzer_sys::fuzz_target;
-use pdpp::secret::AccessToken;
 use pdpp::mcp::protocol::http::{Endpoint, Gate, Limits, Mcp, Refusal};
 use pdpp::mcp::protocol::jsonrpc::{self, Envelope};
-use pdpp::mcp::protocol::service::Service;
-use pdpp::mcp::protocol::service::ResourceContents;
-use pdpp::mcp::protocol::service::ResourceError;
-use pdpp::mcp::protocol::service::ToolAnswer;
+use pdpp::mcp::protocol::service::{Offer, ResourceContents, ResourceError, Service, ToolAnswer};
+use pdpp::mcp::tools::surface;
+use pdpp::secret::AccessToken;
 use serde_json::{Map, Value};
 
 const BEARER: &str = "canary-bearer";
@@ -29,10 +27,14 @@ const MOST: usize = 4_096;
 struct Reads(AtomicUsize);
 
 impl Service for Reads {
+    fn offer(&self) -> Offer {
+        surface::offer()
+    }
+
     fn call(&self, tool: &str, arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
         self.0.fetch_add(1, Ordering::Relaxed);
         let text = format!("{tool} {}", Value::Object(arguments.clone()));
-        ready(ToolAnswer { text, structured: Some(arguments), is_error: false }).boxed()
+        ready(ToolAnswer { text, structured: Some(arguments), is_error: false, rows: 0 }).boxed()
     }
 
     fn read_resource(&self, uri: &str) -> BoxFuture<'_, Result<ResourceContents, ResourceError>> {
