@@ -110,7 +110,7 @@ impl Cache {
 
     /// Decides where a new secret goes: `asked`, else what was asked for before ([`Cache::remember_store`]),
     /// else [`StoreChoice::Auto`]; tries the keyring where that may be it. Blocks, at most
-    /// [`store::BOUND`]. That a file is used since there is no keyring is noted once: not where one is used
+    /// the bound of a call to a store. That a file is used since there is no keyring is noted once: not where one is used
     /// already and nobody asked.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ impl Cache {
     }
 
     /// Whether an index and secrets of kind `kind` could be written now: better known before an owner is
-    /// asked for an approval. Leaves nothing behind but directories. Blocks, at most [`store::BOUND`] more than the disk.
+    /// asked for an approval. Leaves nothing behind but directories. Blocks, at most the bound of a call to a store more than the disk.
     ///
     /// # Errors
     /// Why not.
@@ -264,7 +264,7 @@ impl Cache {
         Ok(Some(secrets))
     }
 
-    /// Whether the store of `credential`'s secret gives it here. Blocks, at most [`store::BOUND`] more than the
+    /// Whether the store of `credential`'s secret gives it here. Blocks, at most the bound of a call to a store more than the
     /// disk.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 //!
 //! The `keyring` crate chooses the platform's store, opens it once in a process, and keeps what came of that. Where the
 //! Secret Service comes up later, every call of that process fails for good (`NoDefaultStore`); where it is restarted, so
-//! does every call from then on ("The session does not exist"). A server lives longer than that, so [`open`] opens the store
+//! does every call from then on ("The session does not exist"). A server lives longer than that, so `open` opens the store
 //! again, with the crates that `keyring` itself stands on. They also take a label for an entry, and `keyring` takes none.
 
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 //! together, and so good for nothing but that provider's `/mcp`.
 //!
 //! A tool is one of ours by its exact name, or it is not used. Each read becomes the call that gives the same
-//! ([`call`]), and its result becomes what a resource server would have answered ([`answer`]), so that checks, bounds,
+//! (`call`), and its result becomes what a resource server would have answered (`answer`), so that checks, bounds,
 //! paging and views are the same as over a resource server. The bearer goes to that one URL; a redirect is not
 //! followed.
 
