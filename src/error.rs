@@ -123,7 +123,7 @@ impl Error {
 
     /// What happened and why, on one line.
     pub fn in_full(&self) -> String {
-        self.causes().fold(self.message.clone(), |said, cause| said + ": " + &cause)
+        self.causes().fold(self.message.clone(), |text, cause| text + ": " + &cause)
     }
 
     /// The failure as one JSON object, for `--json`.

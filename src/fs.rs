@@ -434,11 +434,11 @@ mod tests {
     #[test]
     fn whoever_else_may_write_is_told_of() {
         let (_root, dir) = dir();
-        for (mode, told) in
+        for (mode, expected) in
             [(0o755, None), (0o777, Some(0o777)), (0o1777, Some(0o1777)), (0o770, Some(0o770))]
         {
             fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(open_to_writers(dir.path()), told);
+            assert_eq!(open_to_writers(dir.path()), expected);
         }
     }
 

@@ -55,12 +55,12 @@ mod tests {
 
     #[test]
     fn time_left_is_said_in_one_unit() {
-        let said = |seconds| left(at(seconds), at(0));
-        assert_eq!(said(0), None);
-        assert_eq!(said(1).as_deref(), Some("in 1 minute"));
-        assert_eq!(said(7_199).as_deref(), Some("in 120 minutes"));
-        assert_eq!(said(7_200).as_deref(), Some("in 2 hours"));
-        assert_eq!(said(6 * 86_400 + 80_000).as_deref(), Some("in 6 days"));
+        let left_after = |seconds| left(at(seconds), at(0));
+        assert_eq!(left_after(0), None);
+        assert_eq!(left_after(1).as_deref(), Some("in 1 minute"));
+        assert_eq!(left_after(7_199).as_deref(), Some("in 120 minutes"));
+        assert_eq!(left_after(7_200).as_deref(), Some("in 2 hours"));
+        assert_eq!(left_after(6 * 86_400 + 80_000).as_deref(), Some("in 6 days"));
         assert_eq!(day_and_time(at(59)), "1970-01-01 00:00 UTC");
     }
 

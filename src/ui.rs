@@ -149,8 +149,8 @@ impl Ui {
         let tried = stdout.as_fd().try_clone_to_owned().and_then(|fd| std::fs::File::from(fd).write(&[]));
         match tried {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                let said = "Nothing can be written to standard output, so nothing was done";
-                Err(Error::failed("output_failed", said).because(error).hint(MAKE_ROOM))
+                let shown = "Nothing can be written to standard output, so nothing was done";
+                Err(Error::failed("output_failed", shown).because(error).hint(MAKE_ROOM))
             }
             _ => Ok(()),
         }
@@ -248,18 +248,18 @@ impl Ui {
 
     /// A failure, to stderr: what, why, and what to type next.
     pub fn error(&self, error: &Error) {
-        let mut said = format!("error: {}", text::lines(error.message()));
+        let mut shown = format!("error: {}", text::lines(error.message()));
         for cause in error.causes() {
-            said.push_str("\n  because: ");
-            said.push_str(&text::one_line(&cause));
+            shown.push_str("\n  because: ");
+            shown.push_str(&text::one_line(&cause));
         }
         if let Some(next) = error.next_step() {
-            said.push_str("\n  next: ");
-            said.push_str(&text::lines(&next));
+            shown.push_str("\n  next: ");
+            shown.push_str(&text::lines(&next));
         }
-        said.push_str("\n  code: ");
-        said.push_str(error.code());
-        let _ = write_line(&self.err, &said);
+        shown.push_str("\n  code: ");
+        shown.push_str(error.code());
+        let _ = write_line(&self.err, &shown);
     }
 }
 
@@ -354,17 +354,17 @@ impl tracing::Subscriber for Log {
     }
 
     fn event(&self, event: &tracing::Event<'_>) {
-        let mut said = format!("{:>5}", event.metadata().level().as_str());
+        let mut shown = format!("{:>5}", event.metadata().level().as_str());
         event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
             use std::fmt::Write as _;
             let _ = match field.name() {
-                "message" => write!(said, " {value:?}"),
-                name => write!(said, " {name}={value:?}"),
+                "message" => write!(shown, " {value:?}"),
+                name => write!(shown, " {name}={value:?}"),
             };
         });
         #[allow(clippy::disallowed_methods, reason = "the one writer")]
         let mut stderr = std::io::stderr();
-        let _ = stderr.write_all(format!("{}\n", text::one_line(&said)).as_bytes());
+        let _ = stderr.write_all(format!("{}\n", text::one_line(&shown)).as_bytes());
     }
 
     fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::Id {
@@ -549,9 +549,9 @@ pub fn labelled<const N: usize>(
     const GAP: u16 = 2;
     const LEAST: u16 = 40;
     let before: u16 = labels.iter().map(|(_, width)| width + GAP).sum();
-    let is_beside = width >= longest_word([text]).max(LEAST).saturating_add(before);
+    let fits = width >= longest_word([text]).max(LEAST).saturating_add(before);
     let mut table = laid_out(width);
-    table.add_row(labels.iter().map(|(label, _)| *label).chain(is_beside.then_some(text)));
+    table.add_row(labels.iter().map(|(label, _)| *label).chain(fits.then_some(text)));
     for (column, (_, width)) in table.column_iter_mut().zip(labels) {
         column.set_padding((0, GAP)).set_constraint(ColumnConstraint::Absolute(Width::Fixed(width + GAP)));
     }
@@ -559,12 +559,12 @@ pub fn labelled<const N: usize>(
         column.set_padding((0, 0));
     }
     let mut lines = lines_of(&table);
-    if !is_beside {
+    if !fits {
         lines.push('\n');
         lines.push_str(&indented(width, GAP, text));
     }
     if let Some(next) = next {
-        let indent = usize::from(if is_beside { before } else { GAP });
+        let indent = usize::from(if fits { before } else { GAP });
         let _ = write!(lines, "\n{:indent$}next: {next}", "");
     }
     lines
@@ -624,8 +624,8 @@ pub fn steps_within(width: u16, steps: &[(&str, &str)]) -> String {
 }
 
 fn terminal_width() -> u16 {
-    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    told.or_else(console_width).filter(|width| *width > 0).unwrap_or(100)
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    columns.or_else(console_width).filter(|width| *width > 0).unwrap_or(100)
 }
 
 fn console_width() -> Option<u16> {
@@ -695,16 +695,16 @@ pub(crate) mod tests {
 
     #[test]
     fn steps_stand_in_columns_or_below_long_commands() {
-        let said = steps(&[("pdpp a", "does this"), ("pdpp serve", "does that")]);
-        assert_eq!(said, "  pdpp a       does this\n  pdpp serve   does that");
+        let shown = steps(&[("pdpp a", "does this"), ("pdpp serve", "does that")]);
+        assert_eq!(shown, "  pdpp a       does this\n  pdpp serve   does that");
         let long = format!("pdpp serve --cache-dir {}", "x".repeat(40));
-        let said = steps(&[("pdpp a", "does this"), (&long, "does that")]);
-        assert_eq!(said, format!("  pdpp a\n      does this\n  {long}\n      does that"));
+        let shown = steps(&[("pdpp a", "does this"), (&long, "does that")]);
+        assert_eq!(shown, format!("  pdpp a\n      does this\n  {long}\n      does that"));
         let both = [("pdpp a", "does this and that"), ("pdpp serve", "does that")];
-        let said = steps_within(24, &both);
-        assert_eq!(said, "  pdpp a       does this\n               and that\n  pdpp serve   does that");
-        let said = steps_within(20, &both);
-        assert_eq!(said, "  pdpp a\n      does this and\n      that\n  pdpp serve\n      does that");
+        let shown = steps_within(24, &both);
+        assert_eq!(shown, "  pdpp a       does this\n               and that\n  pdpp serve   does that");
+        let shown = steps_within(20, &both);
+        assert_eq!(shown, "  pdpp a\n      does this and\n      that\n  pdpp serve\n      does that");
     }
 
     #[test]
@@ -712,11 +712,11 @@ pub(crate) mod tests {
         let labels = [("ok", 4), ("cache", 6)];
         let path = format!("/{}", "x".repeat(42));
         let text = format!("it is in {path}, as \u{4e16}\u{754c}");
-        let said = labelled(60, labels, &text, Some("pdpp status"));
+        let shown = labelled(60, labels, &text, Some("pdpp status"));
         let (one, two, three) = ("it is in", format!("{path},"), "as \u{4e16}\u{754c}");
         let indent = " ".repeat(14);
         assert_eq!(
-            said,
+            shown,
             format!("ok    cache   {one}\n{indent}{two}\n{indent}{three}\n{indent}next: pdpp status")
         );
         let below = format!("ok    cache\n  {one}\n  {two}\n  {three}");
@@ -748,9 +748,9 @@ pub(crate) mod tests {
             ["a\u{1b}[2J\nb".to_owned(), long, "1".to_owned()],
             [String::new(), "c".to_owned(), "22".to_owned()],
         ];
-        let said = table(80, [Column::text("Name"), Column::text("What"), Column::number("Count")], &rows);
-        assert!(said.lines().all(|line| line.chars().count() <= 80 && !line.ends_with(' ')), "{said}");
-        assert!(said.contains("a\\u{1b}[2J\\nb") && !said.contains('\u{1b}'), "{said}");
-        assert!(said.lines().last().is_some_and(|line| line.ends_with("   22")), "{said}");
+        let shown = table(80, [Column::text("Name"), Column::text("What"), Column::number("Count")], &rows);
+        assert!(shown.lines().all(|line| line.chars().count() <= 80 && !line.ends_with(' ')), "{shown}");
+        assert!(shown.contains("a\\u{1b}[2J\\nb") && !shown.contains('\u{1b}'), "{shown}");
+        assert!(shown.lines().last().is_some_and(|line| line.ends_with("   22")), "{shown}");
     }
 }

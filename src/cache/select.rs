@@ -273,8 +273,8 @@ mod tests {
 
     fn code(selection: &Selection, credentials: &[Credential]) -> (&'static str, u8, String) {
         let error = selection.all(credentials, now()).unwrap_err();
-        let said = format!("{} {}", error.message(), error.next_step().unwrap_or_default());
-        (error.code(), error.kind().exit_code(), said)
+        let text = format!("{} {}", error.message(), error.next_step().unwrap_or_default());
+        (error.code(), error.kind().exit_code(), text)
     }
 
     fn of(provider: &str) -> Selection {
@@ -292,24 +292,24 @@ mod tests {
 
     #[test]
     fn r1_2_no_credential_names_the_connect_to_type() {
-        let (code_, exit, said) = code(&Selection::default(), &[]);
+        let (code_, exit, text) = code(&Selection::default(), &[]);
         assert_eq!((code_, exit), ("not_connected", 78));
-        assert!(said.ends_with("pdpp connect <provider-url>"), "{said}");
+        assert!(text.ends_with("pdpp connect <provider-url>"), "{text}");
         let other = [credential("https://a.example", "g1")];
-        let (code_, exit, said) = code(&of("https://b.example/x"), &other);
+        let (code_, exit, text) = code(&of("https://b.example/x"), &other);
         assert_eq!((code_, exit), ("not_connected", 78));
-        assert!(said.ends_with("pdpp connect https://b.example/x") && said.contains("https://a.example"));
+        assert!(text.ends_with("pdpp connect https://b.example/x") && text.contains("https://a.example"));
     }
 
     #[test]
     fn r1_2_only_expired_ones_are_named() {
         let mut old = credential("https://a.example/t", "g1");
         old.grant_expires_at = Some(Timestamp::from_second(1_000).unwrap());
-        let (code_, exit, said) = code(&Selection::default(), std::slice::from_ref(&old));
+        let (code_, exit, text) = code(&Selection::default(), std::slice::from_ref(&old));
         assert_eq!((code_, exit), ("grant_expired", 78));
         assert!(
-            said.contains("grant g1") && said.ends_with("pdpp connect https://a.example/t --renew"),
-            "{said}"
+            text.contains("grant g1") && text.ends_with("pdpp connect https://a.example/t --renew"),
+            "{text}"
         );
         // An expired one does not stand in the way of a live one, and is not forgotten.
         let all = [old, credential("https://a.example/t", "g2")];
@@ -327,10 +327,10 @@ mod tests {
         assert_eq!(of("https://b.example").all(&all, now()).unwrap(), [&all[1], &all[2]]);
         let both = Selection { grant: Some("g3".parse().unwrap()), ..of("https://b.example") };
         assert_eq!(both.all(&all, now()).unwrap(), [&all[2]]);
-        let (code_, exit, said) = code(&of("https://c.example"), &all);
+        let (code_, exit, text) = code(&of("https://c.example"), &all);
         assert_eq!((code_, exit), ("not_connected", 78));
-        assert!(said.contains("--provider https://a.example   ("), "{said}");
-        assert!(said.contains("--provider https://b.example --grant g3"), "{said}");
+        assert!(text.contains("--provider https://a.example   ("), "{text}");
+        assert!(text.contains("--provider https://b.example --grant g3"), "{text}");
     }
 
     #[test]
@@ -359,9 +359,9 @@ mod tests {
         assert_eq!(named(None, "Work mail").as_ref(), Ok(&all[3].id));
         assert_eq!(named(b, "Home").as_ref(), Ok(&all[2].id));
         for several in ["Home", "grt_one", "grt_"] {
-            let (code, said) = named(None, several).unwrap_err();
+            let (code, text) = named(None, several).unwrap_err();
             assert_eq!(code, "several_credentials", "{several}");
-            assert!(said.contains("--provider https://b.example --grant grt_one "), "{said}");
+            assert!(text.contains("--provider https://b.example --grant grt_one "), "{text}");
         }
         for none in ["home", "Work", "rt_one"] {
             assert_eq!(named(None, none).unwrap_err().0, "not_connected", "{none}");

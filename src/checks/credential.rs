@@ -247,11 +247,11 @@ fn of_tool(error: &ToolError, renew: impl Fn() -> Command) -> Verdict {
     ];
     let status = error.detail("status").and_then(serde_json::Value::as_u64);
     let why = text::prefix(error.message(), 300);
-    let said = || format!("the provider says: {why}");
+    let message = || format!("the provider says: {why}");
     match (error.code(), status) {
-        (code @ "grant_revoked", _) => Verdict::new(State::Revoked, code, said(), renew()),
-        (code @ "grant_expired", _) => Verdict::new(State::Expired, code, said(), renew()),
-        (_, Some(401 | 403)) => Verdict::new(State::Rejected, "token_rejected", said(), renew()),
+        (code @ "grant_revoked", _) => Verdict::new(State::Revoked, code, message(), renew()),
+        (code @ "grant_expired", _) => Verdict::new(State::Expired, code, message(), renew()),
+        (_, Some(401 | 403)) => Verdict::new(State::Rejected, "token_rejected", message(), renew()),
         (code, None) if ANSWERED.contains(&code) => {
             Verdict::new(State::ProviderFailing, code, why, TELL_PROVIDER)
         }
@@ -261,7 +261,7 @@ fn of_tool(error: &ToolError, renew: impl Fn() -> Command) -> Verdict {
             why,
             Hint::new("Check the address and the network; ").run(Command::new("doctor")).then(" says more"),
         ),
-        (_, Some(_)) => Verdict::new(State::ProviderFailing, "provider_failed", said(), TELL_PROVIDER),
+        (_, Some(_)) => Verdict::new(State::ProviderFailing, "provider_failed", message(), TELL_PROVIDER),
     }
 }
 
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn refusals_are_told_apart_with_the_command_that_helps() {
-        let one = credential("https://a.example/me", "g");
+        let credential = credential("https://a.example/me", "g");
         let refusal = |status, code: &str| Refusal {
             status,
             code: code.to_owned(),
@@ -294,7 +294,7 @@ mod tests {
             (503, "http_503", State::ProviderFailing),
             (429, "rate_limited", State::ProviderFailing),
         ] {
-            let verdict = of_refusal(&refusal(status, code), || renew_command(&one, &[]));
+            let verdict = of_refusal(&refusal(status, code), || renew_command(&credential, &[]));
             assert_eq!(verdict.state, state, "{code}");
             let next = verdict.next.map(|next| next.to_string());
             let renews = next.as_deref() == Some("pdpp connect https://a.example/me --renew");
@@ -305,11 +305,11 @@ mod tests {
 
     #[test]
     fn the_index_alone_knows_an_end_and_an_owner() {
-        let mut one = credential("https://a.example", "g");
-        assert_eq!(from_index(&one, &[], at(0)), Verdict::plain(State::NotChecked));
-        one.grant_expires_at = Some(at(100));
-        assert_eq!(from_index(&one, &[], at(100)).state, State::Expired);
-        one.token_kind = TokenKind::Owner;
-        assert_eq!(from_index(&one, &[], at(100)).state, State::Refused);
+        let mut credential = credential("https://a.example", "g");
+        assert_eq!(from_index(&credential, &[], at(0)), Verdict::plain(State::NotChecked));
+        credential.grant_expires_at = Some(at(100));
+        assert_eq!(from_index(&credential, &[], at(100)).state, State::Expired);
+        credential.token_kind = TokenKind::Owner;
+        assert_eq!(from_index(&credential, &[], at(100)).state, State::Refused);
     }
 }

@@ -43,8 +43,8 @@ pub async fn check_everything(cache: &Cache, http: &Http, more: &[ProviderUrl]) 
     checks.extend(found.into_iter().map(|found| found.reached));
     checks.extend(grants);
     checks.extend(cache.ending().unwrap_or_default().iter().map(|waiting| {
-        let said = format!("{} ({}) is not ended at its provider yet", waiting.label, waiting.grant_id);
-        Check::warn("grant", said, disconnect_command(waiting))
+        let message = format!("{} ({}) is not ended at its provider yet", waiting.label, waiting.grant_id);
+        Check::warn("grant", message, disconnect_command(waiting))
     }));
     if is_usable {
         checks.push(machine::access_log(&AccessLog::new(cache.dir())));

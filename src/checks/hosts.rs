@@ -24,13 +24,13 @@ pub async fn check_all(in_reach: bool) -> Vec<Check> {
         _ => None,
     });
     for (title, entry) in ours {
-        if let Some(NoToken { code, said, next }) = proof::unreadable(entry).await {
-            let said = format!(
-                "{title}'s entry cannot read its token when it is started with few variables: {said}"
+        if let Some(NoToken { code, message, next }) = proof::unreadable(entry).await {
+            let message = format!(
+                "{title}'s entry cannot read its token when it is started with few variables: {message}"
             );
             checks.push(Check {
                 code: Some(code),
-                ..Check::warn("host", said, next.unwrap_or_else(|| Command::new("status").into()))
+                ..Check::warn("host", message, next.unwrap_or_else(|| Command::new("status").into()))
             });
         }
     }

@@ -80,11 +80,11 @@ pub fn cache(cache: &Cache) -> Check {
         // A directory that a person named: its mode is theirs.
         Ok(()) if self::was_open(dir) => {
             let name = dir.display().to_string();
-            let said = match fs::open_to_writers(dir) {
+            let message = match fs::open_to_writers(dir) {
                 Some(_) => format!("others can write in {name}"),
                 None => format!("others can enter {name}; the files in it are yours alone"),
             };
-            Check::warn("cache", said, format!("chmod 700 {}", shell_word(&name)))
+            Check::warn("cache", message, format!("chmod 700 {}", shell_word(&name)))
         }
         Ok(()) if was_open => Check::warn(
             "cache",
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(on_path(&own, &path(&[&one, &two])).level, Level::Ok);
         let shadowed = on_path(&own, &path(&[&two, &one]));
         assert_eq!(shadowed.level, Level::Warn);
-        assert!(shadowed.said.contains(&other.display().to_string()));
+        assert!(shadowed.message.contains(&other.display().to_string()));
         // A link to it is it; a file that cannot be run is nothing.
         let links = root.path().join("links");
         std::fs::create_dir(&links).unwrap();

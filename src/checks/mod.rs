@@ -31,7 +31,7 @@ pub struct Check {
     /// How much it matters.
     pub level: Level,
     /// What was found, in a sentence or two.
-    pub said: String,
+    pub message: String,
     /// The stable code of the failure, where it has one.
     pub code: Option<String>,
     /// What to type.
@@ -40,18 +40,18 @@ pub struct Check {
 
 impl Check {
     /// As it should be.
-    pub fn ok(name: &'static str, said: impl Into<String>) -> Self {
-        Self { name, level: Level::Ok, said: said.into(), code: None, next: None }
+    pub fn ok(name: &'static str, message: impl Into<String>) -> Self {
+        Self { name, level: Level::Ok, message: message.into(), code: None, next: None }
     }
 
     /// Works, with a but.
-    pub fn warn(name: &'static str, said: impl Into<String>, next: impl Into<Hint>) -> Self {
-        Self { name, level: Level::Warn, said: said.into(), code: None, next: Some(next.into()) }
+    pub fn warn(name: &'static str, message: impl Into<String>, next: impl Into<Hint>) -> Self {
+        Self { name, level: Level::Warn, message: message.into(), code: None, next: Some(next.into()) }
     }
 
     /// In the way.
-    pub fn stop(name: &'static str, said: impl Into<String>, next: impl Into<Hint>) -> Self {
-        Self { level: Level::Stop, ..Self::warn(name, said, next) }
+    pub fn stop(name: &'static str, message: impl Into<String>, next: impl Into<Hint>) -> Self {
+        Self { level: Level::Stop, ..Self::warn(name, message, next) }
     }
 
     /// What an error says.
@@ -59,7 +59,7 @@ impl Check {
         Self {
             name,
             level: Level::Stop,
-            said: error.in_full(),
+            message: error.in_full(),
             code: Some(error.code().to_owned()),
             next: error.next().cloned(),
         }

@@ -43,8 +43,8 @@ async fn check(http: &Http, provider: &ProviderUrl) -> Found {
         Ok(()) => Check::ok("provider", format!("{provider} answers{through}")),
         Err(error) => {
             let mut failed = Check::failed("provider", &error.into_error(provider));
-            failed.said = failed.said.replacen("Could not connect to", "No answer to use from", 1);
-            failed.said.push_str(&through);
+            failed.message = failed.message.replacen("Could not connect to", "No answer to use from", 1);
+            failed.message.push_str(&through);
             failed
         }
     };
@@ -59,10 +59,10 @@ pub fn clock(found: &[Found]) -> Option<Check> {
         return Some(Check::ok("clock", "agrees with the provider's"));
     }
     let (minutes, which) = (ahead.abs().as_mins(), if ahead.is_negative() { "behind" } else { "ahead of" });
-    let said = format!("this machine's clock is {minutes} minutes {which} the provider's");
+    let message = format!("this machine's clock is {minutes} minutes {which} the provider's");
     let mut check = Check::stop(
         "clock",
-        said,
+        message,
         if cfg!(target_os = "linux") {
             "timedatectl set-ntp true"
         } else {
@@ -88,6 +88,6 @@ mod tests {
         assert_eq!(clock(&[found(Some(60)), found(Some(-1))]).unwrap().level, Level::Ok);
         let behind = clock(&[found(Some(-90)), found(Some(-60))]).unwrap();
         assert_eq!(behind.level, Level::Stop);
-        assert!(behind.said.contains("60 minutes behind"), "{}", behind.said);
+        assert!(behind.message.contains("60 minutes behind"), "{}", behind.message);
     }
 }

@@ -62,7 +62,7 @@ pub fn candidates(
     let Some((argument, begun)) = awaited(root, words) else { return Vec::new() };
     let mut found: Vec<Candidate> = Vec::new();
     let mut add = |value: &str, about: &str| {
-        if is_offered(value) && found.iter().all(|one| one.value != value) {
+        if is_offered(value) && found.iter().all(|credential| credential.value != value) {
             found.push(Candidate { value: value.to_owned(), about: text::one_line(about).into_owned() });
         }
     };
@@ -88,32 +88,36 @@ pub fn candidates(
     }
     let Some(known) = Known::of(id) else { return found };
     let mut connected = connected();
-    if connected.iter().any(|one| words.iter().any(|word| word == one.provider.as_str())) {
-        connected.retain(|one| words.iter().any(|word| word == one.provider.as_str()));
+    if connected.iter().any(|credential| words.iter().any(|word| word == credential.provider.as_str())) {
+        connected.retain(|credential| words.iter().any(|word| word == credential.provider.as_str()));
     }
     if matches!(known, Known::Providers | Known::Either) {
-        for one in &connected {
-            add(one.provider.as_str(), "");
+        for credential in &connected {
+            add(credential.provider.as_str(), "");
         }
     }
     if matches!(known, Known::Grants | Known::Either) {
         let all: Vec<&Credential> = connected.iter().collect();
-        for one in &connected {
-            let means_one = one.label.parse::<GrantName>().is_ok_and(|name| name.meant(&all).len() == 1);
+        for credential in &connected {
+            let means_one =
+                credential.label.parse::<GrantName>().is_ok_and(|name| name.meant(&all).len() == 1);
             // An id for who has begun one, or where the name would not do.
             let by_id = !means_one
-                || !is_offered(&one.label)
-                || (!begun.is_empty() && one.grant_id.as_str().starts_with(begun));
-            add(if by_id { short_id(one, &connected) } else { &one.label }, one.provider.as_str());
+                || !is_offered(&credential.label)
+                || (!begun.is_empty() && credential.grant_id.as_str().starts_with(begun));
+            add(
+                if by_id { short_id(credential, &connected) } else { &credential.label },
+                credential.provider.as_str(),
+            );
         }
     }
-    for source in connected.iter().flat_map(|one| &one.sources) {
+    for source in connected.iter().flat_map(|credential| &credential.sources) {
         match known {
             Known::Streams => source.streams.iter().for_each(|name| add(name, "")),
             Known::Sources => add(source.id.as_deref().unwrap_or_default(), &source.label()),
             Known::Instances => {
-                for one in &source.connections {
-                    add(&one.id, one.display_name.as_deref().unwrap_or_default());
+                for credential in &source.connections {
+                    add(&credential.id, credential.display_name.as_deref().unwrap_or_default());
                 }
             }
             Known::Providers | Known::Grants | Known::Either => {}
@@ -332,10 +336,10 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_line_of_words_and_no_label_breaks_it(words in proptest::collection::vec(".{0,12}", 0..6), label in ".{0,40}") {
-            let mut one = credential("https://a.example", "g1");
-            one.label = label;
+            let mut credential = credential("https://a.example", "g1");
+            credential.label = label;
             for words in [words, vec!["disconnect".to_owned(), String::new()]] {
-                for found in candidates(&Cli::command(), &words, || vec![one.clone()]) {
+                for found in candidates(&Cli::command(), &words, || vec![credential.clone()]) {
                     let line = format!("{}{}", found.value, found.about);
                     assert!(!line.chars().any(text::is_hidden) && !found.value.starts_with('-'), "{line:?}");
                 }

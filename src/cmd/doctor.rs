@@ -57,17 +57,17 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 }
 
 fn to_text(checks: &[Check], stops: usize, width: u16) -> String {
-    let mut said = String::new();
+    let mut out = String::new();
     for check in checks {
         let level = match check.level {
             Level::Ok => "ok",
             Level::Warn => "warn",
             Level::Stop => "STOP",
         };
-        let found = text::one_line(text::prefix(&check.said, 1_000));
+        let found = text::one_line(text::prefix(&check.message, 1_000));
         let next = check.next.as_ref().map(|next| text::one_line(&next.to_string()).into_owned());
-        said += &labelled(width, [(level, 4), (check.name, 11)], &found, next.as_deref());
-        said.push('\n');
+        out += &labelled(width, [(level, 4), (check.name, 11)], &found, next.as_deref());
+        out.push('\n');
     }
     let warns = checks.iter().filter(|check| check.level == Level::Warn).count();
     let ending = match (stops, warns) {
@@ -75,8 +75,8 @@ fn to_text(checks: &[Check], stops: usize, width: u16) -> String {
         (0, _) => "Nothing stands in the way; see what is marked warn.".to_owned(),
         _ => "What is marked STOP stands in the way.".to_owned(),
     };
-    let _ = write!(said, "\n{ending}");
-    said
+    let _ = write!(out, "\n{ending}");
+    out
 }
 
 #[cfg(test)]
@@ -95,14 +95,14 @@ mod tests {
             ),
             Check::stop("provider", "word ".repeat(30), Command::new("doctor")),
         ];
-        let said = to_text(&checks, 1, 80);
-        assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+        let out = to_text(&checks, 1, 80);
+        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
         assert!(
-            said.starts_with("ok    program      /usr/bin/pdpp\nwarn  grant        Diary\\u{1b}[2J"),
-            "{said}"
+            out.starts_with("ok    program      /usr/bin/pdpp\nwarn  grant        Diary\\u{1b}[2J"),
+            "{out}"
         );
-        assert!(said.contains("\n                   next: pdpp connect x --renew\nSTOP  provider"), "{said}");
-        assert!(said.ends_with("What is marked STOP stands in the way."));
+        assert!(out.contains("\n                   next: pdpp connect x --renew\nSTOP  provider"), "{out}");
+        assert!(out.ends_with("What is marked STOP stands in the way."));
         assert!(to_text(&checks[..1], 0, 80).ends_with("Nothing stands in the way."));
     }
 }

@@ -59,11 +59,11 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let log = AccessLog::new(global.cache()?.dir());
     if args.on || args.off {
         log.turn(args.on)?;
-        let said = if args.on { "on" } else { "off" };
+        let out = if args.on { "on" } else { "off" };
         if args.json {
             ui.json(&json!({"on": args.on, "file": log.path().display().to_string()}));
         } else {
-            ui.print(&format!("The access log is {said}."));
+            ui.print(&format!("The access log is {out}."));
         }
         return Ok(0);
     }
@@ -155,17 +155,17 @@ impl<'a> Shown<'a> {
     }
 
     fn to_text(&self, now: Timestamp, width: u16) -> String {
-        let mut said = match self.entries {
+        let mut out = match self.entries {
             [] => self.nothing(),
             entries => calls(entries, now, width),
         };
         if self.older > 0 {
-            let _ = write!(said, "\n\n{} older: --limit {}", self.older, self.older + self.entries.len());
+            let _ = write!(out, "\n\n{} older: --limit {}", self.older, self.older + self.entries.len());
         }
         if self.found.damaged > 0 {
-            let _ = write!(said, "\n\n{} damaged lines were left out.", self.found.damaged);
+            let _ = write!(out, "\n\n{} damaged lines were left out.", self.found.damaged);
         }
-        said
+        out
     }
 
     /// That there is nothing to show, and what there is.
@@ -190,9 +190,9 @@ fn calls(shown: &[Entry], now: Timestamp, width: u16) -> String {
         shown.iter().flat_map(|entry| &entry.grants).map(|grant| grant.provider.as_str()).collect();
     // A column of the same address again and again would leave no room for the rest.
     let one_provider = providers.len() < 2;
-    let mut said = String::new();
+    let mut out = String::new();
     if one_provider && let Some(provider) = providers.first() {
-        said = format!("All from {}.\n\n", text::one_line(provider));
+        out = format!("All from {}.\n\n", text::one_line(provider));
     }
     let year = time_text::utc(now).year();
     let of_this_year = shown.iter().all(|entry| time_text::utc(entry.time).year() == year);
@@ -226,8 +226,8 @@ fn calls(shown: &[Entry], now: Timestamp, width: u16) -> String {
         Column::number("Bytes"),
         Column::text("Outcome"),
     ];
-    said.push_str(&table(width, columns, &rows));
-    said
+    out.push_str(&table(width, columns, &rows));
+    out
 }
 
 /// With the second, or with the year: there is no room for both.
@@ -287,15 +287,15 @@ mod tests {
     #[test]
     fn a_table_of_calls_fits_80_columns() {
         let found = Entries { entries: vec![entry("https://a.example"); 3], damaged: 1 };
-        let said = to_text(&found, None, 2, 80);
-        assert!(said.starts_with("All from https://a.example.\n"), "{said}");
-        assert!(said.contains("1 older: --limit 3") && said.contains("1 damaged"), "{said}");
-        assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
-        assert!(!said.contains('\u{1b}'));
+        let out = to_text(&found, None, 2, 80);
+        assert!(out.starts_with("All from https://a.example.\n"), "{out}");
+        assert!(out.contains("1 older: --limit 3") && out.contains("1 damaged"), "{out}");
+        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+        assert!(!out.contains('\u{1b}'));
         let two =
             Entries { entries: vec![entry("https://a.example"), entry("https://b.example")], damaged: 0 };
-        let said = to_text(&two, None, 100, 80);
-        assert!(said.contains("b.example") && said.lines().all(|line| line.chars().count() <= 80), "{said}");
+        let out = to_text(&two, None, 100, 80);
+        assert!(out.contains("b.example") && out.lines().all(|line| line.chars().count() <= 80), "{out}");
     }
 
     #[test]
@@ -305,19 +305,19 @@ mod tests {
             outcome: "ambiguous_connection".to_owned(),
             ..entry("https://a.example")
         };
-        let said = to_text(&Entries { entries: vec![long; 2], damaged: 0 }, None, 9, 80);
-        assert!(said.contains("\nTime (UTC)      Program       Tool"), "{said}");
-        assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+        let out = to_text(&Entries { entries: vec![long; 2], damaged: 0 }, None, 9, 80);
+        assert!(out.contains("\nTime (UTC)      Program       Tool"), "{out}");
+        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
     }
 
     #[test]
     fn times_of_another_year_have_the_year() {
         let mut found = Entries { entries: vec![entry("https://a.example"); 2], damaged: 0 };
-        let said = to_text(&found, None, 9, 80);
-        assert!(said.contains("\n11-28 03:17:22  ") && !said.contains("2026"), "{said}");
+        let out = to_text(&found, None, 9, 80);
+        assert!(out.contains("\n11-28 03:17:22  ") && !out.contains("2026"), "{out}");
         found.entries[0].time = at("2025-12-31T23:59:59Z");
-        let said = to_text(&found, None, 9, 80);
-        assert!(said.contains("\n2025-12-31 23:59  ") && said.contains("\n2026-11-28 03:17  "), "{said}");
+        let out = to_text(&found, None, 9, 80);
+        assert!(out.contains("\n2025-12-31 23:59  ") && out.contains("\n2026-11-28 03:17  "), "{out}");
     }
 
     #[test]
@@ -327,12 +327,12 @@ mod tests {
         assert_eq!(to_text(&found, None, 9, 80), NONE);
         assert_eq!(to_text(&found, Some(NOW), 9, 80), NONE);
         found.entries.push(entry("https://a.example"));
-        let said = |found: &Entries| to_text(found, Some(NOW), 9, 80);
+        let out = |found: &Entries| to_text(found, Some(NOW), 9, 80);
         let since = "No call since 2026-11-28 10:00 UTC. The access log has";
-        assert_eq!(said(&found), format!("{since} one call, of 2026-11-28 03:17 UTC."));
+        assert_eq!(out(&found), format!("{since} one call, of 2026-11-28 03:17 UTC."));
         found.entries.insert(0, Entry { time: at("2026-11-27T00:00:00Z"), ..entry("https://a.example") });
         assert_eq!(
-            said(&found),
+            out(&found),
             format!("{since} 2 calls, from 2026-11-27 00:00 UTC to 2026-11-28 03:17 UTC.")
         );
         let since = |since| Shown::of(&found, Some(at(since)), 9).entries.len();
@@ -343,9 +343,9 @@ mod tests {
     fn a_narrow_terminal_breaks_no_word() {
         let found = Entries { entries: vec![entry("https://a.example"); 2], damaged: 0 };
         for width in [30, 40, 50, 60, 70] {
-            let said = to_text(&found, None, 9, width);
+            let out = to_text(&found, None, 9, width);
             for word in ["query_records", "chat_messages", "17921", "Outcome"] {
-                assert!(said.contains(word), "{width}:\n{said}");
+                assert!(out.contains(word), "{width}:\n{out}");
             }
         }
     }

@@ -80,10 +80,10 @@ mod tests {
 
     #[test]
     fn who_wants_to_read_a_page_is_told_how() {
-        let said = how_to_read(&["mcp".to_owned(), "serve".to_owned()], 80);
+        let shown = how_to_read(&["mcp".to_owned(), "serve".to_owned()], 80);
         assert!(
-            said.contains("pdpp man mcp serve | man -l -") && said.contains("pdpp help mcp serve "),
-            "{said}"
+            shown.contains("pdpp man mcp serve | man -l -") && shown.contains("pdpp help mcp serve "),
+            "{shown}"
         );
         assert!(how_to_read(&[], 80).contains("  pdpp man | man -l -   "));
     }

@@ -101,7 +101,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 
 fn what_moved(moved: &Moved, all: &[Credential]) -> String {
     let count = moved.moved.len();
-    let mut said = format!(
+    let mut out = format!(
         "{count} token{} moved into {}, {} there already; new ones go there too.",
         if count == 1 { "" } else { "s" },
         match moved.to {
@@ -110,15 +110,15 @@ fn what_moved(moved: &Moved, all: &[Credential]) -> String {
         },
         moved.already,
     );
-    for one in &moved.missing {
-        let (label, next) = (text::one_line(&one.label), renew_command(one, all));
+    for credential in &moved.missing {
+        let (label, next) = (text::one_line(&credential.label), renew_command(credential, all));
         let _ = write!(
-            said,
+            out,
             "\nThe token of {label} ({}) is in no store, or damaged there: {next}",
-            one.provider
+            credential.provider
         );
     }
-    said
+    out
 }
 
 struct Shown<'a> {
@@ -127,32 +127,32 @@ struct Shown<'a> {
 }
 
 /// The names of the granted streams, each once.
-fn streams(one: &Credential) -> Vec<&str> {
+fn streams(credential: &Credential) -> Vec<&str> {
     let mut names: Vec<&str> =
-        one.sources.iter().flat_map(|source| &source.streams).map(String::as_str).collect();
+        credential.sources.iter().flat_map(|source| &source.streams).map(String::as_str).collect();
     names.sort_unstable();
     names.dedup();
     names
 }
 
-fn granted(one: &Credential) -> String {
+fn granted(credential: &Credential) -> String {
     const SHOWN: usize = 3;
-    let names = streams(one);
-    let plural = if one.stream_count() == 1 { "" } else { "s" };
-    let mut said = format!("{} stream{plural}", one.stream_count());
+    let names = streams(credential);
+    let plural = if credential.stream_count() == 1 { "" } else { "s" };
+    let mut out = format!("{} stream{plural}", credential.stream_count());
     // Streams of several sources may be called the same.
-    if one.sources.len() > 1 {
-        let _ = write!(said, " of {} sources", one.sources.len());
+    if credential.sources.len() > 1 {
+        let _ = write!(out, " of {} sources", credential.sources.len());
     }
     if !names.is_empty() {
         let first: Vec<_> = names.iter().take(SHOWN).map(|name| text::prefix(name, 40)).collect();
-        said = format!("{said}: {}", first.join(", "));
-        let listed: usize = one.sources.iter().map(|source| source.streams.len()).sum();
-        if names.len() > first.len() || one.stream_count() > listed {
-            said.push_str(", …");
+        out = format!("{out}: {}", first.join(", "));
+        let listed: usize = credential.sources.iter().map(|source| source.streams.len()).sum();
+        if names.len() > first.len() || credential.stream_count() > listed {
+            out.push_str(", …");
         }
     }
-    said
+    out
 }
 
 impl Shown<'_> {
@@ -163,32 +163,33 @@ impl Shown<'_> {
         let one_provider = grants.iter().all(|(credential, _)| Some(&credential.provider) == first);
         let rows: Vec<[String; 6]> = grants
             .iter()
-            .map(|(one, verdict)| {
-                let mut name = one.label.clone();
+            .map(|(credential, verdict)| {
+                let mut name = credential.label.clone();
                 if !one_provider {
                     // The scheme says little: it is https, but for this machine.
-                    name = format!("{name} ({})", one.provider.as_str().trim_start_matches("https://"));
+                    name =
+                        format!("{name} ({})", credential.provider.as_str().trim_start_matches("https://"));
                 }
-                if one.token_kind == TokenKind::McpPackage {
+                if credential.token_kind == TokenKind::McpPackage {
                     name.push_str(" (package)");
                 }
-                let until = one
+                let until = credential
                     .expires_at()
                     .map_or_else(|| "no end".to_owned(), |end| time_text::utc(end).date().to_string());
-                let grant = short_id(one, &self.status.all).to_owned();
+                let grant = short_id(credential, &self.status.all).to_owned();
                 [
                     name,
                     grant,
-                    granted(one),
+                    granted(credential),
                     until,
-                    one.store.name().to_owned(),
+                    credential.store.name().to_owned(),
                     verdict.state.word().to_owned(),
                 ]
             })
             .collect();
-        let mut said = String::new();
+        let mut out = String::new();
         if one_provider && let Some(provider) = first {
-            said = format!("Connected to {provider}\n\n");
+            out = format!("Connected to {provider}\n\n");
         }
         let columns = [
             Column::text("Name"),
@@ -198,38 +199,38 @@ impl Shown<'_> {
             Column::whole("Token in"),
             Column::whole("State"),
         ];
-        said.push_str(&table(width, columns, &rows));
-        for (one, verdict) in grants {
-            if let Some(about) = self.about(one, verdict) {
-                said.push_str(&about);
+        out.push_str(&table(width, columns, &rows));
+        for (credential, verdict) in grants {
+            if let Some(about) = self.about(credential, verdict) {
+                out.push_str(&about);
             }
         }
         if grants.iter().any(|(_, verdict)| verdict.state == State::NotChecked) {
-            let _ = write!(said, "\n\nWhether they work: {}", Command::new("status --check"));
+            let _ = write!(out, "\n\nWhether they work: {}", Command::new("status --check"));
         }
-        said
+        out
     }
 
     /// What is still to be ended at its provider, with the command that tries it.
     fn waiting(&self) -> String {
-        let one = |one: &Credential| {
-            let is_over = one.grant_expires_at.is_some_and(|end| end <= self.status.now);
+        let credential = |credential: &Credential| {
+            let is_over = credential.grant_expires_at.is_some_and(|end| end <= self.status.now);
             let what = if is_over { "its token not deleted" } else { "not ended at its provider" };
             format!(
                 "\n\n{} ({}, grant {}): disconnected, and {what} yet\n  next: {}",
-                text::one_line(&one.label),
-                one.provider,
-                text::one_line(one.grant_id.as_str()),
-                disconnect_command(one)
+                text::one_line(&credential.label),
+                credential.provider,
+                text::one_line(credential.grant_id.as_str()),
+                disconnect_command(credential)
             )
         };
-        self.status.ending.iter().map(one).collect()
+        self.status.ending.iter().map(credential).collect()
     }
 
     /// What is wrong with one of them, or soon will be, and what to type.
-    fn about(&self, one: &Credential, verdict: &Verdict) -> Option<String> {
-        let name = format!("{} ({}, grant {})", one.label, one.provider, one.grant_id);
-        let said = |what: &str, next: &dyn fmt::Display| {
+    fn about(&self, credential: &Credential, verdict: &Verdict) -> Option<String> {
+        let name = format!("{} ({}, grant {})", credential.label, credential.provider, credential.grant_id);
+        let out = |what: &str, next: &dyn fmt::Display| {
             format!(
                 "\n\n{}: {}\n  next: {}",
                 text::one_line(&name),
@@ -238,52 +239,55 @@ impl Shown<'_> {
             )
         };
         match (&verdict.why, &verdict.next) {
-            (Some(why), Some(next)) => Some(said(why, next)),
-            (Some(why), None) => Some(said(why, &Command::new("doctor"))),
+            (Some(why), Some(next)) => Some(out(why, next)),
+            (Some(why), None) => Some(out(why, &Command::new("doctor"))),
             (None, _) => {
-                let end = one.ends_soon(self.status.now)?;
+                let end = credential.ends_soon(self.status.now)?;
                 let left = time_text::left(end, self.status.now).unwrap_or_default();
-                Some(said(&format!("it ends {} ({left})", time_text::day_and_time(end)), &self.renew(one)))
+                Some(out(
+                    &format!("it ends {} ({left})", time_text::day_and_time(end)),
+                    &self.renew(credential),
+                ))
             }
         }
     }
 
-    fn renew(&self, one: &Credential) -> Command {
-        renew_command(one, &self.status.all)
+    fn renew(&self, credential: &Credential) -> Command {
+        renew_command(credential, &self.status.all)
     }
 
     fn to_json(&self) -> Value {
-        let one = |(one, verdict): &(Credential, Verdict)| {
-            let ends_soon = one.ends_soon(self.status.now).is_some();
+        let credential = |(credential, verdict): &(Credential, Verdict)| {
+            let ends_soon = credential.ends_soon(self.status.now).is_some();
             json!({
-                "provider": one.provider.as_str(),
-                "grant_id": one.grant_id.as_str(),
-                "label": one.label,
-                "kind": one.token_kind,
-                "sources": one.sources,
-                "stream_count": one.stream_count(),
-                "access_mode": one.access_mode,
-                "issued_at": one.issued_at,
-                "grant_expires_at": one.grant_expires_at,
-                "token_expires_at": one.token_expires_at,
-                "refreshable": one.refreshable,
+                "provider": credential.provider.as_str(),
+                "grant_id": credential.grant_id.as_str(),
+                "label": credential.label,
+                "kind": credential.token_kind,
+                "sources": credential.sources,
+                "stream_count": credential.stream_count(),
+                "access_mode": credential.access_mode,
+                "issued_at": credential.issued_at,
+                "grant_expires_at": credential.grant_expires_at,
+                "token_expires_at": credential.token_expires_at,
+                "refreshable": credential.refreshable,
                 "ends_soon": ends_soon,
-                "store": one.store,
+                "store": credential.store,
                 "state": verdict.state,
                 "code": verdict.code,
                 "why": verdict.why,
-                "next": verdict.next.clone().or_else(|| ends_soon.then(|| self.renew(one).into())),
+                "next": verdict.next.clone().or_else(|| ends_soon.then(|| self.renew(credential).into())),
             })
         };
         json!({
-            "credentials": self.status.grants.iter().map(one).collect::<Vec<_>>(),
-            "ending": self.status.ending.iter().map(|one| json!({
-                "provider": one.provider.as_str(),
-                "grant_id": one.grant_id.as_str(),
-                "label": one.label,
-                "grant_expires_at": one.grant_expires_at,
-                "store": one.store,
-                "next": disconnect_command(one),
+            "credentials": self.status.grants.iter().map(credential).collect::<Vec<_>>(),
+            "ending": self.status.ending.iter().map(|credential| json!({
+                "provider": credential.provider.as_str(),
+                "grant_id": credential.grant_id.as_str(),
+                "label": credential.label,
+                "grant_expires_at": credential.grant_expires_at,
+                "store": credential.store,
+                "next": disconnect_command(credential),
             })).collect::<Vec<_>>(),
             "cache_dir": self.cache.dir().display().to_string(),
         })
@@ -302,44 +306,52 @@ mod tests {
     }
 
     fn shown(edit: impl FnOnce(&mut Credential)) -> (String, Value) {
-        let mut one = credential("https://provider.example/me", "grt_1");
-        one.label = "Acme\u{1b}[31m Slack".to_owned();
-        one.sources = vec![GrantedSource {
+        let mut credential = credential("https://provider.example/me", "grt_1");
+        credential.label = "Acme\u{1b}[31m Slack".to_owned();
+        credential.sources = vec![GrantedSource {
             streams: ["messages", "users", "channels", "files"].map(str::to_owned).to_vec(),
             stream_count: 14,
             ..GrantedSource::default()
         }];
-        edit(&mut one);
+        edit(&mut credential);
         let now = at("2026-11-28T10:00:00Z");
         let cache = Cache::open(std::path::Path::new("/nowhere/pdpp")).unwrap();
-        let verdict = from_index(&one, &[], now);
-        let status = Status { all: vec![one.clone()], grants: vec![(one, verdict)], ending: Vec::new(), now };
+        let verdict = from_index(&credential, &[], now);
+        let status = Status {
+            all: vec![credential.clone()],
+            grants: vec![(credential, verdict)],
+            ending: Vec::new(),
+            now,
+        };
         let shown = Shown { cache: &cache, status: &status };
         (shown.to_text(80), shown.to_json())
     }
 
     #[test]
     fn a_grant_is_shown_in_80_columns_and_escaped() {
-        let (said, json) = shown(|one| one.grant_expires_at = Some(at("2027-01-01T00:00:00Z")));
-        assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
-        let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (out, json) = shown(|credential| credential.grant_expires_at = Some(at("2027-01-01T00:00:00Z")));
+        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+        let joined = out.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in ["Acme\\u{1b}[31m grt_1 14 streams:", "https://provider.example/me", "2027-01-01 file"] {
-            assert!(joined.contains(part), "{part} in {said}");
+            assert!(joined.contains(part), "{part} in {out}");
         }
-        assert!(!said.contains('\u{1b}') && said.ends_with("pdpp status --check"));
-        let one = &json["credentials"][0];
-        assert_eq!((&one["state"], &one["ends_soon"]), (&json!("not_checked"), &json!(false)));
-        assert_eq!((&one["grant_id"], one["stream_count"].to_string()), (&json!("grt_1"), "14".to_owned()));
+        assert!(!out.contains('\u{1b}') && out.ends_with("pdpp status --check"));
+        let credential = &json["credentials"][0];
+        assert_eq!((&credential["state"], &credential["ends_soon"]), (&json!("not_checked"), &json!(false)));
+        assert_eq!(
+            (&credential["grant_id"], credential["stream_count"].to_string()),
+            (&json!("grt_1"), "14".to_owned())
+        );
     }
 
     #[test]
     fn an_end_is_warned_of_and_an_expired_grant_said_with_the_command() {
-        let (said, json) = shown(|one| one.grant_expires_at = Some(at("2026-12-01T10:30:00Z")));
-        assert!(said.contains("it ends 2026-12-01 10:30 UTC (in 3 days)"), "{said}");
-        assert!(said.contains("next: pdpp connect https://provider.example/me --renew"), "{said}");
+        let (out, json) = shown(|credential| credential.grant_expires_at = Some(at("2026-12-01T10:30:00Z")));
+        assert!(out.contains("it ends 2026-12-01 10:30 UTC (in 3 days)"), "{out}");
+        assert!(out.contains("next: pdpp connect https://provider.example/me --renew"), "{out}");
         assert_eq!(json["credentials"][0]["ends_soon"], true);
-        let (said, json) = shown(|one| one.grant_expires_at = Some(at("2026-11-01T10:30:00Z")));
-        assert!(said.contains("it ended 2026-11-01 10:30 UTC") && said.contains("--renew"), "{said}");
+        let (out, json) = shown(|credential| credential.grant_expires_at = Some(at("2026-11-01T10:30:00Z")));
+        assert!(out.contains("it ended 2026-11-01 10:30 UTC") && out.contains("--renew"), "{out}");
         assert_eq!(json["credentials"][0]["code"], "grant_expired");
     }
 }

@@ -339,20 +339,20 @@ mod tests {
         let serving =
             tokio::spawn(async move { requests(server, routes(), &CancellationToken::new()).await });
         client.write_all(sent).await.unwrap();
-        let (began, mut said) = (Instant::now(), String::new());
-        client.read_to_string(&mut said).await.unwrap();
+        let (began, mut answer) = (Instant::now(), String::new());
+        client.read_to_string(&mut answer).await.unwrap();
         serving.await.unwrap();
-        (said, began.elapsed().as_secs())
+        (answer, began.elapsed().as_secs())
     }
 
     #[tokio::test(start_paused = true)]
     async fn whoever_says_nothing_or_half_of_it_is_hung_up_on() {
         for half in [&b""[..], b"G", b"POST /mcp HTTP/1.1\r\nhost: x\r\n"] {
-            let (said, after) = hung_up_after(half).await;
-            assert!((HEAD_TIME.as_secs()..=HEAD_TIME.as_secs() + 1).contains(&after), "{after} s: {said}");
+            let (answer, after) = hung_up_after(half).await;
+            assert!((HEAD_TIME.as_secs()..=HEAD_TIME.as_secs() + 1).contains(&after), "{after} s: {answer}");
         }
-        let (said, after) = hung_up_after(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
-        assert!(said.ends_with("answered") && after <= HEAD_TIME.as_secs() + 1, "{after} s: {said}");
+        let (answer, after) = hung_up_after(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        assert!(answer.ends_with("answered") && after <= HEAD_TIME.as_secs() + 1, "{after} s: {answer}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -368,11 +368,11 @@ mod tests {
             let serving = tokio::spawn(async move { requests(server, slow, &stopping).await });
             client.write_all(sent.as_bytes()).await.unwrap();
             tokio::time::sleep(Duration::from_millis(10)).await;
-            let (began, mut said) = (Instant::now(), String::new());
+            let (began, mut answer) = (Instant::now(), String::new());
             stop.cancel();
-            client.read_to_string(&mut said).await.unwrap();
+            client.read_to_string(&mut answer).await.unwrap();
             serving.await.unwrap();
-            assert_eq!(said.ends_with("answered"), answered, "{said}");
+            assert_eq!(answer.ends_with("answered"), answered, "{answer}");
             assert_eq!(began.elapsed().as_secs(), if answered { 6 } else { 1 });
         }
     }
@@ -412,19 +412,19 @@ mod tests {
             tokio::spawn(async move { requests(server, routes(), &CancellationToken::new()).await });
         client.write_all(POST).await.unwrap();
         client.write_all(&vec![7; 300_000]).await.unwrap();
-        let mut said = vec![0; 8];
-        client.read_exact(&mut said).await.unwrap();
+        let mut answer = vec![0; 8];
+        client.read_exact(&mut answer).await.unwrap();
         client.write_all(&vec![7; 700_000]).await.unwrap();
-        client.read_to_end(&mut said).await.unwrap();
-        assert!(String::from_utf8(said).unwrap().ends_with("answered"));
+        client.read_to_end(&mut answer).await.unwrap();
+        assert!(String::from_utf8(answer).unwrap().ends_with("answered"));
         drop(client);
         serving.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn whoever_goes_on_sending_what_was_refused_is_not_heard_for_long() {
-        let (said, after) = hung_up_after(POST).await;
-        assert!(said.ends_with("answered") && after == LINGER_TIME.as_secs(), "{after} s: {said}");
+        let (answer, after) = hung_up_after(POST).await;
+        assert!(answer.ends_with("answered") && after == LINGER_TIME.as_secs(), "{after} s: {answer}");
         let (mut client, server) = tokio::io::duplex(1 << 16);
         let began = Instant::now();
         let serving =
@@ -461,8 +461,8 @@ mod tests {
             (b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n\r\n", true),
             (b"GET / HTTP/1.1\r\nhost: x\r\n\r\n", false),
         ] {
-            let (said, _) = hung_up_after(sent).await;
-            assert_eq!(said.to_ascii_lowercase().contains("\r\nconnection: close\r\n"), is_end, "{said}");
+            let (answer, _) = hung_up_after(sent).await;
+            assert_eq!(answer.to_ascii_lowercase().contains("\r\nconnection: close\r\n"), is_end, "{answer}");
         }
     }
 

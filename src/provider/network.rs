@@ -229,9 +229,9 @@ mod tests {
         let proxy: ProxyUrl = "http://user:canary@proxy.example:3128".parse().unwrap();
         let network = Network { proxy: Some(proxy.clone()), ca_file: None };
         assert!(proxy.has_credentials());
-        let said =
+        let message =
             format!("{proxy} {proxy:?} {network:?} {:?}", Http::new(Limits::default()).over(network.clone()));
-        assert!(!said.contains("canary") && !said.contains("user"), "{said}");
+        assert!(!message.contains("canary") && !message.contains("user"), "{message}");
         let url = "https://provider.example".parse().unwrap();
         assert_eq!(network.proxy_for(&url).as_deref(), Some("http://proxy.example:3128"));
     }
@@ -253,14 +253,14 @@ mod tests {
 
     #[test]
     fn a_variable_that_names_no_proxy_is_told_where_it_counts() {
-        let told = |url: &str, set: &[(&str, &str)]| {
+        let refused_variable = |url: &str, set: &[(&str, &str)]| {
             let value =
                 |name: &str| set.iter().find(|(set, _)| *set == name).map(|(_, value)| OsString::from(value));
             let error = check_variables(&url.parse().unwrap(), value).err();
             error.map(|error| {
-                let said = format!("{error} {error:?}");
-                assert!(!said.contains("canary") && error.code() == "proxy_invalid", "{said}");
-                said.split(' ').next().unwrap_or_default().to_owned()
+                let message = format!("{error} {error:?}");
+                assert!(!message.contains("canary") && error.code() == "proxy_invalid", "{message}");
+                message.split(' ').next().unwrap_or_default().to_owned()
             })
         };
         let to = "https://provider.example/me";
@@ -270,7 +270,7 @@ mod tests {
             ("ALL_PROXY", "socks5h://127.0.0.1:1080"),
             ("all_proxy", "http://"),
         ] {
-            assert_eq!(told(to, &[(name, value)]).as_deref(), Some(name), "{value}");
+            assert_eq!(refused_variable(to, &[(name, value)]).as_deref(), Some(name), "{value}");
         }
         for set in [
             &[][..],
@@ -282,7 +282,7 @@ mod tests {
             &[("HTTPS_PROXY", "http://proxy.example"), ("ALL_PROXY", "socks5://proxy.example")],
             &[("HTTPS_PROXY", "junk:::x"), ("NO_PROXY", "other.example, .example")],
         ] {
-            assert_eq!(told(to, set), None, "{set:?}");
+            assert_eq!(refused_variable(to, set), None, "{set:?}");
         }
         assert!(Network::default().check_way_to(&"http://127.0.0.1:1".parse().unwrap()).is_ok());
     }

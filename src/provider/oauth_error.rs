@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_long_message_is_cut() {
-        let said = of(400, &format!(r#"{{"error":"{0}","error_description":"{0}"}}"#, "x".repeat(10_000)));
-        assert!(said.to_string().len() < 450);
+        let error = of(400, &format!(r#"{{"error":"{0}","error_description":"{0}"}}"#, "x".repeat(10_000)));
+        assert!(error.to_string().len() < 450);
     }
 }

@@ -375,7 +375,7 @@ impl Job<'_> {
             return Ok(Some(Done { plan, backup, by: Some(by), notes: std::mem::take(notes) }));
         }
         let why = match ran {
-            Ok((_, said)) => text::one_line(text::prefix(said.trim(), 300)).into_owned(),
+            Ok((_, output)) => text::one_line(text::prefix(output.trim(), 300)).into_owned(),
             Err(error) => error.to_string(),
         };
         notes.push(format!("`{by}` did not add it ({why}); the file was edited instead"));

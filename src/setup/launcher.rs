@@ -99,11 +99,11 @@ pub fn is_npms(path: &Path) -> bool {
 }
 
 fn is_below(path: &Path, directory: &str) -> bool {
-    path.components().any(|one| one.as_os_str() == directory)
+    path.components().any(|component| component.as_os_str() == directory)
 }
 
 fn is_build(path: &Path) -> bool {
-    let names: Vec<_> = path.components().map(|one| one.as_os_str().to_string_lossy()).collect();
+    let names: Vec<_> = path.components().map(|component| component.as_os_str().to_string_lossy()).collect();
     names.windows(2).any(|pair| pair[0] == "target" && matches!(&*pair[1], "debug" | "release"))
 }
 

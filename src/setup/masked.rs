@@ -113,11 +113,11 @@ impl Masking<'_> {
             Some(end) => (&inner[..end], open + end + open),
             None => (inner, rest.len()),
         };
-        let said = match quote {
+        let shown = match quote {
             '"' => serde_json::from_str::<String>(&format!("\"{content}\"")),
             _ => Ok(content.to_owned()),
         };
-        if self.is_key(length) || said.is_ok_and(|said| self.known.contains(&said)) {
+        if self.is_key(length) || shown.is_ok_and(|shown| self.known.contains(&shown)) {
             self.keep(length);
         } else {
             self.mask(length, &quote.to_string());
@@ -212,9 +212,9 @@ mod tests {
             let json = json.unwrap();
             // JSON is YAML too.
             for format in [Format::Json, Format::Jsonc, Format::Yaml] {
-                let said = shown(format, &json);
-                prop_assert!(!said.contains("canary"), "{}", said);
-                prop_assert_eq!(said.matches('\n').count(), json.matches('\n').count());
+                let shown = shown(format, &json);
+                prop_assert!(!shown.contains("canary"), "{}", shown);
+                prop_assert_eq!(shown.matches('\n').count(), json.matches('\n').count());
             }
             let toml = format!("x = {}\n", toml(&value));
             prop_assert!(!shown(Format::Toml, &toml).contains("canary"), "{}", shown(Format::Toml, &toml));

@@ -65,7 +65,7 @@ pub enum Proof {
         /// The answer's code, e.g. `not_connected`.
         code: String,
         /// What it says has happened.
-        said: String,
+        message: String,
         /// What it says is to be done.
         next: Option<String>,
     },
@@ -82,11 +82,11 @@ impl Proof {
             Self::Serves { tools, took } => {
                 json!({"state": "serves", "tools": tools, "milliseconds": u64::try_from(took.as_millis()).unwrap_or(u64::MAX)})
             }
-            Self::NotConnected { code, said, next } => {
-                json!({"state": "not_connected", "code": code, "said": said, "next": next})
+            Self::NotConnected { code, message, next } => {
+                json!({"state": "not_connected", "code": code, "message": message, "next": next})
             }
-            Self::NoToken(NoToken { code, said, next }) => {
-                json!({"state": "token_unreadable", "code": code, "said": said, "next": next})
+            Self::NoToken(NoToken { code, message, next }) => {
+                json!({"state": "token_unreadable", "code": code, "message": message, "next": next})
             }
             Self::Failed(error) => {
                 let mut failed = error.to_json();
@@ -103,7 +103,7 @@ pub struct NoToken {
     /// The stable code, e.g. `keyring_absent`.
     pub code: String,
     /// What has happened.
-    pub said: String,
+    pub message: String,
     /// What is to be done.
     pub next: Option<Hint>,
 }
@@ -116,7 +116,7 @@ pub struct Checked {
     /// Whether it said what it says of an entry that works.
     pub is_well: bool,
     /// What it said, shortened, if not.
-    pub said: String,
+    pub message: String,
 }
 
 /// Starts `entry` and asks it what a host asks, in the order of Claude Code.
@@ -152,8 +152,8 @@ pub async fn unreadable(entry: &Entry) -> Option<NoToken> {
     command.args(&entry.arguments).arg("--check-tokens").current_dir(root_directory());
     command.env_clear().envs(passed()).stdin(Stdio::null()).kill_on_drop(true);
     let output = tokio::time::timeout(TOKENS_WITHIN, command.output()).await.ok()?.ok()?;
-    let said: Value = serde_json::from_slice(&output.stdout).ok()?;
-    let text = |key| said.get("error")?.get(key)?.as_str().map(ToOwned::to_owned);
+    let message: Value = serde_json::from_slice(&output.stdout).ok()?;
+    let text = |key| message.get("error")?.get(key)?.as_str().map(ToOwned::to_owned);
     // What else is wrong is not of where it was started.
     let code = text("code").filter(|code| remedy(code).is_some())?;
     let next = match code.as_str() {
@@ -161,7 +161,7 @@ pub async fn unreadable(entry: &Entry) -> Option<NoToken> {
         "keyring_absent" => Some(Command::new("status --move-to file").into()),
         _ => text("next").map(Hint::from),
     };
-    Some(NoToken { said: text("message")?, next, code })
+    Some(NoToken { message: text("message")?, next, code })
 }
 
 async fn ask(client: &mut Client) -> Result<usize> {
@@ -177,11 +177,11 @@ fn not_connected(refusal: Option<&Value>) -> Option<Proof> {
     if data.get("exit_code").map(ToString::to_string).as_deref() != Some("78") {
         return None;
     }
-    let said = |key| data.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
+    let text = |key| data.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
     let message = refusal.get("message").and_then(Value::as_str).unwrap_or_default();
     // A host shows the message alone, so the next step is in it too.
     let what = message.split(". Next: ").next().unwrap_or_default().to_owned();
-    Some(Proof::NotConnected { code: said("code")?, said: what, next: said("next") })
+    Some(Proof::NotConnected { code: text("code")?, message: what, next: text("next") })
 }
 
 fn root_directory() -> PathBuf {
@@ -204,14 +204,14 @@ pub async fn check(host: &Host, name: &str, machine: &Machine, connected: bool) 
     let arguments: Vec<_> = check.arguments.iter().map(|word| word.replace("NAME", name)).collect();
     let command = format!("{} {}", host.programs.first()?, arguments.join(" "));
     let output = run(&program, &arguments, None, CHECK_WITHIN).await;
-    let Ok((_, said)) = output else {
-        return Some(Checked { command, is_well: false, said: "it gave no answer in 60 s".to_owned() });
+    let Ok((_, message)) = output else {
+        return Some(Checked { command, is_well: false, message: "it gave no answer in 60 s".to_owned() });
     };
     let expects: Vec<_> = check.expects.iter().map(|word| word.replace("NAME", name)).collect();
-    let is_well = said.lines().any(|line| expects.iter().all(|word| line.contains(word.as_str())));
-    let said =
-        if is_well { String::new() } else { text::one_line(text::prefix(said.trim(), 600)).into_owned() };
-    Some(Checked { command, is_well, said })
+    let is_well = message.lines().any(|line| expects.iter().all(|word| line.contains(word.as_str())));
+    let message =
+        if is_well { String::new() } else { text::one_line(text::prefix(message.trim(), 600)).into_owned() };
+    Some(Checked { command, is_well, message })
 }
 
 /// Runs a host's program to its end: its exit code, and all that it said.
@@ -239,8 +239,8 @@ pub async fn run(
         child.wait_with_output().await
     };
     let output = tokio::time::timeout(within, done).await??;
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    Ok((output.status.code(), said.join("\n")))
+    let message = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok((output.status.code(), message.join("\n")))
 }
 
 /// The processes in `names` that run now. Empty if that cannot be told.
@@ -264,6 +264,6 @@ fn processes() -> Vec<String> {
 
 async fn listed(program: &str, arguments: &[&str]) -> Vec<String> {
     let arguments: Vec<_> = arguments.iter().map(|&word| word.to_owned()).collect();
-    let said = run(Path::new(program), &arguments, None, Duration::from_secs(3)).await;
-    said.map_or_else(|_| Vec::new(), |(_, said)| said.lines().map(ToOwned::to_owned).collect())
+    let message = run(Path::new(program), &arguments, None, Duration::from_secs(3)).await;
+    message.map_or_else(|_| Vec::new(), |(_, message)| message.lines().map(ToOwned::to_owned).collect())
 }

@@ -73,7 +73,7 @@ impl Report {
             "command": self.done.plan.entry.as_ref().map(Entry::shown),
             "proof": self.proof.as_ref().map(Proof::to_json),
             "check": self.check.as_ref().map(|check| json!({
-                "command": check.command, "is_well": check.is_well, "said": check.said,
+                "command": check.command, "is_well": check.is_well, "message": check.message,
             })),
             "rolled_back": self.rolled_back,
             "warnings": self.warnings,
@@ -100,7 +100,7 @@ impl Report {
     pub fn to_text(&self) -> String {
         let plan = &self.done.plan;
         let (name, file) = (&self.name, plan.file.display());
-        let mut said = match (plan.action, self.dry_run) {
+        let mut message = match (plan.action, self.dry_run) {
             (Action::Added, false) => format!("{}: added `{name}` to {file}", self.host.title),
             (Action::Updated, false) => format!("{}: updated `{name}` in {file}", self.host.title),
             (Action::Removed, false) => format!("{}: removed `{name}` from {file}", self.host.title),
@@ -111,7 +111,7 @@ impl Report {
             (action, true) => format!("{}: `{name}` would be {} ({file})", self.host.title, action.word()),
         };
         let mut line = |label: &str, text: &str| {
-            let _ = write!(said, "\n  {label}: {text}");
+            let _ = write!(message, "\n  {label}: {text}");
         };
         if let Some(entry) = &plan.entry {
             line("starts", &entry.display());
@@ -130,17 +130,17 @@ impl Report {
                     took.as_secs_f64()
                 ),
             ),
-            Some(Proof::NotConnected { code, said, next }) => {
-                let why = if code == "not_connected" { "nothing is connected yet" } else { said };
+            Some(Proof::NotConnected { code, message, next }) => {
+                let why = if code == "not_connected" { "nothing is connected yet" } else { message };
                 line("proof", &format!("it starts, and says that it cannot serve: {}", text::one_line(why)));
                 line("next", &next.clone().unwrap_or_else(|| Command::connect_any().to_string()));
             }
-            Some(Proof::NoToken(NoToken { code, said, next })) => {
-                let why = text::one_line(said);
-                let said = format!(
+            Some(Proof::NoToken(NoToken { code, message, next })) => {
+                let why = text::one_line(message);
+                let message = format!(
                     "it starts with few variables and in /, and cannot read its token so: {why} (code: {code})"
                 );
-                line("proof", &said);
+                line("proof", &message);
                 if let Some(next) = next {
                     line("next", &next.to_string());
                 }
@@ -149,12 +149,12 @@ impl Report {
             None => {}
         }
         if let Some(check) = &self.check {
-            let said = if check.is_well {
+            let message = if check.is_well {
                 format!("{} says that it works", check.command)
             } else {
-                format!("{} does not say that it works: {}", check.command, check.said)
+                format!("{} does not say that it works: {}", check.command, check.message)
             };
-            line("asked", &said);
+            line("asked", &message);
         }
         for note in plan.notes.iter().chain(&self.done.notes).chain(&self.warnings) {
             line("note", note);
@@ -167,11 +167,11 @@ impl Report {
         }
         if self.dry_run && !plan.diff.is_empty() {
             if plan.diff.contains('…') {
-                said.push_str("\n  note: values that are not of this entry are shown as …");
+                message.push_str("\n  note: values that are not of this entry are shown as …");
             }
-            said.push('\n');
-            said.push_str(plan.diff.trim_end());
+            message.push('\n');
+            message.push_str(plan.diff.trim_end());
         }
-        said
+        message
     }
 }

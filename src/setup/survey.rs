@@ -329,18 +329,18 @@ mod tests {
             ),
         );
         let found = survey(&machine, "pdpp");
-        let one = |id: &str| found.iter().find(|one| one.host.id == id).unwrap();
-        assert!(!one("goose").installed);
-        assert_eq!(one("goose").configured, Configured::No);
-        assert!(matches!(one("cursor").configured, Configured::Ours(_)));
+        let surveyed = |id: &str| found.iter().find(|surveyed| surveyed.host.id == id).unwrap();
+        assert!(!surveyed("goose").installed);
+        assert_eq!(surveyed("goose").configured, Configured::No);
+        assert!(matches!(surveyed("cursor").configured, Configured::Ours(_)));
         assert!(
-            one("cursor").problems[0]
+            surveyed("cursor").problems[0]
                 .to_string()
                 .contains("/gone/pdpp, which is not there: pdpp mcp setup cursor")
         );
-        assert_eq!(one("codex").configured, Configured::Other);
-        assert!(one("codex").problems[0].to_string().contains("PDPP_OWNER_TOKEN"));
-        let damaged = |id: &str| match &one(id).configured {
+        assert_eq!(surveyed("codex").configured, Configured::Other);
+        assert!(surveyed("codex").problems[0].to_string().contains("PDPP_OWNER_TOKEN"));
+        let damaged = |id: &str| match &surveyed(id).configured {
             Configured::Damaged(error) => error.at(),
             other => panic!("{other:?}"),
         };
@@ -348,8 +348,12 @@ mod tests {
         // These parse, and an entry could not be put in all the same.
         assert_eq!(damaged("vscode"), Some((1, 13)));
         assert_eq!(damaged("zed"), Some((1, 25)));
-        assert!(one("gemini").problems[0].to_string().contains("line 2, column 3"), "{:?}", one("gemini"));
-        assert!(one("claude").problems[0].to_string().contains("depends on its PATH"));
-        assert!(one("claude").problems[1].to_string().contains("claude mcp remove -s local pdpp"));
+        assert!(
+            surveyed("gemini").problems[0].to_string().contains("line 2, column 3"),
+            "{:?}",
+            surveyed("gemini")
+        );
+        assert!(surveyed("claude").problems[0].to_string().contains("depends on its PATH"));
+        assert!(surveyed("claude").problems[1].to_string().contains("claude mcp remove -s local pdpp"));
     }
 }

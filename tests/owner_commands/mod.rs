@@ -366,7 +366,7 @@ fn doctor_finds_what_stops_a_person() {
     assert_eq!((&found["level"], &found["code"]), (&json!("stop"), &json!("provider_unreachable")));
     let found = level(&ran, "grant");
     assert_eq!((&found["level"], &found["next"]), (&json!("warn"), &json!(null)), "told once: {found}");
-    assert!(found["said"].as_str().unwrap().contains("not tried"), "{found}");
+    assert!(found["message"].as_str().unwrap().contains("not tried"), "{found}");
     std::fs::write(env.cache_dir().join("index.json"), "{").unwrap();
     let found = level(&env.run(&["doctor", "--json"]), "cache");
     assert_eq!(found["code"], "cache_damaged");

@@ -112,7 +112,7 @@ fn a_provider_is_reached_through_a_proxy_and_trusted_by_a_named_authority() {
     let ran = env.run(&[&doctor[..], &["--proxy", &proxy, "--ca-file", ca_file]].concat());
     let found = provider_check(&ran);
     assert_eq!(found["level"], "ok", "{found}");
-    assert_eq!(found["said"], format!("{PROVIDER} answers, through the proxy http://{address}"));
+    assert_eq!(found["message"], format!("{PROVIDER} answers, through the proxy http://{address}"));
     let request = asked.lock().unwrap()[0].clone();
     assert!(request.starts_with("CONNECT provider.test:443 HTTP/1.1\r\n"), "{request}");
     assert!(request.to_lowercase().contains("proxy-authorization: basic "), "{request}");
@@ -129,7 +129,7 @@ fn a_provider_is_reached_through_a_proxy_and_trusted_by_a_named_authority() {
     let found = provider_check(&ran);
     assert_eq!((&found["level"], &found["code"]), (&json!("stop"), &json!("provider_tls_failed")));
     assert!(found["next"].as_str().unwrap().contains("--ca-file"), "{found}");
-    let message = found["said"].as_str().unwrap();
+    let message = found["message"].as_str().unwrap();
     assert!(
         message.contains("its certificate")
             && !message.contains("UnknownIssuer")
@@ -152,7 +152,7 @@ fn a_proxys_failure_is_told_apart_from_the_providers() {
         let ran = env.run(&["doctor", PROVIDER, "--json", "--proxy", &proxy]);
         let found = provider_check(&ran);
         assert_eq!((&found["level"], &found["code"]), (&json!("stop"), &json!("proxy_failed")), "{found}");
-        let message = found["said"].as_str().unwrap();
+        let message = found["message"].as_str().unwrap();
         assert!(message.contains(words) && message.contains(&address.to_string()), "{message}");
         assert!(!format!("{ran:?}").contains("canary"));
     }
@@ -161,7 +161,7 @@ fn a_proxys_failure_is_told_apart_from_the_providers() {
     let ran = env.run(&["doctor", PROVIDER, "--json", "--proxy", &format!("http://{gone}")]);
     let found = provider_check(&ran);
     assert_eq!(found["code"], "proxy_failed", "{found}");
-    assert!(found["said"].as_str().unwrap().contains("refused"), "{found}");
+    assert!(found["message"].as_str().unwrap().contains("refused"), "{found}");
 }
 
 #[test]

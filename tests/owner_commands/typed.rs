@@ -243,11 +243,12 @@ fn doctor_says_that_a_hosts_configuration_is_damaged() {
     std::fs::create_dir(env.home().join(".cursor")).unwrap();
     std::fs::write(env.home().join(".cursor/mcp.json"), "{\"mcpServers\": {").unwrap();
     let report = json_of(&env.run(&["doctor", "--json"]));
-    let is_cursor = |check: &&Value| check["said"].as_str().is_some_and(|message| message.contains("Cursor"));
+    let is_cursor =
+        |check: &&Value| check["message"].as_str().is_some_and(|message| message.contains("Cursor"));
     let found =
         report["checks"].as_array().unwrap().iter().find(is_cursor).unwrap_or_else(|| panic!("{report}"));
     assert_eq!((&found["level"], &found["code"]), (&json!("warn"), &json!("config_damaged")));
-    assert!(found["said"].as_str().unwrap().contains("is damaged: "), "{found}");
+    assert!(found["message"].as_str().unwrap().contains("is damaged: "), "{found}");
     let file = env.home().join(".cursor/mcp.json");
     let next = format!("Correct line 1, column 16 of {}, then: pdpp mcp setup cursor", file.display());
     assert_eq!(found["next"], next);

@@ -245,12 +245,12 @@ fn open() -> Result<(), StoreError> {
 /// What a person is told of an absent keyring; what the library says of the bus is for the log.
 fn plain(why: &str) -> String {
     tracing::info!(why, "the keyring cannot be used");
-    let said = |words: &[&str]| words.iter().any(|word| why.contains(word));
+    let mentions = |words: &[&str]| words.iter().any(|word| why.contains(word));
     if cfg!(any(target_os = "macos", windows)) {
         why.to_owned()
-    } else if said(&["ServiceUnknown", "not provided by any .service", "NameHasNoOwner"]) {
+    } else if mentions(&["ServiceUnknown", "not provided by any .service", "NameHasNoOwner"]) {
         "no program offers the Secret Service in this session".to_owned()
-    } else if said(&["I/O error", "os error", "Address", "address", "dbus session"]) {
+    } else if mentions(&["I/O error", "os error", "Address", "address", "dbus session"]) {
         "this session has no D-Bus".to_owned()
     } else {
         why.to_owned()

@@ -95,8 +95,8 @@ fn unknown_tool(tool: &str) -> Error {
     let near = names.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     // Of a name that is like none, nobody knows what was meant: the first call is the one without arguments.
     let near = near.filter(|near| likeness(near) > 0.7).unwrap_or("schema");
-    let said = format!("There is no tool `{}`: they are {}", text::prefix(tool, 100), names.join(", "));
-    Error::new(Kind::Usage, "unknown_tool", said).run(example(near))
+    let message = format!("There is no tool `{}`: they are {}", text::prefix(tool, 100), names.join(", "));
+    Error::new(Kind::Usage, "unknown_tool", message).run(example(near))
 }
 
 /// A call of the tool as it is typed.

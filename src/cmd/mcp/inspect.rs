@@ -86,18 +86,18 @@ fn as_text(inspected: &Surface, measured: &Measure, width: u16) -> String {
     rows.push(row("all, as one array", measured.tools_bytes, measured.tools_tokens));
     rows.push(row("instructions", measured.instructions_bytes, measured.instructions_tokens));
     let columns = [Column::whole("Tool"), Column::number("Bytes"), Column::number("Token estimate")];
-    let mut said = String::new();
+    let mut shown = String::new();
     if let Some(server) = &inspected.server {
-        said.push_str(&text::one_line(text::prefix(server, 200)));
-        said.push_str("\n\n");
+        shown.push_str(&text::one_line(text::prefix(server, 200)));
+        shown.push_str("\n\n");
     }
-    said.push_str(&table(width, columns, &rows));
-    said.push('\n');
+    shown.push_str(&table(width, columns, &rows));
+    shown.push('\n');
     if inspected.instructions.is_empty() {
-        said.push_str("\nNo instructions.");
+        shown.push_str("\nNo instructions.");
     } else {
-        said.push_str("\nInstructions:\n");
-        said.push_str(text::prefix(&inspected.instructions, 8000));
+        shown.push_str("\nInstructions:\n");
+        shown.push_str(text::prefix(&inspected.instructions, 8000));
     }
-    said
+    shown
 }

@@ -177,10 +177,11 @@ impl Task<'_> {
         let found = survey(&self.machine, &args.name);
         let quiet = args.yes || args.json || args.print || !self.ui.can_ask();
         let in_project = args.scope == Scope::Project;
-        let has_scope = |one: &&Surveyed| !in_project || one.host.project_file.is_some();
-        let installed: Vec<_> = found.iter().filter(|one| one.installed).filter(has_scope).collect();
+        let has_scope = |surveyed: &&Surveyed| !in_project || surveyed.host.project_file.is_some();
+        let installed: Vec<_> =
+            found.iter().filter(|surveyed| surveyed.installed).filter(has_scope).collect();
         if args.all {
-            let hosts: Vec<_> = installed.iter().map(|one| one.host).collect();
+            let hosts: Vec<_> = installed.iter().map(|surveyed| surveyed.host).collect();
             let titles = hosts.iter().map(|host| host.title).collect::<Vec<_>>().join(", ");
             let verb = if args.remove { "Take the entry out of" } else { "Set up" };
             if quiet || hosts.is_empty() || self.ui.confirm(&format!("{verb} {titles}?")) {
@@ -189,19 +190,20 @@ impl Task<'_> {
             return Chosen::Nothing;
         }
         // What is known of the entries is known of the user's own files.
-        let has_entry = |one: &&&Surveyed| in_project || !args.remove || one.configured != Configured::No;
+        let has_entry =
+            |surveyed: &&&Surveyed| in_project || !args.remove || surveyed.configured != Configured::No;
         let offered: Vec<_> = installed.iter().filter(has_entry).collect();
         if quiet || installed.is_empty() {
             return Chosen::Survey(found);
         }
-        let item = |one: &Surveyed| {
+        let item = |surveyed: &Surveyed| {
             if in_project {
-                one.host.title.to_owned()
+                surveyed.host.title.to_owned()
             } else {
-                format!("{} ({})", one.host.title, one.state())
+                format!("{} ({})", surveyed.host.title, surveyed.state())
             }
         };
-        let items: Vec<_> = offered.iter().map(|one| item(one)).collect();
+        let items: Vec<_> = offered.iter().map(|surveyed| item(surveyed)).collect();
         if items.is_empty() {
             self.ui.note(&format!("No host here has an entry `{}`", args.name));
             return Chosen::Nothing;
@@ -210,7 +212,7 @@ impl Task<'_> {
             if args.remove { "Take the entry out of (space chooses)" } else { "Set up (space chooses)" };
         match self.ui.choose(question, &items) {
             Some(picked) if !picked.is_empty() => {
-                let hosts = picked.into_iter().filter_map(|at| offered.get(at)).map(|one| one.host);
+                let hosts = picked.into_iter().filter_map(|at| offered.get(at)).map(|surveyed| surveyed.host);
                 Chosen::Hosts(hosts.collect(), false)
             }
             _ => {
@@ -223,14 +225,16 @@ impl Task<'_> {
     fn show(&self, found: &[Surveyed]) -> Result<u8> {
         let args = self.args;
         if args.remove || args.dry_run || args.yes || args.print || args.strict {
-            let here: Vec<_> = found.iter().filter(|one| one.installed).map(|one| one.host.id).collect();
+            let here: Vec<_> =
+                found.iter().filter(|surveyed| surveyed.installed).map(|surveyed| surveyed.host.id).collect();
             let Some(first) = here.first() else {
-                let said = "No host is named, and none that is known is on this machine, so nothing was done";
+                let shown =
+                    "No host is named, and none that is known is on this machine, so nothing was done";
                 return Err(
-                    Error::new(Kind::Usage, "usage_error", said).run(Command::new("mcp setup --help"))
+                    Error::new(Kind::Usage, "usage_error", shown).run(Command::new("mcp setup --help"))
                 );
             };
-            let said = format!(
+            let shown = format!(
                 "No host is named, so nothing was done; name one, or give --all; here are: {}",
                 here.join(", ")
             );
@@ -243,7 +247,7 @@ impl Task<'_> {
             ];
             let given = options.iter().filter(|(is_given, _)| *is_given).map(|(_, option)| *option);
             let next = given.fold(Command::new("mcp setup").value(*first), Command::words);
-            return Err(Error::new(Kind::Usage, "usage_error", said).run(next));
+            return Err(Error::new(Kind::Usage, "usage_error", shown).run(next));
         }
         if args.json {
             let hosts: Vec<_> = found.iter().map(Surveyed::to_json).collect();
@@ -251,27 +255,32 @@ impl Task<'_> {
                 .json(&json!({"hosts": hosts, "launcher": self.launcher.path, "notes": self.launcher.notes}));
             return Ok(0);
         }
-        let (here, others): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.installed);
-        let mut said = match here.as_slice() {
+        let (here, others): (Vec<_>, Vec<_>) = found.iter().partition(|surveyed| surveyed.installed);
+        let mut shown = match here.as_slice() {
             [] => "No host that is known was found on this machine.".to_owned(),
             here => {
-                let row = |one: &&Surveyed| [one.host.id.to_owned(), one.host.title.to_owned(), one.state()];
+                let row = |surveyed: &&Surveyed| {
+                    [surveyed.host.id.to_owned(), surveyed.host.title.to_owned(), surveyed.state()]
+                };
                 let columns = [Column::whole("Host"), Column::whole("Name"), Column::text("State")];
                 let rows: Vec<_> = here.iter().map(row).collect();
                 format!("Hosts on this machine:\n\n{}", table(self.ui.width(), columns, &rows))
             }
         };
-        for (one, problem) in here.iter().flat_map(|one| one.problems.iter().map(move |found| (one, found))) {
-            let _ = write!(said, "\n\n{}: {}\n  next: {}", one.host.title, problem.what, problem.next);
+        for (surveyed, problem) in
+            here.iter().flat_map(|surveyed| surveyed.problems.iter().map(move |found| (surveyed, found)))
+        {
+            let _ = write!(shown, "\n\n{}: {}\n  next: {}", surveyed.host.title, problem.what, problem.next);
         }
-        let mut others: Vec<_> = others.iter().map(|one| one.host.id).collect();
+        let mut others: Vec<_> = others.iter().map(|surveyed| surveyed.host.id).collect();
         others.push("chatgpt (it runs elsewhere)");
-        let _ = write!(said, "\n\nNot here: {}.", others.join(", "));
-        let one = Command::new("mcp setup HOST").to_string();
+        let _ = write!(shown, "\n\nNot here: {}.", others.join(", "));
+        let surveyed = Command::new("mcp setup HOST").to_string();
         let all = Command::new("mcp setup --all").to_string();
-        let steps = ui::steps_within(self.ui.width(), &[(&one, "one of them"), (&all, "all that are here")]);
-        let _ = write!(said, "\n\nNext:\n{steps}");
-        self.ui.print(&said);
+        let steps =
+            ui::steps_within(self.ui.width(), &[(&surveyed, "one of them"), (&all, "all that are here")]);
+        let _ = write!(shown, "\n\nNext:\n{steps}");
+        self.ui.print(&shown);
         Ok(0)
     }
 
@@ -306,11 +315,11 @@ impl Task<'_> {
                 printed.push(json!({"host": host.id, "file": file, "snippet": job.snippet(), "link": link}));
                 continue;
             }
-            let mut said = format!("{}, in {}:\n\n{}", host.title, file.display(), job.snippet());
+            let mut shown = format!("{}, in {}:\n\n{}", host.title, file.display(), job.snippet());
             if let Some(link) = link {
-                let _ = write!(said, "\nOr open: {link}\n");
+                let _ = write!(shown, "\nOr open: {link}\n");
             }
-            self.ui.print(&said);
+            self.ui.print(&shown);
         }
         let mut code = 0;
         let chatgpt = with_chatgpt.then(|| self.chatgpt(&mut code));
@@ -329,7 +338,7 @@ impl Task<'_> {
         let mut code = 0;
         let alone = hosts.len() == 1 && !with_chatgpt && !self.args.json;
         for host in hosts {
-            match self.one(host) {
+            match self.surveyed(host) {
                 Ok(report) => {
                     if report.is_unproven() && code == 0 {
                         code = 1;
@@ -391,7 +400,7 @@ impl Task<'_> {
         Ok(code)
     }
 
-    fn one(&self, host: &'static Host) -> Result<Report> {
+    fn surveyed(&self, host: &'static Host) -> Result<Report> {
         let how = How { dry_run: self.args.dry_run, strict: self.args.strict };
         let attempt = |any_entry| {
             let progress = self.ui.progress();
@@ -465,7 +474,7 @@ impl Task<'_> {
             return Ok(vec![provider.clone()]);
         }
         let mut connected: Vec<_> =
-            self.global.cache()?.credentials()?.into_iter().map(|one| one.provider).collect();
+            self.global.cache()?.credentials()?.into_iter().map(|surveyed| surveyed.provider).collect();
         connected.sort();
         connected.dedup();
         if connected.is_empty() {

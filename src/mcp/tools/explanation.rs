@@ -395,8 +395,8 @@ pub fn unknown_stream(error: ToolError, stream: &str, all: &[(String, StreamFact
     }
     let Some(nearest) = near.first() else {
         let error = error.offer(Some(Call::new(Tool::Schema, json!({}))));
-        let is_said = error.message().contains(&format!("no stream `{stream}`"));
-        return if is_said { error } else { error.hint(format!("the grant holds no stream `{shown}`")) };
+        let is_named = error.message().contains(&format!("no stream `{stream}`"));
+        return if is_named { error } else { error.hint(format!("the grant holds no stream `{shown}`")) };
     };
     let hint = format!("the grant holds no stream `{shown}`; schema {{}} lists those it holds");
     let next = Call::new(Tool::Schema, json!({"stream": nearest}));

@@ -304,12 +304,12 @@ mod tests {
         let body = json!({"data": [row("messages", "mail", "c1"), row("messages", "mail", "c2"),
             row("messages", "chat", "c3"), {"name": "messages", "connection_id": "c4"}]});
         let found = core_sources(object(&body), &response).unwrap();
-        let told: Vec<_> = found
+        let counted: Vec<_> = found
             .iter()
-            .map(|one| (one.id.as_deref().unwrap(), one.stream_count, one.connections.len()))
+            .map(|source| (source.id.as_deref().unwrap(), source.stream_count, source.connections.len()))
             .collect();
         assert_eq!(
-            told,
+            counted,
             [
                 ("https://s.example/mail", 1, 2),
                 ("https://s.example/chat", 1, 1),
@@ -325,9 +325,9 @@ mod tests {
         let streams: Vec<Value> =
             (0..5_000).map(|n| json!({"name": format!("{n}{}", "x".repeat(999))})).collect();
         let connectors: Vec<Value> = (0..500).map(|_| json!({"streams": []})).collect();
-        let one = schema_sources(object(&json!({"connectors": [{"streams": streams}]}))).unwrap();
-        assert_eq!(one[0].streams.len(), GrantedSource::MAX_STREAMS);
-        assert!(one[0].streams.iter().all(|name| name.len() <= MAX_TEXT));
+        let source = schema_sources(object(&json!({"connectors": [{"streams": streams}]}))).unwrap();
+        assert_eq!(source[0].streams.len(), GrantedSource::MAX_STREAMS);
+        assert!(source[0].streams.iter().all(|name| name.len() <= MAX_TEXT));
         assert_eq!(schema_sources(object(&json!({"connectors": connectors}))).unwrap().len(), MAX_SOURCES);
     }
 }

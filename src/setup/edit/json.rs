@@ -95,7 +95,7 @@ fn to_value(node: &Node<'_>) -> Value {
             object
                 .properties
                 .iter()
-                .map(|one| (one.name.as_str().to_owned(), to_value(&one.value)))
+                .map(|property| (property.name.as_str().to_owned(), to_value(&property.value)))
                 .collect(),
         ),
     }
@@ -107,7 +107,8 @@ fn member<'a, 'b>(
     object: &'b Object<'a>,
     key: &str,
 ) -> Result<Option<(usize, &'b ObjectProp<'a>)>, EditError> {
-    let mut found = object.properties.iter().enumerate().filter(|(_, one)| one.name.as_str() == key);
+    let mut found =
+        object.properties.iter().enumerate().filter(|(_, property)| property.name.as_str() == key);
     let first = found.next();
     match found.next() {
         Some((_, second)) => Err(EditError::duplicate(text, second.range.start, key)),
@@ -318,8 +319,8 @@ impl Parsed<'_> {
 
     /// The text without the member `index` of `object`, and without the comma and the space that belong to it.
     fn cut(&self, object: &Object<'_>, index: usize) -> String {
-        let one = &object.properties[index];
-        let (start, end) = (one.range.start, one.value.range().end);
+        let property = &object.properties[index];
+        let (start, end) = (property.range.start, property.value.range().end);
         let close = object.range.end - 1;
         let next = object.properties.get(index + 1).map_or(close, |next| next.range.start);
         let comma_after = self.comma_between(end, next);
@@ -378,7 +379,7 @@ impl Before {
     }
 
     fn of(mark: &str) -> Option<Self> {
-        [Self::Empty, Self::OnTwoLines, Self::Null].into_iter().find(|one| one.mark() == mark)
+        [Self::Empty, Self::OnTwoLines, Self::Null].into_iter().find(|property| property.mark() == mark)
     }
 }
 

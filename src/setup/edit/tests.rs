@@ -164,7 +164,7 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
         }
         other => panic!("{other:?} for {text}"),
     };
-    for (text, said) in [
+    for (text, expected) in [
         ("{\n  \"a\": ,\n}", "line 2, column 8"),
         ("{\"mcpServers\": {}", "line 1"),
         (
@@ -178,9 +178,9 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
         ("{'a': 1}", "line 1, column 2"),
     ] {
         let error = refused(Format::Jsonc, text);
-        assert!(error.contains(said), "{error} for {text}");
+        assert!(error.contains(expected), "{error} for {text}");
     }
-    for (text, said) in [
+    for (text, expected) in [
         ("a = 1\na = 2\n", "line 2, column 1"),
         ("[mcp_servers.x]\ncommand = \"a\"\n[mcp_servers.x]\n", "line 3"),
         ("x = \n", "line 1"),
@@ -188,9 +188,9 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
         ("[[mcp_servers]]\n", "line 1"),
     ] {
         let error = refused(Format::Toml, text);
-        assert!(error.contains(said), "{error} for {text}");
+        assert!(error.contains(expected), "{error} for {text}");
     }
-    for (text, said) in [
+    for (text, expected) in [
         ("a: [1\n", "line"),
         ("a: 1\na: 2\n", "line 2"),
         ("- 1\n", "line 1, column 1: the file is no object"),
@@ -202,7 +202,7 @@ fn what_cannot_be_edited_is_refused_with_its_place() {
         ("  a: 1\n", "line 1, column 3: the first key is indented"),
     ] {
         let error = refused(Format::Yaml, text);
-        assert!(error.contains(said), "{error} for {text}");
+        assert!(error.contains(expected), "{error} for {text}");
     }
 }
 

@@ -28,8 +28,10 @@ fn item_value(item: &Item) -> Value {
     match item {
         Item::None => Value::Null,
         Item::Value(node) => value(node),
-        Item::Table(one) => table(one),
-        Item::ArrayOfTables(tables) => Value::Array(tables.iter().map(|one| table(one)).collect()),
+        Item::Table(inner_table) => table(inner_table),
+        Item::ArrayOfTables(tables) => {
+            Value::Array(tables.iter().map(|inner_table| table(inner_table)).collect())
+        }
     }
 }
 
@@ -41,7 +43,7 @@ fn value(node: &Node) -> Value {
         Node::Float(number) => Value::from(*number.value()),
         Node::Datetime(date) => Value::from(date.value().to_string()),
         Node::Array(array) => Value::Array(array.iter().map(value).collect()),
-        Node::InlineTable(one) => table(one),
+        Node::InlineTable(inner_table) => table(inner_table),
     }
 }
 
@@ -79,15 +81,15 @@ pub(super) fn set(text: &str, place: EntryPath<'_>, key: &str, field: &Field) ->
     let entry = item.as_table_like().ok_or_else(gone)?;
     if let Some(old) = entry.get(key) {
         let node = old.as_value().ok_or_else(no_span)?;
-        if matches!(node, Node::InlineTable(one) if one.is_dotted()) {
+        if matches!(node, Node::InlineTable(inner_table) if inner_table.is_dotted()) {
             return Err(no_span());
         }
         return Ok(splice(text, &[(node.span().ok_or_else(no_span)?, &written(field))]));
     }
-    if let Item::Value(Node::InlineTable(one)) = item
-        && !one.is_dotted()
+    if let Item::Value(Node::InlineTable(inner_table)) = item
+        && !inner_table.is_dotted()
     {
-        return insert_inline(text, one, &format!("{key} = {}", written(field)));
+        return insert_inline(text, inner_table, &format!("{key} = {}", written(field)));
     }
     // After the last of its own values, and written as that one is: indented, or with the same dotted path.
     let last = entry.iter().filter_map(|(name, item)| {
@@ -192,7 +194,9 @@ fn comma_in(text: &str, from: usize, to: usize) -> Option<usize> {
 
 fn end_of(node: &Node) -> Option<usize> {
     match node {
-        Node::InlineTable(one) if one.is_dotted() => one.iter().filter_map(|(_, node)| end_of(node)).max(),
+        Node::InlineTable(inner_table) if inner_table.is_dotted() => {
+            inner_table.iter().filter_map(|(_, node)| end_of(node)).max()
+        }
         node => node.span().map(|span| span.end),
     }
 }
@@ -230,8 +234,8 @@ fn collect(text: &str, table: &Table, found: &mut Vec<Range<usize>>) -> Result<(
             Item::Table(inner) if inner.is_dotted() && !table.is_dotted() => {}
             Item::Table(inner) => collect(text, inner, found)?,
             Item::ArrayOfTables(tables) => {
-                for one in tables {
-                    collect(text, one, found)?;
+                for inner_table in tables {
+                    collect(text, inner_table, found)?;
                 }
             }
             Item::Value(node) if table.is_dotted() => {
@@ -330,11 +334,11 @@ fn take_inline(text: &str, container: &InlineTable, place: EntryPath<'_>) -> Res
     let (mut key, item) = container.get_key_value(place.name).ok_or_else(gone)?;
     let mut node = item.as_value().ok_or_else(no_span)?;
     // `{ name.command = …, name.args = … }`: one value after the other.
-    while let Node::InlineTable(one) = node
-        && one.is_dotted()
+    while let Node::InlineTable(inner_table) = node
+        && inner_table.is_dotted()
     {
-        let (name, _) = one.iter().next().ok_or_else(gone)?;
-        let (inner, item) = one.get_key_value(name).ok_or_else(gone)?;
+        let (name, _) = inner_table.iter().next().ok_or_else(gone)?;
+        let (inner, item) = inner_table.get_key_value(name).ok_or_else(gone)?;
         (key, node) = (inner, item.as_value().ok_or_else(no_span)?);
     }
     let start = path_start(text, key.span().ok_or_else(no_span)?.start);

@@ -47,7 +47,7 @@ fn value(node: &Node<'_>) -> Value {
         YamlData::Value(Scalar::String(text)) => Value::from(text.as_ref()),
         YamlData::Sequence(items) => Value::Array(items.iter().map(value).collect()),
         YamlData::Mapping(members) => {
-            Value::Object(members.iter().map(|(key, one)| (key_text(key), value(one))).collect())
+            Value::Object(members.iter().map(|(key, member)| (key_text(key), value(member))).collect())
         }
         YamlData::Tagged(_, inner) => value(inner),
         other => Value::from(format!("{other:?}")),
@@ -71,7 +71,7 @@ struct Member<'a, 'b> {
 
 fn member<'a, 'b>(node: &'b Node<'a>, key: &str) -> Option<Member<'a, 'b>> {
     let YamlData::Mapping(members) = &node.data else { return None };
-    let found = members.iter().find(|(one, _)| one.data.as_str() == Some(key));
+    let found = members.iter().find(|(member, _)| member.data.as_str() == Some(key));
     found.map(|(key, value)| Member { key, value, alone: members.len() == 1 })
 }
 

@@ -212,7 +212,7 @@ fn json_of(text: &str) -> Value {
 /// The most frequent first; equal ones in the order of their text.
 fn by_value(values: BTreeMap<String, u64>) -> Vec<(Value, u64)> {
     let mut groups: Vec<(String, u64)> = values.into_iter().collect();
-    groups.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    groups.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
     groups.into_iter().map(|(text, count)| (json_of(&text), count)).collect()
 }
 
@@ -252,15 +252,15 @@ fn sum(values: &BTreeMap<String, u64>) -> Value {
 fn extreme(values: BTreeMap<String, u64>, greatest: bool) -> Value {
     let mut all: Vec<Value> =
         values.into_keys().filter(|text| text != "null").map(|text| json_of(&text)).collect();
-    all.sort_by(|one, other| match (one, other) {
-        (Value::Number(one), Value::Number(other)) => {
-            match (Decimal::parse(one.as_str()), Decimal::parse(other.as_str())) {
-                (Some(one), Some(other)) => one.cmp(&other),
-                _ => one.as_f64().unwrap_or(0.0).total_cmp(&other.as_f64().unwrap_or(0.0)),
+    all.sort_by(|left, right| match (left, right) {
+        (Value::Number(left), Value::Number(right)) => {
+            match (Decimal::parse(left.as_str()), Decimal::parse(right.as_str())) {
+                (Some(left), Some(right)) => left.cmp(&right),
+                _ => left.as_f64().unwrap_or(0.0).total_cmp(&right.as_f64().unwrap_or(0.0)),
             }
         }
-        (Value::String(one), Value::String(other)) => {
-            (time::parse_ms(one), one).cmp(&(time::parse_ms(other), other))
+        (Value::String(left), Value::String(right)) => {
+            (time::parse_ms(left), left).cmp(&(time::parse_ms(right), right))
         }
         _ => std::cmp::Ordering::Equal,
     });

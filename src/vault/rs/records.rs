@@ -267,7 +267,7 @@ fn page<'a>(
             rows.push((access.position(&row), *access, row));
         }
     }
-    rows.sort_by(|(one, ..), (other, ..)| order.compare(one, other));
+    rows.sort_by(|(left, ..), (right, ..)| order.compare(left, right));
     let more = rows.len() > limit;
     rows.truncate(limit);
     Ok((rows.into_iter().map(|(_, access, row)| (access, row)).collect(), more))
@@ -302,7 +302,7 @@ fn changes(
             found.push((place, access, change));
         }
     }
-    found.sort_by(|one, other| one.0.cmp(&other.0));
+    found.sort_by(|left, right| left.0.cmp(&right.0));
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(|(place, ..)| Cursor::Changes {
