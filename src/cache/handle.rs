@@ -149,7 +149,8 @@ impl Cache {
     }
 
     /// Whether an index and secrets of kind `kind` could be written now: better known before an owner is
-    /// asked for an approval. Leaves nothing behind but directories. Blocks, at most the bound of a call to a store more than the disk.
+    /// asked for an approval. Leaves nothing behind but directories. Blocks for as long as the disk takes, and
+    /// at most the bound of a call to a store longer.
     ///
     /// # Errors
     /// Why not.
@@ -264,8 +265,8 @@ impl Cache {
         Ok(Some(secrets))
     }
 
-    /// Whether the store of `credential`'s secret gives it here. Blocks, at most the bound of a call to a store more than the
-    /// disk.
+    /// Whether the store of `credential`'s secret gives it here. Blocks for as long as the disk takes, and at most the bound of
+    /// a call to a store longer.
     ///
     /// # Errors
     /// `keyring_absent`, `keyring_locked`, `keyring_silent`, `secret_store_failed`, `secret_damaged`, `secret_missing`.

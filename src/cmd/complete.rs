@@ -51,9 +51,9 @@ pub fn run(args: &Args, global: &Global, root: &Command, ui: &Ui) -> Result<u8> 
     Ok(0)
 }
 
-/// What could stand in place of the last of `words`, the words after the program's name, by the definitions of `root`; nothing where that is
-/// no value, or one that nobody knows. `connected` is asked only where it matters. Which of them begin like the last
-/// word is the shell's to say.
+/// What could stand in place of the last of `words`, the words after the program's name, by the definitions of `root`.
+/// Empty where no value belongs there, or one that cannot be known. `connected` is asked only where it matters. The shell
+/// picks those that begin like the last word.
 pub fn candidates(
     root: &Command,
     words: &[String],

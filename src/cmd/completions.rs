@@ -23,8 +23,8 @@ pub fn run(args: &Args, root: &Command, ui: &Ui) -> Result<u8> {
     Ok(0)
 }
 
-/// The script for `shell` of the definitions `root`, as it is committed under `completions/`: clap's, and a hook for the values that
-/// [`complete`] finds out. PowerShell's is clap's alone.
+/// The script for `shell` of the definitions `root`, as it is committed under `completions/`: clap's, and a hook for the
+/// values that [`complete`] finds out. PowerShell's is clap's alone.
 pub fn script(root: &Command, shell: Shell) -> String {
     let mut script = Vec::new();
     let mut definitions = without_files(without_hidden(root));

@@ -8,10 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pdpp::cache::Cache;
-use pdpp::mcp::protocol::service::ResourceContents;
-use pdpp::mcp::protocol::service::ResourceError;
-use pdpp::mcp::protocol::service::Service;
-use pdpp::mcp::protocol::service::{Offer, ToolAnswer};
+use pdpp::mcp::protocol::service::{Offer, ResourceContents, ResourceError, Service, ToolAnswer};
 use pdpp::mcp::protocol::stdio;
 use pdpp::provider::http::{Http, Limits};
 use pdpp::provider::rs::{Envelope, Read, RsError};

@@ -15,8 +15,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use pdpp::advice::Command;
-use pdpp::mcp::protocol::service::Service as _;
-use pdpp::mcp::protocol::service::ToolAnswer;
+use pdpp::mcp::protocol::service::{Service as _, ToolAnswer};
 use pdpp::mcp::reading::reader::{BearerSource, Reader};
 use pdpp::mcp::size::Bounds;
 use pdpp::mcp::tools::service::Tools;

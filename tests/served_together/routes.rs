@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use pdpp::mcp::protocol::service::ResourceContents;
-use pdpp::mcp::protocol::service::ResourceError;
-use pdpp::mcp::protocol::service::Service as _;
+use pdpp::mcp::protocol::service::{ResourceContents, ResourceError, Service as _};
 use pdpp::mcp::reading::package::KnownSource;
 use pdpp::mcp::size::Bounds;
 use serde_json::json;

@@ -5,10 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pdpp::error::{Error, Kind};
-use pdpp::mcp::protocol::service::ResourceContents;
-use pdpp::mcp::protocol::service::ResourceError;
-use pdpp::mcp::protocol::service::Service;
-use pdpp::mcp::protocol::service::{Offer, ToolAnswer};
+use pdpp::mcp::protocol::service::{Offer, ResourceContents, ResourceError, Service, ToolAnswer};
 use pdpp::mcp::protocol::stdio;
 use pdpp::ui::Ui;
 use serde_json::{Map, Value};

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pdpp::mcp::protocol::service::ResourceContents;
-use pdpp::mcp::protocol::service::ResourceError;
-use pdpp::mcp::protocol::service::Service as _;
+use pdpp::mcp::protocol::service::{ResourceContents, ResourceError, Service as _};
 use serde_json::{Value, json};
 
 use super::fake::{Asked, Fake, list, note, refusal, schema, structured};
