@@ -8,6 +8,11 @@ use pdpp::error::Error;
 use pdpp::ui::{self, Ui};
 use pdpp::{advice, shutdown};
 
+/// A server answers for days: what a burst of calls took goes back to the system.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     pdpp::secret::keep_out_of_core_dumps();
     ui::keep_panics_short();
