@@ -213,6 +213,30 @@ pub struct Hit {
     pub score: f64,
 }
 
+impl Compare {
+    /// All of them, in the order in which a schema declares them.
+    pub const ALL: [Self; 5] = [Self::Equal, Self::AtLeast, Self::Above, Self::AtMost, Self::Below];
+
+    /// The operator that a range names it by; equality has none.
+    pub const fn operator(self) -> Option<&'static str> {
+        match self {
+            Self::Equal => None,
+            Self::AtLeast => Some("gte"),
+            Self::Above => Some("gt"),
+            Self::AtMost => Some("lte"),
+            Self::Below => Some("lt"),
+        }
+    }
+
+    /// Whether `field` declares that it may be compared so.
+    pub const fn is_declared(self, field: &Field) -> bool {
+        match self {
+            Self::Equal => field.exact,
+            Self::AtLeast | Self::Above | Self::AtMost | Self::Below => field.range,
+        }
+    }
+}
+
 impl Access {
     /// The connection.
     pub fn connection(&self) -> &Connection {
@@ -449,7 +473,7 @@ impl Access {
         let mut filter = Filter::default();
         for (name, compare, value) in conditions {
             let field = self.field(name)?;
-            if !(if *compare == Compare::Equal { field.exact } else { field.range }) {
+            if !compare.is_declared(field) {
                 return None;
             }
             filter.add(field, *compare, value);

@@ -65,7 +65,9 @@ fn r3_60_filter_parameters_are_well_formed() {
     cases(64)
         .run(&any_json(), |filter| {
             let given = Map::from_iter([("q".into(), json!("x")), ("filter".into(), filter)]);
-            let Ok(pairs) = checked(Tool::Search, given).map(|call| Given(&call).filter().to_query()) else {
+            let Ok(pairs) =
+                checked(Tool::Search, given).map(|call| Given(&call).filter().unwrap().to_query())
+            else {
                 return Ok(());
             };
             for (name, _) in pairs {

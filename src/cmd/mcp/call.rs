@@ -102,20 +102,20 @@ fn unknown_tool(tool: &str) -> Error {
 /// A call of the tool as it is typed.
 fn example(tool: &str) -> Command {
     let call = Command::new("mcp call").value(tool);
-    match example_arguments(tool) {
+    match Tool::from_name(tool).and_then(example_arguments) {
         Some(arguments) => call.value(arguments),
         None => call,
     }
 }
 
-fn example_arguments(tool: &str) -> Option<&'static str> {
+const fn example_arguments(tool: Tool) -> Option<&'static str> {
     Some(match tool {
-        "query_records" => r#"{"stream":"messages","limit":2}"#,
-        "aggregate" => r#"{"stream":"messages","metric":"count"}"#,
-        "search" => r#"{"q":"invoice","limit":3}"#,
-        "fetch" => r#"{"id":"ID"}"#,
-        "read_record_field" => r#"{"id":"ID","field_path":"body"}"#,
-        _ => return None,
+        Tool::Schema => return None,
+        Tool::QueryRecords => r#"{"stream":"messages","limit":2}"#,
+        Tool::Aggregate => r#"{"stream":"messages","metric":"count"}"#,
+        Tool::Search => r#"{"q":"invoice","limit":3}"#,
+        Tool::Fetch => r#"{"id":"ID"}"#,
+        Tool::ReadRecordField => r#"{"id":"ID","field_path":"body"}"#,
     })
 }
 
@@ -167,7 +167,7 @@ mod tests {
             assert!(error.message().ends_with(&Tool::ALL.map(Tool::name).join(", ")), "{error}");
         }
         for tool in Tool::ALL {
-            if let Some(given) = example_arguments(tool.name()) {
+            if let Some(given) = example_arguments(tool) {
                 let given = arguments(tool.name(), given).unwrap();
                 assert!(checked(tool, given).is_ok());
             }

@@ -1,10 +1,11 @@
 //! What the schema declares of a stream: identity fields, roles, connector, connections (R4.7). Read
 //! beside the first read of a stream and kept for a minute, so that a row costs no extra wait.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::mcp::reading::filter::TestKind;
 use serde_json::{Map, Value};
 
 /// How long a stream's facts are believed.
@@ -43,10 +44,8 @@ pub struct StreamFacts {
 pub struct Declared {
     /// What its values are, where that limits what a filter can hold.
     pub kind: Option<Kind>,
-    /// Whether it can be filtered by value.
-    pub equal: bool,
-    /// Whether it can be filtered by range.
-    pub range: bool,
+    /// What a filter may test it by.
+    pub tests: BTreeSet<TestKind>,
     /// The uses that aggregate may make of it: `sum`, `group_by` …
     pub aggregates: Vec<String>,
     /// Whether it is a plain string that may hold times: the compact view does not pass on a `format`.
@@ -97,25 +96,29 @@ impl Kind {
 }
 
 impl Declared {
+    /// Whether a filter may test it so.
+    pub fn takes(&self, kind: TestKind) -> bool {
+        self.tests.contains(&kind)
+    }
+
     /// From the flags of the compact view, or the same in full.
     fn of(capability: &Value) -> Self {
         match capability {
             Value::String(flags) => {
                 let mut declared = Self::default();
                 for flag in flags.split(',') {
-                    match flag.split_once('=') {
-                        None if flag == "eq" => declared.equal = true,
-                        Some(("t", kind)) => declared.kind = Kind::of(kind),
-                        Some(("r", _)) => declared.range = true,
-                        Some(("a", uses)) => {
-                            declared.aggregates = uses.split('|').map(str::to_owned).collect();
+                    let (name, value) = flag.split_once('=').unwrap_or((flag, ""));
+                    match name {
+                        "t" => declared.kind = Kind::of(value),
+                        "a" => declared.aggregates = value.split('|').map(str::to_owned).collect(),
+                        _ => {
+                            declared.tests.extend(TestKind::ALL.into_iter().find(|kind| kind.flag() == name));
                         }
-                        _ => {}
                     }
                 }
                 let is_text = flags.split(',').any(|flag| matches!(flag, "t=string" | "t=string|null"));
                 let is_grouped = declared.aggregates.iter().any(|usage| usage == "group_by_time");
-                declared.may_be_time = is_text && (declared.range || is_grouped);
+                declared.may_be_time = is_text && (declared.takes(TestKind::Range) || is_grouped);
                 declared
             }
             Value::Object(full) => {
@@ -125,8 +128,7 @@ impl Declared {
                 let kind = full.get("type").and_then(Value::as_str).and_then(Kind::of);
                 Self {
                     kind: kind.or_else(|| Kind::of_format(full.get("schema"))),
-                    equal: usable("exact_filter"),
-                    range: usable("range_filter"),
+                    tests: TestKind::ALL.into_iter().filter(|kind| usable(kind.capability())).collect(),
                     aggregates: Vec::new(),
                     may_be_time: false,
                 }
@@ -181,9 +183,6 @@ impl StreamFacts {
         let with_role =
             |wanted: &str| roles.iter().find(|(_, _, role)| role == wanted).map(|(_, name, _)| name.clone());
         let views = row.get("views").and_then(Value::as_array).into_iter().flatten();
-        let own = row
-            .get("granted_connections")
-            .filter(|list| list.as_array().is_some_and(|list| !list.is_empty()));
         Self {
             connector_key: connector_key(connector),
             primary_key: texts(row.get("primary_key")),
@@ -191,7 +190,7 @@ impl StreamFacts {
             title_field: with_role("primary-title"),
             time_field: with_role("event-time"),
             identity: roles.iter().map(|(_, name, _)| name.clone()).collect(),
-            connections: connections(own.or_else(|| connector.get("granted_connections"))),
+            connections: connections_of_stream(connector, row),
             is_expandable: row.get("expand_capabilities").and_then(Value::as_array).is_some_and(
                 |relations| {
                     relations
@@ -212,6 +211,15 @@ pub fn connector_key(connector: &Map<String, Value>) -> Option<String> {
         .filter_map(|key| connector.get(*key).and_then(Value::as_str))
         .find(|key| !key.contains("://"))
         .map(str::to_owned)
+}
+
+/// Connection ids and labels of a stream's row in a schema: its own, or those of its connector where it lists none.
+pub fn connections_of_stream(
+    connector: &Map<String, Value>,
+    row: &Map<String, Value>,
+) -> Vec<(String, Option<String>)> {
+    let own = row.get("granted_connections").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    connections(if own { row } else { connector }.get("granted_connections"))
 }
 
 /// Connection ids and labels of a `granted_connections` list.

@@ -26,6 +26,54 @@ pub enum Test {
     Range(Vec<(Operator, Value)>),
 }
 
+impl Test {
+    /// Its kind.
+    pub const fn kind(&self) -> TestKind {
+        match self {
+            Self::Equals(_) => TestKind::Equals,
+            Self::Range(_) => TestKind::Range,
+        }
+    }
+}
+
+/// A kind of test. A schema declares for each field which of them it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TestKind {
+    /// By value.
+    Equals,
+    /// By bounds.
+    Range,
+}
+
+impl TestKind {
+    /// All of them, in the order in which a schema declares them.
+    pub const ALL: [Self; 2] = [Self::Equals, Self::Range];
+
+    /// The flag that declares it in a compact schema. That of a range is followed by `=` and its operators.
+    pub const fn flag(self) -> &'static str {
+        match self {
+            Self::Equals => "eq",
+            Self::Range => "r",
+        }
+    }
+
+    /// The key of the capability that declares it in a full schema.
+    pub const fn capability(self) -> &'static str {
+        match self {
+            Self::Equals => "exact_filter",
+            Self::Range => "range_filter",
+        }
+    }
+
+    /// What a field is tested against, as errors call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Equals => "a value",
+            Self::Range => "a range",
+        }
+    }
+}
+
 /// How a value is compared with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operator {
@@ -67,21 +115,18 @@ impl fmt::Display for Operator {
 
 impl Filter {
     /// Reads the JSON object of a `filter` argument that was checked: `{field: value}` or `{field: {operator: bound}}`.
-    /// An operator that is not known is left out.
-    pub fn from_json(fields: &Map<String, Value>) -> Self {
-        let condition = |(field, value): (&String, &Value)| Condition {
-            field: field.clone(),
-            test: match value {
-                Value::Object(range) => Test::Range(
-                    range
-                        .iter()
-                        .filter_map(|(name, bound)| Some((Operator::from_name(name)?, bound.clone())))
-                        .collect(),
-                ),
+    /// `None` where a condition is empty or its operator is not known: without it the read would be wider.
+    pub fn from_json(fields: &Map<String, Value>) -> Option<Self> {
+        let bound = |(name, bound): (&String, &Value)| Some((Operator::from_name(name)?, bound.clone()));
+        let condition = |(field, value): (&String, &Value)| {
+            let test = match value {
+                Value::Object(range) if range.is_empty() => return None,
+                Value::Object(range) => Test::Range(range.iter().map(bound).collect::<Option<_>>()?),
                 value => Test::Equals(value.clone()),
-            },
+            };
+            Some(Condition { field: field.clone(), test })
         };
-        Self(fields.iter().map(condition).collect())
+        fields.iter().map(condition).collect::<Option<_>>().map(Self)
     }
 
     /// The JSON object that [`Filter::from_json`] reads.
@@ -182,7 +227,7 @@ mod tests {
     fn r3_60_a_filter_keeps_its_types_and_is_written_as_the_wire_has_it() {
         let given = r#"{"amount": {"gte": 10.50, "lt": 20}, "currency": "NOK", "is_paid": true}"#;
         let given: Map<String, Value> = serde_json::from_str(given).unwrap();
-        let filter = Filter::from_json(&given);
+        let filter = Filter::from_json(&given).unwrap();
         assert_eq!(filter.to_json(), given);
         let query = filter.to_query();
         let query = query.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
@@ -193,6 +238,13 @@ mod tests {
             "filter[is_paid]=true",
         ];
         assert_eq!(query, written);
+    }
+
+    #[test]
+    fn r3_60_no_condition_is_left_out_of_a_filter() {
+        for given in [r#"{"a": {"in": [1, 2]}}"#, r#"{"a": {"gte": 1, "near": 2}}"#, r#"{"a": {}, "b": 1}"#] {
+            assert_eq!(Filter::from_json(&serde_json::from_str(given).unwrap()), None, "{given}");
+        }
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Arguments {
             limit: given
                 .integer("limit")
                 .map(|limit| limit.saturating_add(shown as u64).min(limit.max(MANY))),
-            filter: given.filter(),
+            filter: given.filter()?,
             connection: given.text("connection_id"),
         };
         Ok(Self { call, request, shown })

@@ -8,7 +8,7 @@ use super::argument_repair::{self, whole};
 use super::surface;
 use crate::mcp::call::{Call, Tool};
 use crate::mcp::id::{IdError, RecordId, check_segment};
-use crate::mcp::reading::filter::Filter;
+use crate::mcp::reading::filter::{Filter, Operator};
 use crate::mcp::reading::request::Expansion;
 use crate::mcp::tool_error::ToolError;
 
@@ -87,9 +87,19 @@ impl Given<'_> {
     }
 
     /// The typed filter; an empty one where none was given.
-    pub fn filter(&self) -> Filter {
-        let fields = self.0.arguments.get("filter").and_then(Value::as_object);
-        fields.map(Filter::from_json).unwrap_or_default()
+    ///
+    /// # Errors
+    /// `invalid_filter`: a condition that is not known.
+    pub fn filter(&self) -> Result<Filter, ToolError> {
+        let Some(fields) = self.0.arguments.get("filter").and_then(Value::as_object) else {
+            return Ok(Filter::default());
+        };
+        Filter::from_json(fields).ok_or_else(|| {
+            let operators = Operator::ALL.map(Operator::name).join("|");
+            let next = format!("write {{\"FIELD\": value}} or {{\"FIELD\": {{{operators}: value}}}}");
+            ToolError::new("invalid_filter", "filter has a condition that is not known here", next)
+                .with("param", "filter")
+        })
     }
 
     /// The relations that are expanded, each with its limit (R3.61).
@@ -215,7 +225,7 @@ mod tests {
     fn r3_60_filters_become_bracket_parameters() {
         let given = json!({"stream": "s", "filter": {
             "user_id": "U1", "seen": true, "amount": {"gte": 1.10, "lt": 12_345_678_901_234_567_890_u64}}});
-        let pairs = Given(&arguments("query_records", given).unwrap()).filter().to_query();
+        let pairs = Given(&arguments("query_records", given).unwrap()).filter().unwrap().to_query();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(
             pairs,
@@ -231,7 +241,7 @@ mod tests {
     #[test]
     fn r3_60_digits_of_a_filter_value_are_kept() {
         let given: Value = serde_json::from_str(r#"{"stream":"s","filter":{"n":1.10,"m":-0.0}}"#).unwrap();
-        let pairs = Given(&arguments("query_records", given).unwrap()).filter().to_query();
+        let pairs = Given(&arguments("query_records", given).unwrap()).filter().unwrap().to_query();
         assert_eq!(pairs[0].1, "-0.0");
         assert_eq!(pairs[1].1, "1.10");
     }

@@ -10,7 +10,7 @@ use super::answer_parts::{is_missing, near};
 use crate::mcp::call::{Call, Tool};
 use crate::mcp::id::RecordId;
 use crate::mcp::reading::catalog::{Declared, StreamFacts};
-use crate::mcp::reading::filter::{Filter, Test};
+use crate::mcp::reading::filter::{Filter, TestKind};
 use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::schema::unsupported;
 use crate::mcp::tool_error::{Candidate, ToolError};
@@ -51,7 +51,7 @@ impl<'a> Asked<'a> {
             .arguments
             .get("filter")
             .and_then(Value::as_object)
-            .map(Filter::from_json)
+            .and_then(Filter::from_json)
             .unwrap_or_default()
     }
 }
@@ -245,8 +245,8 @@ fn misused(error: ToolError, asked: Asked<'_>, facts: &[StreamFacts]) -> ToolErr
             .hint("filter of search goes with streams of exactly one name: \"streams\":[\"STREAM\"]")
             .offer(None);
     }
-    if let Some(is_range) = undeclared_filter(&filter, facts) {
-        return unfilterable(error, stream, facts, is_range);
+    if let Some(kind) = undeclared_filter(&filter, facts) {
+        return unfilterable(error, stream, facts, kind);
     }
     let declares_view = |view: &str| facts.iter().any(|facts| facts.views.iter().any(|known| known == view));
     if call.text("view").is_some_and(|view| !facts.is_empty() && !declares_view(view)) {
@@ -314,16 +314,14 @@ fn not_for_a_grant(error: ToolError, asked: Asked<'_>) -> ToolError {
         .offer(None)
 }
 
-/// Whether a condition of `filter` is of a kind that its field is declared not to take: whether it is a range.
-fn undeclared_filter(filter: &Filter, facts: &[StreamFacts]) -> Option<bool> {
-    let takes = |field: &str, takes: &dyn Fn(&Declared) -> bool| {
-        let mut declared = facts.iter().filter_map(|facts| facts.fields.get(field)).peekable();
-        declared.peek().is_none() || declared.any(takes)
-    };
-    filter.conditions().iter().find_map(|condition| match &condition.test {
-        Test::Equals(_) => (!takes(&condition.field, &|declared| declared.equal)).then_some(false),
-        Test::Range(_) => (!takes(&condition.field, &|declared| declared.range)).then_some(true),
-    })
+/// The kind of the first condition of `filter` that its field is declared not to take.
+fn undeclared_filter(filter: &Filter, facts: &[StreamFacts]) -> Option<TestKind> {
+    let kinds = filter.conditions().iter().map(|condition| (&condition.field, condition.test.kind()));
+    let mut undeclared = kinds.filter(|(field, kind)| {
+        let mut declared = facts.iter().filter_map(|facts| facts.fields.get(*field)).peekable();
+        declared.peek().is_some() && !declared.any(|declared| declared.takes(*kind))
+    });
+    undeclared.next().map(|(_, kind)| kind)
 }
 
 /// The argument of an aggregate whose field is declared not to take that use, and the use.
@@ -548,10 +546,9 @@ fn unsorted(error: ToolError, call: &Call, facts: &[StreamFacts]) -> ToolError {
 }
 
 /// A field that takes no such filter, with those that do.
-fn unfilterable(error: ToolError, stream: &str, facts: &[StreamFacts], is_range: bool) -> ToolError {
-    let takes = |declared: &Declared| if is_range { declared.range } else { declared.equal };
-    let names = names_of(facts, &takes);
-    let what = if is_range { "a range" } else { "a value" };
+fn unfilterable(error: ToolError, stream: &str, facts: &[StreamFacts], kind: TestKind) -> ToolError {
+    let names = names_of(facts, &|declared| declared.takes(kind));
+    let what = kind.name();
     let hint = if names.is_empty() {
         format!("no field of `{stream}` takes {what} as a filter")
     } else {

@@ -48,7 +48,7 @@ pub fn misfits(filter: &Filter, facts: &[StreamFacts]) -> (Vec<Misfit>, Option<F
             }
         }
     }
-    (misfits, meant.map(|fields| Filter::from_json(&fields)))
+    (misfits, meant.and_then(|fields| Filter::from_json(&fields)))
 }
 
 /// Whether `filter` has a value that is no time, of a field that may hold times: worth a look at the full schema,
@@ -70,7 +70,11 @@ fn kind_of(field: &str, facts: &[StreamFacts]) -> Option<Kind> {
 
 /// The handle of a record where the record's own id belongs: no field holds a handle of ours.
 fn handle(field: &str, test: &Test, facts: &[StreamFacts]) -> Option<(Misfit, Value)> {
-    let Test::Equals(Value::String(given)) = test else { return None };
+    let given = match test {
+        Test::Equals(value) => value.as_str()?,
+        // Ids are not ordered.
+        Test::Range(_) => return None,
+    };
     let id = RecordId::parse(given).ok()?;
     let connection = id.connection.as_deref()?;
     let is_ours = facts.iter().flat_map(|facts| &facts.connections).any(|(known, _)| known == connection);
@@ -304,7 +308,7 @@ mod tests {
     use crate::mcp::reading::catalog::Declared;
 
     fn of(filter: &Value) -> Filter {
-        Filter::from_json(filter.as_object().unwrap())
+        Filter::from_json(filter.as_object().unwrap()).unwrap()
     }
 
     fn facts() -> Vec<StreamFacts> {

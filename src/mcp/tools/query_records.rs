@@ -79,7 +79,7 @@ impl Arguments {
             order: call.text("order").and_then(Direction::from_name),
             sort: call.text("sort").map(Sort::from_text),
             count: given.text("count"),
-            filter: given.filter(),
+            filter: given.filter()?,
             fields: given.texts("fields"),
             view: given.text("view"),
             expand: given.expansions()?,

@@ -67,7 +67,7 @@ impl Arguments {
             mode: call.text("mode").and_then(SearchMode::from_name),
             q: given.required_text("q", "WORDS")?,
             streams: given.texts("streams"),
-            filter: given.filter(),
+            filter: given.filter()?,
         };
         for stream in &search.streams {
             check_segment("stream", stream).map_err(|error| bad_name("streams", &error))?;

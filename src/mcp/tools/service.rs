@@ -47,13 +47,13 @@ impl Tools {
     /// Whatever a tool refuses, and what its provider did.
     pub async fn try_call(&self, tool: &str, arguments: Map<String, Value>) -> Result<ToolAnswer, ToolError> {
         let call = ToolCall::parse(tool, arguments, self.bounds)?;
-        if matches!(call, ToolCall::Schema(_)) {
+        if call.is_discovery() {
             self.package.reread();
         }
         let round = self.package.begin();
         let mut answer = self.answer(&call).await;
         // What is put together of several grants leaves out those that are gone.
-        let may_lack = answer.is_err() || matches!(call, ToolCall::Search(_) | ToolCall::Schema(_));
+        let may_lack = answer.is_err() || call.may_read_all_grants();
         // Once more where a grant that was asked turns out to be gone, and to have been replaced.
         if may_lack && self.package.is_replaced(&round) {
             answer = self.answer(&call).await;
@@ -73,7 +73,16 @@ impl Tools {
             (_, ToolCall::Schema(schema)) if schema.connection.is_none() && !schema.is_full => {
                 self.schema(schema, call).await
             }
-            _ => {
+            // These are about one grant, which their connection or stream names.
+            (
+                _,
+                ToolCall::Schema(_)
+                | ToolCall::QueryRecords(_)
+                | ToolCall::Aggregate(_)
+                | ToolCall::Search(_)
+                | ToolCall::Fetch(_)
+                | ToolCall::ReadRecordField(_),
+            ) => {
                 let target =
                     Target { call: call.call(), connection: call.connection(), stream: call.stream() };
                 self.ask(&*self.package.route(target)?, call, true).await

@@ -33,7 +33,7 @@ impl ToolCall {
     /// provider is asked, but for what only its schema tells.
     pub fn parse(name: &str, arguments: Map<String, Value>, bounds: Bounds) -> Result<Self, ToolError> {
         let tool = Tool::from_name(name).ok_or_else(|| {
-            ToolError::new("unknown_tool", format!("there is no tool `{name}`"), "tools/list names the six")
+            ToolError::new("unknown_tool", format!("there is no tool `{name}`"), "tools/list names them all")
         })?;
         check_length(tool, &arguments, bounds)?;
         let call = checked(tool, arguments)?;
@@ -93,17 +93,47 @@ impl ToolCall {
         Asked { call: self.call(), stream: self.stream(), connection: self.connection(), record }
     }
 
+    /// Whether it asks what there is, and so has to see grants that came meanwhile.
+    pub const fn is_discovery(&self) -> bool {
+        match self {
+            Self::Schema(_) => true,
+            Self::QueryRecords(_)
+            | Self::Aggregate(_)
+            | Self::Search(_)
+            | Self::Fetch(_)
+            | Self::ReadRecordField(_) => false,
+        }
+    }
+
+    /// Whether its answer may be put together of all grants.
+    pub const fn may_read_all_grants(&self) -> bool {
+        match self {
+            Self::Schema(_) | Self::Search(_) => true,
+            Self::QueryRecords(_) | Self::Aggregate(_) | Self::Fetch(_) | Self::ReadRecordField(_) => false,
+        }
+    }
+
     /// Whether the answer is the index of a grant, which may grow by its names (R3.3).
     pub const fn is_index(&self) -> bool {
-        matches!(self, Self::Schema(arguments) if arguments.stream.is_none())
+        match self {
+            Self::Schema(arguments) => arguments.stream.is_none(),
+            Self::QueryRecords(_)
+            | Self::Aggregate(_)
+            | Self::Search(_)
+            | Self::Fetch(_)
+            | Self::ReadRecordField(_) => false,
+        }
     }
 }
 
 /// A continuation repeats the arguments: longer ones would leave no room for what is asked for.
 fn check_length(tool: Tool, given: &Map<String, Value>, bounds: Bounds) -> Result<(), ToolError> {
     let bound = bounds.text.min(bounds.structured);
-    // A record's id and a field's name, which these two take, are as long as they are.
-    let most = if matches!(tool, Tool::Fetch | Tool::ReadRecordField) { bound * 5 / 8 } else { bound / 4 };
+    let most = match tool {
+        // A record's id and a field's name are as long as they are.
+        Tool::Fetch | Tool::ReadRecordField => bound * 5 / 8,
+        Tool::Schema | Tool::QueryRecords | Tool::Aggregate | Tool::Search => bound / 4,
+    };
     let length = json_len(given);
     if length <= most {
         return Ok(());

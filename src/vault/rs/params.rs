@@ -124,11 +124,10 @@ impl<'a> Params<'a> {
             let rest = rest.strip_suffix(']').ok_or_else(bad)?;
             let (field, compare) = match rest.split_once("][") {
                 None => (rest, Compare::Equal),
-                Some((field, "gte")) => (field, Compare::AtLeast),
-                Some((field, "gt")) => (field, Compare::Above),
-                Some((field, "lte")) => (field, Compare::AtMost),
-                Some((field, "lt")) => (field, Compare::Below),
-                Some(_) => return Err(bad()),
+                Some((field, operator)) => {
+                    let named = |compare: &Compare| compare.operator() == Some(operator);
+                    (field, Compare::ALL.into_iter().find(named).ok_or_else(bad)?)
+                }
             };
             if field.is_empty() || field.contains(['[', ']']) {
                 return Err(bad());
@@ -185,11 +184,9 @@ pub fn filter(access: &Access, conditions: &[(String, Compare, String)]) -> Resu
             return Err(unknown_field(name).param(format!("filter[{name}]")));
         }
         let Some(field) = access.field(name) else { return Err(not_granted(name)) };
-        if *compare == Compare::Equal && !field.exact {
-            return Err(ApiError::invalid(format!("Exact filters are not supported on '{name}'")));
-        }
-        if *compare != Compare::Equal && !field.range {
-            return Err(ApiError::invalid(format!("Range filters are not supported on '{name}'")));
+        if !compare.is_declared(field) {
+            let kind = if compare.operator().is_some() { "Range" } else { "Exact" };
+            return Err(ApiError::invalid(format!("{kind} filters are not supported on '{name}'")));
         }
     }
     access.filter(conditions).ok_or_else(|| ApiError::invalid("This filter is not supported"))

@@ -8,7 +8,7 @@ use super::context::{Context, freshness, plain_meta};
 use super::params::Params;
 use super::records;
 use crate::vault::declaration::{Aggregation, Field, Relation};
-use crate::vault::enforcement::{self, Access, Selector};
+use crate::vault::enforcement::{self, Access, Compare, Selector};
 use crate::vault::store::Catalog;
 use crate::vault::wire::ApiError;
 
@@ -21,7 +21,10 @@ pub enum Detail {
     Full,
 }
 
-const RANGE_OPERATORS: [&str; 4] = ["gte", "gt", "lte", "lt"];
+/// The operators of a range, as a schema lists them.
+fn range_operators() -> Vec<&'static str> {
+    Compare::ALL.into_iter().filter_map(Compare::operator).collect()
+}
 
 /// `GET /v1/schema`
 ///
@@ -247,7 +250,7 @@ fn flags(field: &Field) -> String {
         flags.push("eq".to_owned());
     }
     if field.range {
-        flags.push(format!("r={}", RANGE_OPERATORS.join("|")));
+        flags.push(format!("r={}", range_operators().join("|")));
     }
     if field.lexical {
         flags.push("lex".to_owned());
@@ -376,7 +379,7 @@ fn capability(field: &Field, core: bool) -> Value {
     capability["exact_filter"] = able(field.exact);
     capability["range_filter"] = able(field.range);
     if field.range {
-        capability["range_filter"]["operators"] = json!(RANGE_OPERATORS);
+        capability["range_filter"]["operators"] = json!(range_operators());
     }
     if let Some(kind) = field.kind.pdpp_type() {
         capability["type"] = kind.into();
@@ -393,7 +396,7 @@ fn query(access: &Access, relations: &[Relation]) -> Value {
     };
     let ranges: Map<String, Value> = with(&|field| field.range)
         .into_iter()
-        .map(|name| (name.to_owned(), json!(RANGE_OPERATORS)))
+        .map(|name| (name.to_owned(), json!(range_operators())))
         .collect();
     let mut aggregations = Map::new();
     aggregations.insert("count".to_owned(), true.into());

@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_read_is_the_call_that_gives_the_same_with_its_types() {
         let amount = json!({"amount": {"gte": 5}});
-        let filter = Filter::from_json(amount.as_object().unwrap());
+        let filter = Filter::from_json(amount.as_object().unwrap()).unwrap();
         let search = Search {
             mode: Some(SearchMode::Hybrid),
             q: "a b".to_owned(),

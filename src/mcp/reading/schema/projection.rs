@@ -1,5 +1,6 @@
 //! The compact view of a schema, made here for a provider that has none (R3.2).
 
+use crate::mcp::reading::filter::{Operator, TestKind};
 use serde_json::{Map, Value, json};
 
 /// The compact form of a schema body: as it is where the provider made it, else projected. Scoped to
@@ -160,12 +161,19 @@ fn flags(full: &Map<String, Value>, property: Option<&Value>) -> String {
     if let Some(role) = text(full.get("role")) {
         flags.push(format!("role={role}"));
     }
-    if usable(full.get("exact_filter")) {
-        flags.push("eq".to_owned());
-    }
-    if usable(full.get("range_filter")) {
-        let operators = text(full.get("range_filter").and_then(|range| range.get("operators")));
-        flags.push(format!("r={}", operators.unwrap_or_else(|| "gte|gt|lte|lt".to_owned())));
+    for kind in TestKind::ALL {
+        let capability = full.get(kind.capability());
+        if !usable(capability) {
+            continue;
+        }
+        flags.push(match kind {
+            TestKind::Equals => kind.flag().to_owned(),
+            TestKind::Range => {
+                let operators = text(capability.and_then(|range| range.get("operators")));
+                let operators = operators.unwrap_or_else(|| Operator::ALL.map(Operator::name).join("|"));
+                format!("{}={operators}", kind.flag())
+            }
+        });
     }
     if usable(full.get("lexical_search")) {
         flags.push("lex".to_owned());

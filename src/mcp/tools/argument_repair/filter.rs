@@ -19,14 +19,25 @@ pub(super) enum Comparison {
     Between,
 }
 
+/// How an operator is written elsewhere.
+const fn spellings(operator: Operator) -> &'static [&'static str] {
+    match operator {
+        Operator::Gte => &[">=", "ge", "since", "from", "greater_than_or_equal"],
+        Operator::Gt => &[">", "after", "greater_than"],
+        Operator::Lte => &["<=", "le", "until", "less_than_or_equal"],
+        Operator::Lt => &["<", "before", "less_than"],
+    }
+}
+
 /// What is meant by a comparison that is written as elsewhere. Never another direction.
 fn comparison(written: &str) -> Option<Comparison> {
     let word = written.trim().trim_start_matches('$').to_ascii_lowercase();
+    let is_meant =
+        |operator: &Operator| operator.name() == word || spellings(*operator).contains(&word.as_str());
+    if let Some(operator) = Operator::ALL.into_iter().find(is_meant) {
+        return Some(Comparison::Bound(operator));
+    }
     Some(match word.as_str() {
-        "gte" | ">=" | "ge" | "since" | "from" | "greater_than_or_equal" => Comparison::Bound(Operator::Gte),
-        "gt" | ">" | "after" | "greater_than" => Comparison::Bound(Operator::Gt),
-        "lte" | "<=" | "le" | "until" | "less_than_or_equal" => Comparison::Bound(Operator::Lte),
-        "lt" | "<" | "before" | "less_than" => Comparison::Bound(Operator::Lt),
         "eq" | "=" | "==" | "equals" | "is" => Comparison::Equals,
         "in" => Comparison::In,
         "between" | "range" => Comparison::Between,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use crate::mcp::line;
-use crate::mcp::reading::catalog::{connections, connector_key};
+use crate::mcp::reading::catalog::{connections_of_stream, connector_key};
 use crate::mcp::reading::envelope;
 use crate::mcp::size::{json_len, prefix_on_wire};
 use crate::mcp::tool_error::Candidate;
@@ -37,11 +37,10 @@ impl Row {
             });
             let origin = origin.collect::<String>();
             for row in streams.iter().filter_map(Value::as_object) {
-                let own = row.get("granted_connections").filter(|list| **list != json!([]));
                 rows.push(Self {
                     stream: text_of(row, "name").unwrap_or("?").to_owned(),
                     connector_key: connector_key(connector),
-                    connections: connections(own.or_else(|| connector.get("granted_connections"))),
+                    connections: connections_of_stream(connector, row),
                     connector: connector
                         .iter()
                         .filter(|(key, _)| *key != "streams")
