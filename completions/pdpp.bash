@@ -1299,7 +1299,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__setup)
-            opts="-y -h -V --all --remove --dry-run --yes --name --scope --print --strict --json --provider --cache-dir --log-level --proxy --ca-file --help --version claude claude-desktop codex chatgpt cursor vscode windsurf zed gemini opencode copilot goose lmstudio"
+            opts="-y -h -V --all --remove --dry-run --yes --name --scope --print --strict --json --provider --cache-dir --log-level --proxy --ca-file --help --version claude claude-desktop codex cursor vscode windsurf zed gemini opencode copilot goose lmstudio chatgpt"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

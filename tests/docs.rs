@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Command, CommandFactory, Parser, ValueEnum};
 use pdpp::cmd::{Cli, completions, man};
+use pdpp::setup::clients::HOSTS;
 
 use crate::support::sources::rust_files;
 
@@ -115,6 +116,19 @@ fn help_of_every_command_fits_80_columns() {
         }, {
             insta::assert_snapshot!("help", help);
         });
+    }
+}
+
+/// Its row in docs/hosts.md begins with its id; README names what is typed.
+#[test]
+fn every_host_has_its_row_in_the_documents() {
+    let (hosts, readme) = (read("docs/hosts.md"), read("README.md"));
+    for host in HOSTS {
+        let begins = |row: &str| row.split(&['|', '('][..]).nth(1).is_some_and(|id| id.trim() == host.id);
+        assert!(hosts.lines().any(begins), "docs/hosts.md has no row of {}", host.id);
+        let typed = format!("`{}`", host.id);
+        let has = |row: &str| row.starts_with('|') && row.contains(&typed);
+        assert!(readme.lines().any(has), "README's table of hosts lacks {}", host.id);
     }
 }
 

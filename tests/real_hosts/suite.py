@@ -262,6 +262,8 @@ def setup(machine, *arguments, code=0, program=PDPP):
 def setup_finds_the_hosts_and_tells_them_before_there_is_a_grant(machine):
     done = setup(machine, "--all", "--yes")
     must(set(done) == set(REAL), f"it found {sorted(done)}")
+    known = set(setup(machine))
+    must(known == {*REAL, *READ}, f"hosts that nothing here tries, or that are gone: {sorted(known ^ {*REAL, *READ})}")
     for host, one in done.items():
         must(one["action"] == "added", f"{host}: {one}")
         must(one["proof"]["state"] == "not_connected" and "pdpp connect" in one["proof"]["next"], f"{host}: {one}")

@@ -11,6 +11,9 @@ mod own;
 #[cfg(unix)]
 mod storms;
 
+use clap::CommandFactory as _;
+use pdpp::cmd::Cli;
+use pdpp::setup::entry::Entry;
 use serde_json::{Value, json};
 
 use crate::support::env::{Ran, TestEnv};
@@ -48,6 +51,35 @@ pub(super) fn setup(env: &TestEnv, arguments: &[&str]) -> (Option<i32>, Value) {
     let ran = env.run(&[&["mcp", "setup", "--json"], arguments].concat());
     let mut outcome = json_of(&ran);
     (ran.code, outcome["hosts"][0].take())
+}
+
+#[test]
+fn every_host_is_tried() {
+    assert_eq!(HOSTS.map(|(host, ..)| host), pdpp::setup::clients::HOSTS.map(|host| host.id));
+}
+
+/// A choice that an update of an entry drops is a server that no longer finds its cache or its proxy.
+#[test]
+fn an_update_keeps_every_option_of_serve_that_is_a_choice() {
+    // These say what is served. An entry with one of them is another server's.
+    const OTHER_SERVER: [&str; 2] = ["--provider", "--grant"];
+    // These end at once.
+    const NO_SERVER: [&str; 3] = ["--check-tokens", "--help", "--version"];
+    let mut root = Cli::command();
+    root.build();
+    let serve = root.find_subcommand("mcp").and_then(|mcp| mcp.find_subcommand("serve")).unwrap();
+    let entry = |options: &[&str]| Entry {
+        program: "pdpp".to_owned(),
+        arguments: [&["mcp", "serve"], options].concat().into_iter().map(str::to_owned).collect(),
+    };
+    for option in serve.get_arguments().filter(|option| !option.is_hide_set()) {
+        let long = format!("--{}", option.get_long().unwrap());
+        let has_value = option.get_action().takes_values();
+        let old = if has_value { entry(&[&long, "x"]) } else { entry(&[&long]) };
+        let updated = entry(&[]).with_choices_of(&old);
+        let is_choice = !OTHER_SERVER.contains(&long.as_str()) && !NO_SERVER.contains(&long.as_str());
+        assert_eq!(updated == old, is_choice, "{long}: {updated:?}");
+    }
 }
 
 #[test]
