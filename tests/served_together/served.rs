@@ -177,6 +177,8 @@ async fn r6_5_a_list_says_what_it_goes_on_without_and_goes_on() {
         while cursor.is_string() {
             let (text, page) = call(&mut client, "search", search(&cursor)).await;
             assert!(page.get("error").is_none(), "{text}");
+            // What is not on this machine any more cannot be renewed.
+            assert!(renewed || !text.contains("--renew"), "{text}");
             notices += usize::from(text.contains("nothing more of a grant") || text.contains("nothing of"));
             hits += page["results"].as_array().map_or(0, Vec::len);
             cursor = page["data"]["next_cursor"].clone();

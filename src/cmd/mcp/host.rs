@@ -69,8 +69,8 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1024..=16 << 20))]
     pub max_body_bytes: u32,
 
-    /// The most that either view of one result may take [default: 8000 of text, 10000 of structured
-    /// output]
+    /// The most that either view of one result may take, from 4000 to 48000 [default: 8000 of
+    /// text, 10000 of structured output]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(4000..=48000))]
     pub max_result_bytes: Option<u32>,
 

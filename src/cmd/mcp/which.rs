@@ -21,8 +21,8 @@ pub struct Which {
     #[arg(long, value_name = "GRANT")]
     pub grant: Option<GrantName>,
 
-    /// The most that either view of one result may take, in bytes [default: 8000 of text, 10000 of
-    /// structured output]
+    /// The most that either view of one result may take, in bytes, from 4000 to 48000
+    /// [default: 8000 of text, 10000 of structured output]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(4000..=48000))]
     pub max_result_bytes: Option<u64>,
 }

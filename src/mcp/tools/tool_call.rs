@@ -141,6 +141,12 @@ fn check_length(tool: Tool, given: &Map<String, Value>, bounds: Bounds) -> Resul
     Err(ToolError::new(
         "arguments_too_long",
         format!("the arguments take {length} bytes of JSON; {tool} takes at most {most} here"),
-        "ask for less in one call: fewer fields, a shorter q or filter",
+        match tool {
+            Tool::QueryRecords => "ask for less in one call: fewer fields, a shorter filter",
+            Tool::Aggregate => "ask for less in one call: a shorter filter",
+            Tool::Search => "ask for less in one call: fewer streams, a shorter q or filter",
+            Tool::Schema => "take the names of stream and connection_id from schema {}",
+            Tool::Fetch | Tool::ReadRecordField => "take the id from a row of query_records or search",
+        },
     ))
 }

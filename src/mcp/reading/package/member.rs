@@ -189,8 +189,14 @@ impl Member {
 
     /// What is said of it where it is missing in an answer.
     pub(super) fn missing(&self, error: &ToolError) -> Value {
-        let is_over = self.unusable().is_some();
-        let next = if is_over { format!(": {}", self.reader.audience().brief()) } else { String::new() };
+        let next = if error.code() == "disconnected" {
+            // Not on this machine any more: what is not there cannot be renewed.
+            format!(": {}", error.next())
+        } else if self.unusable().is_some() {
+            format!(": {}", self.reader.audience().brief())
+        } else {
+            String::new()
+        };
         // A command is whole or not there: rather less of the label.
         let code = prefix_on_wire(error.code(), 40);
         let room = MAX_WARNING.saturating_sub("nothing of  ()".len() + code.len() + next.len());

@@ -77,10 +77,19 @@ impl Walk {
 
     /// Whether it is a place in the query of that fingerprint, read from one grant.
     pub(super) fn is_of_one_grant(&self, query: u32) -> bool {
+        self.is_of(query, 256) && self.positions.iter().all(|at| at.grant.is_none())
+    }
+
+    /// Whether it is a place in the query of that fingerprint, read from several grants.
+    pub(super) fn is_of_grants(&self, query: u32) -> bool {
+        self.is_of(query, 4_096) && self.positions.iter().all(|at| at.grant.is_some())
+    }
+
+    /// One that was made here has a place, and a page of at least one row.
+    fn is_of(&self, query: u32, most: usize) -> bool {
         self.query == query
-            && !self.positions.is_empty()
-            && self.positions.len() <= 256
-            && self.positions.iter().all(|at| at.grant.is_none())
+            && (1..=most).contains(&self.positions.len())
+            && self.positions.iter().all(|at| at.limit != Some(0))
     }
 
     pub(super) fn decode(text: &str) -> Option<Self> {
@@ -236,6 +245,18 @@ mod tests {
         assert_eq!(other.start().unwrap_err().code(), "invalid_cursor");
         assert_eq!(listing(Some(&format!("{encoded}x"))).start().unwrap_err().code(), "invalid_cursor");
         assert_eq!(listing(Some("theirs")).start().unwrap()[0].cursor.as_deref(), Some("theirs"));
+    }
+
+    #[test]
+    fn a_made_up_cursor_without_a_place_or_a_page_is_refused() {
+        let one = Position { grant: Some("g".to_owned()), ..Position::default() };
+        let grants = |positions| Walk { query: 1, positions, seen: Vec::new() }.is_of_grants(1);
+        assert!(grants(vec![one.clone()]));
+        assert!(!grants(Vec::new()));
+        assert!(!grants(vec![Position { limit: Some(0), ..one }]));
+        let alone = |positions| Walk { query: 1, positions, seen: Vec::new() }.is_of_one_grant(1);
+        assert!(alone(vec![Position::default()]));
+        assert!(!alone(vec![Position { limit: Some(0), ..Position::default() }]));
     }
 
     proptest! {

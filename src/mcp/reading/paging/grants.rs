@@ -229,12 +229,7 @@ fn start_over_grants(branches: &[Branch<'_>], whole: &Listing, walks: &Walks) ->
         Cursor::Walk(walk) => Some(walk.clone()),
         Cursor::Provider(_) | Cursor::Damaged => None,
     };
-    walk.filter(|walk| {
-        walk.query == query
-            && walk.positions.len() <= 4_096
-            && walk.positions.iter().all(|at| at.grant.is_some())
-    })
-    .ok_or_else(|| {
+    walk.filter(|walk| walk.is_of_grants(query)).ok_or_else(|| {
         unfit_cursor(
             "the cursor is damaged, or belongs to another call or to fewer grants than are served now",
         )
