@@ -459,7 +459,19 @@ class Call:
 
 def same(got, wanted, what):
     if got != wanted:
-        raise Wrong(f"{what}: {json.dumps(got)[:1500]} instead of {json.dumps(wanted)[:1500]}")
+        place, got, wanted = first_difference(got, wanted)
+        raise Wrong(f"{what}: {place or 'it'} is {json.dumps(got)[:1500]} instead of {json.dumps(wanted)[:1500]}")
+
+
+def first_difference(got, wanted, place=""):
+    """Where two values of JSON that are not the same begin to differ, and what is there in each."""
+    if isinstance(got, dict) and isinstance(wanted, dict) and got.keys() == wanted.keys():
+        key = next(key for key in got if got[key] != wanted[key])
+        return first_difference(got[key], wanted[key], f"{place}.{key}" if place else key)
+    if isinstance(got, list) and isinstance(wanted, list) and len(got) == len(wanted):
+        at = next(at for at, one in enumerate(got) if one != wanted[at])
+        return first_difference(got[at], wanted[at], f"{place}[{at}]")
+    return place, got, wanted
 
 
 def same_data(got, wanted, what):
