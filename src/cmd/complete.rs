@@ -62,7 +62,7 @@ pub fn candidates(
     let Some((argument, begun)) = awaited(root, words) else { return Vec::new() };
     let mut found: Vec<Candidate> = Vec::new();
     let mut add = |value: &str, about: &str| {
-        if is_offered(value) && found.iter().all(|credential| credential.value != value) {
+        if is_offered(value) && found.iter().all(|known| known.value != value) {
             found.push(Candidate { value: value.to_owned(), about: text::one_line(about).into_owned() });
         }
     };
@@ -116,8 +116,8 @@ pub fn candidates(
             Known::Streams => source.streams.iter().for_each(|name| add(name, "")),
             Known::Sources => add(source.id.as_deref().unwrap_or_default(), &source.label()),
             Known::Instances => {
-                for credential in &source.connections {
-                    add(&credential.id, credential.display_name.as_deref().unwrap_or_default());
+                for connection in &source.connections {
+                    add(&connection.id, connection.display_name.as_deref().unwrap_or_default());
                 }
             }
             Known::Providers | Known::Grants | Known::Either => {}

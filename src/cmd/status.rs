@@ -213,7 +213,7 @@ impl Shown<'_> {
 
     /// What is still to be ended at its provider, with the command that tries it.
     fn waiting(&self) -> String {
-        let credential = |credential: &Credential| {
+        let line = |credential: &Credential| {
             let is_over = credential.grant_expires_at.is_some_and(|end| end <= self.status.now);
             let what = if is_over { "its token not deleted" } else { "not ended at its provider" };
             format!(
@@ -224,7 +224,7 @@ impl Shown<'_> {
                 disconnect_command(credential)
             )
         };
-        self.status.ending.iter().map(credential).collect()
+        self.status.ending.iter().map(line).collect()
     }
 
     /// What is wrong with one of them, or soon will be, and what to type.
@@ -257,7 +257,7 @@ impl Shown<'_> {
     }
 
     fn to_json(&self) -> Value {
-        let credential = |(credential, verdict): &(Credential, Verdict)| {
+        let shown = |(credential, verdict): &(Credential, Verdict)| {
             let ends_soon = credential.ends_soon(self.status.now).is_some();
             json!({
                 "provider": credential.provider.as_str(),
@@ -280,7 +280,7 @@ impl Shown<'_> {
             })
         };
         json!({
-            "credentials": self.status.grants.iter().map(credential).collect::<Vec<_>>(),
+            "credentials": self.status.grants.iter().map(shown).collect::<Vec<_>>(),
             "ending": self.status.ending.iter().map(|credential| json!({
                 "provider": credential.provider.as_str(),
                 "grant_id": credential.grant_id.as_str(),

@@ -295,10 +295,10 @@ impl Task<'_> {
         let mut others: Vec<_> = others.iter().map(|surveyed| surveyed.host.id).collect();
         others.push("chatgpt (it runs elsewhere)");
         let _ = write!(shown, "\n\nNot here: {}.", others.join(", "));
-        let surveyed = Command::new("mcp setup HOST").to_string();
+        let single = Command::new("mcp setup HOST").to_string();
         let all = Command::new("mcp setup --all").to_string();
         let steps =
-            ui::steps_within(self.ui.width(), &[(&surveyed, "one of them"), (&all, "all that are here")]);
+            ui::steps_within(self.ui.width(), &[(&single, "one of them"), (&all, "all that are here")]);
         let _ = write!(shown, "\n\nNext:\n{steps}");
         self.ui.print(&shown);
         Ok(0)
@@ -494,7 +494,7 @@ impl Task<'_> {
             return Ok(vec![provider.clone()]);
         }
         let mut connected: Vec<_> =
-            self.global.cache()?.credentials()?.into_iter().map(|surveyed| surveyed.provider).collect();
+            self.global.cache()?.credentials()?.into_iter().map(|credential| credential.provider).collect();
         connected.sort();
         connected.dedup();
         if connected.is_empty() {

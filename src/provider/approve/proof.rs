@@ -325,9 +325,9 @@ mod tests {
         let streams: Vec<Value> =
             (0..5_000).map(|n| json!({"name": format!("{n}{}", "x".repeat(999))})).collect();
         let connectors: Vec<Value> = (0..500).map(|_| json!({"streams": []})).collect();
-        let source = schema_sources(object(&json!({"connectors": [{"streams": streams}]}))).unwrap();
-        assert_eq!(source[0].streams.len(), GrantedSource::MAX_STREAMS);
-        assert!(source[0].streams.iter().all(|name| name.len() <= MAX_TEXT));
+        let sources = schema_sources(object(&json!({"connectors": [{"streams": streams}]}))).unwrap();
+        assert_eq!(sources[0].streams.len(), GrantedSource::MAX_STREAMS);
+        assert!(sources[0].streams.iter().all(|name| name.len() <= MAX_TEXT));
         assert_eq!(schema_sources(object(&json!({"connectors": connectors}))).unwrap().len(), MAX_SOURCES);
     }
 }

@@ -85,6 +85,7 @@ pub const HOSTS: [&Host; 12] = [
 ];
 
 /// The host called `id`.
+#[cfg(test)]
 pub fn host(id: &str) -> Option<&'static Host> {
     HOSTS.into_iter().find(|host| host.id == id)
 }

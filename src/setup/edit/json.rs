@@ -379,7 +379,7 @@ impl Before {
     }
 
     fn of(mark: &str) -> Option<Self> {
-        [Self::Empty, Self::OnTwoLines, Self::Null].into_iter().find(|property| property.mark() == mark)
+        [Self::Empty, Self::OnTwoLines, Self::Null].into_iter().find(|before| before.mark() == mark)
     }
 }
 
