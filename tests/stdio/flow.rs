@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
+use super::ends::SOON;
 use super::peer::Peer;
 
 /// Longer than any test waits: a call that is only ever ended from outside.
@@ -179,7 +180,7 @@ fn r1_8_a_client_that_reads_nothing_keeps_no_process() {
             peer.flood(&calls);
             end(&mut peer);
             let ending = peer.ending();
-            assert!(ending.after < Duration::from_millis(1500), "{count} {nth}: {ending:?}");
+            assert!(ending.after < SOON, "{count} {nth}: {ending:?}");
             assert_eq!(ending.code, Some(0), "{count} {nth}: {ending:?}");
         }
     }

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 
-use super::stop::{Ended, FLUSH, GRACE, Stop};
+use super::stop::{Ended, FLUSH, GRACE, LONGEST_END, Stop};
 use crate::runtime::StopSignals;
 use crate::shutdown;
 
-/// When the process is ended if it has not ended by itself: within R1.8's 1.5 s of its cause.
+/// When the process is ended if it has not ended by itself.
 const LAST_RESORT: Duration = Duration::from_millis(1100);
 
 const WATCH_EVERY: Duration = Duration::from_millis(250);
+
+const _: () = assert!(WATCH_EVERY.as_millis() + LAST_RESORT.as_millis() < LONGEST_END.as_millis(), "R1.8");
 
 /// Watches, on a thread and a runtime of its own, for everything that ends the process, and ends it if
 /// it does not end by itself.

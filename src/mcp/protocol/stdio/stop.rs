@@ -11,6 +11,11 @@ pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// How long a client may take to read the last answers.
 pub(super) const FLUSH: Duration = Duration::from_millis(400);
 
+/// What R1.8 allows between a cause and the end of the process.
+pub(super) const LONGEST_END: Duration = Duration::from_millis(1500);
+
+const _: () = assert!(GRACE.as_millis() + FLUSH.as_millis() < LONGEST_END.as_millis(), "R1.8");
+
 /// Why serving ended. That nobody listens any more is no failure: the exit code is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
