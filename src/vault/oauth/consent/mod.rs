@@ -133,7 +133,7 @@ fn form_page(
         let asked = match look_up(catalog, &request.base, &pending.asked) {
             Ok(asked) => asked,
             Err(error) if error.status == StatusCode::BAD_REQUEST => {
-                return Ok(page_reply(StatusCode::OK, page::not_here(place, pending, error.message())));
+                return Ok(page_reply(status, page::not_here(place, pending, error.message())));
             }
             Err(error) => return Err(error),
         };

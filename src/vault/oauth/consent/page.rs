@@ -212,7 +212,7 @@ pub(super) fn who_asks(main: &mut Html, pending: &Pending) {
                 .markup(".")
         }
     };
-    main.markup(" <b>Deny if you began nothing.</b></p>\n");
+    main.markup(" <strong>Deny if you began nothing.</strong></p>\n");
 }
 
 pub(super) const fn tick(is_ticked: bool) -> &'static str {
@@ -493,7 +493,7 @@ pub(super) fn spent_link(profile: &Profile) -> Reply {
     let mut main = Html::new();
     main.markup(
         "<h1>This link is not good any more</h1>\n<p>It was opened before, its ten minutes are over, or it is incomplete. \
-         If you opened it in another window, decide there. If <b>nobody you know</b> opened it, somebody else saw it: stop <code>",
+         If you opened it in another window, decide there. If <strong>nobody you know</strong> opened it, somebody else saw it: stop <code>",
     )
     .text(profile.command)
     .markup("</code>, and start again from the app.</p>\n");

@@ -14,6 +14,9 @@ use crate::vault::store::Catalog;
 use crate::vault::wire::{ApiError, Reply};
 use crate::vault::{Profile, time};
 
+/// Fields that are named without being asked for.
+const FEW: usize = 8;
+
 /// What is shown before a decision, the grants that it would make, and what the decision names it by.
 pub(super) struct Shown {
     html: Html,
@@ -145,7 +148,7 @@ fn list(main: &mut Html, catalog: &Catalog, grants: &[Grant]) {
 }
 
 fn stream(main: &mut Html, granted: &GrantStream, declared: &Stream) {
-    main.markup("<li><b>").text(&words(&granted.name)).markup("</b>");
+    main.markup("<li><strong>").text(&words(&granted.name)).markup("</strong>");
     if let Some(keys) = &granted.resources {
         main.markup(", ").text(&counted(keys.len(), "named record", "named records"));
     }
@@ -160,12 +163,22 @@ fn stream(main: &mut Html, granted: &GrantStream, declared: &Stream) {
         main.markup(" by ").text(&words(&time.field));
     }
     let fields: Vec<String> = granted.fields.iter().map(|name| words(name)).collect();
-    let whole = granted.fields.len() == declared.fields.len();
-    main.markup(": <span class=\"said\">")
-        .text(&if whole {
-            format!("all {} ({})", counted(fields.len(), "field", "fields"), fields.join(", "))
-        } else {
-            format!("{} of {} fields ({})", fields.len(), declared.fields.len(), fields.join(", "))
-        })
-        .markup("</span></li>\n");
+    let is_whole = granted.fields.len() == declared.fields.len();
+    let how_many = if is_whole {
+        format!("all {}", counted(fields.len(), "field", "fields"))
+    } else {
+        format!("{} of {} fields", fields.len(), declared.fields.len())
+    };
+    // A few are named at once.
+    if !is_whole && fields.len() <= FEW {
+        main.markup(": ").text(&fields.join(", ")).markup(" (").text(&how_many).markup(")</li>\n");
+        return;
+    }
+    main.markup("<details><summary>")
+        .text(&how_many)
+        .markup("<span class=\"hidden\"> of ")
+        .text(&words(&granted.name))
+        .markup("</span></summary><span class=\"said\">")
+        .text(&fields.join(", "))
+        .markup("</span></details></li>\n");
 }
