@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Subcommand;
 
@@ -10,12 +11,18 @@ use crate::error::{Error, Result};
 use crate::runtime::{self, StopSignals};
 use crate::sandbox::import::{self, Import};
 use crate::sandbox::{self, Config};
+use crate::text;
 use crate::ui::Ui;
+use crate::vault::oauth::owner::{Announce, Notice};
+
+/// Requests that wait to be printed at most.
+const MAX_UNSAID: usize = 200;
 
 /// Run a PDPP provider on this computer, with fictional data
 ///
 /// Try everything with nothing but this program: connect to it, approve in the browser, read. It has
-/// seven accounts of a person who does not exist. Grants are enforced as a real provider would.
+/// seven accounts of a person who does not exist. Grants are enforced as a real provider would. For each request it
+/// prints a link on this terminal: whoever opens it decides, and nobody else can.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Args {
@@ -29,7 +36,7 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   pdpp sandbox                                in memory, gone when it stops
-  pdpp connect http://127.0.0.1:7377          in another terminal
+  pdpp connect http://127.0.0.1:7377          in another terminal; decide at the link printed here
   pdpp sandbox --data-dir ~/pdpp-sandbox      keep data, grants and clients
   pdpp sandbox --listen 127.0.0.1:0 --json    a free port, for a script";
 
@@ -57,7 +64,8 @@ pub struct Serve {
     #[arg(long)]
     pub core: bool,
 
-    /// Approve every request without asking anybody; for tests
+    /// Approve every request without asking anybody, so that every program on this computer, other users' too, gets a
+    /// token; for tests
     #[arg(long)]
     pub auto_approve: bool,
 
@@ -106,6 +114,10 @@ pub fn run(args: Args, ui: &Ui) -> Result<u8> {
 
 fn serve(args: Serve, ui: &Ui) -> Result<u8> {
     let (json, auto_approve) = (args.json, args.auto_approve);
+    // Written by a thread of its own: no answer waits for a terminal that takes nothing.
+    let (sender, announced) = std::sync::mpsc::sync_channel(MAX_UNSAID);
+    let sender = Arc::new(Mutex::new(Some(sender)));
+    let announce = Arc::clone(&sender);
     let kept = args.data_dir.clone();
     let handle = sandbox::start(Config {
         listen: args.listen,
@@ -113,13 +125,21 @@ fn serve(args: Serve, ui: &Ui) -> Result<u8> {
         seed: Some(args.seed),
         core: args.core,
         auto_approve,
+        announce: Announce::by(move |notice| {
+            if let Some(sender) = &*announce.lock().unwrap_or_else(PoisonError::into_inner) {
+                let _ = sender.try_send(ask_to_decide(notice));
+            }
+        }),
     })?;
     let runtime = runtime::of_this_thread()
         .map_err(|error| Error::failed("sandbox_signals", "Could not wait for signals").because(error))?;
     // Listened for before anybody is told that it is ready: whoever is told may stop it at once.
     let stop = runtime.block_on(async { StopSignals::of_server() });
     if auto_approve {
-        ui.warn("--auto-approve: every program on this computer that asks gets a grant, and nobody is asked");
+        ui.warn(
+            "--auto-approve: every program on this computer that asks gets a grant, other users' programs too, and nobody \
+             is asked",
+        );
     }
     let url = handle.url();
     ui.note(&format!("PDPP sandbox ready at {url} (fictional data)"));
@@ -137,10 +157,26 @@ fn serve(args: Serve, ui: &Ui) -> Result<u8> {
         handle.stop();
         return Err(lost);
     }
-    runtime.block_on(stop.next());
-    handle.stop();
+    std::thread::scope(|scope| {
+        scope.spawn(move || announced.iter().for_each(|text| ui.note(&text)));
+        runtime.block_on(stop.next());
+        handle.stop();
+        // Without a sender the thread ends.
+        *sender.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    });
     ui.note("PDPP sandbox stopped");
     Ok(0)
+}
+
+/// What the owner reads of a request.
+fn ask_to_decide(notice: &Notice<'_>) -> String {
+    format!(
+        "\n“{}” asks to read your data, code {}. If you began this, decide within ten minutes, at this link, which is good \
+         once and for you alone:\n  {}",
+        text::one_line(notice.client),
+        notice.code,
+        notice.link
+    )
 }
 
 fn run_import(args: &ImportArgs, ui: &Ui) -> Result<u8> {

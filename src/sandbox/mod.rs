@@ -10,6 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
+use crate::vault::oauth::owner::Announce;
 use crate::vault::server::{self, Handle};
 use crate::vault::store::{self, Filling, Store};
 use crate::vault::{self, OpenError, Profile, Vault};
@@ -22,6 +23,7 @@ const PROFILE: Profile = Profile {
     name: "PDPP sandbox (fictional data)",
     title: "PDPP sandbox",
     owner: "Fictional data of Maren Solberg",
+    command: "pdpp sandbox",
     subject_id: "owner_sandbox",
     declaration_version: "sandbox.v1",
     introspection_client_id: "sandbox_rs",
@@ -40,8 +42,10 @@ pub struct Config {
     /// Only what v0.1 of the draft has: no schema, search, aggregate or field windows, no filters,
     /// expansion or views.
     pub core: bool,
-    /// Approve every request without asking.
+    /// Approve every request without asking: whoever reaches the port gets a token.
     pub auto_approve: bool,
+    /// How the owner learns of a request.
+    pub announce: Announce,
 }
 
 impl Default for Config {
@@ -52,14 +56,15 @@ impl Default for Config {
             seed: Some(1),
             core: false,
             auto_approve: false,
+            announce: Announce::default(),
         }
     }
 }
 
 impl Config {
     fn into_vault(self) -> vault::Config {
-        let Self { data_dir, core, auto_approve, .. } = self;
-        vault::Config { data_dir, core, auto_approve, profile: PROFILE }
+        let Self { data_dir, core, auto_approve, announce, .. } = self;
+        vault::Config { data_dir, core, auto_approve, announce, profile: PROFILE }
     }
 }
 

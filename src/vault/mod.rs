@@ -49,6 +49,8 @@ pub struct Profile {
     pub title: &'static str,
     /// Whose data it holds, on the pages.
     pub owner: &'static str,
+    /// What runs it: its owner's links are printed where that was typed.
+    pub command: &'static str,
     /// The subject of every grant.
     pub subject_id: &'static str,
     /// The revision of what its sources declare, as a grant names it.
@@ -67,8 +69,10 @@ pub struct Config {
     /// Only what v0.1 of the draft has: no schema, search, aggregate or field windows, no filters,
     /// expansion or views.
     pub core: bool,
-    /// Approve every request without asking.
+    /// Approve every request without asking: whoever reaches the port gets a token.
     pub auto_approve: bool,
+    /// How the owner learns of a request.
+    pub announce: oauth::owner::Announce,
     /// Whose it is.
     pub profile: Profile,
 }

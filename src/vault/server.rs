@@ -18,7 +18,7 @@ use super::{Config, Vault, data_dir, id};
 use crate::fs::DirLock;
 
 /// A request's body at most, in bytes.
-const MAX_BODY: usize = 512 * 1024;
+const MAX_BODY: usize = 64 * 1024;
 /// Requests at work at once; more wait.
 const MAX_WORKERS: usize = 32;
 /// How long a stop waits for what is at work.

@@ -55,6 +55,12 @@ impl Request {
         self.headers.get(name)?.to_str().ok()
     }
 
+    /// Whether a page of another site sent it, as far as its browser says (Fetch Metadata).
+    pub fn is_foreign(&self) -> bool {
+        self.header("origin").is_some_and(|origin| origin != self.base)
+            || self.header("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"))
+    }
+
     /// The body as a JSON object.
     ///
     /// # Errors

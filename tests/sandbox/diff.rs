@@ -489,8 +489,8 @@ impl<'a> Replay<'a> {
                 Some(ask(app, "GET", target.strip_prefix(BASE)?, &[], b""))
             }
             "08_token_200" => {
-                let page = Page::of_user_code(app, &text(&begun, "user_code"));
-                assert_eq!(page.send(app, "approve", &page.fields()).status, 303);
+                let page = Page::open(app, &filled::page_of_code(&text(&begun, "user_code")));
+                assert_eq!(page.approve(app, &page.fields()).status, 303);
                 let answer = send("/oauth/token");
                 self.flow.insert("approved", answer.json());
                 Some(answer)
@@ -514,12 +514,8 @@ impl<'a> Replay<'a> {
         };
         let decide = |attempt: &Value, action: &str| {
             let page = Page::open(app, attempt["approval_url"].as_str().unwrap());
-            let mut fields = page.fields();
-            // The owner's answer to a source with several accounts.
-            if !fields.iter().any(|(name, _)| name == "connection") {
-                fields.push(("connection".to_owned(), "cin_mail_work".to_owned()));
-            }
-            page.send(app, action, &fields)
+            let fields = page.everything();
+            if action == "approve" { page.approve(app, &fields) } else { page.send(app, action, &[]) }
         };
         let request = &recorded["request"];
         let source = "https://sandbox.pdpp.example/connectors/chat";

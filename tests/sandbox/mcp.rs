@@ -20,6 +20,7 @@ use pdpp::vault::{Vault, time};
 use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 
+use super::connect::Page;
 use super::{grant, whole};
 use crate::support::credential::credential;
 use crate::support::env::TestEnv;
@@ -442,48 +443,45 @@ pub fn keep(env: &TestEnv, url: &str, grant: &Grant, token: &str) {
 
 // ---------------------------------------------------------------- the whole way
 
-/// The owner's browser: one page at a time, with its cookie.
+/// The owner's browser.
 struct Browser<'a> {
     host: &'a Host,
     base: String,
 }
 
 impl Browser<'_> {
-    /// Opens a page and sends its form with these boxes ticked, or as they are; gives where that leads.
-    async fn decide(&self, page: &str, action: &str, ticked: Option<&[&str]>) -> String {
-        let shown = self.host.get(page).await;
-        assert_eq!(shown.status, 200, "{}", shown.text);
-        let value = |html: &str, name: &str| {
-            let from = html.split(&format!("{name}=\"")).nth(1)?;
-            Some(from.split('"').next()?.replace("&amp;", "&"))
+    /// Opens the owner's link for the request at `page`, ticks these accounts, looks at what that comes to, and approves;
+    /// gives where that leads.
+    async fn approve(&self, page: &str, accounts: &[&str]) -> String {
+        let opened = self.host.get(&filled::owner_link(page).expect("the owner was told")).await;
+        assert_eq!(opened.status, 303, "{}", opened.text);
+        let (page, cookie) = (opened.header("location").to_owned(), opened.header("set-cookie").to_owned());
+        let cookie = cookie.split(';').next().unwrap();
+        let get = async |url: &str| Answered::of(self.host.http.get(url).header("cookie", cookie)).await.text;
+        let hidden = |html: &str, name: &str| {
+            let value = html.split(&format!("name=\"{name}\" value=\"")).nth(1).unwrap();
+            (name.to_owned(), value.split('"').next().unwrap().to_owned())
         };
-        let hidden = |name: &str| {
-            let input =
-                shown.text.split("<input").find(|tag| tag.contains(&format!("name=\"{name}\""))).unwrap();
-            value(input, "value").unwrap()
+        let send = async |action: &str, form: Vec<(String, String)>| {
+            let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+            let request = self
+                .host
+                .http
+                .post(format!("{page}/{action}"))
+                .header("content-type", "application/x-www-form-urlencoded")
+                .header("origin", &self.base)
+                .header("cookie", cookie)
+                .body(body);
+            let sent = Answered::of(request).await;
+            assert_eq!(sent.status, 303, "{}", sent.text);
+            sent.header("location").to_owned()
         };
-        let mut form =
-            vec![("request_uri".to_owned(), hidden("request_uri")), ("csrf".to_owned(), hidden("csrf"))];
-        match ticked {
-            Some(sources) => form.extend(sources.iter().map(|id| ("source".to_owned(), (*id).to_owned()))),
-            None => form.extend(shown.text.split("<input type=\"checkbox\"").skip(1).filter_map(|input| {
-                let tag = input.split('>').next()?;
-                tag.contains(" checked").then(|| Some((value(tag, " name")?, value(tag, " value")?)))?
-            })),
-        }
-        let cookie = shown.header("set-cookie").split(';').next().unwrap().to_owned();
-        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
-        let request = self
-            .host
-            .http
-            .post(format!("{}/consent/{action}", self.base))
-            .header("content-type", "application/x-www-form-urlencoded")
-            .header("origin", &self.base)
-            .header("cookie", cookie)
-            .body(body);
-        let sent = Answered::of(request).await;
-        assert_eq!(sent.status, 303, "{}", sent.text);
-        sent.header("location").to_owned()
+        let shown = get(&page).await;
+        let mut form = Page::ticked(&shown);
+        form.push(hidden(&shown, "csrf"));
+        form.extend(accounts.iter().map(|id| ("connection".to_owned(), (*id).to_owned())));
+        let summary = get(&send("review", form).await).await;
+        send("approve", vec![hidden(&summary, "csrf"), hidden(&summary, "digest")]).await
     }
 }
 
@@ -620,8 +618,7 @@ async fn approved(
     let begun = host.get(address.as_str()).await;
     assert_eq!(begun.status, 303, "{}", begun.text);
     let browser = Browser { host, base: handle.url().to_owned() };
-    let shown = browser.decide(begun.header("location"), "sources", Some(sources)).await;
-    let back = url::Url::parse(&browser.decide(&shown, "approve", None).await).unwrap();
+    let back = url::Url::parse(&browser.approve(begun.header("location"), sources).await).unwrap();
     let got = back.query_pairs().into_owned().collect::<std::collections::BTreeMap<_, _>>();
     assert_eq!((got["state"].as_str(), got["iss"].as_str()), ("s", handle.url()));
     let form = [

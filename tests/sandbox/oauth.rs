@@ -58,18 +58,7 @@ fn code(answer: &Answer) -> String {
 fn picked(app: &Vault, client: &str, accounts: &[&str]) -> String {
     let begun = authorize(app, client, |_| ());
     let page = Page::open(app, begun.header("location").unwrap());
-    assert!(page.html.contains("Which accounts may it read?"));
-    assert_eq!(page.fields(), [], "nothing is ticked beforehand");
-    let none = page.send(app, "sources", &[]);
-    assert_eq!(none.status, 400);
-    assert!(none.text().contains("Tick at least one account"));
-    let ticked: Vec<(String, String)> =
-        accounts.iter().map(|id| ("source".to_owned(), (*id).to_owned())).collect();
-    let sent = page.send(app, "sources", &ticked);
-    assert_eq!(sent.status, 303);
-    let page = Page::open(app, sent.header("location").unwrap());
-    assert!(page.html.contains("What it could read") && page.html.contains("Other accounts"));
-    code(&page.send(app, "approve", &page.fields()))
+    code(&page.approve(app, &page.with_accounts(accounts)))
 }
 
 fn exchange(app: &Vault, client: &str, code: &str, edit: impl FnOnce(&mut Vec<(&str, &str)>)) -> Answer {
@@ -240,32 +229,43 @@ fn a_wrong_request_is_a_page_until_the_address_is_the_clients() {
         );
     }
     let refusal = |edit: fn(&mut Vec<(&'static str, &'static str)>)| {
-        let back = sent_back(&authorize(app, client, edit));
-        assert_eq!((back["state"].as_str(), back["iss"].as_str()), ("s 1&x", BASE));
-        back["error"].clone()
+        let answer = authorize(app, client, edit);
+        assert_eq!(
+            (answer.status, answer.header("location")),
+            (400, None),
+            "nobody is sent anywhere before a decision"
+        );
+        answer.text()
     };
-    assert_eq!(refusal(|query| query[0].1 = "token"), "unsupported_response_type");
-    assert_eq!(refusal(|query| query[4].1 = "plain"), "invalid_request");
-    assert_eq!(refusal(|query| query[3].1 = "short"), "invalid_request");
-    assert_eq!(refusal(|query| query[6].1 = "https://elsewhere.example"), "invalid_target");
-    assert_eq!(
-        refusal(|query| query.push(("authorization_details", "[{}]"))),
-        "invalid_authorization_details"
+    assert!(refusal(|query| query[0].1 = "token").contains("response_type"));
+    assert!(refusal(|query| query[4].1 = "plain").contains("S256"));
+    assert!(refusal(|query| query[3].1 = "short").contains("code_challenge"));
+    assert!(refusal(|query| query[6].1 = "https://elsewhere.example").contains("not this provider"));
+    assert!(refusal(|query| query.push(("authorization_details", "[{}]"))).contains("authorization_details"));
+    let loaded = |goes_to: &str| {
+        let query = format!("/oauth/authorize?response_type=code&client_id={client}");
+        ask(app, "GET", &query, &[("sec-fetch-dest", goes_to)], b"").text()
+    };
+    assert!(
+        loaded("image").contains("did not send a person")
+            && loaded("iframe").contains("did not send a person")
     );
+    assert!(loaded("document").contains("redirect_uri is required"));
     let begun = authorize(app, client, |_| ());
     let page = Page::open(app, begun.header("location").unwrap());
     assert!(page.html.contains("your browser goes back to the app on this computer"));
     assert_eq!(sent_back(&page.send(app, "deny", &[]))["error"], "access_denied");
-    let policy = ask(
-        app,
-        "GET",
-        &Page::open(app, authorize(app, client, |_| ()).header("location").unwrap()).target,
-        &[],
-        b"",
-    );
+    let policy = Page::open(app, authorize(app, client, |_| ()).header("location").unwrap()).get(app, "");
     let policy = policy.header("content-security-policy").unwrap();
     assert!(policy.contains("form-action 'self' http://127.0.0.1:49152;"), "{policy}");
-    for bad in [json!(["javascript:alert(1)"]), json!(["http://evil.example/cb"]), json!("x"), json!([1])] {
+    for bad in [
+        json!(["javascript:alert(1)"]),
+        json!(["http://evil.example/cb"]),
+        json!("x"),
+        json!([1]),
+        json!(["https://evil.example;sandbox/"]),
+        json!(["vbscript:x"]),
+    ] {
         let answer = post(app, "/oauth/register", &json!({ "client_name": "x", "redirect_uris": bad }));
         assert_eq!(error(&answer), "invalid_redirect_uri", "{bad}");
     }
@@ -276,24 +276,65 @@ fn a_wrong_request_is_a_page_until_the_address_is_the_clients() {
 fn details_of_a_request_narrow_it() {
     let app = shared();
     let client = register(app, "Native");
+    let soon = pdpp::vault::time::format_ms(pdpp::vault::time::now_ms() + 3_600_000);
     let details = json!([{ "type": "https://pdpp.dev/data-access", "source": { "id": BANK },
-        "purpose_code": "https://pdpp.dev/purpose/personal_assistant", "expires_at": "2099-05-06T07:08:09Z",
+        "purpose_code": "https://pdpp.dev/purpose/personal_assistant", "expires_at": soon,
         "streams": [{ "name": "transactions", "fields": ["amount"], "time_range": { "since": "2026-01-01T00:00:00Z" } }] }]);
     let details = details.to_string();
     let begun = authorize(app, &client, |query| query.push(("authorization_details", &details)));
     let page = Page::open(app, begun.header("location").unwrap());
-    assert!(page.html.contains("as the app asks: 2099-05-06 07:08 UTC") && !page.html.contains("statements"));
+    assert!(page.html.contains("value=\"30d\" selected") && !page.html.contains("statements"));
+    assert!(page.html.contains(&format!("as the app asks: {} {} UTC", &soon[..10], &soon[11..16])));
     let mut fields = page.fields();
     fields.push(("expires".to_owned(), "asked".to_owned()));
-    let code = code(&page.send(app, "approve", &fields));
+    let code = code(&page.approve(app, &fields));
     let grant = exchange(app, &client, &code, |_| ()).json()["grant"].clone();
-    assert_eq!(grant["expires_at"], "2099-05-06T07:08:09.000Z");
+    assert_eq!(grant["expires_at"], soon.as_str());
     assert_eq!(grant["streams"][0]["time_constraint"]["since"], "2026-01-01T00:00:00.000Z");
     assert!(!grant["streams"][0]["fields"].as_array().unwrap().contains(&"memo".into()));
+
+    // O7.8: an app's own end is told, and a year is the furthest that can be picked.
+    let far = details.replace(&soon, "9999-01-01T00:00:00Z");
+    let begun = authorize(app, &client, |query| query.push(("authorization_details", &far)));
+    let page = Page::open(app, begun.header("location").unwrap());
+    assert!(
+        page.html.contains("ongoing access until 9999-01-01 00:00 UTC")
+            && !page.html.contains("as the app asks")
+    );
+    let mut fields = page.fields();
+    fields.push(("expires".to_owned(), "asked".to_owned()));
+    assert_eq!(page.send(app, "review", &fields).status, 400);
+}
+
+/// The provider serves one resource, so a request that names none is for that.
+#[test]
+fn a_request_that_names_no_resource_is_for_the_one_there_is() {
+    let handle = filled::start(Config::default());
+    let app = handle.vault().as_ref();
+    let client = register(app, "Plain");
+    let begun = authorize(app, &client, |query| query.retain(|(name, _)| *name != "resource"));
+    let page = Page::open(app, begun.header("location").unwrap());
+    let code = code(&page.approve(app, &page.with_accounts(&["cin_bank_fjord"])));
+    let body = exchange(app, &client, &code, |_| ()).json();
+    let token = body["access_token"].as_str().unwrap();
+    assert_eq!(introspect(&handle, token)["aud"], RESOURCE);
+    assert_eq!(get(app, token, "/v1/schema").status, 200);
+    let again = form(
+        app,
+        "/oauth/token",
+        &[
+            ("grant_type", "refresh_token"),
+            ("client_id", &client),
+            ("refresh_token", body["refresh_token"].as_str().unwrap()),
+            ("resource", RESOURCE),
+        ],
+    );
+    assert_eq!(again.status, 200, "{}", again.text());
+    handle.stop();
 }
 
 #[test]
-fn a_device_gets_its_token_once_the_owner_typed_its_code() {
+fn a_device_gets_its_token_once_the_owner_approved_the_page_with_its_code() {
     let app = life();
     let client = register(&app, "Set-top box");
     let details = json!([{ "type": "https://pdpp.dev/data-access", "source": { "id": BANK }, "streams": [{ "name": "*" }] }]);
@@ -311,38 +352,40 @@ fn a_device_gets_its_token_once_the_owner_typed_its_code() {
         ];
         form(&app, "/oauth/token", &pairs)
     };
+    // The owner's page of the request that shows this code.
+    let page_of = |code: &str| {
+        let page = Page::open(&app, &filled::page_of_code(code));
+        assert!(page.html.contains(code));
+        page
+    };
     let begun = start();
     let user_code = begun["user_code"].as_str().unwrap();
     assert_eq!(error(&poll(&begun, &client)), "authorization_pending");
     assert_eq!(error(&poll(&begun, &client)), "slow_down");
     assert_eq!(error(&poll(&begun, &register(&app, "Other"))), "invalid_grant");
 
-    let complete = begun["verification_uri_complete"].as_str().unwrap();
-    let page = Page::open(&app, complete);
-    assert!(page.html.contains(&format!("value=\"{user_code}\"")) && page.html.contains("Compare this code"));
-    let wrong = page.send(&app, "device", &[("user_code".to_owned(), "BBBB-<b>".to_owned())]);
-    assert_eq!(wrong.status, 400);
-    assert!(wrong.text().contains("BBBB-&lt;b&gt;") && wrong.text().contains("No device waits"));
-    // However it is typed.
-    let page = Page::of_user_code(&app, &user_code.to_lowercase().replace('-', " "));
-    assert!(
-        page.html.contains("The device that asks has to show this code") && page.html.contains(user_code)
-    );
-    assert_eq!(page.send(&app, "approve", &page.fields()).status, 303);
+    let page = page_of(user_code);
+    assert!(page.html.contains("The device that asks has to show the same") && page.html.contains(user_code));
+    assert_eq!(page.approve(&app, &page.fields()).status, 303);
     let body = poll(&begun, &client).json();
     assert_eq!(get(&app, body["access_token"].as_str().unwrap(), "/v1/schema").status, 200);
-    assert_eq!(error(&poll(&begun, &client)), "invalid_grant", "told once");
+    assert_eq!(poll(&begun, &client).json(), body, "an answer can get lost");
 
     let denied = start();
-    let page = Page::of_user_code(&app, denied["user_code"].as_str().unwrap());
-    page.send(&app, "deny", &[]);
+    page_of(denied["user_code"].as_str().unwrap()).send(&app, "deny", &[]);
     assert_eq!(error(&poll(&denied, &client)), "access_denied");
-    let page = Page::open(&app, &format!("{BASE}/consent/device"));
-    let type_wrong = || page.send(&app, "device", &[("user_code".to_owned(), "BBBB-BBBB".to_owned())]);
-    let last = (0..30).fold(0, |_, _| type_wrong().status);
-    assert_eq!(last, 429, "codes cannot be tried out");
-    let foreign = ask(&app, "POST", "/consent/device", &[FORM], b"user_code=BBBB-BBBB");
-    assert_eq!(foreign.status, 403);
+
+    // A code is typed nowhere: nobody can try codes out, and nobody's tries stop another's.
+    let open = start();
+    let (named, bare) =
+        (open["verification_uri_complete"].as_str().unwrap(), open["verification_uri"].as_str().unwrap());
+    let shown = |url: &str| ask(&app, "GET", url.strip_prefix(BASE).unwrap(), &[], b"");
+    assert_eq!((shown(named).status, shown(named).text()), (200, shown(bare).text()));
+    for _ in 0..30 {
+        assert_eq!(ask(&app, "POST", "/consent/device", &[FORM], b"user_code=BBBB-BBBB").status, 405);
+    }
+    let page = page_of(open["user_code"].as_str().unwrap());
+    assert_eq!(page.approve(&app, &page.fields()).status, 303);
     assert_eq!(
         error(&form(&app, "/oauth/device_authorization", &[("client_id", &client)])),
         "invalid_request"
@@ -421,8 +464,8 @@ fn a_whole_provider_can_be_asked_for_streams() {
     }] }),
     );
     assert_eq!(pushed.status, 201, "{}", pushed.text());
-    let attempt =
-        post(&app, "/agent-connect", &json!({ "request_uri": pushed.json()["request_uri"] })).json();
+    let asked = json!({ "client_id": client, "request_uri": pushed.json()["request_uri"] });
+    let attempt = post(&app, "/agent-connect", &asked).json();
     let target = attempt["poll_url"].as_str().unwrap().strip_prefix(BASE).unwrap();
     let grant =
         post(&app, target, &json!({ "polling_code": attempt["polling_code"] })).json()["grant"].clone();
@@ -431,9 +474,10 @@ fn a_whole_provider_can_be_asked_for_streams() {
     assert!(streams.iter().all(|stream| stream["time_constraint"]["since"] == "2026-01-01T00:00:00.000Z"));
 }
 
-/// What is not known is answered with what is; of several accounts nobody is there to pick one.
+/// Where everybody is given everything anyway, what is not known is answered with what is; of several accounts nobody is
+/// there to pick one.
 #[test]
-fn a_name_that_is_not_known_is_answered_with_those_that_are() {
+fn with_auto_approve_a_name_that_is_not_known_is_answered_with_those_that_are() {
     const MAIL: &str = "https://sandbox.pdpp.example/connectors/mail";
     let app = filled::open(Config { auto_approve: true, ..Config::default() });
     let client = register(&app, "Narrow");
@@ -458,8 +502,8 @@ fn a_name_that_is_not_known_is_answered_with_those_that_are() {
     assert_eq!(push(BASE, field("subject")).status, 201, "of the sources that have it");
     let nobody = json!([{ "name": "*", "instance_ids": ["nope"] }]);
     has(push(MAIL, nobody), "available_connections", "/connection_id", "cin_mail_work");
-    let begun =
-        post(&app, "/agent-connect", &json!({ "request_uri": push(MAIL, all).json()["request_uri"] }));
+    let asked = json!({ "client_id": client, "request_uri": push(MAIL, all).json()["request_uri"] });
+    let begun = post(&app, "/agent-connect", &asked);
     assert_eq!(begun.code(), "ambiguous_connection");
     has(begun, "available_connections", "/connection_id", "cin_mail_personal");
 }

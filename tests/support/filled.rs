@@ -1,12 +1,38 @@
 //! Sandboxes whose store was filled before. Without optimisation a fictional life takes seconds to make, and most tests
 //! only want it to be there.
 
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex};
 
 use pdpp::sandbox::Config;
 use pdpp::vault::Vault;
+use pdpp::vault::oauth::owner::Announce;
 use pdpp::vault::server::Handle;
+
+/// What owners were told: the link for each address that a program was given.
+static LINKS: LazyLock<Mutex<HashMap<String, String>>> = LazyLock::new(Mutex::default);
+/// And the address for each code.
+static CODES: LazyLock<Mutex<HashMap<String, String>>> = LazyLock::new(Mutex::default);
+
+/// The owner's link for the request whose page is at `approval_url`; given once.
+pub fn owner_link(approval_url: &str) -> Option<String> {
+    LINKS.lock().unwrap().remove(approval_url)
+}
+
+/// The address of the request whose code is `code`.
+pub fn page_of_code(code: &str) -> String {
+    CODES.lock().unwrap().remove(code).expect("the owner was told")
+}
+
+/// An owner who can be asked for [`owner_link`].
+pub fn announce() -> Announce {
+    Announce::by(|notice| {
+        LINKS.lock().unwrap().insert(notice.page.to_owned(), notice.link.to_owned());
+        CODES.lock().unwrap().insert(notice.code.to_owned(), notice.page.to_owned());
+    })
+}
 
 /// A sandbox over a data directory of its own; both are gone when dropped.
 pub struct Filled<T> {
@@ -41,6 +67,7 @@ pub fn start(config: Config) -> Filled<Handle> {
 fn filled<T>(mut config: Config, open: impl FnOnce(Config) -> T) -> Filled<T> {
     let dir = data_dir(config.seed.unwrap());
     config.data_dir = Some(dir.path().to_owned());
+    config.announce = announce();
     let sandbox = open(config);
     Filled { sandbox, _dir: dir }
 }

@@ -51,21 +51,33 @@ pub struct Choice {
     pub until: Option<i64>,
     /// Only these records.
     pub resources: Option<Vec<String>>,
-    /// Whether it is ticked before the owner did anything.
-    pub preselected: bool,
+    /// Whether the request names it, so that it is ticked before the owner did anything.
+    pub is_named: bool,
+    /// Whether it is one of several accounts between which the request does not choose.
+    pub is_ambiguous: bool,
+}
+
+/// What a program asks for, as far as it can be read without looking at what there is: a program that has no grant
+/// learns nothing of that.
+#[derive(Debug, Clone)]
+pub struct Requested {
+    details: Details,
+    is_whole: bool,
+    single_use: bool,
+    expires_ms: Option<i64>,
 }
 
 /// Purpose of a request that names none.
-const ASSISTANT: &str = "https://pdpp.dev/purpose/personal_assistant";
+pub const ASSISTANT: &str = "https://pdpp.dev/purpose/personal_assistant";
 /// The one purpose that needs a consent of its own (draft §6).
 pub const AI_TRAINING: &str = "https://pdpp.dev/purpose/ai_training";
-/// Characters of a client's text at most.
-const MAX_TEXT: usize = 2_000;
+/// Bytes of a client's text at most.
+const MAX_TEXT: usize = 2_048;
 const MAX_COMMITMENTS: usize = 10;
 const MAX_STREAMS: usize = 500;
 const MAX_RESOURCES: usize = 1_000;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct Details {
     #[serde(rename = "type")]
     kind: String,
@@ -83,20 +95,20 @@ struct Details {
     client_claims: Option<Claims>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct AskedSource {
     id: String,
     #[serde(default)]
     kind: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct Claims {
     #[serde(default)]
     commitments: Vec<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct AskedStream {
     name: String,
     #[serde(default)]
@@ -111,7 +123,7 @@ struct AskedStream {
     resources: Option<Vec<String>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct Range {
     #[serde(default)]
     since: Option<String>,
@@ -133,7 +145,8 @@ pub fn everything(catalog: &Catalog, base: &str) -> AuthorizationDetails {
                 since: None,
                 until: None,
                 resources: None,
-                preselected: true,
+                is_named: false,
+                is_ambiguous: false,
             });
         }
     }
@@ -152,11 +165,7 @@ pub fn everything(catalog: &Catalog, base: &str) -> AuthorizationDetails {
 ///
 /// # Errors
 /// `invalid_request`, saying what.
-pub fn read(
-    catalog: &Catalog,
-    base: &str,
-    body: &Map<String, Value>,
-) -> Result<AuthorizationDetails, ApiError> {
+pub fn read(base: &str, body: &Map<String, Value>) -> Result<Requested, ApiError> {
     let details = body
         .get("authorization_details")
         .ok_or_else(|| ApiError::invalid("Grant initiation requires authorization_details"))?;
@@ -175,16 +184,15 @@ pub fn read(
         Some("single_use") => true,
         Some(_) => return Err(ApiError::invalid("access_mode has to be continuous or single_use")),
     };
-    let purpose_code = details.purpose_code.unwrap_or_else(|| ASSISTANT.to_owned());
-    if url::Url::parse(&purpose_code).is_err() || purpose_code.chars().count() > MAX_TEXT {
+    let is_purpose = |code: &String| url::Url::parse(code).is_ok() && code.len() <= MAX_TEXT;
+    if !details.purpose_code.as_ref().is_none_or(is_purpose) {
         return Err(ApiError::invalid("purpose_code has to be an absolute URI"));
     }
-    let commitments = details.client_claims.map(|claims| claims.commitments).unwrap_or_default();
-    let texts = details.purpose_description.iter().chain(&commitments);
-    if commitments.len() > MAX_COMMITMENTS || texts.clone().any(|text| text.chars().count() > MAX_TEXT) {
+    let commitments = details.client_claims.iter().flat_map(|claims| &claims.commitments);
+    let mut texts = details.purpose_description.iter().chain(commitments.clone());
+    if commitments.count() > MAX_COMMITMENTS || texts.any(|text| text.len() > MAX_TEXT) {
         return Err(ApiError::invalid("purpose_description or client_claims are too long to be read"));
     }
-
     let expires_ms = match details.expires_at.as_deref() {
         None => None,
         Some(text) => {
@@ -193,42 +201,80 @@ pub fn read(
             })?)
         }
     };
-
-    let asked_source = details.source;
-    let is_whole = asked_source.id == base;
+    let is_whole = details.source.id == base;
     let expected = if is_whole { "provider_native" } else { "connector" };
-    if asked_source.kind.as_deref().is_some_and(|kind| kind != expected) {
+    if details.source.kind.as_deref().is_some_and(|kind| kind != expected) {
         return Err(ApiError::invalid(format!("This source is of kind {expected}")).param("source"));
-    }
-    let connectors: Vec<_> =
-        catalog.connectors.iter().filter(|connector| is_whole || connector.id == asked_source.id).collect();
-    if connectors.is_empty() {
-        let known: Vec<Value> = catalog
-            .connectors
-            .iter()
-            .map(|connector| json!({ "id": connector.id, "name": connector.name }))
-            .collect();
-        return Err(ApiError::invalid(format!("Unknown source: {}", asked_source.id))
-            .param("source")
-            .with("available_sources", known));
     }
     if details.streams.is_empty() || details.streams.len() > MAX_STREAMS {
         return Err(ApiError::invalid("streams has to name at least one stream").param("streams"));
     }
-    let choices = choices(catalog, &connectors, &details.streams, is_whole)?;
-    let source = match connectors.as_slice() {
-        [connector] if !is_whole => Source { kind: "connector".to_owned(), id: connector.id.clone() },
-        _ => Source { kind: "provider_native".to_owned(), id: base.to_owned() },
-    };
-    Ok(AuthorizationDetails {
-        source,
-        purpose_code,
-        purpose_description: details.purpose_description,
-        single_use,
-        commitments,
-        expires_ms,
-        choices,
-    })
+    let mut names = BTreeSet::new();
+    for stream in &details.streams {
+        if !names.insert(stream.name.as_str()) || (stream.name == "*" && details.streams.len() > 1) {
+            return Err(
+                ApiError::invalid("Stream names have to be unique, and * stands alone").param("streams")
+            );
+        }
+        if stream.fields.is_some() && stream.view.is_some() {
+            return Err(ApiError::invalid("view and fields are mutually exclusive"));
+        }
+        let bounds = stream.time_range.iter().flat_map(|range| range.since.iter().chain(&range.until));
+        if bounds.into_iter().any(|text| time::parse_ms(text).is_none()) {
+            return Err(ApiError::invalid("time_range has to hold RFC 3339 timestamps").param("time_range"));
+        }
+        let is_empty = |keys: &Vec<String>| keys.is_empty() || keys.len() > MAX_RESOURCES;
+        if stream.resources.as_ref().is_some_and(is_empty) {
+            return Err(not_records());
+        }
+    }
+    Ok(Requested { details, is_whole, single_use, expires_ms })
+}
+
+fn not_records() -> ApiError {
+    ApiError::invalid("resources has to hold record ids of this stream").param("resources")
+}
+
+impl Requested {
+    /// What for: a URI.
+    pub fn purpose_code(&self) -> &str {
+        self.details.purpose_code.as_deref().unwrap_or(ASSISTANT)
+    }
+
+    /// Looks up what is asked for in what there is.
+    ///
+    /// # Errors
+    /// `invalid_request`, saying what is not there and what is: for the owner.
+    pub fn look_up(&self, catalog: &Catalog, base: &str) -> Result<AuthorizationDetails, ApiError> {
+        let Self { details, is_whole, single_use, expires_ms } = self;
+        let asked = details.source.id.as_str();
+        let connectors: Vec<_> =
+            catalog.connectors.iter().filter(|connector| *is_whole || connector.id == asked).collect();
+        if connectors.is_empty() {
+            let known: Vec<Value> = catalog
+                .connectors
+                .iter()
+                .map(|connector| json!({ "id": connector.id, "name": connector.name }))
+                .collect();
+            return Err(ApiError::invalid(format!("Unknown source: {asked}"))
+                .param("source")
+                .with("available_sources", known));
+        }
+        let choices = choices(catalog, &connectors, &details.streams, *is_whole)?;
+        let source = match connectors.as_slice() {
+            [connector] if !is_whole => Source { kind: "connector".to_owned(), id: connector.id.clone() },
+            _ => Source { kind: "provider_native".to_owned(), id: base.to_owned() },
+        };
+        Ok(AuthorizationDetails {
+            source,
+            purpose_code: self.purpose_code().to_owned(),
+            purpose_description: details.purpose_description.clone(),
+            single_use: *single_use,
+            commitments: details.client_claims.clone().map(|claims| claims.commitments).unwrap_or_default(),
+            expires_ms: *expires_ms,
+            choices,
+        })
+    }
 }
 
 /// Every stream of every connection that is asked for.
@@ -238,15 +284,9 @@ fn choices(
     asked_streams: &[AskedStream],
     is_whole: bool,
 ) -> Result<Vec<Choice>, ApiError> {
-    let mut names = BTreeSet::new();
     let mut choices = Vec::new();
     let wildcard = asked_streams.iter().any(|stream| stream.name == "*");
     for asked in asked_streams {
-        if !names.insert(asked.name.as_str()) || (wildcard && asked_streams.len() > 1) {
-            return Err(
-                ApiError::invalid("Stream names have to be unique, and * stands alone").param("streams")
-            );
-        }
         let before = choices.len();
         let instances = asked.instance_ids.as_deref();
         let is_wanted = |id: &str| instances.is_none_or(|ids| ids.iter().any(|wanted| wanted == id));
@@ -288,7 +328,8 @@ fn choices(
                     choice.connection.clone_from(&connection.id);
                     // Leaving the instances out never asks for all of them: of several, the owner picks.
                     // A provider as a whole is all of them.
-                    choice.preselected = is_whole || instances.is_some() || !several;
+                    choice.is_ambiguous = !is_whole && instances.is_none() && several;
+                    choice.is_named = !choice.is_ambiguous && !(is_whole && wildcard && instances.is_none());
                     choices.push(choice);
                 }
             }
@@ -334,8 +375,7 @@ fn no_source_has(asked: &[String], name: &str, streams: &[(&str, &Stream)]) -> A
 
 fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
     let wanted: Option<Vec<String>> = match (&asked.fields, &asked.view) {
-        (Some(_), Some(_)) => return Err(ApiError::invalid("view and fields are mutually exclusive")),
-        (Some(fields), None) => {
+        (Some(fields), _) => {
             if let Some(unknown) = fields.iter().find(|name| stream.field(name).is_none()) {
                 let known: Vec<&str> = stream.fields.iter().map(|field| field.name.as_str()).collect();
                 return Err(ApiError::invalid(format!("Unknown field: {unknown} of stream {}", stream.name))
@@ -359,16 +399,10 @@ fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
         .filter(|field| field.required || wanted.as_ref().is_none_or(|wanted| wanted.contains(&field.name)))
         .map(|field| field.name.clone())
         .collect();
-    let bound = |text: &Option<String>| match text {
-        None => Ok(None),
-        Some(text) => time::parse_ms(text).map(Some).ok_or_else(|| {
-            ApiError::invalid("time_range has to hold RFC 3339 timestamps").param("time_range")
-        }),
+    let bound = |of: fn(&Range) -> Option<&String>| {
+        asked.time_range.as_ref().and_then(of).and_then(|text| time::parse_ms(text))
     };
-    let (since, until) = match &asked.time_range {
-        None => (None, None),
-        Some(range) => (bound(&range.since)?, bound(&range.until)?),
-    };
+    let (since, until) = (bound(|range| range.since.as_ref()), bound(|range| range.until.as_ref()));
     if (since.is_some() || until.is_some()) && stream.consent_time_field.is_none() {
         return Err(ApiError::invalid(format!("Stream '{}' has no time to limit by", stream.name))
             .param("time_range"));
@@ -380,10 +414,8 @@ fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
                 parts.len() == arity && serde_json::to_string(&parts).is_ok_and(|minified| minified == *key)
             }),
         };
-        if keys.is_empty() || keys.len() > MAX_RESOURCES || !keys.iter().all(fits) {
-            return Err(
-                ApiError::invalid("resources has to hold record ids of this stream").param("resources")
-            );
+        if !keys.iter().all(fits) {
+            return Err(not_records());
         }
     }
     Ok(Choice {
@@ -394,6 +426,7 @@ fn resolve(stream: &Stream, asked: &AskedStream) -> Result<Choice, ApiError> {
         since,
         until,
         resources: asked.resources.clone(),
-        preselected: true,
+        is_named: true,
+        is_ambiguous: false,
     })
 }

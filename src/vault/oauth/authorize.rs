@@ -3,8 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::Value;
 
-use super::client::Client;
-use super::flows::{Decision, Outcome, Pending, Redirect, Way};
+use super::flows::{Asked, Decision, Outcome, Redirect, Way};
 use super::{authorization_details, clients, connect, consent, token_endpoint};
 use crate::vault::Vault;
 use crate::vault::wire::{ApiError, Reply, Request};
@@ -12,10 +11,13 @@ use crate::vault::wire::{ApiError, Reply, Request};
 /// `GET /oauth/authorize`
 ///
 /// # Errors
-/// Where the database fails; all else is a page, or told to the client by way of its address.
+/// Where the database fails; all else is a page.
 pub fn answer(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
-    // Until it is known to be the client's, nothing is sent to an address (RFC 6749 §4.1.2.1).
     let page = |what: &str| Ok(consent::refused_page(&vault.config.profile, what));
+    // What another site's page loads by itself, as a picture or a frame, is no person who goes somewhere.
+    if request.header("sec-fetch-dest").is_some_and(|goes_to| goes_to != "document") {
+        return page("it did not send a person here");
+    }
     let params = match token_endpoint::parameters(request.params()) {
         Ok(params) => params,
         Err(error) => return page(error.message()),
@@ -38,29 +40,30 @@ pub fn answer(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
         resource: text("resource").map(str::to_owned),
     };
     let made = check(request, &params).and_then(|()| {
-        let id = pending(vault, request, &client, &params, &redirect)?;
+        let asked = match text("authorization_details") {
+            // Without them the owner picks out of everything (the reference's own way).
+            None => Asked::Everything,
+            Some(details) => Asked::Details(Box::new(authorization_details::read(
+                &request.base,
+                &connect::with_details(details)?,
+            )?)),
+        };
+        let way = Way::Redirect(Box::new(redirect));
+        let id = consent::ask_owner(vault, request, client, asked, way)?;
         if vault.config.auto_approve {
             consent::approve_unasked(vault, &request.base, &id)?;
         }
         Ok(id)
     });
+    // Whatever is wrong is shown: nobody is sent anywhere before an owner decided.
     let id = match made {
         Ok(id) => id,
-        Err(error) => {
-            let code = match (error.status.is_server_error(), error.code) {
-                (true, _) => "server_error",
-                // A client learns of its own address, and only that, by way of it.
-                (_, "rate_limit_exceeded") => "temporarily_unavailable",
-                (_, code) => code,
-            };
-            let back =
-                redirect.back(&request.base, &[("error", code), ("error_description", error.message())]);
-            return Ok(Reply::see_other(&back));
-        }
+        Err(error) if error.status.is_server_error() => return Err(error),
+        Err(error) => return page(error.message()),
     };
     if vault.config.auto_approve
-        && let Some(Decision::Approved(Outcome::Redirect(back))) =
-            vault.flows.get(&id).map(|pending| pending.decision)
+        && let Some(Decision::Approved(approval)) = vault.flows.get(&id).map(|pending| pending.decision)
+        && let Outcome::Redirect(back) = approval.outcome
     {
         return Ok(Reply::see_other(&back));
     }
@@ -92,42 +95,6 @@ fn check(request: &Request, params: &serde_json::Map<String, Value>) -> Result<(
     }
     match text("resource") {
         Some(resource) => token_endpoint::check_resource(request, resource),
-        None => Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_target", "resource is required")),
+        None => Ok(()),
     }
-}
-
-fn pending(
-    vault: &Vault,
-    request: &Request,
-    client: &Client,
-    params: &serde_json::Map<String, Value>,
-    redirect: &Redirect,
-) -> Result<String, ApiError> {
-    let way = Way::Redirect(Box::new(redirect.clone()));
-    let details = params.get("authorization_details").and_then(Value::as_str);
-    let pending = match details {
-        // Without them the owner picks out of everything (the reference's own way).
-        None => {
-            let offer = vault.store.read(|_, catalog| {
-                Ok::<_, ApiError>(authorization_details::everything(catalog, &request.base))
-            })?;
-            Pending::of_picked(client.clone(), offer, way)
-        }
-        Some(details) => {
-            let body = connect::with_details(details)?;
-            let asked = vault
-                .store
-                .read(|_, catalog| authorization_details::read(catalog, &request.base, &body))
-                .map_err(|error| {
-                    // RFC 9396 §5.
-                    if error.status == StatusCode::BAD_REQUEST {
-                        let (status, what) = (error.status, error.message().to_owned());
-                        return ApiError::new(status, "invalid_authorization_details", what);
-                    }
-                    error
-                })?;
-            Pending::new(client.clone(), asked, way)
-        }
-    };
-    vault.flows.add(pending)
 }

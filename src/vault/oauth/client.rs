@@ -36,16 +36,29 @@ pub fn redirect_uris(metadata: &Map<String, Value>) -> Option<Vec<String>> {
     uris.iter().map(|uri| uri.as_str().filter(|uri| is_redirect(uri)).map(str::to_owned)).collect()
 }
 
-/// https, http on loopback, or an app's own scheme (RFC 8252 §7); never one that a browser would run.
+/// https, http on loopback, or an app's own scheme, which is a domain turned round and so has a dot (RFC 8252 §7.1): no
+/// scheme that a browser or a system runs something for has one.
 fn is_redirect(uri: &str) -> bool {
     let Ok(url) = Url::parse(uri) else { return false };
     let is_fine = match url.scheme() {
-        "https" => url.username().is_empty() && url.password().is_none(),
+        "https" => true,
         "http" => is_loopback(&url),
-        "javascript" | "data" | "file" | "blob" | "about" | "ftp" | "ws" | "wss" => false,
+        own => own.contains('.'),
+    };
+    // A host stands in the page's policy: there a semicolon would begin something else, and a star is any host.
+    let is_plain_host = match url.host() {
+        Some(Host::Domain(name)) => {
+            name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+        }
         _ => true,
     };
-    is_fine && url.fragment().is_none() && uri.len() <= MAX_REDIRECT && uri.is_ascii()
+    is_fine
+        && is_plain_host
+        && url.username().is_empty()
+        && url.password().is_none()
+        && url.fragment().is_none()
+        && uri.len() <= MAX_REDIRECT
+        && uri.is_ascii()
 }
 
 impl Client {
@@ -113,5 +126,31 @@ mod tests {
         assert!(silent.may_redirect_to("http://127.0.0.1:7/x") && silent.may_redirect_to("http://[::1]:7/x"));
         assert!(!silent.may_redirect_to("https://app.example/cb"));
         assert!(!silent.may_redirect_to("javascript:alert(1)"));
+    }
+
+    #[test]
+    fn o7_14_a_redirect_is_https_loopback_or_a_scheme_with_a_dot() {
+        for good in
+            ["https://app.example/cb", "http://[::1]:7/cb", "com.example.app:/cb", "com.example.app://cb"]
+        {
+            assert!(is_redirect(good), "{good}");
+        }
+        for bad in [
+            "javascript:alert(1)",
+            "vbscript:x",
+            "ms-msdt:/id",
+            "search-ms:query=x",
+            "x:/cb",
+            "data:text/html,x",
+            "file:///x",
+            "http://app.example/cb",
+            "https://evil.example;sandbox/",
+            "https://*.example/",
+            "https://u@app.example/cb",
+            "com.example.app://evil;sandbox/",
+            "https://app.example/cb#x",
+        ] {
+            assert!(!is_redirect(bad), "{bad}");
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -28,9 +28,34 @@ const FRESH_MS: i64 = 300_000;
 /// Documents kept at most.
 const MAX_KEPT: usize = 100;
 
-/// Documents that were fetched.
+/// Documents fetched at once at most, and requests that wait until one of those is done: anybody may name an address
+/// that answers slowly, and that holds up nobody else.
+const WORKERS: usize = 2;
+const WAITING: usize = 6;
+
+/// Documents that were fetched, and the right to fetch.
 #[derive(Default)]
-pub struct Documents(Mutex<HashMap<String, (i64, Client)>>);
+pub struct Documents {
+    kept: Mutex<HashMap<String, (i64, Client)>>,
+    line: Mutex<Line>,
+    one_is_done: Condvar,
+}
+
+#[derive(Default)]
+struct Line {
+    fetching: usize,
+    waiting: usize,
+}
+
+/// The right to fetch a document, until it is dropped.
+struct Turn<'a>(&'a Documents);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.line.lock().unwrap_or_else(PoisonError::into_inner).fetching -= 1;
+        self.0.one_is_done.notify_one();
+    }
+}
 
 impl Documents {
     /// The client whose id this address is.
@@ -40,19 +65,49 @@ impl Documents {
     pub fn client(&self, id: &str) -> Result<Client, ApiError> {
         let url = address(id).map_err(refused)?;
         let now = time::now_ms();
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|_, (fetched, _)| now - *fetched < FRESH_MS && *fetched <= now);
         if let Some((_, client)) = kept.get(id) {
             return Ok(client.clone());
         }
         drop(kept);
+        let turn = self.turn()?;
         let document = fetch(&url).map_err(refused)?;
+        drop(turn);
         let client = read(id, &url, &document).map_err(refused)?;
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < MAX_KEPT {
             kept.insert(id.to_owned(), (now, client.clone()));
         }
         Ok(client)
+    }
+
+    /// Waits for the right to fetch, not for long.
+    fn turn(&self) -> Result<Turn<'_>, ApiError> {
+        let busy = || {
+            ApiError::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "temporarily_unavailable",
+                "Too many documents of clients are being fetched; try again",
+            )
+        };
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        if line.fetching >= WORKERS {
+            if line.waiting >= WAITING {
+                return Err(busy());
+            }
+            line.waiting += 1;
+            (line, _) = self
+                .one_is_done
+                .wait_timeout_while(line, PATIENCE, |line| line.fetching >= WORKERS)
+                .unwrap_or_else(PoisonError::into_inner);
+            line.waiting -= 1;
+            if line.fetching >= WORKERS {
+                return Err(busy());
+            }
+        }
+        line.fetching += 1;
+        Ok(Turn(self))
     }
 }
 

@@ -14,8 +14,13 @@ use crate::vault::wire::{ApiError, Reply, Request};
 /// Clients that need no registration.
 pub const PRE_REGISTERED: [(&str, &str); 1] = [("pdpp_cli", "PDPP CLI")];
 
-/// Registrations at most: anybody may register.
-const MAX_CLIENTS: i64 = 10_000;
+/// Bytes of one field of a client's metadata at most.
+const MAX_FIELD: usize = 2_048;
+/// How long a client is kept that has no grant, in milliseconds.
+const UNUSED_MS: i64 = 3_600_000;
+/// Clients without a grant at most. Anybody may register, so nobody is refused: the oldest go.
+const MAX_UNUSED: i64 = 1_000;
+
 /// `POST /oauth/register`
 ///
 /// # Errors
@@ -37,8 +42,15 @@ pub fn register(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     if redirect_uris(&asked).is_none() {
         return refused(
             "invalid_redirect_uri",
-            "redirect_uris have to be https, loopback, or of the app's own scheme",
+            "redirect_uris have to be https, http on loopback, or of the app's own scheme, which has a dot",
         );
+    }
+    let too_long = asked.iter().find(|(_, value)| value.to_string().len() > MAX_FIELD);
+    if let Some((field, _)) = too_long {
+        return invalid(&format!(
+            "{} is longer than {MAX_FIELD} bytes",
+            field.chars().take(40).collect::<String>()
+        ));
     }
     let mut metadata = Map::new();
     metadata.insert("client_name".to_owned(), name.into());
@@ -54,21 +66,22 @@ pub fn register(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     Ok(Reply::json(StatusCode::CREATED, &Value::Object(metadata)).no_store())
 }
 
-/// Registers a client.
+/// Registers a client, and forgets those that came to nothing.
 ///
 /// # Errors
-/// `too_many_clients`; where the database fails.
+/// Where the database fails.
 pub fn add(vault: &Vault, metadata: &Map<String, Value>) -> Result<String, ApiError> {
     let client_id = random_id("cli_")?;
+    let busy = json!(vault.flows.clients()).to_string();
     vault.store.write(|tx, _| {
-        let count: i64 = tx.query_row("SELECT count(*) FROM client", [], |row| row.get(0))?;
-        if count >= MAX_CLIENTS {
-            return Err(ApiError::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too_many_clients",
-                "Too many clients are registered",
-            ));
-        }
+        tx.execute(
+            "DELETE FROM client WHERE client_id NOT IN (SELECT json_extract(body, '$.client.client_id') FROM grants)
+             AND client_id NOT IN (SELECT value FROM json_each(?1))
+             AND (issued_ms < ?2 OR client_id NOT IN (
+               SELECT client_id FROM client WHERE client_id NOT IN (SELECT json_extract(body, '$.client.client_id') FROM grants)
+               ORDER BY issued_ms DESC LIMIT ?3))",
+            params![busy, time::now_ms() - UNUSED_MS, MAX_UNUSED - 1],
+        )?;
         tx.execute(
             "INSERT INTO client (client_id, metadata, issued_ms) VALUES (?1, ?2, ?3)",
             params![client_id, Value::Object(metadata.clone()).to_string(), time::now_ms()],
@@ -99,7 +112,7 @@ pub fn find(vault: &Vault, client_id: &str) -> Result<Client, ApiError> {
             ApiError::new(
                 StatusCode::BAD_REQUEST,
                 "invalid_client",
-                format!("Unknown client_id: {client_id}"),
+                format!("Unknown client_id: {}", client_id.chars().take(100).collect::<String>()),
             )
         })?;
     Ok(Client {

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::flows::{EXPIRES_IN, INTERVAL, Pending, Poll, URI_PREFIX, Way};
+use super::flows::{Asked, EXPIRES_IN, INTERVAL, Poll, URI_PREFIX, Way};
 use super::{authorization_details, client, clients, consent};
 use crate::vault::Vault;
 use crate::vault::wire::{ApiError, Reply, Request};
@@ -19,8 +19,9 @@ pub fn pushed_request(vault: &Vault, request: &Request) -> Result<Reply, ApiErro
         .and_then(Value::as_str)
         .ok_or_else(|| ApiError::invalid("client_id is required").param("client_id"))?;
     let client = clients::find(vault, client_id)?;
-    let asked = vault.store.read(|_, catalog| authorization_details::read(catalog, &request.base, &body))?;
-    let id = vault.flows.add(Pending::new(client, asked, Way::AgentConnect))?;
+    let asked = authorization_details::read(&request.base, &body)?;
+    let asked = Asked::Details(Box::new(asked));
+    let id = consent::ask_owner(vault, request, client, asked, Way::AgentConnect)?;
     Ok(Reply::json(
         StatusCode::CREATED,
         &json!({
@@ -47,18 +48,11 @@ pub fn begin(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     if text("scope").is_some_and(|scope| scope != "pdpp:read") {
         return Err(ApiError::invalid("scope has to be pdpp:read").param("scope"));
     }
-    let pending = match text("request_uri") {
+    let (pending, client_id) = match text("request_uri") {
         Some(uri) => {
-            let id = uri.strip_prefix(URI_PREFIX).unwrap_or_default();
-            let known = vault.flows.get(id).filter(|pending| {
-                !pending.is_expired()
-                    && matches!(pending.way, Way::AgentConnect)
-                    && text("client_id").is_none_or(|client| client == pending.client.id)
-            });
-            if known.is_none() {
-                return Err(ApiError::invalid("Unknown request_uri").param("request_uri"));
-            }
-            id.to_owned()
+            let client_id = text("client_id")
+                .ok_or_else(|| ApiError::invalid("client_id is required").param("client_id"))?;
+            (uri.strip_prefix(URI_PREFIX).unwrap_or_default().to_owned(), client_id.to_owned())
         }
         // Everything would be granted, whatever they narrow it to.
         None if body.contains_key("authorization_details") => {
@@ -67,10 +61,14 @@ pub fn begin(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
         }
         None => whole_provider(vault, request, &body)?,
     };
-    let (id, polling_code) = vault.flows.attempt(&pending)?;
+    // One attempt for each request: whoever comes with a request_uri that was seen somewhere gets nothing.
+    let Some((id, polling_code)) = vault.flows.attempt(&pending, &client_id)? else {
+        return Err(ApiError::invalid("Unknown request_uri").param("request_uri"));
+    };
     if vault.config.auto_approve {
         consent::approve_unasked(vault, &request.base, &pending)?;
     }
+    let code = vault.flows.get(&pending).map(|pending| pending.code);
     let token_url = format!("{}/agent-connect/{id}/token", request.base);
     Ok(Reply::json(
         StatusCode::CREATED,
@@ -82,6 +80,8 @@ pub fn begin(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
             "poll_url": token_url,
             "token_url": token_url,
             "polling_code": polling_code,
+            // The owner's page shows it too.
+            "user_code": code,
             "interval": INTERVAL,
             "expires_in": EXPIRES_IN,
         }),
@@ -89,8 +89,12 @@ pub fn begin(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     .no_store())
 }
 
-/// A request without a source: the owner is shown all of them and picks.
-fn whole_provider(vault: &Vault, request: &Request, body: &Map<String, Value>) -> Result<String, ApiError> {
+/// A request without a source: the owner is shown all of them and picks. Gives its id and its client's.
+fn whole_provider(
+    vault: &Vault,
+    request: &Request,
+    body: &Map<String, Value>,
+) -> Result<(String, String), ApiError> {
     let text = |name: &str| body.get(name).and_then(Value::as_str);
     let client_id = if let Some(client_id) = text("client_id") {
         client_id.to_owned()
@@ -103,10 +107,8 @@ fn whole_provider(vault: &Vault, request: &Request, body: &Map<String, Value>) -
         clients::add(vault, &metadata)?
     };
     let client = clients::find(vault, &client_id)?;
-    let asked = vault
-        .store
-        .read(|_, catalog| Ok::<_, ApiError>(authorization_details::everything(catalog, &request.base)))?;
-    vault.flows.add(Pending::new(client, asked, Way::AgentConnect))
+    let id = consent::ask_owner(vault, request, client, Asked::Everything, Way::AgentConnect)?;
+    Ok((id, client_id))
 }
 
 /// `POST /agent-connect/{attempt}/token`
@@ -127,11 +129,11 @@ pub fn poll(vault: &Vault, request: &Request, attempt: &str) -> Result<Reply, Ap
             }),
         )
         .no_store()),
-        Poll::Approved(approved) => Ok(Reply::ok(&json!({
-            "access_token": approved.token,
+        Poll::Approved(grant, token) => Ok(Reply::ok(&json!({
+            "access_token": token,
             "token_type": "Bearer",
-            "grant_id": approved.grant.grant_id,
-            "grant": approved.grant,
+            "grant_id": grant.grant_id,
+            "grant": grant,
         }))
         .no_store()),
         Poll::Denied => Err(ApiError::new(

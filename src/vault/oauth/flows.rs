@@ -4,9 +4,11 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::approval::{Approved, Granted};
-use super::authorization_details::AuthorizationDetails;
+use super::approval::Granted;
+use super::authorization_details::Requested;
 use super::client::Client;
+use super::selection::Selection;
+use crate::vault::grant::Grant;
 use crate::vault::id::{random_id, random_token, token_hash};
 use crate::vault::time;
 use crate::vault::wire::ApiError;
@@ -17,16 +19,21 @@ pub const EXPIRES_IN: i64 = 600;
 pub const INTERVAL: i64 = 2;
 /// What a request's URI begins with.
 pub const URI_PREFIX: &str = "urn:pdpp:pending-consent:";
-/// How long an ended request is remembered, in milliseconds, so that its page can say how it ended.
-const REMEMBER_MS: i64 = 3_600_000;
-/// Requests at most: anybody may ask.
-const MAX_PENDING: usize = 1_000;
+/// How long a request is remembered that nobody decided, so that its program learns of it, in milliseconds.
+const EXPIRED_MS: i64 = EXPIRES_IN * 1000 + 120_000;
+/// How long a decision is remembered, so that its page can say how it ended, in milliseconds.
+const DECIDED_MS: i64 = 3_600_000;
+/// Decisions that are remembered at most; where everything is approved there can be many.
+const MAX_DECIDED: usize = 1_000;
+/// Open requests at most: of one client, and of all. Anybody may ask, so nobody is refused: the oldest goes.
+const MAX_OF_CLIENT: usize = 10;
+const MAX_OPEN: usize = 100;
+/// How long a token is told again to the program that it was told to, in milliseconds: its answer can get lost.
+const REPEAT_MS: i64 = 60_000;
 /// How long an authorization code is good for (RFC 6749 §4.1.2 recommends minutes at most).
 const CODE_MS: i64 = 60_000;
 /// What a device that asks too often has to wait longer (RFC 8628 §3.5), in seconds.
 const SLOW_DOWN: i64 = 5;
-/// Wrong user codes that may be typed in a minute, by everybody together (RFC 8628 §5.1).
-const MAX_WRONG_CODES: u32 = 20;
 /// The letters of a user code: no vowels, so no words; nothing that looks like a digit (RFC 8628 §6.1).
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 
@@ -35,16 +42,49 @@ const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 pub struct Pending {
     /// Who asks.
     pub client: Client,
-    /// What for and what.
-    pub asked: AuthorizationDetails,
-    /// All that there is to pick from, where the owner picks the sources first; `asked` has no choices
-    /// until then.
-    pub offer: Option<AuthorizationDetails>,
+    /// What for and what; looked up in what there is when the owner looks.
+    pub asked: Asked,
     /// How its program learns of the decision.
     pub way: Way,
+    /// What the program and the owner's page both show: `BCDF-GHJK`.
+    pub code: String,
     /// How it stands.
     pub decision: Decision,
+    /// The form as the owner left it.
+    pub left: Option<Vec<(String, String)>>,
+    /// What the owner was shown last to be decided.
+    pub summary: Option<Summary>,
+    owner: Owner,
+    /// Whether a program polls for it: one does, and no second one.
+    is_polled: bool,
     created_ms: i64,
+}
+
+/// What a request is about.
+#[derive(Debug, Clone)]
+pub enum Asked {
+    /// What it names.
+    Details(Box<Requested>),
+    /// All that there is, for the owner to pick from.
+    Everything,
+}
+
+/// Who may decide about a request.
+#[derive(Debug, Clone)]
+enum Owner {
+    /// Whoever opens the link with the secret of this hash.
+    Link(String),
+    /// The browser that opened it: it has the secret of this hash, for the page of this name.
+    Browser { page: String, hash: String },
+}
+
+/// What the owner is shown before the decision, which is about this and nothing else.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// What is left of the request.
+    pub selection: Selection,
+    /// Of all that was shown.
+    pub digest: String,
 }
 
 /// How a program learns of the owner's decision.
@@ -54,11 +94,8 @@ pub enum Way {
     AgentConnect,
     /// The owner's browser goes back to it with a code (RFC 6749 §4.1).
     Redirect(Box<Redirect>),
-    /// It polls with a device code (RFC 8628); this is what the owner typed or compared.
-    Device {
-        /// `BCDF-GHJK`.
-        user_code: String,
-    },
+    /// It polls with a device code (RFC 8628).
+    Device,
 }
 
 /// Where an authorization code goes, and what has to come with it.
@@ -96,20 +133,36 @@ pub enum Decision {
     /// The owner did not decide yet.
     Open,
     /// Approved.
-    Approved(Outcome),
+    Approved(Box<Approval>),
     /// Denied.
-    Denied,
+    Denied {
+        /// When.
+        at_ms: i64,
+    },
 }
 
-/// What an approval came to.
+/// An approval.
+#[derive(Debug, Clone)]
+pub struct Approval {
+    /// When.
+    pub at_ms: i64,
+    /// What was granted.
+    pub granted: Granted,
+    /// How the program gets its token.
+    pub outcome: Outcome,
+    /// Whether the owner ended it since, on its page.
+    pub is_over: bool,
+}
+
+/// How a program gets the token of an approval.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// A token, kept for the program that polls; the database has its hash only.
-    Token(Box<Approved>),
-    /// A code, on its way back in this address.
+    /// This token, kept for the program that polls; the database has its hash only.
+    Token(String),
+    /// With a code, on its way back in this address.
     Redirect(String),
-    /// Grants, whose token is issued when the device asks.
-    Granted(Box<Granted>),
+    /// It is issued when the device asks.
+    Device,
 }
 
 #[derive(Debug)]
@@ -117,16 +170,17 @@ struct Attempt {
     polling_code: String,
     pending: String,
     knows_denial: bool,
+    told_ms: Option<i64>,
 }
 
 #[derive(Debug)]
 struct Device {
     client_id: String,
-    user_code: String,
     pending: String,
     asked_ms: Option<i64>,
     interval: i64,
-    is_spent: bool,
+    /// The token that it was told, and when.
+    told: Option<(String, i64)>,
 }
 
 /// An authorization code that was issued.
@@ -171,8 +225,6 @@ struct State {
     devices: HashMap<String, Device>,
     /// By the code's hash.
     codes: HashMap<String, Code>,
-    wrong_codes: u32,
-    wrong_codes_since: i64,
 }
 
 /// What a program that polls learns.
@@ -180,8 +232,8 @@ struct State {
 pub enum Poll {
     /// Wait.
     Waiting,
-    /// Approved.
-    Approved(Box<Approved>),
+    /// Approved: the grant, and its token.
+    Approved(Box<Grant>, String),
     /// Denied, told for the first time.
     Denied,
     /// Too late.
@@ -197,8 +249,8 @@ pub enum DevicePoll {
     Waiting,
     /// Asked too soon.
     SlowDown,
-    /// Approved: told once.
-    Approved(Box<Granted>),
+    /// Approved: the grant, and its token.
+    Approved(Box<Grant>, String),
     /// Denied.
     Denied,
     /// Too late.
@@ -207,26 +259,95 @@ pub enum DevicePoll {
     Unknown,
 }
 
+/// A request that was noted.
+#[derive(Debug)]
+pub struct Noted {
+    /// Its id.
+    pub id: String,
+    /// What the program and the owner's page both show.
+    pub code: String,
+    /// The secret of the owner's link.
+    pub secret: String,
+}
+
 impl Pending {
-    /// A request of `client` for `asked`.
-    pub fn new(client: Client, asked: AuthorizationDetails, way: Way) -> Self {
-        Self { client, asked, offer: None, way, decision: Decision::Open, created_ms: time::now_ms() }
-    }
-
-    /// A request of `client`, whose sources the owner picks out of `offer` first.
-    pub fn of_picked(client: Client, offer: AuthorizationDetails, way: Way) -> Self {
-        let asked = AuthorizationDetails { choices: Vec::new(), ..offer.clone() };
-        Self { offer: Some(offer), ..Self::new(client, asked, way) }
-    }
-
-    /// Whether the owner can still decide.
+    /// Whether it is too late to decide.
     pub fn is_expired(&self) -> bool {
         time::now_ms() >= self.created_ms + EXPIRES_IN * 1000
     }
 
-    /// Whether the owner has to pick sources before anything else.
-    pub fn is_unpicked(&self) -> bool {
-        self.offer.is_some() && self.asked.choices.is_empty()
+    fn is_open(&self) -> bool {
+        matches!(self.decision, Decision::Open) && !self.is_expired()
+    }
+
+    fn decided_ms(&self) -> Option<i64> {
+        match &self.decision {
+            Decision::Open => None,
+            Decision::Approved(approval) => Some(approval.at_ms),
+            Decision::Denied { at_ms } => Some(*at_ms),
+        }
+    }
+
+    fn is_remembered(&self, now: i64) -> bool {
+        match self.decided_ms() {
+            Some(at) => now - at < DECIDED_MS,
+            None => now - self.created_ms < EXPIRED_MS,
+        }
+    }
+}
+
+impl State {
+    /// Forgets what is over.
+    fn sweep(&mut self) {
+        let now = time::now_ms();
+        let Self { pending, attempts, devices, codes } = self;
+        pending.retain(|_, pending| pending.is_remembered(now));
+        let mut decided: Vec<(i64, String)> =
+            pending.iter().filter_map(|(id, known)| Some((known.decided_ms()?, id.clone()))).collect();
+        if decided.len() > MAX_DECIDED {
+            decided.sort_unstable();
+            decided.truncate(decided.len() - MAX_DECIDED);
+            for (_, id) in decided {
+                pending.remove(&id);
+            }
+        }
+        attempts.retain(|_, attempt| pending.contains_key(&attempt.pending));
+        devices.retain(|_, device| pending.contains_key(&device.pending));
+        codes.retain(|_, code| now - code.created_ms < DECIDED_MS);
+    }
+
+    /// Makes room for one more request of a client: its own oldest goes, or the oldest of whoever has the most. Those
+    /// that an owner is looking at stay.
+    fn make_room(&mut self, client_id: &str) -> Result<(), ApiError> {
+        // Those that an owner looks at last, then by age.
+        type Open<'a> = Vec<(bool, i64, &'a String)>;
+        let mut open: HashMap<&str, Open<'_>> = HashMap::new();
+        for (id, pending) in self.pending.iter().filter(|(_, pending)| pending.is_open()) {
+            let is_looked_at = matches!(pending.owner, Owner::Browser { .. });
+            open.entry(&pending.client.id).or_default().push((is_looked_at, pending.created_ms, id));
+        }
+        let own = open.get(client_id).filter(|own| own.len() >= MAX_OF_CLIENT);
+        let is_full = open.values().map(Vec::len).sum::<usize>() >= MAX_OPEN;
+        let unseen = |of: &Open<'_>| of.iter().filter(|(is_looked_at, ..)| !is_looked_at).count();
+        let goes = match own {
+            Some(own) => own.iter().min(),
+            None if is_full => open
+                .values()
+                .max_by_key(|of| (unseen(of), std::cmp::Reverse(of.iter().min())))
+                .and_then(|of| of.iter().min()),
+            None => return Ok(()),
+        };
+        match goes.map(|(is_looked_at, _, id)| (*is_looked_at, (*id).clone())) {
+            Some((false, id)) => {
+                self.pending.remove(&id);
+                Ok(())
+            }
+            _ => Err(ApiError::new(
+                axum::http::StatusCode::TOO_MANY_REQUESTS,
+                "rate_limit_exceeded",
+                "Too many requests wait for the owner",
+            )),
+        }
     }
 }
 
@@ -235,28 +356,29 @@ impl Flows {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a request and gives its id.
+    /// Notes a request of `client`.
     ///
     /// # Errors
-    /// `too_many_requests` where too many wait.
-    pub fn add(&self, request: Pending) -> Result<String, ApiError> {
+    /// `rate_limit_exceeded` where an owner is looking at too many; without randomness.
+    pub fn add(&self, client: Client, asked: Asked, way: Way) -> Result<Noted, ApiError> {
+        let noted = Noted { id: random_id("dc_")?, code: compare_code()?, secret: random_token("")? };
+        let request = Pending {
+            client,
+            asked,
+            way,
+            code: noted.code.clone(),
+            decision: Decision::Open,
+            left: None,
+            summary: None,
+            owner: Owner::Link(token_hash(&noted.secret)),
+            is_polled: false,
+            created_ms: time::now_ms(),
+        };
         let mut state = self.state();
-        let forgotten = time::now_ms() - REMEMBER_MS;
-        state.pending.retain(|_, pending| pending.created_ms > forgotten);
-        let State { pending, attempts, devices, codes, .. } = &mut *state;
-        attempts.retain(|_, attempt| pending.contains_key(&attempt.pending));
-        devices.retain(|_, device| pending.contains_key(&device.pending));
-        codes.retain(|_, code| code.created_ms > forgotten);
-        if pending.len() >= MAX_PENDING {
-            return Err(ApiError::new(
-                axum::http::StatusCode::TOO_MANY_REQUESTS,
-                "rate_limit_exceeded",
-                "Too many requests wait for the owner",
-            ));
-        }
-        let id = random_id("dc_")?;
-        pending.insert(id.clone(), request);
-        Ok(id)
+        state.sweep();
+        state.make_room(&request.client.id)?;
+        state.pending.insert(noted.id.clone(), request);
+        Ok(noted)
     }
 
     /// A request.
@@ -264,12 +386,53 @@ impl Flows {
         self.state().pending.get(id).cloned()
     }
 
-    /// Leaves of an offer what `keep` keeps; nothing at all starts the picking again.
-    pub fn pick(&self, id: &str, keep: impl Fn(&super::authorization_details::Choice) -> bool) {
+    /// The clients whose requests are open.
+    pub fn clients(&self) -> Vec<String> {
+        let state = self.state();
+        state.pending.values().filter(|known| known.is_open()).map(|known| known.client.id.clone()).collect()
+    }
+
+    /// Opens the page of a request with the secret of its link, which is spent by that. Gives the page's name and the
+    /// secret of the browser that opened it.
+    ///
+    /// # Errors
+    /// Without randomness.
+    pub fn open_link(&self, secret: &str) -> Result<Option<(String, String)>, ApiError> {
+        let (page, browser) = (random_id("")?, random_token("")?);
+        // Hashed, so that how long it takes says nothing about the secret.
+        let hash = token_hash(secret);
         let mut state = self.state();
-        let Some(pending) = state.pending.get_mut(id) else { return };
-        if let (Decision::Open, Some(offer)) = (&pending.decision, &pending.offer) {
-            pending.asked.choices = offer.choices.iter().filter(|choice| keep(choice)).cloned().collect();
+        let found = state.pending.values_mut().find(|pending| {
+            pending.is_open() && matches!(&pending.owner, Owner::Link(known) if *known == hash)
+        });
+        let Some(pending) = found else { return Ok(None) };
+        pending.owner = Owner::Browser { page: page.clone(), hash: token_hash(&browser) };
+        Ok(Some((page, browser)))
+    }
+
+    /// The request of a page, for the browser that has its secret.
+    pub fn of_page(&self, page: &str, browser: &str) -> Option<(String, Pending)> {
+        let wanted = token_hash(browser);
+        let state = self.state();
+        let found = state.pending.iter().find(|(_, pending)| {
+            matches!(&pending.owner, Owner::Browser { page: known, hash } if known == page && *hash == wanted)
+        });
+        found.map(|(id, pending)| (id.clone(), pending.clone()))
+    }
+
+    /// Changes what the owner has done so far about a request that is open.
+    pub fn note(&self, id: &str, change: impl FnOnce(&mut Pending)) {
+        if let Some(pending) = self.state().pending.get_mut(id).filter(|pending| pending.is_open()) {
+            change(pending);
+        }
+    }
+
+    /// Notes that the owner ended what was approved.
+    pub fn note_over(&self, id: &str) {
+        if let Some(Decision::Approved(approval)) =
+            self.state().pending.get_mut(id).map(|pending| &mut pending.decision)
+        {
+            approval.is_over = true;
         }
     }
 
@@ -284,24 +447,36 @@ impl Flows {
     ) -> Result<(), ApiError> {
         let mut state = self.state();
         let gone = || ApiError::invalid("This request is not open any more");
-        let pending = state.pending.get_mut(id).ok_or_else(gone)?;
-        if !matches!(pending.decision, Decision::Open) || pending.is_expired() {
-            return Err(gone());
-        }
+        let pending = state.pending.get_mut(id).filter(|pending| pending.is_open()).ok_or_else(gone)?;
         pending.decision = decide(pending)?;
         Ok(())
     }
 
-    /// Notes a program that waits for a request, and gives its id and its polling code.
+    /// Notes the one program that polls for a request of `client_id`, and gives its id and its polling code; `None`
+    /// where there is no such request, or another polls for it, or it is decided.
     ///
     /// # Errors
     /// Without randomness.
-    pub fn attempt(&self, pending: &str) -> Result<(String, String), ApiError> {
+    pub fn attempt(&self, pending: &str, client_id: &str) -> Result<Option<(String, String)>, ApiError> {
         let (id, polling_code) = (random_id("agc_")?, random_id("agc_poll_")?);
-        let attempt =
-            Attempt { polling_code: polling_code.clone(), pending: pending.to_owned(), knows_denial: false };
-        self.state().attempts.insert(id.clone(), attempt);
-        Ok((id, polling_code))
+        let mut state = self.state();
+        let Some(known) = state.pending.get_mut(pending).filter(|known| {
+            known.is_open()
+                && !known.is_polled
+                && known.client.id == client_id
+                && matches!(known.way, Way::AgentConnect)
+        }) else {
+            return Ok(None);
+        };
+        known.is_polled = true;
+        let attempt = Attempt {
+            polling_code: polling_code.clone(),
+            pending: pending.to_owned(),
+            knows_denial: false,
+            told_ms: None,
+        };
+        state.attempts.insert(id.clone(), attempt);
+        Ok(Some((id, polling_code)))
     }
 
     /// How it stands for the program `attempt`.
@@ -316,10 +491,18 @@ impl Flows {
         };
         let Some(pending) = pending.get(&attempt.pending) else { return Poll::Unknown };
         match &pending.decision {
-            Decision::Approved(Outcome::Token(approved)) => Poll::Approved(approved.clone()),
-            Decision::Approved(_) => Poll::Unknown,
-            Decision::Denied if attempt.knows_denial => Poll::Unknown,
-            Decision::Denied => {
+            Decision::Approved(approval) => {
+                let now = time::now_ms();
+                let is_over = now - *attempt.told_ms.get_or_insert(now) >= REPEAT_MS;
+                match (&approval.outcome, approval.granted.grants.as_slice()) {
+                    (Outcome::Token(token), [grant]) if !is_over => {
+                        Poll::Approved(Box::new(grant.clone()), token.clone())
+                    }
+                    _ => Poll::Unknown,
+                }
+            }
+            Decision::Denied { .. } if attempt.knows_denial => Poll::Unknown,
+            Decision::Denied { .. } => {
                 attempt.knows_denial = true;
                 Poll::Denied
             }
@@ -332,78 +515,62 @@ impl Flows {
     ///
     /// # Errors
     /// Without randomness.
-    pub fn device(&self, client_id: &str, user_code: &str, pending: &str) -> Result<String, ApiError> {
+    pub fn device(&self, client_id: &str, pending: &str) -> Result<String, ApiError> {
         let device_code = random_token("dvc_")?;
         let device = Device {
             client_id: client_id.to_owned(),
-            user_code: user_code.to_owned(),
             pending: pending.to_owned(),
             asked_ms: None,
             interval: INTERVAL,
-            is_spent: false,
+            told: None,
         };
         self.state().devices.insert(token_hash(&device_code), device);
         Ok(device_code)
     }
 
-    /// How it stands for a device.
-    pub fn poll_device(&self, device_code: &str, client_id: &str) -> DevicePoll {
+    /// How it stands for a device; `issue` issues its token, once.
+    ///
+    /// # Errors
+    /// What `issue` says.
+    pub fn poll_device(
+        &self,
+        device_code: &str,
+        client_id: &str,
+        issue: impl FnOnce(&Grant) -> Result<String, ApiError>,
+    ) -> Result<DevicePoll, ApiError> {
         let mut state = self.state();
         let State { pending, devices, .. } = &mut *state;
         let Some(device) =
             devices.get_mut(&token_hash(device_code)).filter(|device| device.client_id == client_id)
         else {
-            return DevicePoll::Unknown;
+            return Ok(DevicePoll::Unknown);
         };
         let now = time::now_ms();
         // A tenth of a second is a clock's or a network's, not the program's.
         let too_soon =
             device.asked_ms.replace(now).is_some_and(|asked| now - asked < device.interval * 1000 - 100);
-        let Some(pending) = pending.get(&device.pending) else { return DevicePoll::Unknown };
-        match &pending.decision {
-            _ if device.is_spent => DevicePoll::Unknown,
-            Decision::Denied => DevicePoll::Denied,
+        let Some(pending) = pending.get(&device.pending) else { return Ok(DevicePoll::Unknown) };
+        Ok(match &pending.decision {
+            Decision::Denied { .. } => DevicePoll::Denied,
             Decision::Open if pending.is_expired() => DevicePoll::Expired,
             Decision::Open if too_soon => {
                 device.interval += SLOW_DOWN;
                 DevicePoll::SlowDown
             }
             Decision::Open => DevicePoll::Waiting,
-            Decision::Approved(Outcome::Granted(granted)) => {
-                device.is_spent = true;
-                DevicePoll::Approved(granted.clone())
+            Decision::Approved(approval) => {
+                let [grant] = approval.granted.grants.as_slice() else { return Ok(DevicePoll::Unknown) };
+                let (token, told_ms) = match device.told.take() {
+                    Some(told) => told,
+                    None => (issue(grant)?, now),
+                };
+                device.told = Some((token.clone(), told_ms));
+                if now - told_ms >= REPEAT_MS {
+                    return Ok(DevicePoll::Unknown);
+                }
+                DevicePoll::Approved(Box::new(grant.clone()), token)
             }
-            Decision::Approved(_) => DevicePoll::Unknown,
-        }
-    }
-
-    /// The request that a user code stands for, however it was typed.
-    ///
-    /// # Errors
-    /// `rate_limit_exceeded` where too many wrong ones were typed lately.
-    pub fn by_user_code(&self, typed: &str) -> Result<Option<String>, ApiError> {
-        let mut state = self.state();
-        let now = time::now_ms();
-        if now - state.wrong_codes_since > 60_000 {
-            (state.wrong_codes, state.wrong_codes_since) = (0, now);
-        }
-        if state.wrong_codes >= MAX_WRONG_CODES {
-            return Err(ApiError::new(
-                axum::http::StatusCode::TOO_MANY_REQUESTS,
-                "rate_limit_exceeded",
-                "Too many wrong codes were typed; wait a minute",
-            ));
-        }
-        let typed = normal(typed);
-        let found = state
-            .devices
-            .values()
-            .find(|device| normal(&device.user_code) == typed && !device.is_spent)
-            .map(|device| device.pending.clone());
-        if found.is_none() {
-            state.wrong_codes += 1;
-        }
-        Ok(found)
+        })
     }
 
     /// Notes a code that was issued.
@@ -432,11 +599,11 @@ impl Flows {
     }
 }
 
-/// A new user code: 20^8, of which one in a billion is in use at most.
+/// A new code to compare: 20^8.
 ///
 /// # Errors
 /// Without randomness.
-pub fn user_code() -> Result<String, ApiError> {
+fn compare_code() -> Result<String, ApiError> {
     let mut code = String::with_capacity(9);
     while code.len() < 9 {
         let mut byte = [0];
@@ -452,20 +619,84 @@ pub fn user_code() -> Result<String, ApiError> {
     Ok(code)
 }
 
-/// A user code without what people add or leave out (RFC 8628 §6.1).
-fn normal(typed: &str) -> String {
-    typed.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).take(32).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn client(id: &str) -> Client {
+        Client { id: id.to_owned(), name: id.to_owned(), redirect_uris: Vec::new(), domain: None }
+    }
+
+    fn add(flows: &Flows, id: &str) -> Noted {
+        flows.add(client(id), Asked::Everything, Way::AgentConnect).unwrap()
+    }
+
+    fn approve(flows: &Flows, id: &str) {
+        let grant: Grant = serde_json::from_value(serde_json::json!({
+            "version": "0.1.0", "grant_id": "grt_1", "issued_at": "2026-01-01T00:00:00Z", "expires_at": null,
+            "subject": {"id": "owner"}, "client": {"client_id": "a"}, "source": {"kind": "connector", "id": "urn:x"},
+            "source_declaration": {"version": "1"}, "purpose_code": "urn:x", "access_mode": "continuous", "streams": []
+        }))
+        .unwrap();
+        let granted = Granted { client_id: "a".to_owned(), grants: vec![grant], package_id: None };
+        let outcome = Outcome::Token("secret".to_owned());
+        let approval = Approval { at_ms: time::now_ms(), granted, outcome, is_over: false };
+        flows.decide(id, |_| Ok(Decision::Approved(Box::new(approval)))).unwrap();
+    }
+
     #[test]
-    fn user_codes_are_read_however_they_are_typed() {
-        let code = user_code().unwrap();
-        assert_eq!((code.len(), code.as_bytes()[4]), (9, b'-'));
-        assert_eq!(normal(&code.to_lowercase().replace('-', " ")), normal(&code));
-        assert_ne!(user_code().unwrap(), code);
+    fn o7_12_a_request_has_one_attempt_of_its_own_client() {
+        let flows = Flows::default();
+        let noted = add(&flows, "a");
+        assert!(flows.attempt(&noted.id, "b").unwrap().is_none(), "another client");
+        let (attempt, code) = flows.attempt(&noted.id, "a").unwrap().unwrap();
+        assert!(flows.attempt(&noted.id, "a").unwrap().is_none(), "a second time");
+        let late = add(&flows, "a");
+        approve(&flows, &late.id);
+        assert!(flows.attempt(&late.id, "a").unwrap().is_none(), "once it is decided");
+        approve(&flows, &noted.id);
+        assert!(matches!(flows.poll(&attempt, "agc_poll_guessed"), Poll::Unknown));
+        let told = |flows: &Flows| matches!(flows.poll(&attempt, &code), Poll::Approved(_, token) if token == "secret");
+        assert!(told(&flows) && told(&flows), "an answer can get lost");
+        flows.state().attempts.get_mut(&attempt).unwrap().told_ms = Some(time::now_ms() - REPEAT_MS);
+        assert!(!told(&flows), "after a minute");
+    }
+
+    #[test]
+    fn o7_11_a_link_opens_its_page_once_and_for_one_browser() {
+        let flows = Flows::default();
+        let noted = add(&flows, "a");
+        assert!(flows.open_link("guessed").unwrap().is_none());
+        let (page, browser) = flows.open_link(&noted.secret).unwrap().unwrap();
+        assert!(flows.open_link(&noted.secret).unwrap().is_none());
+        assert_eq!(flows.of_page(&page, &browser).unwrap().0, noted.id);
+        assert!(flows.of_page(&page, &noted.secret).is_none() && flows.of_page("", &browser).is_none());
+        let late = add(&flows, "a");
+        flows.state().pending.get_mut(&late.id).unwrap().created_ms -= EXPIRES_IN * 1000;
+        assert!(flows.open_link(&late.secret).unwrap().is_none(), "after ten minutes");
+    }
+
+    #[test]
+    fn o7_13_requests_are_bounded_and_nobody_is_refused() {
+        let flows = Flows::default();
+        let mine = add(&flows, "mine");
+        flows.open_link(&mine.secret).unwrap().unwrap();
+        let open = |flows: &Flows, of: &str| flows.clients().iter().filter(|client| *client == of).count();
+        for _ in 0..30 {
+            add(&flows, "loud");
+        }
+        assert_eq!(open(&flows, "loud"), MAX_OF_CLIENT);
+        for number in 0..1_000 {
+            add(&flows, &format!("client {}", number % 300));
+        }
+        assert_eq!(flows.clients().len(), MAX_OPEN);
+        assert_eq!(open(&flows, "mine"), 1, "one that the owner looks at stays");
+        add(&flows, "late");
+        assert_eq!(open(&flows, "late"), 1);
+        for known in flows.state().pending.values_mut() {
+            known.created_ms -= EXPIRED_MS;
+        }
+        add(&flows, "next");
+        assert_eq!(flows.state().pending.len(), 1, "and they are gone when they are over");
     }
 }

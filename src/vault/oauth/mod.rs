@@ -13,6 +13,7 @@ pub mod device;
 pub mod flows;
 pub mod introspection;
 pub mod metadata;
+pub mod owner;
 pub mod selection;
 pub mod token_endpoint;
 pub mod tokens;
@@ -38,7 +39,7 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<
         ))
     };
     let get = || only(Method::GET);
-    let post = || only(Method::POST);
+    let post = || only(Method::POST).and_then(|()| from_here(request));
     Ok(Some(match path {
         [".well-known", "oauth-protected-resource"] => {
             get()?;
@@ -80,39 +81,73 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Option<
             post()?;
             connect::poll(vault, request, attempt)?
         }
-        ["consent"] => {
+        ["consent"] | ["consent", "device"] => {
             get()?;
-            consent::show(vault, request)?
+            consent::stranger_page(vault)
         }
         ["consent.css"] => {
             get()?;
             consent::stylesheet()
         }
-        ["consent", "device"] if request.method == Method::POST => device::enter(vault, request)?,
-        ["consent", "device"] => {
+        // Not for HEAD: the link is spent by this.
+        ["consent", "owner", secret] if request.method == Method::GET => {
+            consent::open_link(vault, request, secret)?
+        }
+        ["consent", page] => {
             get()?;
-            device::page(vault, request)?
+            consent::show(vault, request, page)?
         }
-        ["consent", "sources"] => {
-            post()?;
-            consent::pick(vault, request)?
+        ["consent", page, "summary"] => {
+            get()?;
+            consent::show_summary(vault, request, page)?
         }
-        ["consent", "approve"] => {
-            post()?;
-            consent::approve(vault, request)?
-        }
-        ["consent", "deny"] => {
-            post()?;
-            consent::deny(vault, request)?
+        ["consent", page, action] => {
+            // What comes from elsewhere is answered with a page.
+            only(Method::POST)?;
+            match *action {
+                "sets" => consent::tick_set(vault, request, page)?,
+                "review" => consent::review(vault, request, page)?,
+                "approve" => consent::approve(vault, request, page)?,
+                "deny" => consent::deny(vault, request, page)?,
+                "end" => consent::end(vault, request, page)?,
+                _ => return Ok(None),
+            }
         }
         ["introspect"] => {
             post()?;
             introspection::introspect(vault, request)?
         }
         ["grants", grant_id, "revoke"] => {
-            post()?;
+            // Whoever has the grant's token says so; the body is nothing.
+            only(Method::POST)?;
             tokens::revoke(vault, request, grant_id)?
         }
         _ => return Ok(None),
     }))
+}
+
+/// Refuses what a page of another site can send without being asked by the browser whether it may: a form of another
+/// type, and whatever says that it comes from elsewhere.
+fn from_here(request: &Request) -> Result<(), ApiError> {
+    let kind = request.header("content-type").map(|kind| kind.split(';').next().unwrap_or_default().trim());
+    let is_read = |kind: &str| {
+        ["application/json", "application/x-www-form-urlencoded"]
+            .iter()
+            .any(|known| kind.eq_ignore_ascii_case(known))
+    };
+    if !kind.is_some_and(is_read) {
+        return Err(ApiError::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "unsupported_media_type",
+            "The body has to be application/json or application/x-www-form-urlencoded",
+        ));
+    }
+    if request.is_foreign() {
+        return Err(ApiError::new(
+            StatusCode::FORBIDDEN,
+            "foreign_origin",
+            "Pages of other sites are not answered here",
+        ));
+    }
+    Ok(())
 }

@@ -15,6 +15,8 @@ use crate::vault::wire::ApiError;
 pub struct Selection {
     /// Of each choice that is kept, by its number, the fields.
     pub kept: Vec<(usize, BTreeSet<String>)>,
+    /// Choices that the date leaves out, because it cannot narrow them.
+    pub undated: Vec<usize>,
     /// Records from here on only, in milliseconds, where they have a time.
     pub since: Option<i64>,
     /// When the grant ends, in milliseconds.

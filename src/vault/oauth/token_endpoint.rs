@@ -10,6 +10,7 @@ use super::clients;
 use super::flows::{DevicePoll, Presented};
 use super::tokens::{self, Refreshed};
 use crate::vault::Vault;
+use crate::vault::grant::Grant;
 use crate::vault::id::token_hash;
 use crate::vault::wire::{ApiError, Reply, Request};
 
@@ -105,11 +106,16 @@ fn exchange(vault: &Vault, request: &Request) -> Result<Value, Refused> {
             if !verifies(verifier, &redirect.challenge) {
                 return Err(invalid("code_verifier does not fit the code"));
             }
-            let resource = redirect.resource.as_deref();
-            if text("resource").is_some_and(|asked| Some(asked) != resource) {
-                return Err(Refused::bad("invalid_target", "The code is for another resource"));
-            }
-            let issued = tokens::begin_family(vault, &code_state.granted, resource)?;
+            let resource = match (redirect.resource.as_deref(), text("resource")) {
+                (Some(resource), Some(asked)) if asked != resource => {
+                    return Err(Refused::bad("invalid_target", "The code is for another resource"));
+                }
+                // There is one resource here, so a request that names none is for that.
+                (resource, asked) => {
+                    resource.or(asked).map_or_else(|| format!("{}/mcp", request.base), str::to_owned)
+                }
+            };
+            let issued = tokens::begin_family(vault, &code_state.granted, Some(&resource))?;
             vault.flows.code_got(code, &issued.family_id);
             Ok(token_response(&issued, &code_state.granted))
         }
@@ -128,25 +134,24 @@ fn exchange(vault: &Vault, request: &Request) -> Result<Value, Refused> {
                 }
             }
         }
-        DEVICE_GRANT => match vault.flows.poll_device(required("device_code")?, &client.id) {
-            DevicePoll::Waiting => Err(Refused::bad("authorization_pending", "Authorization still pending")),
-            DevicePoll::SlowDown => Err(Refused::bad("slow_down", "Polling too quickly")),
-            DevicePoll::Denied => Err(Refused::bad("access_denied", "The owner denied the request")),
-            DevicePoll::Expired => Err(Refused::bad("expired_token", "The request expired; start again")),
-            DevicePoll::Unknown => Err(Refused::bad("invalid_grant", "Unknown device_code")),
-            DevicePoll::Approved(granted) => {
-                let [grant] = granted.grants.as_slice() else {
-                    return Err(Refused::bad("invalid_grant", "A device gets one grant"));
-                };
-                let token = tokens::issue_kept(vault, grant)?;
-                Ok(json!({
+        DEVICE_GRANT => {
+            let issue = |grant: &Grant| tokens::issue_kept(vault, grant);
+            match vault.flows.poll_device(required("device_code")?, &client.id, issue)? {
+                DevicePoll::Waiting => {
+                    Err(Refused::bad("authorization_pending", "Authorization still pending"))
+                }
+                DevicePoll::SlowDown => Err(Refused::bad("slow_down", "Polling too quickly")),
+                DevicePoll::Denied => Err(Refused::bad("access_denied", "The owner denied the request")),
+                DevicePoll::Expired => Err(Refused::bad("expired_token", "The request expired; start again")),
+                DevicePoll::Unknown => Err(Refused::bad("invalid_grant", "Unknown device_code")),
+                DevicePoll::Approved(grant, token) => Ok(json!({
                     "access_token": token,
                     "token_type": "Bearer",
                     "grant_id": grant.grant_id,
                     "grant": grant,
-                }))
+                })),
             }
-        },
+        }
         other => Err(Refused::bad("unsupported_grant_type", format!("{other} is not supported"))),
     }
 }

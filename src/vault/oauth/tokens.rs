@@ -441,17 +441,22 @@ pub fn revoke(vault: &Vault, request: &Request, grant_id: &str) -> Result<Reply,
         ));
     };
     // Again is fine: who revokes wants it gone. An expired grant can be revoked too.
-    vault
-        .store
-        .write(|tx, _| {
-            ended.iter().try_for_each(|grant_id| {
-                tx.execute(
-                    "UPDATE grants SET revoked_ms = ?2 WHERE grant_id = ?1 AND revoked_ms IS NULL",
-                    params![grant_id, time::now_ms()],
-                )
-                .map(|_| ())
-            })
-        })
-        .map_err(|error: rusqlite::Error| ApiError::from(error))?;
+    end_grants(vault, ended.iter().map(String::as_str))?;
     Ok(Reply::ok(&json!({ "revoked": true })))
+}
+
+/// Ends grants: none of their tokens is good for anything any more.
+///
+/// # Errors
+/// Where the database fails.
+pub fn end_grants<'a>(vault: &Vault, grants: impl Iterator<Item = &'a str>) -> Result<(), ApiError> {
+    vault.store.write(|tx, _| {
+        for grant_id in grants {
+            tx.execute(
+                "UPDATE grants SET revoked_ms = ?2 WHERE grant_id = ?1 AND revoked_ms IS NULL",
+                params![grant_id, time::now_ms()],
+            )?;
+        }
+        Ok(())
+    })
 }

@@ -106,3 +106,20 @@ pub fn record_counts(db: &Sqlite) -> rusqlite::Result<Map<String, Value>> {
     }
     Ok(counts)
 }
+
+/// How many records of a slot are within a period of their consent time field.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn record_count_within(
+    db: &Sqlite,
+    slot: i64,
+    since: Option<i64>,
+    until: Option<i64>,
+) -> rusqlite::Result<i64> {
+    db.prepare_cached(
+        "SELECT count(*) FROM record INDEXED BY record_sort WHERE slot = ?1 AND live = 1
+         AND consent_ms >= ?2 AND consent_ms < ?3",
+    )?
+    .query_row((slot, since.unwrap_or(i64::MIN), until.unwrap_or(i64::MAX)), |row| row.get(0))
+}

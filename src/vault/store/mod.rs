@@ -5,6 +5,6 @@ mod database;
 mod ingest;
 mod tables;
 
-pub use catalog::{Catalog, Connection, last_seq, record_counts};
+pub use catalog::{Catalog, Connection, last_seq, record_count_within, record_counts};
 pub use database::{Filling, OpenError, Store};
 pub use ingest::Ingest;

@@ -3,16 +3,17 @@
 use axum::http::StatusCode;
 use indicatif::HumanCount;
 
-use super::ends::{ASKED, ENDS, USUAL};
+use super::ends::{ASKED, ENDS, MAX_MS, USUAL};
+use super::ticks::{Set, is_in_no_set};
 use crate::vault::Profile;
 use crate::vault::html::Html;
-use crate::vault::oauth::authorization_details::{AI_TRAINING, AuthorizationDetails, Choice};
-use crate::vault::oauth::flows::{Decision, Pending, URI_PREFIX, Way};
+use crate::vault::oauth::authorization_details::{AI_TRAINING, ASSISTANT, AuthorizationDetails, Choice};
+use crate::vault::oauth::flows::{Decision, Pending, Way};
 use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::Reply;
 
-/// A page with the form of a request. What it is sent to may answer with the way back to the app, and a
+/// A page with a form of a request. What it is sent to may answer with the way back to the app, and a
 /// browser counts that as where the form goes.
 pub(super) fn form_reply(status: StatusCode, page: Html, pending: &Pending) -> Reply {
     let back = match &pending.way {
@@ -22,7 +23,8 @@ pub(super) fn form_reply(status: StatusCode, page: Html, pending: &Pending) -> R
     page_with(status, page, back.as_deref())
 }
 
-/// Where a browser goes back to, as a policy names it: an origin, or an app's own scheme.
+/// Where a browser goes back to, as a policy names it: an origin, or an app's own scheme. Its host was checked to be
+/// a plain one when the request came.
 fn back_to(uri: &str) -> Option<String> {
     let url = url::Url::parse(uri).ok()?;
     let origin = url.origin();
@@ -63,7 +65,7 @@ pub fn stylesheet() -> Reply {
         .with("cache-control", "no-cache")
 }
 
-fn shell(profile: &Profile, title: &str, main: &Html) -> Html {
+pub(super) fn shell(profile: &Profile, title: &str, main: &Html) -> Html {
     let mut page = Html::new();
     page.markup(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -86,62 +88,86 @@ fn message(profile: &Profile, title: &str, text: &str) -> Html {
     shell(profile, title, &main)
 }
 
-pub(super) struct Form<'a> {
+/// Where a page's forms go, and what proves that they are its own.
+pub(super) struct Place<'a> {
     pub(super) profile: &'a Profile,
-    pub(super) pending: &'a Pending,
-    pub(super) id: &'a str,
+    pub(super) page: &'a str,
     pub(super) csrf: String,
-    pub(super) catalog: &'a Catalog,
-    pub(super) counts: &'a serde_json::Map<String, serde_json::Value>,
-    pub(super) turned_back: Option<&'a TurnedBack<'a>>,
 }
 
-/// A form that could not be accepted: it comes back as the owner left it, so that nothing is ticked again
-/// that they had unticked.
-pub(super) struct TurnedBack<'a> {
-    pub(super) problem: &'a str,
-    pub(super) posted: &'a [(String, String)],
+impl Place<'_> {
+    pub(super) fn address(&self, base: &str) -> String {
+        format!("{base}/consent/{}", self.page)
+    }
+
+    /// Begins a form that does `action`.
+    pub(super) fn begin_form(&self, main: &mut Html, id: Option<&str>, action: &str) {
+        main.markup("<form method=\"post\"");
+        if let Some(id) = id {
+            main.attribute("id", id);
+        }
+        main.attribute("action", &format!("/consent/{}/{action}", self.page))
+            .markup(">\n<input type=\"hidden\" name=\"csrf\"")
+            .attribute("value", &self.csrf)
+            .markup(">\n");
+    }
+
+    /// The form that denies. Its button stands among those of another form, before them: it is the first that a keyboard
+    /// comes to, and Enter in a field does not press it.
+    pub(super) fn deny_form(&self, main: &mut Html) {
+        self.begin_form(main, Some("deny"), "deny");
+        main.markup("</form>\n");
+    }
+}
+
+/// The button of [`Place::deny_form`].
+pub(super) const DENY: &str = "<button type=\"submit\" class=\"deny\" form=\"deny\">Deny</button>\n";
+
+pub(super) struct Form<'a> {
+    pub(super) place: &'a Place<'a>,
+    pub(super) pending: &'a Pending,
+    pub(super) asked: &'a AuthorizationDetails,
+    pub(super) catalog: &'a Catalog,
+    /// How many records each choice could give.
+    pub(super) counts: &'a [u64],
+    /// The form as the owner left it.
+    pub(super) left: Option<&'a [(String, String)]>,
+    pub(super) problem: Option<&'a str>,
 }
 
 impl Form<'_> {
     /// Whether a box is ticked: as the owner left it, or else `at_first`.
     fn is_ticked(&self, name: &str, value: &str, at_first: bool) -> bool {
-        self.turned_back.map_or(at_first, |back| {
-            back.posted.iter().any(|(known, posted)| known == name && posted == value)
-        })
+        self.left.map_or(at_first, |left| left.iter().any(|(known, left)| known == name && left == value))
     }
 
     /// What a control holds: what the owner left there, or else `at_first`.
     fn value<'a>(&'a self, name: &str, at_first: &'a str) -> &'a str {
-        let posted = self.turned_back.and_then(|back| back.posted.iter().find(|(known, _)| known == name));
-        posted.map_or(at_first, |(_, value)| value)
+        let left = self.left.and_then(|left| left.iter().find(|(known, _)| known == name));
+        left.map_or(at_first, |(_, value)| value)
     }
 }
 
 pub(super) fn form(form: &Form<'_>) -> Html {
-    let (pending, asked) = (form.pending, &form.pending.asked);
+    let (pending, asked) = (form.pending, form.asked);
     let name = pending.client.name.as_str();
     let mut main = Html::new();
-    who_asks(&mut main, form);
+    heading(&mut main, pending);
+    if let Some(problem) = form.problem {
+        main.markup("<p class=\"problem\" role=\"alert\"><strong>Not approved yet.</strong> ")
+            .text(problem)
+            .markup(".</p>\n");
+    }
+    who_asks(&mut main, pending);
     purpose(&mut main, name, asked);
-    main.markup("<form method=\"post\" action=\"/consent/approve\">\n");
-    hidden(&mut main, form);
-    limits(&mut main, form);
-    main.markup(
-        "<section aria-labelledby=\"what\">\n<h2 id=\"what\">What it could read</h2>\n<p>It asks for ",
+    form.place.deny_form(&mut main);
+    form.place.begin_form(&mut main, None, "review");
+    main.markup("<div class=\"actions\">\n").markup(DENY).markup(
+        "<button type=\"submit\" class=\"approve\">Continue</button>\n\
+         <span class=\"hint\">Nothing is approved before you have seen what it comes to.</span>\n</div>\n",
     );
-    main.text(&counted(asked.choices.len(), "stream", "streams"))
-        .markup(" from ")
-        .text(&counted(by_connection(asked).len(), "account", "accounts"))
-        .markup(". Untick what it should not see.");
-    if asked.choices.iter().any(|choice| !choice.preselected) {
-        main.markup(" The app did not say which account it means: tick the one you want to share.");
-    }
-    main.markup("</p>\n");
-    for (connection, choices) in by_connection(asked) {
-        source(&mut main, form, connection, &choices);
-    }
-    main.markup("</section>\n");
+    what(&mut main, form);
+    limits(&mut main, form);
     if asked.purpose_code == AI_TRAINING {
         main.markup(
             "<p class=\"training\"><label><input type=\"checkbox\" name=\"ai_training\" value=\"yes\"",
@@ -149,30 +175,18 @@ pub(super) fn form(form: &Form<'_>) -> Html {
         .markup(tick(form.is_ticked("ai_training", "yes", false)))
         .markup("> I agree that this data is used to train AI models</label></p>\n");
     }
-    main.markup(
-        "<div class=\"actions\">\n<button type=\"submit\" class=\"approve\">Approve</button>\n\
-         <button type=\"submit\" class=\"deny\" formaction=\"/consent/deny\" formnovalidate>Deny</button>\n",
-    );
-    if pending.offer.is_some() {
-        main.markup(
-            "<button type=\"submit\" class=\"deny\" name=\"again\" value=\"yes\" formaction=\"/consent/sources\" formnovalidate>\
-             Other accounts</button>\n",
-        );
-    }
-    main.markup("</div>\n</form>\n");
-    let not_yet = if form.turned_back.is_some() { "Not approved yet: " } else { "" };
-    shell(form.profile, &format!("{not_yet}{name} asks to read your data"), &main)
+    main.markup("</form>\n");
+    let not_yet = if form.problem.is_some() { "Not approved yet: " } else { "" };
+    shell(form.place.profile, &format!("{not_yet}{name} asks to read your data"), &main)
+}
+
+pub(super) fn heading(main: &mut Html, pending: &Pending) {
+    main.markup("<h1><q>").text(&pending.client.name).markup("</q> asks to read your data</h1>\n");
 }
 
 /// Who asks, as far as that is known, and where the answer goes.
-fn who_asks(main: &mut Html, form: &Form<'_>) {
-    let client = &form.pending.client;
-    main.markup("<h1><q>").text(&client.name).markup("</q> asks to read your data</h1>\n");
-    if let Some(back) = form.turned_back {
-        main.markup("<p class=\"problem\" role=\"alert\"><strong>Not approved yet.</strong> ")
-            .text(back.problem)
-            .markup(".</p>\n");
-    }
+pub(super) fn who_asks(main: &mut Html, pending: &Pending) {
+    let client = &pending.client;
     match &client.domain {
         // Control of a domain, and no more than that (draft §6).
         Some(domain) => main
@@ -184,138 +198,67 @@ fn who_asks(main: &mut Html, form: &Form<'_>) {
         ),
     };
     main.text(&client.id).markup("</code></p>\n");
-    match &form.pending.way {
-        Way::AgentConnect => {}
-        Way::Device { user_code } => {
-            main.markup("<p class=\"code\">The device that asks has to show this code: <strong>")
-                .text(user_code)
-                .markup("</strong>. If it shows another one, or you have started nothing, deny.</p>\n");
-        }
+    main.markup("<p class=\"code\">Code of this request: <strong>").text(&pending.code).markup("</strong>. ");
+    match &pending.way {
+        Way::AgentConnect => main.markup("If the app shows a code, it has to be this one."),
+        Way::Device => main.markup("The device that asks has to show the same."),
         Way::Redirect(redirect) => {
             let place = url::Url::parse(&redirect.uri).ok().and_then(|url| match url.scheme() {
                 "http" => Some("the app on this computer".to_owned()),
                 _ => url.host_str().map(str::to_owned),
             });
-            main.markup("<p class=\"said\">When you have decided, your browser goes back to ")
+            main.markup("When you have decided, your browser goes back to ")
                 .text(place.as_deref().unwrap_or("the app"))
-                .markup(".</p>\n");
+                .markup(".")
         }
-    }
+    };
+    main.markup(" <strong>Deny if you began nothing.</strong></p>\n");
 }
 
-/// What every form of a request holds.
-fn hidden(main: &mut Html, form: &Form<'_>) {
-    main.markup("<input type=\"hidden\" name=\"request_uri\"")
-        .attribute("value", &format!("{URI_PREFIX}{}", form.id))
-        .markup(">\n<input type=\"hidden\" name=\"csrf\"")
-        .attribute("value", &form.csrf)
-        .markup(">\n");
-}
-
-/// The page on which the owner picks sources, before it is said what could be read of them.
-pub(super) fn picker(form: &Form<'_>) -> Html {
-    let mut main = Html::new();
-    who_asks(&mut main, form);
-    main.markup("<form method=\"post\" action=\"/consent/sources\">\n");
-    hidden(&mut main, form);
-    main.markup(
-        "<section aria-labelledby=\"sources\">\n<h2 id=\"sources\">Which accounts may it read?</h2>\n\
-         <p>Nothing is ticked beforehand. On the next page you see what it could read of them, and can narrow that. \
-         Accounts of different kinds become a package: a grant for each kind.</p>\n<ul class=\"picker\">\n",
-    );
-    let none = Vec::new();
-    let offered = form.pending.offer.as_ref().map_or(&none, |offer| &offer.choices);
-    for connection in &form.catalog.connections {
-        let streams = offered.iter().filter(|choice| choice.connection == connection.id).count();
-        if streams == 0 {
-            continue;
-        }
-        let records: u64 = offered
-            .iter()
-            .filter(|choice| choice.connection == connection.id)
-            .filter_map(|choice| {
-                form.counts.get(&format!("{}/{}", choice.connection, choice.stream))?.as_u64()
-            })
-            .sum();
-        main.markup("<li><label class=\"whole\"><input type=\"checkbox\" name=\"source\"")
-            .attribute("value", &connection.id)
-            .markup(tick(form.is_ticked("source", &connection.id, false)))
-            .markup("> ")
-            .text(&connection.display_name);
-        if let Some(connector) = form.catalog.connector(&connection.connector) {
-            main.markup(" <span class=\"kind\">").text(&connector.name).markup("</span>");
-        }
-        main.markup("</label> <span class=\"count\">")
-            .text(&counted(streams, "stream", "streams"))
-            .markup(", ")
-            .text(&HumanCount(records).to_string())
-            .markup(" records</span></li>\n");
-    }
-    main.markup(
-        "</ul>\n</section>\n<div class=\"actions\">\n<button type=\"submit\" class=\"approve\">Continue</button>\n\
-         <button type=\"submit\" class=\"deny\" formaction=\"/consent/deny\" formnovalidate>Deny</button>\n</div>\n</form>\n",
-    );
-    let not_yet = if form.turned_back.is_some() { "Not approved yet: " } else { "" };
-    shell(form.profile, &format!("{not_yet}{} asks to read your data", form.pending.client.name), &main)
-}
-
-/// The form for the code of a device; `problem` says why the one before did not do.
-pub(super) fn device_code(profile: &Profile, csrf: &str, code: &str, problem: Option<&str>) -> Html {
-    let mut main = Html::new();
-    main.markup("<h1>Connect a device</h1>\n");
-    if let Some(problem) = problem {
-        main.markup("<p class=\"problem\" role=\"alert\"><strong>That did not work.</strong> ")
-            .text(problem)
-            .markup(".</p>\n");
-    }
-    main.markup(if code.is_empty() || problem.is_some() {
-        "<p>A program without a browser of its own shows you a code. Type it here; on the next page you see who asks \
-         for what, and decide.</p>\n"
-    } else {
-        "<p>Compare this code with the one on your device. Go on only if they are the same, and if you started this \
-         yourself: whoever sent you this address could be asking for themselves.</p>\n"
-    });
-    main.markup("<form method=\"post\" action=\"/consent/device\">\n<input type=\"hidden\" name=\"csrf\"")
-        .attribute("value", csrf)
-        .markup(
-            ">\n<p class=\"usercode\"><label for=\"user_code\">Code on your device</label>\n\
-             <input type=\"text\" id=\"user_code\" name=\"user_code\" required maxlength=\"40\" autocomplete=\"off\" \
-             autocapitalize=\"characters\" spellcheck=\"false\"",
-        )
-        .attribute("value", code)
-        .markup(
-            "></p>\n<div class=\"actions\">\n<button type=\"submit\" class=\"approve\">Continue</button>\n</div>\n</form>\n",
-        );
-    let not_yet = if problem.is_some() { "Not found: " } else { "" };
-    shell(profile, &format!("{not_yet}Connect a device"), &main)
-}
-
-const fn tick(is_ticked: bool) -> &'static str {
+pub(super) const fn tick(is_ticked: bool) -> &'static str {
     if is_ticked { " checked" } else { "" }
 }
 
-fn counted(count: usize, singular: &str, plural: &str) -> String {
+pub(super) fn counted(count: usize, singular: &str, plural: &str) -> String {
     format!("{count} {}", if count == 1 { singular } else { plural })
 }
 
-fn purpose(main: &mut Html, name: &str, asked: &AuthorizationDetails) {
+/// A name out of a declaration, in words.
+pub(super) fn words(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// What a purpose is called. Only these URIs, letter by letter: any other is shown as it is.
+fn purpose_label(code: &str) -> Option<&'static str> {
+    match code {
+        ASSISTANT => Some("personal assistant"),
+        AI_TRAINING => Some("training AI models"),
+        _ => None,
+    }
+}
+
+pub(super) fn purpose(main: &mut Html, name: &str, asked: &AuthorizationDetails) {
     main.markup("<section aria-labelledby=\"why\">\n<h2 id=\"why\">What for</h2>\n");
     match &asked.purpose_description {
         Some(description) => main
             .markup("<blockquote><p>")
             .text(description)
-            .markup("</p></blockquote>\n<p class=\"said\">That is what the app says. Declared purpose: <em>"),
-        None => main.markup("<p>The app did not say.</p>\n<p class=\"said\">Declared purpose: <em>"),
+            .markup("</p></blockquote>\n<p class=\"said\">That is what the app says. Declared purpose: "),
+        None => main.markup("<p class=\"said\">The app did not say in its own words. Declared purpose: "),
     };
-    let label = match asked.purpose_code.rsplit('/').next() {
-        Some(last) if asked.purpose_code.starts_with("https://pdpp.dev/purpose/") => last.replace('_', " "),
-        _ => asked.purpose_code.clone(),
+    match purpose_label(&asked.purpose_code) {
+        Some(label) => main.markup("<em>").text(label).markup("</em>"),
+        None => main.markup("<code>").text(&asked.purpose_code).markup("</code>"),
     };
-    main.text(&label).markup("</em>. It asks for ").markup(if asked.single_use {
-        "one-time access.</p>\n"
+    main.markup(if asked.single_use {
+        ". It asks for one-time access"
     } else {
-        "ongoing access until the end you pick below.</p>\n"
+        ". It asks for ongoing access"
     });
+    if let Some(wished) = asked.expires_ms {
+        main.markup(" until ").text(&minute(wished));
+    }
+    main.markup(".</p>\n");
     if !asked.commitments.is_empty() {
         main.markup("<p class=\"said\"><q>")
             .text(name)
@@ -326,6 +269,15 @@ fn purpose(main: &mut Html, name: &str, asked: &AuthorizationDetails) {
         main.markup("</ul>\n");
     }
     main.markup("</section>\n");
+}
+
+/// `2026-05-06 07:08 UTC`.
+pub(super) fn minute(ms: i64) -> String {
+    let text = time::format_ms(ms);
+    match (text.get(..10), text.get(11..16)) {
+        (Some(day), Some(time)) => format!("{day} {time} UTC"),
+        _ => text,
+    }
 }
 
 type Numbered<'a> = Vec<(usize, &'a Choice)>;
@@ -341,62 +293,114 @@ fn by_connection(asked: &AuthorizationDetails) -> Vec<(&str, Numbered<'_>)> {
     groups
 }
 
+fn what(main: &mut Html, form: &Form<'_>) {
+    let asked = form.asked;
+    let accounts = by_connection(asked);
+    main.markup("<section aria-labelledby=\"what\">\n<h2 id=\"what\">What it may read</h2>\n<p>It asks for ")
+        .text(&counted(asked.choices.len(), "stream", "streams"))
+        .markup(" from ")
+        .text(&counted(accounts.len(), "account", "accounts"))
+        .markup(". Tick an account to share it; then open it to leave out streams and fields.");
+    if asked.choices.iter().any(|choice| choice.is_ambiguous) {
+        main.markup(" The app did not say which account it means.");
+    }
+    main.markup("</p>\n<p class=\"sets\"><span id=\"sets\">Tick at once:</span>\n");
+    for set in Set::ALL {
+        main.markup("<button type=\"submit\" name=\"set\" formnovalidate aria-describedby=\"sets\"")
+            .attribute("value", set.name())
+            .attribute("formaction", &format!("/consent/{}/sets", form.place.page))
+            .markup(">")
+            .text(set.label())
+            .markup("</button>\n");
+    }
+    main.markup("</p>\n");
+    for (connection, choices) in &accounts {
+        source(main, form, connection, choices);
+    }
+    main.markup("</section>\n");
+}
+
 fn source(main: &mut Html, form: &Form<'_>, connection: &str, choices: &Numbered<'_>) {
     let display = form.catalog.connection(connection).map_or(connection, |known| known.display_name.as_str());
     let connector = choices.first().and_then(|(_, choice)| form.catalog.connector(&choice.connector));
-    let checked = choices.iter().any(|(_, choice)| choice.preselected);
-    main.markup("<fieldset class=\"source\">\n<legend>").text(display);
+    let is_named = choices.iter().any(|(_, choice)| choice.is_named);
+    let records: u64 = choices.iter().filter_map(|(number, _)| form.counts.get(*number)).sum();
+    main.markup("<fieldset class=\"source\">\n<legend class=\"hidden\">").text(display);
     if let Some(connector) = connector {
-        main.markup(" <span class=\"kind\">").text(&connector.name).markup("</span>");
+        main.markup(", ").text(&connector.name);
     }
     main.markup("</legend>\n<label class=\"whole\"><input type=\"checkbox\" name=\"connection\"")
         .attribute("value", connection)
-        .markup(tick(form.is_ticked("connection", connection, checked)))
-        .markup("> Share from this account</label>\n<ul class=\"streams\">\n");
-    for (number, choice) in choices {
-        let Some(stream) = connector.and_then(|connector| connector.stream(&choice.stream)) else { continue };
-        let count = form.counts.get(&format!("{connection}/{}", choice.stream));
-        let count = count.and_then(serde_json::Value::as_u64).unwrap_or(0);
-        let value = number.to_string();
-        main.markup("<li>\n<label><input type=\"checkbox\" name=\"stream\"")
-            .markup(tick(form.is_ticked("stream", &value, true)))
-            .attribute("value", &value)
-            .markup("> ")
-            .text(&choice.stream.replace('_', " "))
-            .markup("</label> <span class=\"count\">")
-            .text(&HumanCount(count).to_string())
-            .markup(if count == 1 { " record" } else { " records" });
-        if let Some(keys) = &choice.resources {
-            main.markup(", of which ").text(&keys.len().to_string()).markup(" asked for");
-        }
-        main.markup(if stream.consent_time_field.is_none() { ", not dated" } else { "" });
-        period(main, choice);
-        main.markup("</span>\n");
-        main.markup("<details><summary>")
-            .text(&choice.fields.len().to_string())
-            .markup(if choice.fields.len() == 1 { " field" } else { " fields" })
-            .markup("<span class=\"hidden\"> of ")
-            .text(&choice.stream.replace('_', " "))
-            .markup(", ")
-            .text(display)
-            .markup("</span></summary>\n<ul class=\"fields\"")
-            .attribute("aria-label", &format!("Fields of {}", choice.stream.replace('_', " ")))
-            .markup(">\n");
-        for name in &choice.fields {
-            let required = stream.field(name).is_some_and(|field| field.required);
-            let value = format!("{number}.{name}");
-            main.markup("<li><label><input type=\"checkbox\"")
-                .markup(if required { " disabled" } else { " name=\"field\"" })
-                .attribute("value", &value)
-                .markup(tick(required || form.is_ticked("field", &value, true)))
-                .markup("> ")
-                .text(name)
-                .markup(if required { " <span class=\"kind\">always part of it</span>" } else { "" })
-                .markup("</label></li>\n");
-        }
-        main.markup("</ul></details>\n</li>\n");
+        .markup(tick(form.is_ticked("connection", connection, is_named)))
+        .markup("> <span class=\"name\">")
+        .text(display)
+        .markup("</span>");
+    if let Some(connector) = connector {
+        main.markup(" <span class=\"kind\">").text(&connector.name).markup("</span>");
     }
-    main.markup("</ul>\n</fieldset>\n");
+    main.markup(" <span class=\"count\">")
+        .text(&counted(choices.len(), "stream", "streams"))
+        .markup(", ")
+        .text(&HumanCount(records).to_string())
+        .markup(if records == 1 { " record" } else { " records" });
+    if connector.is_some_and(|connector| is_in_no_set(&connector.key)) {
+        main.markup(", in no set");
+    }
+    main.markup(
+        "</span></label>\n<details class=\"inside\"><summary>Streams and fields<span class=\"hidden\"> of ",
+    )
+    .text(display)
+    .markup("</span></summary>\n<ul class=\"streams\">\n");
+    for (number, choice) in choices {
+        stream(main, form, *number, choice, display);
+    }
+    main.markup("</ul></details>\n</fieldset>\n");
+}
+
+fn stream(main: &mut Html, form: &Form<'_>, number: usize, choice: &Choice, display: &str) {
+    let connector = form.catalog.connector(&choice.connector);
+    let Some(stream) = connector.and_then(|connector| connector.stream(&choice.stream)) else { return };
+    let count = form.counts.get(number).copied().unwrap_or(0);
+    let (value, name) = (number.to_string(), words(&choice.stream));
+    main.markup("<li>\n<label><input type=\"checkbox\" name=\"stream\"")
+        .markup(tick(form.is_ticked("stream", &value, true)))
+        .attribute("value", &value)
+        .markup("> ")
+        .text(&name)
+        .markup("</label> <span class=\"count\">");
+    match &choice.resources {
+        Some(keys) => main.text(&counted(keys.len(), "named record", "named records")),
+        None => {
+            main.text(&HumanCount(count).to_string()).markup(if count == 1 { " record" } else { " records" })
+        }
+    };
+    period(main, choice);
+    match &stream.consent_time_field {
+        Some(field) => main.markup(", dated by ").text(&words(field)),
+        None => main.markup(", not dated"),
+    };
+    main.markup("</span>\n<details><summary>")
+        .text(&counted(choice.fields.len(), "field", "fields"))
+        .markup("<span class=\"hidden\"> of ")
+        .text(&name)
+        .markup(", ")
+        .text(display)
+        .markup("</span></summary>\n<ul class=\"fields\"")
+        .attribute("aria-label", &format!("Fields of {name}"))
+        .markup(">\n");
+    for (field, field_name) in choice.fields.iter().enumerate() {
+        let is_required = stream.field(field_name).is_some_and(|field| field.required);
+        let value = format!("{number}.{field}");
+        main.markup("<li><label><input type=\"checkbox\"")
+            .markup(if is_required { " disabled" } else { " name=\"field\"" })
+            .attribute("value", &value)
+            .markup(tick(is_required || form.is_ticked("field", &value, true)))
+            .markup("> ")
+            .text(&words(field_name))
+            .markup(if is_required { " <span class=\"kind\">always part of it</span>" } else { "" })
+            .markup("</label></li>\n");
+    }
+    main.markup("</ul></details>\n</li>\n");
 }
 
 fn period(main: &mut Html, choice: &Choice) {
@@ -408,54 +412,100 @@ fn period(main: &mut Html, choice: &Choice) {
     }
 }
 
+/// The day from which on all is asked for.
+fn asked_since(asked: &AuthorizationDetails) -> Option<String> {
+    let first = asked.choices.first()?.since?;
+    let is_common = asked.choices.iter().all(|choice| choice.since == Some(first));
+    is_common.then(|| time::format_ms(first)[..10].to_owned())
+}
+
 fn limits(main: &mut Html, form: &Form<'_>) {
+    let since = asked_since(form.asked).unwrap_or_default();
     main.markup(
         "<section aria-labelledby=\"far\">\n<h2 id=\"far\">How far</h2>\n<div class=\"limits\">\n\
          <p><label for=\"since\">Only records from this day on</label>\
          <input type=\"date\" id=\"since\" name=\"since\" aria-describedby=\"since-hint\"",
     )
-    .attribute("value", form.value("since", ""))
-    .markup(
-        "><span class=\"hint\" id=\"since-hint\">Leave it empty for all. Streams marked “not dated” are not narrowed by it: \
-         untick them if they should stay private.</span></p>\n\
+    .attribute("value", form.value("since", &since))
+    .markup("><span class=\"hint\" id=\"since-hint\">");
+    if since.is_empty() {
+        main.markup("Without a day, all that it asks for. ");
+    } else {
+        main.markup("The app asks for no earlier ones. ");
+    }
+    main.markup(
+        "A day counts by the field that “dated by” names, and leaves out streams marked “not dated”.</span></p>\n\
          <p><label for=\"expires\">The access ends after</label>\
          <select id=\"expires\" name=\"expires\" aria-describedby=\"expires-hint\">",
     );
-    let asked = form.pending.asked.expires_ms;
-    let at_first = match (asked, form.pending.asked.single_use) {
-        (Some(_), _) => ASKED,
-        (None, true) => "1d",
-        (None, false) => USUAL,
-    };
-    let usual = form.value("expires", at_first);
-    if let Some(asked) = asked {
-        let until = time::format_ms(asked);
-        main.markup("<option")
-            .attribute("value", ASKED)
-            .markup(if usual == ASKED { " selected>" } else { ">" })
-            .text(&format!("as the app asks: {} {} UTC", &until[..10], &until[11..16]))
-            .markup("</option>");
-    }
+    let wished = form.asked.expires_ms.filter(|wished| *wished <= time::now_ms() + MAX_MS);
+    let chosen = form.value("expires", if form.asked.single_use { "1d" } else { USUAL });
     for (value, label, _) in ENDS {
         main.markup("<option")
             .attribute("value", value)
-            .markup(if value == usual { " selected>" } else { ">" })
+            .markup(if value == chosen { " selected>" } else { ">" })
             .text(label)
             .markup("</option>");
     }
+    if let Some(wished) = wished {
+        main.markup("<option")
+            .attribute("value", ASKED)
+            .markup(if chosen == ASKED { " selected>" } else { ">" })
+            .text(&format!("as the app asks: {}", minute(wished)))
+            .markup("</option>");
+    }
     main.markup(
-        "</select><span class=\"hint\" id=\"expires-hint\">The app can end it sooner. What was read by then stays with the app.\
+        "</select><span class=\"hint\" id=\"expires-hint\">You can end it sooner. What was read by then stays with the app.\
          </span></p>\n</div>\n</section>\n",
     );
 }
 
+/// What the owner is shown of a request for what is not there.
+pub(super) fn not_here(place: &Place<'_>, pending: &Pending, why: &str) -> Html {
+    let mut main = Html::new();
+    heading(&mut main, pending);
+    main.markup("<p class=\"problem\" role=\"alert\"><strong>It asks for what is not here.</strong> ")
+        .text(why)
+        .markup(". The app was not told. Deny, and ask it for what there is.</p>\n");
+    who_asks(&mut main, pending);
+    place.deny_form(&mut main);
+    main.markup("<div class=\"actions\">\n").markup(DENY).markup("</div>\n");
+    shell(place.profile, &format!("{} asks for what is not here", pending.client.name), &main)
+}
+
+/// What whoever is not the owner of a request is shown, whether or not there is such a request.
+pub(super) fn stranger(profile: &Profile) -> Reply {
+    let mut main = Html::new();
+    main.markup(
+        "<h1>Only the owner decides</h1>\n<p>Each request for access has a link of its own. It was printed where this \
+         provider runs: on the terminal of <code>",
+    )
+    .text(profile.command)
+    .markup(
+        "</code>. Open that link in this browser, within ten minutes of the request. It is good once.</p>\n\
+         <p>If you began nothing, there is nothing to do here: close this page.</p>\n",
+    );
+    page_reply(StatusCode::OK, shell(profile, "Only the owner decides", &main))
+}
+
+/// What a link leads to that is spent, made up or too old.
+pub(super) fn spent_link(profile: &Profile) -> Reply {
+    let mut main = Html::new();
+    main.markup(
+        "<h1>This link is not good any more</h1>\n<p>It was opened before, its ten minutes are over, or it is incomplete. \
+         If you opened it in another window, decide there. If <strong>nobody you know</strong> opened it, somebody else saw it: stop <code>",
+    )
+    .text(profile.command)
+    .markup("</code>, and start again from the app.</p>\n");
+    page_reply(StatusCode::NOT_FOUND, shell(profile, "This link is not good any more", &main))
+}
+
 /// What a form of another site is answered with.
-pub fn foreign_page(profile: &Profile) -> Reply {
+pub(super) fn foreign_page(profile: &Profile) -> Reply {
     let page = message(
         profile,
         "This form is not from here",
-        "The decision did not come from the page of this request, so nothing was decided. Open the address that \
-         the app showed you again, and decide there.",
+        "It did not come from the page of a request, so nothing was decided. Decide on the page that the owner's link opened.",
     );
     page_reply(StatusCode::FORBIDDEN, page)
 }
@@ -476,46 +526,32 @@ pub(super) fn already(profile: &Profile, pending: &Pending) -> Option<Reply> {
     let (title, text) = match &pending.decision {
         Decision::Approved(_) => (
             "Already approved",
-            "This request was approved before; what you pressed just now changed nothing. The access ends by itself at the \
-             time that was chosen.",
+            "This request was approved before; what you pressed just now changed nothing. Load its page again to see what was \
+             approved, and to end it.",
         ),
-        Decision::Denied => (
+        Decision::Denied { .. } => (
             "Already denied",
             "This request was denied before; what you pressed just now changed nothing. The app can read nothing. To \
              approve after all, start again from the app.",
         ),
-        Decision::Open => return None,
+        Decision::Open => return ended(profile, pending),
     };
     Some(page_reply(StatusCode::CONFLICT, message(profile, title, text)))
 }
 
-/// How a request ended, if it did.
+/// How a request ended that was not approved, if it did.
 pub(super) fn ended(profile: &Profile, pending: &Pending) -> Option<Reply> {
     let (title, text) = match &pending.decision {
-        Decision::Approved(_) => (
-            "Access approved",
-            "The app has been told. You can close this page and go back to it. The access ends by itself at the time that \
-             you chose.",
-        ),
-        Decision::Denied => {
+        Decision::Denied { .. } => {
             ("Access denied", "The app has been told, and can read nothing. You can close this page.")
         }
         Decision::Open if pending.is_expired() => (
             "This request has expired",
             "Nothing was decided in time, so nothing was granted. Start again from the app.",
         ),
-        Decision::Open => return None,
+        Decision::Open | Decision::Approved(_) => return None,
     };
     Some(page_reply(StatusCode::OK, message(profile, title, text)))
-}
-
-pub(super) fn unknown(profile: &Profile) -> Reply {
-    let page = message(
-        profile,
-        "There is no such request",
-        "It may be old, or the address may be incomplete. Start again from the app that asked.",
-    );
-    page_reply(StatusCode::NOT_FOUND, page)
 }
 
 #[cfg(test)]
@@ -528,5 +564,18 @@ mod tests {
             ["0", "999", "1,000", "25,304"],
             [0, 999, 1000, 25304].map(|count| HumanCount(count).to_string())
         );
+    }
+
+    #[test]
+    fn o7_14_a_purpose_is_named_by_its_uri_alone() {
+        assert_eq!(purpose_label(AI_TRAINING), Some("training AI models"));
+        for other in [
+            "https://pdpp.dev/purpose//ai_training",
+            "https://pdpp.dev/purpose/ai_training/",
+            "https://pdpp.dev/purpose/x/ai_training",
+            "https://evil.example/personal_assistant",
+        ] {
+            assert_eq!(purpose_label(other), None, "{other}");
+        }
     }
 }

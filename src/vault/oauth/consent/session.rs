@@ -1,0 +1,66 @@
+//! The browser of an owner: it opened the link that only the owner was told, and from then on has a cookie.
+
+use ring::hmac;
+
+use super::page::{already, foreign_page, stranger};
+use crate::vault::Vault;
+use crate::vault::oauth::flows::Pending;
+use crate::vault::wire::{Reply, Request};
+
+const COOKIE: &str = "pdpp_owner";
+
+/// The header that gives a browser the secret of a page. Servers on other ports of this computer are sent the cookies
+/// of this one, but for the path of the page, which nobody else knows.
+pub(super) fn cookie_header(page: &str, secret: &str) -> String {
+    format!("{COOKIE}={secret}; Path=/consent/{page}; HttpOnly; SameSite=Strict")
+}
+
+fn cookie(request: &Request) -> Option<&str> {
+    let cookies = request.header("cookie")?;
+    cookies.split(';').find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))
+}
+
+/// The form's token: of this browser and this page.
+pub(super) fn csrf(vault: &Vault, request: &Request, page: &str) -> String {
+    let of = format!("{}\n{page}", cookie(request).unwrap_or_default());
+    crate::hex::sha256(hmac::sign(&vault.csrf, of.as_bytes()).as_ref())
+}
+
+/// The request of a page, for the browser whose page it is; for anybody else what a stranger is shown.
+pub(super) fn owners(vault: &Vault, request: &Request, page: &str) -> Result<(String, Pending), Box<Reply>> {
+    let found = cookie(request).and_then(|secret| vault.flows.of_page(page, secret));
+    found.ok_or_else(|| Box::new(stranger(&vault.config.profile)))
+}
+
+/// The request that a form is about, if the form is from its own page.
+pub(super) fn posted_by_owner(
+    vault: &Vault,
+    request: &Request,
+    page: &str,
+    posted: &[(String, String)],
+) -> Result<(String, Pending), Box<Reply>> {
+    let profile = &vault.config.profile;
+    if request.is_foreign() {
+        return Err(Box::new(foreign_page(profile)));
+    }
+    let (id, pending) = owners(vault, request, page)?;
+    let sent = posted.iter().find(|(name, _)| name == "csrf").map(|(_, value)| value.as_str());
+    if sent != Some(csrf(vault, request, page).as_str()) {
+        return Err(Box::new(foreign_page(profile)));
+    }
+    Ok((id, pending))
+}
+
+/// As [`posted_by_owner`], of a request that is still to be decided.
+pub(super) fn to_decide(
+    vault: &Vault,
+    request: &Request,
+    page: &str,
+    posted: &[(String, String)],
+) -> Result<(String, Pending), Box<Reply>> {
+    let (id, pending) = posted_by_owner(vault, request, page, posted)?;
+    match already(&vault.config.profile, &pending) {
+        Some(reply) => Err(Box::new(reply)),
+        None => Ok((id, pending)),
+    }
+}

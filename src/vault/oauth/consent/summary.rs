@@ -1,0 +1,184 @@
+//! What a decision is about, before it and after it: accounts, streams, fields, time and end.
+
+use axum::http::StatusCode;
+
+use super::grants;
+use super::page::{DENY, Place, counted, heading, minute, page_reply, purpose, shell, who_asks, words};
+use crate::vault::declaration::Stream;
+use crate::vault::grant::{Grant, GrantStream};
+use crate::vault::html::Html;
+use crate::vault::oauth::authorization_details::AuthorizationDetails;
+use crate::vault::oauth::flows::{Approval, Pending};
+use crate::vault::oauth::selection::Selection;
+use crate::vault::store::Catalog;
+use crate::vault::wire::{ApiError, Reply};
+use crate::vault::{Profile, time};
+
+/// Fields that are named without being asked for.
+const FEW: usize = 8;
+
+/// What is shown before a decision, the grants that it would make, and what the decision names it by.
+pub(super) struct Shown {
+    html: Html,
+    pub(super) grants: Vec<Grant>,
+    pub(super) digest: String,
+}
+
+/// What `selection` leaves of a request, as it is shown.
+///
+/// # Errors
+/// `invalid_request` where that is nothing.
+pub(super) fn shown(
+    catalog: &Catalog,
+    profile: &Profile,
+    pending: &Pending,
+    asked: &AuthorizationDetails,
+    selection: &Selection,
+) -> Result<Shown, ApiError> {
+    let grants = grants(catalog, profile, pending, asked, selection)?;
+    let mut html = Html::new();
+    list(&mut html, catalog, &grants);
+    let undated: Vec<String> = selection
+        .undated
+        .iter()
+        .filter_map(|number| asked.choices.get(*number))
+        .map(|choice| {
+            let account = catalog.connection(&choice.connection).map(|known| known.display_name.as_str());
+            format!("{} of {}", words(&choice.stream), account.unwrap_or(&choice.connection))
+        })
+        .collect();
+    if !undated.is_empty() {
+        html.markup("<p>Left out, because a day cannot narrow them: ")
+            .text(&undated.join(", "))
+            .markup(".</p>\n");
+    }
+    html.markup("<section aria-labelledby=\"end\">\n<h2 id=\"end\">Until when</h2>\n<p>")
+        .text(&selection.expires_ms.map_or_else(|| "Without an end".to_owned(), minute))
+        .markup(if asked.single_use { ", for one reading." } else { "." })
+        .markup(
+            " You can end it sooner: on the page that comes next, or with <code>pdpp disconnect</code> where the app has its \
+             token. What was read by then stays with the app.</p>\n</section>\n",
+        );
+    purpose(&mut html, &pending.client.name, asked);
+    who_asks(&mut html, pending);
+    let digest = crate::hex::sha256(&html.clone().into_bytes());
+    Ok(Shown { html, grants, digest })
+}
+
+/// The page that asks for the decision.
+pub(super) fn to_decide(place: &Place<'_>, pending: &Pending, shown: &Shown, has_changed: bool) -> Html {
+    let mut main = Html::new();
+    heading(&mut main, pending);
+    if has_changed {
+        main.markup(
+            "<p class=\"problem\" role=\"alert\"><strong>Not approved yet.</strong> What it comes to has changed since you saw \
+             it. This is how it is now.</p>\n",
+        );
+    }
+    place.deny_form(&mut main);
+    place.begin_form(&mut main, None, "approve");
+    main.markup("<input type=\"hidden\" name=\"digest\"")
+        .attribute("value", &shown.digest)
+        .markup("><div class=\"actions\">\n")
+        .markup(DENY)
+        .markup("<button type=\"submit\" class=\"approve\">Approve</button>\n<a")
+        .attribute("href", &format!("/consent/{}", place.page))
+        .markup(">Change something</a>\n</div>\n</form>\n<p>If you approve, it can read this and nothing else:</p>\n")
+        .html(&shown.html);
+    let not_yet = if has_changed { "Not approved yet: " } else { "" };
+    shell(place.profile, &format!("{not_yet}What {} would read", pending.client.name), &main)
+}
+
+/// The page after an approval.
+pub(super) fn after(place: &Place<'_>, catalog: &Catalog, pending: &Pending, approval: &Approval) -> Reply {
+    let mut main = Html::new();
+    let grants = &approval.granted.grants;
+    let name = pending.client.name.as_str();
+    if approval.is_over {
+        main.markup("<h1>Access ended</h1>\n<p><q>")
+            .text(name)
+            .markup("</q> can read nothing more here. What it had read before stays with it.</p>\n");
+        return page_reply(StatusCode::OK, shell(place.profile, "Access ended", &main));
+    }
+    main.markup("<h1>Access approved</h1>\n<p><q>")
+        .text(name)
+        .markup("</q> has been told. You can close this page and go back to it.</p>\n<p>Approved at ")
+        .text(&minute(approval.at_ms))
+        .markup(". It ends ");
+    match grants.first().and_then(|grant| grant.expires_at.as_deref()).and_then(time::parse_ms) {
+        Some(end) => main.markup("by itself at ").text(&minute(end)),
+        None => main.markup("when you end it"),
+    };
+    main.markup(".</p>\n");
+    list(&mut main, catalog, grants);
+    main.markup("<section aria-labelledby=\"revoke\">\n<h2 id=\"revoke\">How to end it sooner</h2>\n");
+    place.begin_form(&mut main, None, "end");
+    main.markup("<button type=\"submit\" class=\"deny\">End this access now</button>\n</form>\n")
+        .markup("<p>This page does so for an hour, in this browser. Later, <code>pdpp disconnect</code> does where the app has \
+                 its token. Its id here: <code>")
+        .text(&grants.iter().map(|grant| grant.grant_id.as_str()).collect::<Vec<_>>().join(", "))
+        .markup("</code></p>\n</section>\n");
+    page_reply(StatusCode::OK, shell(place.profile, "Access approved", &main))
+}
+
+/// What grants give, account by account.
+fn list(main: &mut Html, catalog: &Catalog, grants: &[Grant]) {
+    for connection in &catalog.connections {
+        let connector = catalog.connector(&connection.connector);
+        let mut streams: Vec<&GrantStream> = Vec::new();
+        for grant in grants {
+            streams.extend(grant.streams.iter().filter(|stream| {
+                stream.instance_ids.contains(&connection.id)
+                    && connector.is_some_and(|connector| grant.source_of(stream).id == connector.id)
+            }));
+        }
+        let Some(connector) = connector.filter(|_| !streams.is_empty()) else { continue };
+        main.markup("<section class=\"granted\">\n<h2>")
+            .text(&connection.display_name)
+            .markup(" <span class=\"kind\">")
+            .text(&connector.name)
+            .markup("</span></h2>\n<ul>\n");
+        for granted in streams {
+            if let Some(declared) = connector.stream(&granted.name) {
+                stream(main, granted, declared);
+            }
+        }
+        main.markup("</ul>\n</section>\n");
+    }
+}
+
+fn stream(main: &mut Html, granted: &GrantStream, declared: &Stream) {
+    main.markup("<li><strong>").text(&words(&granted.name)).markup("</strong>");
+    if let Some(keys) = &granted.resources {
+        main.markup(", ").text(&counted(keys.len(), "named record", "named records"));
+    }
+    if let Some(time) = &granted.time_constraint {
+        let day = |text: &str| text.get(..10).unwrap_or(text).to_owned();
+        if let Some(since) = &time.since {
+            main.markup(", from ").text(&day(since)).markup(" on");
+        }
+        if let Some(until) = &time.until {
+            main.markup(", before ").text(&day(until));
+        }
+        main.markup(" by ").text(&words(&time.field));
+    }
+    let fields: Vec<String> = granted.fields.iter().map(|name| words(name)).collect();
+    let is_whole = granted.fields.len() == declared.fields.len();
+    let how_many = if is_whole {
+        format!("all {}", counted(fields.len(), "field", "fields"))
+    } else {
+        format!("{} of {} fields", fields.len(), declared.fields.len())
+    };
+    // A few are named at once.
+    if !is_whole && fields.len() <= FEW {
+        main.markup(": ").text(&fields.join(", ")).markup(" (").text(&how_many).markup(")</li>\n");
+        return;
+    }
+    main.markup("<details><summary>")
+        .text(&how_many)
+        .markup("<span class=\"hidden\"> of ")
+        .text(&words(&granted.name))
+        .markup("</span></summary><span class=\"said\">")
+        .text(&fields.join(", "))
+        .markup("</span></details></li>\n");
+}

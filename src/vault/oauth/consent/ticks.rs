@@ -1,0 +1,160 @@
+//! What of a request is ticked: by the request, by a set that the owner picked, or in a form that came back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ends::{ASKED, ENDS, MAX_MS, USUAL};
+use crate::vault::declaration::{Kind, Stream};
+use crate::vault::oauth::authorization_details::{AuthorizationDetails, Choice};
+use crate::vault::oauth::selection::Selection;
+use crate::vault::store::Catalog;
+use crate::vault::time;
+use crate::vault::wire::ApiError;
+
+/// Kinds of source that no set ticks: each is ticked by itself or not at all.
+const IN_NO_SET: [&str; 8] =
+    ["bank", "health", "apple-health", "fitness", "location", "google-maps", "browser", "security"];
+
+/// What can be ticked at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Set {
+    /// Nothing.
+    Nothing,
+    /// People, times and what is short, but no text.
+    WhoAndWhen,
+    /// Text too.
+    WithText,
+}
+
+impl Set {
+    pub(super) const ALL: [Self; 3] = [Self::Nothing, Self::WhoAndWhen, Self::WithText];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "none",
+            Self::WhoAndWhen => "who",
+            Self::WithText => "text",
+        }
+    }
+
+    pub(super) const fn label(self) -> &'static str {
+        match self {
+            Self::Nothing => "None",
+            Self::WhoAndWhen => "Who and when",
+            Self::WithText => "With text",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|set| set.name() == name)
+    }
+
+    fn has(self, stream: &Stream, field: &str) -> bool {
+        let is_link = field == "url" || field.ends_with("_url");
+        match self {
+            Self::Nothing => true,
+            Self::WithText => !is_link,
+            Self::WhoAndWhen => {
+                !is_link
+                    && stream.field(field).is_some_and(|field| {
+                        !matches!(field.kind, Kind::Text | Kind::Object | Kind::Array | Kind::Blob)
+                    })
+            }
+        }
+    }
+}
+
+/// Whether an account of this kind is in no set.
+pub(super) fn is_in_no_set(connector: &str) -> bool {
+    IN_NO_SET.contains(&connector)
+}
+
+/// The form with the boxes of `set` ticked, and everything else as it was left.
+pub(super) fn tick_set(
+    catalog: &Catalog,
+    asked: &AuthorizationDetails,
+    set: Set,
+    posted: &[(String, String)],
+) -> Vec<(String, String)> {
+    let is_tick = |name: &str| matches!(name, "connection" | "stream" | "field");
+    let mut left: Vec<(String, String)> =
+        posted.iter().filter(|(name, _)| !is_tick(name) && name != "csrf").cloned().collect();
+    let mut accounts = BTreeSet::new();
+    for (number, choice) in asked.choices.iter().enumerate() {
+        let stream = catalog.connector(&choice.connector).and_then(|known| known.stream(&choice.stream));
+        let Some(stream) = stream else { continue };
+        if set != Set::Nothing && !is_in_no_set(&choice.connector) {
+            accounts.insert(choice.connection.clone());
+        }
+        // Within an account that is not ticked: what ticking it would share.
+        left.push(("stream".to_owned(), number.to_string()));
+        for (field, name) in choice.fields.iter().enumerate() {
+            if set.has(stream, name) {
+                left.push(("field".to_owned(), format!("{number}.{field}")));
+            }
+        }
+    }
+    left.extend(accounts.into_iter().map(|account| ("connection".to_owned(), account)));
+    left
+}
+
+/// What a form leaves of a request.
+///
+/// # Errors
+/// `invalid_request`, saying what is missing.
+pub(super) fn selection(
+    catalog: &Catalog,
+    asked: &AuthorizationDetails,
+    posted: &[(String, String)],
+) -> Result<Selection, ApiError> {
+    let values = |wanted: &'static str| {
+        posted.iter().filter(move |(name, _)| name == wanted).map(|(_, value)| value.as_str())
+    };
+    let since = match values("since").next().filter(|text| !text.is_empty()) {
+        None => None,
+        Some(text) => Some(
+            time::parse_ms(text)
+                .ok_or_else(|| ApiError::invalid("The date does not read: write it as 2026-01-31"))?,
+        ),
+    };
+    let accounts: BTreeSet<&str> = values("connection").collect();
+    let mut fields: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+    for value in values("field") {
+        if let Some((number, field)) = value.split_once('.')
+            && let (Ok(number), Ok(field)) = (number.parse(), field.parse::<usize>())
+            && let Some(name) = asked.choices.get(number).and_then(|choice: &Choice| choice.fields.get(field))
+        {
+            fields.entry(number).or_default().insert(name.clone());
+        }
+    }
+    let mut selection = Selection { since, ..Selection::default() };
+    for number in values("stream").filter_map(|number| number.parse::<usize>().ok()).collect::<BTreeSet<_>>()
+    {
+        let Some(choice) = asked.choices.get(number) else { continue };
+        if !accounts.contains(choice.connection.as_str()) {
+            continue;
+        }
+        let stream = catalog.connector(&choice.connector).and_then(|known| known.stream(&choice.stream));
+        if since.is_some() && stream.is_some_and(|stream| stream.consent_time_field.is_none()) {
+            selection.undated.push(number);
+        } else {
+            selection.kept.push((number, fields.remove(&number).unwrap_or_default()));
+        }
+    }
+    if selection.kept.is_empty() {
+        return Err(ApiError::invalid(if selection.undated.is_empty() {
+            "Nothing would be shared: tick an account and at least one of its streams, or deny"
+        } else {
+            "Nothing would be shared: the date leaves out streams that have no time; take it away, or deny"
+        }));
+    }
+    let end = values("expires").next().unwrap_or(USUAL);
+    let wished = asked.expires_ms.filter(|wished| *wished <= time::now_ms() + MAX_MS);
+    if let (ASKED, Some(wished)) = (end, wished) {
+        return Ok(Selection { expires_ms: Some(wished), ..selection });
+    }
+    let (.., lasts) = ENDS
+        .iter()
+        .find(|(value, ..)| *value == end)
+        .ok_or_else(|| ApiError::invalid("Pick how long the access lasts"))?;
+    Ok(Selection { expires_ms: Some(time::now_ms() + lasts), ..selection })
+}
