@@ -167,6 +167,16 @@ impl PrivateDir {
         self.sync()
     }
 
+    /// Writes `name` as [`PrivateDir::write`] does, until what is given is dropped: then the file goes, and this
+    /// directory where nothing else is in it.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::write`].
+    pub fn one_file(self, name: &str, bytes: &[u8]) -> io::Result<OneFile> {
+        self.write(name, bytes)?;
+        Ok(OneFile { dir: self, name: name.to_owned() })
+    }
+
     /// Appends `bytes`, a line, to `name` in one write, so that lines of several processes do not mix; creates it with
     /// mode 0600. Gives its size afterwards.
     ///
@@ -328,6 +338,27 @@ impl PrivateDir {
         #[cfg(unix)]
         File::open(&self.0)?.sync_all()?;
         Ok(())
+    }
+}
+
+/// A private file that is there for a while: it goes when this is dropped.
+#[derive(Debug)]
+pub struct OneFile {
+    dir: PrivateDir,
+    name: String,
+}
+
+impl OneFile {
+    /// Where it is.
+    pub fn path(&self) -> PathBuf {
+        self.dir.0.join(&self.name)
+    }
+}
+
+impl Drop for OneFile {
+    fn drop(&mut self) {
+        let _ = self.dir.remove(&self.name);
+        let _ = fs::remove_dir(&self.dir.0);
     }
 }
 
@@ -504,6 +535,19 @@ mod tests {
             assert!(PrivateDir::check(&unusable, 100).is_err(), "{}", unusable.display());
         }
         assert_eq!(dir.read("file", 10).unwrap(), b"1");
+    }
+
+    #[test]
+    fn one_file_takes_its_folder_with_it_unless_more_is_there() {
+        let (_root, dir) = dir();
+        let path = dir.path().to_owned();
+        let (one, other) = (dir.clone().one_file("1", b"x").unwrap(), dir.one_file("2", b"y").unwrap());
+        assert_eq!(fs::read(one.path()).unwrap(), b"x");
+        assert_eq!(fs::metadata(one.path()).unwrap().mode() & 0o777, 0o600);
+        drop(one);
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 1);
+        drop(other);
+        assert!(!path.exists());
     }
 
     #[test]

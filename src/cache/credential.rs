@@ -241,6 +241,16 @@ pub struct Secrets {
     pub access_token: AccessToken,
     /// What gets the next access token.
     pub refresh_token: Option<SecretString>,
+    /// Whose they are; set by the cache. None in what an older version kept.
+    issued: Option<Issued>,
+}
+
+/// Where tokens go, kept beside them: the index, which names the same, is a plain file, and may be another than the one that
+/// they were stored with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Issued {
+    provider: ProviderUrl,
+    issuer: String,
 }
 
 /// The stored form: JSON, so that an older secret is still read once there is more to keep.
@@ -249,21 +259,24 @@ struct SecretText {
     access_token: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refresh_token: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    issued: Option<Issued>,
 }
 
 impl Secrets {
     /// Puts them together.
     pub const fn new(access_token: AccessToken, refresh_token: Option<SecretString>) -> Self {
-        Self { access_token, refresh_token }
+        Self { access_token, refresh_token, issued: None }
     }
 
-    /// As the store keeps them.
-    pub fn to_text(&self) -> SecretString {
+    /// As the store keeps them, for `credential`.
+    pub fn to_text(&self, credential: &Credential) -> SecretString {
         let text = SecretText {
             access_token: self.access_token.expose_bearer().to_owned(),
             refresh_token: self.refresh_token.as_ref().map(|token| token.expose_secret().to_owned()),
+            issued: Some(Issued { provider: credential.provider.clone(), issuer: credential.issuer.clone() }),
         };
-        // Two strings always serialise.
+        // Strings always serialise.
         SecretString::from(serde_json::to_string(&text).unwrap_or_default())
     }
 
@@ -271,7 +284,15 @@ impl Secrets {
     pub fn from_text(text: &SecretString) -> Option<Self> {
         let text: SecretText = serde_json::from_str(text.expose_secret()).ok()?;
         let access_token = AccessToken::new(text.access_token).ok()?;
-        Some(Self { access_token, refresh_token: text.refresh_token.map(SecretString::from) })
+        let refresh_token = text.refresh_token.map(SecretString::from);
+        Some(Self { access_token, refresh_token, issued: text.issued })
+    }
+
+    /// The provider that they were issued for, where `credential` names another provider or authorization server.
+    pub(super) fn foreign_to(&self, credential: &Credential) -> Option<&ProviderUrl> {
+        let issued = self.issued.as_ref()?;
+        let is_same = issued.provider == credential.provider && issued.issuer == credential.issuer;
+        (!is_same).then_some(&issued.provider)
     }
 }
 
@@ -386,10 +407,30 @@ pub(crate) mod tests {
         let token = AccessToken::new("canary-at".to_owned()).unwrap();
         let secrets = Secrets::new(token, Some(SecretString::from("canary-rt")));
         assert!(!format!("{secrets:?}").contains("canary"));
-        let back = Secrets::from_text(&secrets.to_text()).unwrap();
+        let back = Secrets::from_text(&secrets.to_text(&credential("https://a.example", "g"))).unwrap();
         assert_eq!(back.access_token.expose_bearer(), "canary-at");
         assert_eq!(back.refresh_token.unwrap().expose_secret(), "canary-rt");
         assert!(Secrets::from_text(&SecretString::from("{}")).is_none());
+    }
+
+    #[test]
+    fn secrets_know_whose_they_are() {
+        let one = credential("https://a.example/t1", "g");
+        let secrets = Secrets::new(AccessToken::new("at".to_owned()).unwrap(), None);
+        let back = Secrets::from_text(&secrets.to_text(&one)).unwrap();
+        assert_eq!(back.foreign_to(&one), None);
+        let edits: [fn(&mut Credential); 2] = [
+            |one| one.provider = "https://a.example/t2".parse().unwrap(),
+            |one| one.issuer = "https://evil.example".to_owned(),
+        ];
+        for edit in edits {
+            let mut edited = one.clone();
+            edit(&mut edited);
+            assert_eq!(back.foreign_to(&edited), Some(&one.provider));
+        }
+        // What an older version kept says nothing of it, and goes on.
+        let older = SecretString::from(r#"{"access_token":"at"}"#);
+        assert_eq!(Secrets::from_text(&older).unwrap().foreign_to(&one), None);
     }
 
     proptest! {

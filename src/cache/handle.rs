@@ -236,8 +236,16 @@ impl Cache {
         ))
     }
 
-    /// The secrets of `credential`, as its store has them. Blocks.
+    /// The secrets of `credential`, as its store has them, if they were stored for its provider and issuer. Blocks.
     pub(super) fn read_secrets(&self, credential: &Credential) -> Result<Option<Secrets>> {
+        let secrets = self.stored_secrets(credential)?;
+        match secrets.as_ref().and_then(|secrets| secrets.foreign_to(credential)) {
+            Some(issued_for) => Err(secret_foreign(credential, issued_for)),
+            None => Ok(secrets),
+        }
+    }
+
+    fn stored_secrets(&self, credential: &Credential) -> Result<Option<Secrets>> {
         let is_keyring = credential.store == StoreKind::Keyring;
         let known = || self.from_keyring.lock().unwrap_or_else(PoisonError::into_inner);
         if is_keyring && let Some(secrets) = known().get(&credential.id) {
@@ -336,6 +344,21 @@ impl Cache {
             |known: &Credential| known.is_same_grant(credential) && (credential.ending || !known.ending);
         Ok(self.read_index()?.credentials.into_iter().find(is_it))
     }
+}
+
+fn secret_foreign(credential: &Credential, issued_for: &ProviderUrl) -> Error {
+    Error::new(
+        Kind::Refused,
+        "secret_foreign",
+        format!("The stored token is not for {}: it was issued for {issued_for}", credential.provider),
+    )
+    .because(std::io::Error::other(
+        "the index of the credential cache names another provider or authorization server than the token was stored with",
+    ))
+    .hint(
+        Hint::new("The token was sent nowhere. If you have not edited index.json, find out who has; then: ")
+            .run(Command::connect(issued_for.as_str())),
+    )
 }
 
 pub(super) fn secret_missing(credential: &Credential) -> Error {

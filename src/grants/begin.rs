@@ -1,8 +1,9 @@
 //! How a request begins, and the questions that a provider's refusal leads to.
 
+use super::browser::Browser;
 use super::dialog::{Dialog, Event, SourceAnswer};
 use super::plan::{Plan, Request};
-use super::{browser, narrowing, suggest};
+use super::{narrowing, suggest};
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::provider::approve::flow::Flow;
@@ -40,7 +41,10 @@ pub(super) async fn begin(
         Ok(refused.into_error(&plan.provider, &|without| plan.again(without)))
     };
     // Who names a flow has it.
-    let elsewhere = if request.flow.is_some() { None } else { browser::why_none_here() };
+    let elsewhere = match Browser::of_this_process() {
+        Browser::Elsewhere(why) if request.flow.is_none() => Some(why),
+        _ => None,
+    };
     let mut wanted = plan.wanted.clone();
     let mut instead = plan.instead.iter();
     let mut asked = request.flow;

@@ -7,9 +7,10 @@ use tokio::time::{Instant, MissedTickBehavior};
 use super::begin::{Begun, begin};
 use super::dialog::{Dialog, Event, Invitation, Than};
 use super::difference::{self, Difference};
+use super::door::Door;
 use super::keep::{Connected, Granted, Unkept};
 use super::plan::{Plan, Request};
-use super::{browser, package_token, renewal, suggest};
+use super::{package_token, renewal, suggest};
 use crate::advice::Hint;
 use crate::cache::Cache;
 use crate::cache::store::choice::Chosen;
@@ -97,13 +98,21 @@ async fn get_grant(
     if !differing.is_empty() {
         dialog.on(Event::AccountsDiffer(&differing));
     }
-    dialog.on(Event::Approve(Invitation { discovery: &discovery, attempt: &attempt, wanted: &wanted, flow }));
-    open(&attempt, request, dialog).await;
-    let response = wait(&http, &attempt, dialog).await.map_err(|error| {
+    let failed = |error| {
         let credentials = cache.credentials().unwrap_or_default();
         suggest::with_names(error, &wanted, provider, &credentials)
             .into_error(provider, &|without| plan.again(without))
-    })?;
+    };
+    let door = Door::of(&attempt, request).await.map_err(failed)?;
+    let shown = door.shown(&attempt);
+    dialog.on(Event::Approve(Invitation {
+        discovery: &discovery,
+        attempt: &attempt,
+        wanted: &wanted,
+        flow,
+        shown,
+    }));
+    let response = wait(&http, &attempt, &door, request, cache, dialog).await.map_err(failed)?;
 
     // Several grants picked at once: one token for the provider's own /mcp, where /v1 proves nothing.
     if let (Flow::AuthorizationCode, Some(TokenKind::McpPackage), Some(id)) =
@@ -138,36 +147,52 @@ async fn get_grant(
     Ok(Granted { discovery, client, response, wanted, flow, proof, kind, difference })
 }
 
-/// Opens the page, where a browser is to be expected; says what there is to do where none is.
-async fn open(attempt: &Attempt, request: &Request, dialog: &dyn Dialog) {
-    // A person who is elsewhere has their browser there.
-    let elsewhere = browser::why_none_here();
-    if let (Some(_), Attempt::AuthorizationCode(code)) = (elsewhere, attempt) {
-        dialog.on(Event::ComesBackTo { port: code.port() });
-    }
-    match elsewhere {
-        _ if !request.opens_browser => {}
-        Some(_) if matches!(attempt, Attempt::DeviceCode(_)) => {}
-        why @ Some(_) => dialog.on(Event::NotOpened { why }),
-        None => {
-            if !browser::open(attempt.url()).await {
-                dialog.on(Event::NotOpened { why: None });
-            }
-        }
-    }
-}
+/// For so long a browser has time to come in with its file.
+const BROWSER_STARTS: Duration = Duration::from_secs(15);
 
-async fn wait(http: &Http, attempt: &Attempt, dialog: &dyn Dialog) -> Result<TokenResponse, ApproveError> {
+/// Opens the owner's browser and waits for what the owner decides.
+async fn wait(
+    http: &Http,
+    attempt: &Attempt,
+    door: &Door,
+    request: &Request,
+    cache: &Cache,
+    dialog: &dyn Dialog,
+) -> Result<TokenResponse, ApproveError> {
+    let mut approval = std::pin::pin!(attempt.wait(http));
+    let mut leading_on = std::pin::pin!(door.lead_on());
+    // The browser may come in, and back, before its opener has ended.
+    let mut handed = tokio::select! {
+        biased;
+        file = door.open(attempt, request, cache, dialog) => file,
+        decided = &mut approval => return decided,
+        never = &mut leading_on => match never {},
+    };
     let end = Instant::now() + attempt.waits();
     dialog.on(Event::Waits { at_most: attempt.waits() });
     let mut second = tokio::time::interval(Duration::from_secs(1));
     second.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut approval = std::pin::pin!(attempt.wait(http));
+    let mut entered = std::pin::pin!(door.entered(attempt));
+    let mut late = std::pin::pin!(tokio::time::sleep(BROWSER_STARTS));
+    let mut is_awaited = handed.is_some();
     loop {
         tokio::select! {
             decided = &mut approval => {
                 dialog.waiting(None);
                 return decided;
+            }
+            never = &mut leading_on => match never {},
+            () = &mut entered, if handed.is_some() => {
+                handed = None;
+                is_awaited = false;
+            }
+            () = &mut late, if is_awaited => {
+                is_awaited = false;
+                if let Some(instead) = door.instead(attempt) {
+                    // Its line would be in the way.
+                    dialog.waiting(None);
+                    dialog.on(instead);
+                }
             }
             _ = second.tick() => dialog.waiting(Some(end.saturating_duration_since(Instant::now()))),
         }

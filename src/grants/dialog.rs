@@ -32,7 +32,7 @@ pub enum Event<'a> {
     AccountsDiffer(&'a [String]),
     /// The owner is to approve the request.
     Approve(Invitation<'a>),
-    /// The browser comes back to this port of this machine, and is probably elsewhere.
+    /// The browser comes in by this port of this machine and comes back to it, and is probably elsewhere.
     ComesBackTo {
         /// The port.
         port: u16,
@@ -41,6 +41,15 @@ pub enum Event<'a> {
     NotOpened {
         /// Why none is expected here, as a clause; none where it was tried.
         why: Option<&'static str>,
+    },
+    /// The browser that was to open its page by itself has not: a person opens `address`, and types `code` there.
+    TypeCode {
+        /// A page of this machine.
+        address: String,
+        /// What it asks for.
+        code: String,
+        /// Whether a browser has it open already.
+        is_opened: bool,
     },
     /// The owner is waited for from now on.
     Waits {
@@ -88,6 +97,24 @@ pub struct Invitation<'a> {
     pub wanted: &'a Wanted,
     /// In which flow.
     pub flow: Flow,
+    /// What a person has to do to get there.
+    pub shown: Shown,
+}
+
+/// Which address a person is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    /// None: the browser here opens the page by itself.
+    Nothing,
+    /// A page of this machine, which leads on once its code is typed.
+    Typed {
+        /// Its address, which says nothing but a port.
+        address: String,
+        /// What it asks for.
+        code: String,
+    },
+    /// The provider's own page, for a browser anywhere.
+    Provider,
 }
 
 impl Invitation<'_> {

@@ -9,6 +9,7 @@ mod connect;
 mod dialog;
 mod difference;
 pub mod disconnect;
+mod door;
 mod end;
 mod keep;
 mod narrowing;
@@ -19,7 +20,7 @@ pub mod serving;
 mod suggest;
 
 pub use connect::connect;
-pub use dialog::{Dialog, Event, Invitation, SourceAnswer, Than};
+pub use dialog::{Dialog, Event, Invitation, Shown, SourceAnswer, Than};
 pub use difference::Difference;
 pub use disconnect::Confirm;
 pub use end::NotEnded;

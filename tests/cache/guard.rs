@@ -208,3 +208,55 @@ fn a_full_disk_is_known_before_the_owner_is_asked_and_costs_nothing() {
     assert!(provider.seen("/agent-connect").is_empty(), "nobody was asked");
     assert_eq!(cache.credentials().unwrap(), before);
 }
+
+/// The index is a plain file. Whoever edits where a token goes does not get it: the secret says whose it is.
+#[test]
+fn a_bearer_does_not_follow_an_edited_index() {
+    let env = TestEnv::new();
+    let (real, other) = (Provider::start(Switches::default()), Provider::start(Switches::default()));
+    let ran = env.run(&["connect", real.url(), "--no-browser", "--store", "file"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let path = env.cache_dir().join("index.json");
+    let index = std::fs::read_to_string(&path).unwrap();
+    let asked = real.seen("").len();
+    let as_it_was = |edited: String| {
+        std::fs::write(&path, edited).unwrap();
+        for command in [&["mcp", "call", "schema"][..], &["status", "--check"], &["disconnect", "--yes"]] {
+            let ran = env.run(command);
+            assert_ne!(ran.code, Some(0), "{command:?}: {ran:?}");
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(said.contains(&format!("issued for {}", real.url())), "{command:?}: {said}");
+        }
+    };
+    let issuers = (real.urls().issuer.clone(), other.urls().issuer.clone());
+    for edited in [
+        index.replace(real.url(), other.url()).replace(&issuers.0, &issuers.1),
+        index.replace(real.url(), other.url()),
+        index.replace(&issuers.0, &issuers.1),
+    ] {
+        assert_ne!(edited, index);
+        // The last of the commands has deleted the secret.
+        let secrets = env.cache_dir().join("secrets");
+        let secret = std::fs::read_dir(&secrets).unwrap().next().unwrap().unwrap().path();
+        let kept = std::fs::read(&secret).unwrap();
+        as_it_was(edited);
+        std::fs::write(secret, kept).unwrap();
+    }
+    for provider in [&other, &real] {
+        let bearers =
+            provider.seen("").into_iter().skip(if provider.url() == real.url() { asked } else { 0 });
+        assert_eq!(
+            bearers.filter(|seen| seen.authorization.is_some() || seen.path.contains("revoke")).count(),
+            0
+        );
+    }
+    std::fs::write(&path, &index).unwrap();
+    assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0), "the index as it was");
+    // An older version's secret says nothing of it, and goes on.
+    let secrets = env.cache_dir().join("secrets");
+    let secret = std::fs::read_dir(&secrets).unwrap().next().unwrap().unwrap().path();
+    let mut kept: serde_json::Value = serde_json::from_slice(&std::fs::read(&secret).unwrap()).unwrap();
+    assert!(kept.as_object_mut().unwrap().remove("issued").is_some());
+    std::fs::write(&secret, kept.to_string()).unwrap();
+    assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0));
+}

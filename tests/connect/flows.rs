@@ -15,11 +15,21 @@ use crate::support::env::{Ran, TestEnv};
 
 /// A page, as a browser gets it: status, where it leads, and its text.
 fn visit(url: &str) -> (u16, Option<String>, String) {
+    ask("GET", url, "", "")
+}
+
+/// The same with a cookie, or with a form.
+fn ask(method: &str, url: &str, cookie: &str, form: &str) -> (u16, Option<String>, String) {
     let url = url::Url::parse(url).unwrap();
     let address = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
     let Ok(mut stream) = std::net::TcpStream::connect(&address) else { return (0, None, String::new()) };
     let target = &url[url::Position::BeforePath..];
-    write!(stream, "GET {target} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+    write!(
+        stream,
+        "{method} {target} HTTP/1.1\r\nhost: {address}\r\ncookie: {cookie}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{form}",
+        form.len()
+    )
+    .unwrap();
     let mut answer = String::new();
     let _ = stream.read_to_string(&mut answer);
     let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
@@ -30,27 +40,70 @@ fn visit(url: &str) -> (u16, Option<String>, String) {
     (status, location, answer)
 }
 
+/// What a browser has once it was let in at the loopback page.
+pub struct Page {
+    /// The provider's page that it was led to.
+    pub url: String,
+    /// What it is known by from then on.
+    pub cookie: String,
+}
+
+impl Page {
+    /// Types `code` at `address`.
+    pub fn by_code(address: &str, code: &str) -> Self {
+        Self::of(&ask("POST", address, "", &format!("code={code}")).2)
+    }
+
+    /// Posts what the file in `html` does.
+    pub fn by_file(html: &str) -> Self {
+        let value = |before: &str| html.split_once(before).unwrap().1.split_once('"').unwrap().0.to_owned();
+        let form = format!("secret={}", value("name=\"secret\" value=\""));
+        Self::of(&ask("POST", &value("action=\""), "", &form).2)
+    }
+
+    fn of(answer: &str) -> Self {
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        let (_, cookie) = answer.split_once("set-cookie: ").unwrap();
+        let (_, url) = answer.split_once("content=\"0; url=").unwrap();
+        Self {
+            url: url.split('"').next().unwrap().replace("&amp;", "&"),
+            cookie: cookie.split(';').next().unwrap().to_owned(),
+        }
+    }
+
+    /// Opens `url` in this browser.
+    pub fn visit(&self, url: &str) -> (u16, Option<String>, String) {
+        ask("GET", url, &self.cookie, "")
+    }
+}
+
 /// Runs `connect` in the authorization code way; `browser` gets the address that the owner opens.
-fn by_code(env: &TestEnv, provider: &Provider, more: &[&str], browser: impl FnOnce(&str)) -> Ran {
+fn by_code(env: &TestEnv, provider: &Provider, more: &[&str], browser: impl FnOnce(&Page)) -> Ran {
     by_code_at(env, provider.url(), more, browser)
 }
 
-pub fn by_code_at(env: &TestEnv, provider: &str, more: &[&str], browser: impl FnOnce(&str)) -> Ran {
+pub fn by_code_at(env: &TestEnv, provider: &str, more: &[&str], browser: impl FnOnce(&Page)) -> Ran {
     let mut arguments = vec!["connect", provider, "--no-browser", "--log-level", "info"];
     arguments.extend_from_slice(more);
     let mut child = env.pdpp(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let mut stderr = String::new();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let (mut stderr, mut address) = (String::new(), None);
     let mut browser = Some(browser);
-    for line in lines.by_ref() {
+    for line in lines {
         let line = line.unwrap();
         stderr.push_str(&line);
         stderr.push('\n');
-        if line.trim().starts_with("http")
-            && line.contains("/authorize?")
-            && let Some(browser) = browser.take()
-        {
-            browser(line.trim());
+        if line.starts_with("  http://127.0.0.1:") && line.ends_with('/') {
+            address = Some(line.trim().to_owned());
+        }
+        // Device codes have the same frame, and another page.
+        if let (Some(address), true) = (&address, line.starts_with("    │  ")) {
+            let page = Page::by_code(address, line.trim_matches(['│', ' ']));
+            if page.url.contains("/authorize?")
+                && let Some(browser) = browser.take()
+            {
+                browser(&page);
+            }
         }
     }
     let mut stdout = String::new();
@@ -60,14 +113,15 @@ pub fn by_code_at(env: &TestEnv, provider: &str, more: &[&str], browser: impl Fn
     for secret in [CODE, DEVICE_CODE] {
         assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{secret} in {ran:?}");
     }
+    assert!(!ran.stderr.contains("/authorize?"), "the provider's page is the browser's to know: {ran:?}");
     ran
 }
 
 /// A browser whose owner approves.
-pub fn approving(url: &str) {
-    let (status, back, _) = visit(url);
+pub fn approving(page: &Page) {
+    let (status, back, _) = page.visit(&page.url);
     assert_eq!(status, 303);
-    visit(&back.unwrap());
+    page.visit(&back.unwrap());
 }
 
 fn code_switches() -> Switches {
@@ -85,9 +139,9 @@ fn r8_1_a_code_is_traded_for_a_proven_token() {
     let env = TestEnv::new();
     let provider = Provider::start(Switches { token: provider::with_refresh, ..code_switches() });
     let mut page = String::new();
-    let ran = by_code(&env, &provider, &[], |url| {
+    let ran = by_code(&env, &provider, &[], |browser| {
         let asked: std::collections::BTreeMap<String, String> =
-            url::Url::parse(url).unwrap().query_pairs().into_owned().collect();
+            url::Url::parse(&browser.url).unwrap().query_pairs().into_owned().collect();
         assert_eq!(asked["response_type"], "code");
         assert_eq!(asked["code_challenge_method"], "S256");
         assert_eq!(asked["resource"], format!("{}/mcp", provider.url()));
@@ -98,8 +152,8 @@ fn r8_1_a_code_is_traded_for_a_proven_token() {
         assert!(!asked.contains_key("authorization_details"), "the owner picks: {asked:?}");
         let elsewhere = asked["redirect_uri"].replace("/callback", "/other");
         assert_eq!(visit(&elsewhere).0, 404);
-        let (_, back, _) = visit(url);
-        let (status, _, text) = visit(&back.clone().unwrap());
+        let (_, back, _) = visit(&browser.url);
+        let (status, _, text) = browser.visit(&back.clone().unwrap());
         assert_eq!(status, 200);
         page = text;
         // One answer is taken: nobody is there for a second one.
@@ -217,6 +271,7 @@ fn every_flow_leads_to_a_grant_of_the_sandbox() {
 fn an_answer_of_somebody_else_is_not_taken() {
     type Back = fn(&mut Vec<(&'static str, String)>, &provider::Urls);
     let cases: [(Back, i32, &str); 7] = [
+        // Such an answer ends nothing; it is told at the end of the wait.
         (|back, _| back[1].1 = "made-up".to_owned(), 77, "state_mismatch"),
         (|back, _| drop(back.remove(1)), 77, "state_mismatch"),
         (|back, _| back[2].1 = "https://evil.example".to_owned(), 77, "answer_issuer_mismatch"),
@@ -238,7 +293,8 @@ fn an_answer_of_somebody_else_is_not_taken() {
                 let env = TestEnv::new();
                 let provider = Provider::start(Switches { back, ..code_switches() });
                 let started = Instant::now();
-                let ran = by_code(&env, &provider, &[], approving);
+                let more: &[&str] = if code == "state_mismatch" { &["--wait", "2"] } else { &[] };
+                let ran = by_code(&env, &provider, more, approving);
                 failed(&ran, exit, code);
                 assert!(started.elapsed() < Duration::from_secs(20));
                 assert!(provider.seen("/token").is_empty(), "no code was sent on: {code}");
@@ -252,6 +308,30 @@ fn an_answer_of_somebody_else_is_not_taken() {
             });
         }
     });
+}
+
+/// Another user of the machine, who has come to know the address of the provider's page, brings an answer of their own;
+/// and anybody who reaches the port says that the owner has said no.
+#[test]
+fn only_the_browser_that_was_let_in_can_bring_the_answer() {
+    let env = TestEnv::new();
+    let provider = Provider::start(code_switches());
+    let ran = by_code(&env, &provider, &[], |owner| {
+        let (_, back, _) = visit(&owner.url);
+        let theirs = back.unwrap().replace(CODE, "theirs");
+        assert_eq!(visit(&theirs).0, 400);
+        let callback = theirs.split('?').next().unwrap();
+        assert_eq!(visit(&format!("{callback}?error=access_denied&state=x")).0, 400);
+        assert_eq!(
+            owner.visit(&format!("{callback}?error=access_denied&state=x")).0,
+            400,
+            "led by another site"
+        );
+        approving(owner);
+    });
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let exchanged = provider.seen("/token");
+    assert_eq!((exchanged.len(), exchanged[0].body["code"].as_str()), (1, Some(CODE)));
 }
 
 #[test]
@@ -313,6 +393,16 @@ fn nobody_comes_back() {
             });
         }
     });
+    // A browser was started, and never comes in.
+    let silent = Provider::start(Switches { polls: vec![Poll::Pending], ..Switches::default() });
+    let ran = env.run(&["connect", silent.url(), "--wait", "17"]);
+    assert!(ran.stderr.contains("Your browser opens the page"), "{}", ran.stderr);
+    let (before, after) =
+        ran.stderr.split_once("Open this address in a browser here; it asks for a code").unwrap();
+    assert!(
+        !before.contains('│') && after.contains('│') && after.contains("\n  http://127.0.0.1:"),
+        "{ran:?}"
+    );
     let wrong = env.run(&["connect", provider.url(), "--wait", "0"]);
     assert_eq!(wrong.code, Some(2));
 }
@@ -781,10 +871,7 @@ fn an_unknown_name_is_reported_with_the_known_ones() {
     let sandbox = start(Config { auto_approve: true, ..Config::default() });
     let env = TestEnv::new();
     let refused = |more: &[&str], code: &str| {
-        let ran = by_code_at(&env, sandbox.url(), more, |url| {
-            let (_, back, _) = visit(url);
-            visit(&back.unwrap());
-        });
+        let ran = by_code_at(&env, sandbox.url(), more, approving);
         failed(&ran, 2, code);
         ran.stderr
     };
@@ -883,10 +970,11 @@ fn a_canary_is_found_nowhere() {
             scope.spawn(move || {
                 let env = TestEnv::new();
                 let provider = Provider::start(switches.clone());
-                // A browser that writes down what it was started with, and goes where it is sent.
+                // A browser that writes down what it was started with, and keeps the page that it was handed.
                 let (script, log) = (env.home().join("browser"), env.home().join("log"));
                 let text = format!(
-                    "#!/bin/sh\nprintf '%s\\n' \"$#\" \"$@\" > {0}\ntr '\\0' '\\n' < /proc/$PPID/cmdline >> {0}\nenv >> {0}\n",
+                    "#!/bin/sh\nprintf '%s\\n' \"$#\" \"$@\" > {0}\ntr '\\0' '\\n' < /proc/$PPID/cmdline >> {0}\nenv >> {0}\n\
+                     cp \"${{1#file://}}\" {0}.tmp && mv {0}.tmp {0}.html\n",
                     log.display()
                 );
                 std::fs::write(&script, text).unwrap();
@@ -899,15 +987,17 @@ fn a_canary_is_found_nowhere() {
                     .stderr(Stdio::piped())
                     .spawn()
                     .unwrap();
-                let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-                let mut everything = String::new();
-                for line in lines.by_ref() {
-                    let line = line.unwrap();
-                    if line.trim().starts_with("http") && line.contains("/authorize?") {
-                        approving(line.trim());
-                    }
-                    everything.push_str(&line);
+                let page = log.with_extension("html");
+                while !page.exists() {
+                    assert!(child.try_wait().unwrap().is_none(), "it ended before its browser started");
+                    std::thread::sleep(Duration::from_millis(10));
                 }
+                let page = Page::by_file(&std::fs::read_to_string(&page).unwrap());
+                if page.url.contains("/authorize?") {
+                    approving(&page);
+                }
+                let mut everything = String::new();
+                child.stderr.take().unwrap().read_to_string(&mut everything).unwrap();
                 child.stdout.take().unwrap().read_to_string(&mut everything).unwrap();
                 let ended = child.wait().unwrap();
                 everything.push_str(&std::fs::read_to_string(&log).unwrap());
@@ -917,8 +1007,11 @@ fn a_canary_is_found_nowhere() {
                     .filter_map(|seen| seen.body["code_verifier"].as_str().map(str::to_owned))
                     .collect();
                 assert_eq!(ended.code() == Some(0), number < 3, "{number}: {everything}");
-                let secrets = [TOKEN, REFRESH, POLLING_CODE, CODE, DEVICE_CODE];
-                for secret in secrets.into_iter().chain(verifiers.iter().map(String::as_str)) {
+                // Of a device code the page's address is shown, for a browser anywhere.
+                let address = Some(page.url.as_str()).filter(|url| !url.contains("user_code"));
+                let shown = [TOKEN, REFRESH, POLLING_CODE, CODE, DEVICE_CODE, page.cookie.as_str()];
+                let verifiers = verifiers.iter().map(String::as_str);
+                for secret in shown.into_iter().chain(address).chain(verifiers) {
                     assert!(!everything.contains(secret), "{number}: {secret} in {everything}");
                 }
             });

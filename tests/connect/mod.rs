@@ -98,10 +98,13 @@ fn r8_1_native_agent_connect_ends_with_a_proven_token_in_the_cache() {
     ] {
         assert!(ran.stdout.contains(part), "{part} in {}", ran.stdout);
     }
-    // The URL is always printed, beside the result, not in it.
-    let approval = format!("{}/consent?request_uri=urn%3Amade-up%3A1", provider.urls().issuer);
-    assert!(ran.stderr.contains(&approval) && ran.stderr.contains("Made-up Diaries"), "{}", ran.stderr);
-    assert!(!ran.stdout.contains(&approval));
+    // A page of this machine is named, beside the result, not in it; the provider's own is a capability.
+    assert!(
+        ran.stderr.contains("\n  http://127.0.0.1:") && ran.stderr.contains("Made-up Diaries"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stdout.contains("request_uri") && !ran.stderr.contains("request_uri"), "{ran:?}");
 
     let registered = &provider.seen("/register")[0].body;
     assert_eq!(*registered, json!({"client_name": "PDPP CLI", "token_endpoint_auth_method": "none"}));
@@ -135,7 +138,7 @@ fn json_is_one_object_on_stdout() {
     assert_eq!(report["provider"], provider.url());
     assert_eq!(report["sources"][0]["streams"], json!(["entries", "moods"]));
     assert_eq!(report["store"], "file");
-    assert!(ran.stderr.contains("/consent?"), "the URL is still on stderr: {}", ran.stderr);
+    assert!(ran.stderr.contains("It asks for this code"), "the way in is still on stderr: {}", ran.stderr);
     assert!(credentials(&env)[0].refreshable);
 }
 
@@ -604,9 +607,11 @@ fn a_cache_that_cannot_be_used_is_known_before_the_owner_is_asked() {
     assert!(provider.seen("").is_empty());
 }
 
+/// Every user of a machine can read every argument of every process. The page's address is a capability: it goes to the
+/// browser in a private file, which goes when the browser has come in.
 #[cfg(unix)]
 #[test]
-fn the_browser_gets_the_url_as_one_argument() {
+fn the_browser_gets_a_private_file_and_no_argument_says_more() {
     use std::os::unix::fs::PermissionsExt;
     let env = TestEnv::new();
     let provider = Provider::start(Switches {
@@ -615,18 +620,31 @@ fn the_browser_gets_the_url_as_one_argument() {
         },
         ..Switches::default()
     });
-    let script = env.home().join("browser");
+    let script = env.home().join("a browser");
     let log = env.home().join("log");
-    std::fs::write(&script, format!("#!/bin/sh\nprintf '%s\\n' \"$#\" \"$@\" > {}\n", log.display()))
-        .unwrap();
+    let text = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$#\" \"$@\" > {0}\nstat -c %a \"${{1#file://}}\" >> {0}\ncat \"${{1#file://}}\" >> {0}\n",
+        log.display()
+    );
+    // A name with a space would be two words of BROWSER.
+    let link = env.home().join("browser");
+    std::fs::write(&script, text).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let ran = Ran::from(env.pdpp(&["connect", provider.url()]).env("BROWSER", &script).output().unwrap());
+    std::os::unix::fs::symlink(&script, &link).unwrap();
+    let ran = Ran::from(env.pdpp(&["connect", provider.url()]).env("BROWSER", &link).output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let got = std::fs::read_to_string(log).unwrap();
-    let (count, url) = got.trim_end().split_once('\n').unwrap();
-    assert_eq!(count, "1");
-    assert!(!url.contains(' ') && url.starts_with(&provider.urls().issuer), "{url}");
-    assert!(ran.stderr.contains(url), "printed as well: {}", ran.stderr);
+    let mut lines = got.lines();
+    assert_eq!(lines.next(), Some("1"));
+    let path = lines.next().unwrap().strip_prefix("file://").unwrap();
+    assert_eq!(lines.next(), Some("600"));
+    assert!(got.contains("action=\"http://127.0.0.1:") && !got.contains("/consent"), "{got}");
+    assert!(!std::path::Path::new(path).parent().unwrap().exists(), "{path} is left");
+    assert!(
+        !ran.stderr.contains("/consent") && ran.stderr.contains("Your browser opens the page"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -640,7 +658,7 @@ fn without_a_browser_it_says_so_and_goes_on() {
     let mut command = env.pdpp(&["connect", provider.url()]);
     let ran =
         Ran::from(command.env("PATH", "/nonexistent").env("BROWSER", "no-such-program").output().unwrap());
-    assert!(ran.stderr.contains("No browser could be opened here"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Open this address in a browser here; it asks for a code"), "{}", ran.stderr);
 }
 
 #[cfg(unix)]

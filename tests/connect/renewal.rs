@@ -38,11 +38,11 @@ fn what_the_owner_picked_is_asked_for_again_for_as_long() {
 
     provider.switch(|switches| switches.grant_id = "grt_made_up_2");
     let mut asked = None;
-    let ran = by_code_at(&env, provider.url(), &["--renew"], |url| {
-        let details = url::Url::parse(url).unwrap();
+    let ran = by_code_at(&env, provider.url(), &["--renew"], |page| {
+        let details = url::Url::parse(&page.url).unwrap();
         let details = details.query_pairs().find(|(name, _)| name == "authorization_details").unwrap().1;
         asked = serde_json::from_str::<Value>(&details).ok();
-        approving(url);
+        approving(page);
     });
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let asked = &asked.unwrap()[0];

@@ -54,8 +54,7 @@ pub fn connect(env: &TestEnv, provider: &Provider, placeholder: &str) {
     let url = provider.url();
     let kept = credential(&url, &format!("grant-of-{placeholder}"), "replayed");
     let credential = Credential { issuer: provider.issuer(), ..kept };
-    let secrets =
-        Secrets { access_token: AccessToken::new(token(placeholder)).unwrap(), refresh_token: None };
+    let secrets = Secrets::new(AccessToken::new(token(placeholder)).unwrap(), None);
     cache.store(credential, &secrets, None).unwrap();
 }
 

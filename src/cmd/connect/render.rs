@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::advice::Command;
 use crate::cache::credential::Credential;
 use crate::cmd::granted::source_line;
-use crate::grants::{Event, Invitation, Than};
+use crate::grants::{Event, Invitation, Shown, Than};
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::approve::{ApproveError, Attempt};
 use crate::provider::register::CLIENT_NAME;
@@ -28,14 +28,18 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
         )),
         Event::Approve(invitation) => ui.note(&invite(invitation)),
         Event::ComesBackTo { port } => ui.note(&format!(
-            "The page comes back to port {port} of this machine: open it in a browser here, or lead that port to it \
-             (ssh -L {port}:127.0.0.1:{port} …)."
+            "That address is this machine's: open it in a browser here, or lead its port to the machine where your \
+             browser is (ssh -L {port}:127.0.0.1:{port} …)."
         )),
         Event::NotOpened { why: Some(why) } => {
             ui.note(&format!("No browser is opened, since {why}: open that address yourself."));
         }
         Event::NotOpened { why: None } => {
             ui.note("No browser could be opened here: open that address yourself.");
+        }
+        Event::TypeCode { address, code, is_opened } => {
+            let how = if *is_opened { "The page that opened in your browser" } else { "Open this address in a browser here; it" };
+            ui.note(&format!("{how} asks for a code:\n\n  {address}\n\n{}", framed(code)));
         }
         Event::Waits { at_most } if !ui.is_interactive() => {
             ui.note(&format!("Waiting for the approval, at most {}.", minutes(*at_most)));
@@ -71,17 +75,23 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
 fn invite(invitation: &Invitation<'_>) -> String {
     let Invitation { discovery, attempt, wanted, .. } = invitation;
     let name = discovery.name.as_deref().map(|name| format!("{}, ", one_line(prefix(name, 100))));
-    let mut text = format!(
-        "Approve the request of {} at {}{}:\n\n  {}\n",
-        CLIENT_NAME,
-        name.unwrap_or_default(),
-        discovery.provider,
-        attempt.url(),
-    );
+    let provider = format!("{}{}", name.unwrap_or_default(), discovery.provider);
+    let mut text = match &invitation.shown {
+        Shown::Nothing => format!(
+            "Your browser opens the page where you approve the request of {CLIENT_NAME} at {provider}.\n"
+        ),
+        Shown::Typed { address, code } => format!(
+            "Approve the request of {CLIENT_NAME} at {provider}:\n\n  {address}\n\nThat page of this machine leads on to \
+             the provider. It asks for this code:\n\n{}",
+            framed(code)
+        ),
+        Shown::Provider => {
+            format!("Approve the request of {CLIENT_NAME} at {provider}:\n\n  {}\n", attempt.url())
+        }
+    };
     if let Attempt::DeviceCode(device) = attempt {
-        let line = "─".repeat(device.user_code.chars().count() + 4);
         let _ = write!(text, "\nThe page has to show this code, or asks for it at {}:\n\n", device.typed_at);
-        let _ = writeln!(text, "    ┌{line}┐\n    │  {}  │\n    └{line}┘", one_line(&device.user_code));
+        text.push_str(&framed(&device.user_code));
     }
     text.push_str("\nAsked for:\n");
     let lines = if invitation.is_sent() { wanted.summary() } else { Wanted::unsent_summary() };
@@ -89,6 +99,12 @@ fn invite(invitation: &Invitation<'_>) -> String {
         let _ = writeln!(text, "  {}", one_line(&line));
     }
     text
+}
+
+/// A code that a person types or compares.
+fn framed(code: &str) -> String {
+    let line = "─".repeat(code.chars().count() + 4);
+    format!("    ┌{line}┐\n    │  {}  │\n    └{line}┘\n", one_line(code))
 }
 
 /// That a provider takes no request for what a grant has, and what that is: its owner can pick the same.

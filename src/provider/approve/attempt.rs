@@ -5,6 +5,7 @@ use std::time::Duration;
 use url::Url;
 
 use super::flow::Flow;
+use super::loopback::Listener;
 use super::token::TokenResponse;
 use super::wanted::Wanted;
 use super::{ApproveError, agent_connect, authorization_code, device_code};
@@ -28,8 +29,16 @@ impl Attempt {
     pub const fn url(&self) -> &Url {
         match self {
             Self::AgentConnect(attempt) => &attempt.approval_url,
-            Self::AuthorizationCode(attempt) => &attempt.url,
+            Self::AuthorizationCode(attempt) => attempt.listener.target(),
             Self::DeviceCode(attempt) => &attempt.url,
+        }
+    }
+
+    /// Where the owner's browser comes in, where the attempt waits at a port for it.
+    pub fn listener(&self) -> Option<&Listener> {
+        match self {
+            Self::AuthorizationCode(attempt) => Some(&attempt.listener),
+            Self::AgentConnect(_) | Self::DeviceCode(_) => None,
         }
     }
 

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::ApproveError;
 use super::flow::FlowError;
-use super::loopback::{Expected, Listener};
+use super::loopback::{Expected, Listener, Port, random};
 use super::token::TokenResponse;
 use super::wait::Patience;
 use super::wanted::Wanted;
@@ -20,11 +20,10 @@ use crate::provider::register::Client;
 /// A request that waits for the owner's browser to come back.
 #[derive(Debug)]
 pub struct Attempt {
-    /// What the owner opens; on the issuer's origin.
-    pub url: Url,
     /// How long the answer is waited for. Nothing in this flow says how long the page lasts.
     pub patience: Patience,
-    listener: Listener,
+    /// Where the owner's browser comes in, and comes back to.
+    pub listener: Listener,
     expected: Expected,
     verifier: SecretString,
     redirect_uri: String,
@@ -55,8 +54,8 @@ pub async fn begin(
     if matches!(client, Client::Remembered(_)) {
         known(http, token_endpoint.clone(), client_id).await?;
     }
-    let listener = Listener::open().await.map_err(ApproveError::Loopback)?;
-    let redirect_uri = listener.redirect_uri();
+    let port = Port::open().await.map_err(ApproveError::Loopback)?;
+    let redirect_uri = port.redirect_uri();
     let (verifier, state) = (random()?, random()?);
     let challenge = challenge(&verifier);
     let resource = discovery.mcp_resource();
@@ -78,9 +77,8 @@ pub async fn begin(
         }
     }
     Ok(Attempt {
-        url,
         patience: Patience::new(None),
-        listener,
+        listener: port.leading_to(url)?,
         expected: Expected {
             state,
             issuer: server.issuer.clone(),
@@ -114,18 +112,16 @@ async fn known(http: &Http, token_endpoint: Url, client_id: &str) -> Result<(), 
 }
 
 impl Attempt {
-    /// The port of this machine that the browser comes back to.
-    pub fn port(&self) -> u16 {
-        self.listener.port()
-    }
-
     /// Waits for the browser to come back, once, and trades its code. Dropping the future stops it.
     ///
     /// # Errors
     /// [`ApproveError`].
     pub async fn wait(&self, http: &Http) -> Result<TokenResponse, ApproveError> {
         let answered = tokio::time::timeout(self.patience.waits, self.listener.answer(&self.expected)).await;
-        let code = answered.map_err(|_| self.patience.over(None))??;
+        let code = answered.map_err(|_| match self.listener.has_turned_back() {
+            true => ApproveError::StateMismatch,
+            false => self.patience.over(None),
+        })??;
         let fields = [
             ("grant_type", "authorization_code"),
             ("code", code.expose_secret()),
@@ -148,13 +144,6 @@ impl Attempt {
         let body = answer.object().map_err(ApproveError::Malformed)?;
         Ok(TokenResponse::read(&body, jiff::Timestamp::now())?)
     }
-}
-
-/// 256 random bits in base64url: a verifier (RFC 7636 §4.1) or a state.
-fn random() -> Result<SecretString, ApproveError> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|_| ApproveError::NoRandomness)?;
-    Ok(SecretString::from(URL_SAFE_NO_PAD.encode(bytes)))
 }
 
 /// RFC 7636 §4.2.

@@ -92,8 +92,10 @@ pub enum ApproveError {
     /// No port of this machine to come back to.
     #[error("no port on 127.0.0.1 could be opened for the browser to come back to: {0}")]
     Loopback(std::io::Error),
-    /// An answer with another state than the one that was sent.
-    #[error("the answer that came back belongs to another request: its `state` is not the one that was sent")]
+    /// Nothing came back but answers of another browser, or with another state than the one that was sent.
+    #[error(
+        "what came back was no answer to this request: of another browser, or with another `state` than was sent"
+    )]
     StateMismatch,
     /// RFC 9207: an answer of somebody else.
     #[error("the answer that came back is of {found}, and {asked} was asked")]
