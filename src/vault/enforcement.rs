@@ -15,9 +15,13 @@ use serde_json::{Map, Value};
 
 use super::declaration::{Connector, Field, Relation, Stream};
 use super::grant::Grant;
+use super::pace::Pace;
 use super::store::{Catalog, Connection};
 use super::wire::ApiError;
 use super::{time, words};
+
+/// A grant of more named records than these is searched by the index of words.
+const MOST_SCANNED: usize = 10_000;
 
 /// What a request is about.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,6 +42,8 @@ pub struct Access {
     connector: Arc<Connector>,
     stream: Arc<Stream>,
     fields: BTreeSet<String>,
+    /// The granted fields that full-text search covers, with the tags of their terms: no query can name those of others.
+    lexical: Vec<(words::Tag, String)>,
     since: Option<i64>,
     until: Option<i64>,
     resources: Option<BTreeSet<String>>,
@@ -72,17 +78,18 @@ pub fn reach(grant: &Grant, catalog: &Catalog, selector: Selector<'_>) -> Result
                 knows_connection |= is_connection;
                 if is_stream && is_connection {
                     let (since, until) = granted.period();
+                    let fields: BTreeSet<String> =
+                        granted.fields.iter().filter(|name| stream.field(name).is_some()).cloned().collect();
+                    let lexical = stream.lexical_fields().filter(|field| fields.contains(&field.name));
                     reached.push(Access {
                         slot,
                         connection: Arc::clone(connection),
                         connector: Arc::clone(connector),
                         stream: Arc::clone(stream),
-                        fields: granted
-                            .fields
-                            .iter()
-                            .filter(|name| stream.field(name).is_some())
-                            .cloned()
+                        lexical: lexical
+                            .filter_map(|field| Some((catalog.tag(slot, &field.name)?, field.name.clone())))
                             .collect(),
+                        fields,
                         since,
                         until,
                         resources: granted.resources.as_ref().map(|keys| keys.iter().cloned().collect()),
@@ -269,8 +276,36 @@ impl Access {
     }
 
     /// Whether the grant leaves some of the stream's records out.
-    pub fn is_partial(&self) -> bool {
+    const fn hides_rows(&self) -> bool {
         self.since.is_some() || self.until.is_some() || self.resources.is_some()
+    }
+
+    /// Whether the grant leaves some of the stream's fields out.
+    fn hides_fields(&self) -> bool {
+        self.fields.len() < self.stream.fields.len()
+    }
+
+    /// Whether all that the grant covers is so little, and named, that it is read rather than looked up among all.
+    fn is_scanned(&self) -> bool {
+        self.resources.as_ref().is_some_and(|keys| keys.len() <= MOST_SCANNED)
+    }
+
+    /// Where the covered rows are found without others being looked at.
+    const fn index(&self) -> &'static str {
+        if self.resources.is_some() {
+            // Of UNIQUE (slot, key).
+            "sqlite_autoindex_record_1"
+        } else if self.since.is_some() || self.until.is_some() {
+            "record_consent"
+        } else {
+            "record_sort"
+        }
+    }
+
+    /// The column that pages are sorted by: what is the same in the index of the covered rows, where that is in order.
+    fn sort(&self) -> &'static str {
+        let is_consent_time = self.stream.cursor_field == self.stream.consent_time_field;
+        if self.index() == "record_consent" && is_consent_time { "r.consent_ms" } else { "r.sort" }
     }
 
     /// The part of a row that is granted, and of that what `wanted` names; nothing else leaves here.
@@ -317,17 +352,27 @@ impl Access {
         (sql, params)
     }
 
+    /// The covered rows for which `more` holds, in this order. Numbers are sorted, not whole records.
     fn query(
         &self,
         db: &Sqlite,
         filter: &Filter,
-        tail: &str,
-        more: impl IntoIterator<Item = Sql>,
+        more: &str,
+        order: &str,
+        values: impl IntoIterator<Item = Sql>,
+        limit: usize,
     ) -> rusqlite::Result<Vec<Row>> {
         let (condition, mut params) = self.condition();
         params.extend(filter.params.iter().cloned());
-        params.extend(more);
-        let sql = format!("SELECT {} FROM record r WHERE {condition}{} {tail}", Row::COLUMNS, filter.sql);
+        params.extend(values);
+        params.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
+        let sql = format!(
+            "SELECT {} FROM record r WHERE r.rid IN (SELECT r.rid FROM record r INDEXED BY {} WHERE {condition}{}{more} \
+             ORDER BY {order} LIMIT ?) ORDER BY {order}",
+            Row::COLUMNS,
+            self.index(),
+            filter.sql,
+        );
         let mut statement = db.prepare_cached(&sql)?;
         statement.query_map(params_from_iter(params), Row::read)?.collect()
     }
@@ -336,8 +381,18 @@ impl Access {
     ///
     /// # Errors
     /// Whatever SQLite says.
-    pub fn get(&self, db: &Sqlite, key: &str) -> rusqlite::Result<Option<Row>> {
-        Ok(self.query(db, &Filter::default(), "AND r.key = ?", [key.to_owned().into()])?.pop())
+    pub fn get(&self, db: &Sqlite, key: &str, pace: &Pace<'_>) -> rusqlite::Result<Option<Row>> {
+        if self.resources.as_ref().is_some_and(|keys| !keys.contains(key)) {
+            return Ok(None);
+        }
+        let (condition, mut params) = self.condition();
+        params.push(key.to_owned().into());
+        let sql = format!("SELECT {} FROM record r WHERE {condition} AND r.key = ?", Row::COLUMNS);
+        let found = db.prepare_cached(&sql)?.query_row(params_from_iter(params), Row::read).optional()?;
+        if found.is_none() && self.hides_rows() {
+            pace.hide();
+        }
+        Ok(found)
     }
 
     /// Up to `limit` records after `after`.
@@ -352,7 +407,6 @@ impl Access {
         after: Option<&Position>,
         limit: usize,
     ) -> rusqlite::Result<Vec<Row>> {
-        let count = i64::try_from(limit).unwrap_or(i64::MAX);
         let (word, sign) = match order {
             Order::Ascending => ("ASC", ">"),
             Order::Descending => ("DESC", "<"),
@@ -364,53 +418,33 @@ impl Access {
             Order::Descending => self.connection.id < after.connection,
         });
         let sign = if including { format!("{sign}=") } else { sign.to_owned() };
+        let by_key = format!("r.key {word}");
+        // A place among sorted rows, of another connection, is before all that are not sorted.
+        let unsorted = after.filter(|after| after.sort == i64::MIN);
+        let after_key = || match unsorted {
+            Some(after) => (format!(" AND r.key {sign} ?"), Some(Sql::from(after.key.clone()))),
+            None => (String::new(), None),
+        };
         if self.cursor_field().is_none() {
-            // A place among sorted rows, of another connection, is before all of these.
-            return match after.filter(|after| after.sort == i64::MIN) {
-                Some(after) => self.query(
-                    db,
-                    filter,
-                    &format!("AND r.key {sign} ? ORDER BY r.key {word} LIMIT ?"),
-                    [after.key.clone().into(), count.into()],
-                ),
-                None => self.query(db, filter, &format!("ORDER BY r.key {word} LIMIT ?"), [count.into()]),
-            };
+            let (more, key) = after_key();
+            return self.query(db, filter, &more, &by_key, key, limit);
         }
+        let sort = self.sort();
         let mut rows = Vec::new();
-        if after.is_none_or(|after| after.sort != i64::MIN) {
-            let least = Sql::from(i64::MIN);
-            rows = match after {
-                Some(after) => self.query(
-                    db,
-                    filter,
-                    &format!("AND r.sort > ? AND (r.sort, r.key) {sign} (?, ?) ORDER BY r.sort {word}, r.key {word} LIMIT ?"),
-                    [least, after.sort.into(), after.key.clone().into(), count.into()],
-                ),
-                None => self.query(
-                    db,
-                    filter,
-                    &format!("AND r.sort > ? ORDER BY r.sort {word}, r.key {word} LIMIT ?"),
-                    [least, count.into()],
-                ),
-            }?;
+        if unsorted.is_none() {
+            let mut more = format!(" AND {sort} > ?");
+            let mut values = vec![Sql::from(i64::MIN)];
+            if let Some(after) = after {
+                more.push_str(&format!(" AND ({sort}, r.key) {sign} (?, ?)"));
+                values.extend([after.sort.into(), after.key.clone().into()]);
+            }
+            rows = self.query(db, filter, &more, &format!("{sort} {word}, {by_key}"), values, limit)?;
         }
         if rows.len() < limit {
-            let rest = i64::try_from(limit - rows.len()).unwrap_or(i64::MAX);
-            let unsorted = match after.filter(|after| after.sort == i64::MIN) {
-                Some(after) => self.query(
-                    db,
-                    filter,
-                    &format!("AND r.sort = ? AND r.key {sign} ? ORDER BY r.key {word} LIMIT ?"),
-                    [i64::MIN.into(), after.key.clone().into(), rest.into()],
-                ),
-                None => self.query(
-                    db,
-                    filter,
-                    &format!("AND r.sort = ? ORDER BY r.key {word} LIMIT ?"),
-                    [i64::MIN.into(), rest.into()],
-                ),
-            }?;
-            rows.extend(unsorted);
+            let (more, key) = after_key();
+            let values = std::iter::once(Sql::from(i64::MIN)).chain(key);
+            let rest = limit - rows.len();
+            rows.extend(self.query(db, filter, &format!(" AND {sort} = ?{more}"), &by_key, values, rest)?);
         }
         Ok(rows)
     }
@@ -428,8 +462,11 @@ impl Access {
     pub fn count(&self, db: &Sqlite, filter: &Filter) -> rusqlite::Result<u64> {
         let (condition, mut params) = self.condition();
         params.extend(filter.params.iter().cloned());
-        let sql =
-            format!("SELECT count(*) FROM record r INDEXED BY record_sort WHERE {condition}{}", filter.sql);
+        let sql = format!(
+            "SELECT count(*) FROM record r INDEXED BY {} WHERE {condition}{}",
+            self.index(),
+            filter.sql
+        );
         db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| count(row, 0))
     }
 
@@ -439,7 +476,8 @@ impl Access {
     /// Whatever SQLite says.
     pub fn last_emitted(&self, db: &Sqlite) -> rusqlite::Result<Option<i64>> {
         let (condition, params) = self.condition();
-        let sql = format!("SELECT max(r.emitted_ms) FROM record r INDEXED BY record_sort WHERE {condition}");
+        let sql =
+            format!("SELECT max(r.emitted_ms) FROM record r INDEXED BY {} WHERE {condition}", self.index());
         db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| row.get(0))
     }
 
@@ -461,7 +499,8 @@ impl Access {
         params.insert(0, path(&field.name).into());
         params.extend(filter.params.iter().cloned());
         let sql = format!(
-            "SELECT coalesce(r.data -> ?, 'null') AS value, count(*) FROM record r INDEXED BY record_sort WHERE {condition}{} GROUP BY value",
+            "SELECT coalesce(r.data -> ?, 'null') AS value, count(*) FROM record r INDEXED BY {} WHERE {condition}{} GROUP BY value",
+            self.index(),
             filter.sql
         );
         let mut statement = db.prepare_cached(&sql)?;
@@ -491,17 +530,21 @@ impl Access {
         relation: &Relation,
         key: &str,
         limit: usize,
+        pace: &Pace<'_>,
     ) -> rusqlite::Result<Vec<Row>> {
         if !self.fields.contains(&relation.foreign_key) {
             return Err(rusqlite::Error::InvalidParameterName(relation.foreign_key.clone()));
         }
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        if self.hides_rows() {
+            pace.hide();
+        }
         self.query(
             db,
             &Filter::default(),
-            "AND r.rid IN (SELECT f.rid FROM foreign_key f WHERE f.slot = ? AND f.field = ? AND f.value = ?) \
-             ORDER BY r.key LIMIT ?",
-            [self.slot.into(), relation.foreign_key.clone().into(), key.to_owned().into(), limit.into()],
+            " AND r.rid IN (SELECT f.rid FROM foreign_key f WHERE f.slot = ? AND f.field = ? AND f.value = ?)",
+            "r.key",
+            [self.slot.into(), relation.foreign_key.clone().into(), key.to_owned().into()],
+            limit,
         )
     }
 
@@ -521,7 +564,12 @@ impl Access {
         horizon: i64,
         after: Option<&ChangePosition>,
         limit: usize,
+        pace: &Pace<'_>,
     ) -> rusqlite::Result<Vec<(ChangePosition, Change)>> {
+        // A change of a hidden field is read too, to see that it is one.
+        if self.hides_rows() || self.hides_fields() {
+            pace.hide();
+        }
         let mut changes = Vec::new();
         // Of two connections with the same key, the one whose id comes first.
         let sign = if after.is_some_and(|after| self.connection.id > after.connection) { ">=" } else { ">" };
@@ -562,10 +610,9 @@ impl Access {
         Ok(changes)
     }
 
-    /// The granted fields that full-text search covers, with their column of the index.
-    pub fn lexical(&self) -> Vec<(usize, &Field)> {
-        let columns = self.stream.lexical_fields().enumerate();
-        columns.filter(|(_, field)| self.fields.contains(&field.name)).collect()
+    /// The granted fields that full-text search covers.
+    pub fn lexical(&self) -> Vec<&Field> {
+        self.lexical.iter().filter_map(|(_, name)| self.field(name)).collect()
     }
 
     /// The records in whose granted fields all of `query` is found: the `most` newest of them, ranked.
@@ -581,39 +628,90 @@ impl Access {
         query: &words::Query,
         filter: &Filter,
         most: usize,
+        pace: &Pace<'_>,
     ) -> rusqlite::Result<Hits> {
         let lexical = self.lexical();
         if lexical.is_empty() || query.is_empty() {
             return Ok(Hits::default());
         }
-        let columns: Vec<usize> = lexical.iter().map(|(column, _)| *column).collect();
-        // In the order of pages, not of arrival: when a hidden record arrived is not to be seen either.
-        let order = if self.cursor_field().is_some() { "r.sort DESC, r.key DESC" } else { "r.key DESC" };
+        let mut found = if self.is_scanned() {
+            self.scan(db, query, filter, &lexical, most + 1)?
+        } else {
+            if self.hides_rows() {
+                pace.hide();
+            }
+            self.look_up(db, query, filter, most + 1)?
+        };
+        let truncated = found.len() > most;
+        found.truncate(most);
+        let ranked = found.into_iter().map(|row| Hit { score: score(query, &row, &lexical), row }).collect();
+        Ok(Hits { ranked, truncated })
+    }
+
+    /// In the order of pages, not of arrival: when a hidden record arrived is not to be seen.
+    fn newest_first(&self) -> &'static str {
+        if self.cursor_field().is_some() { "r.sort DESC, r.key DESC" } else { "r.key DESC" }
+    }
+
+    /// The newest `most` that the index of words has.
+    fn look_up(
+        &self,
+        db: &Sqlite,
+        query: &words::Query,
+        filter: &Filter,
+        most: usize,
+    ) -> rusqlite::Result<Vec<Row>> {
+        let tags: Vec<words::Tag> = self.lexical.iter().map(|(tag, _)| *tag).collect();
         let (condition, params) = self.condition();
-        let mut all: Vec<Sql> = vec![query.to_fts5(&columns).into()];
+        let mut all: Vec<Sql> = vec![query.to_fts5(&tags).into()];
         all.extend(params);
         all.extend(filter.params.iter().cloned());
-        all.push(i64::try_from(most + 1).unwrap_or(i64::MAX).into());
+        all.push(i64::try_from(most).unwrap_or(i64::MAX).into());
         // CROSS JOIN: begin with the index of words. The inner query sorts numbers, not whole records.
         let sql = format!(
             "SELECT {} FROM record r WHERE r.rid IN (SELECT r.rid FROM text_{slot} t CROSS JOIN record r INDEXED BY record_found ON r.rid = t.rowid
-             WHERE text_{slot} MATCH ? AND {condition}{} ORDER BY {order} LIMIT ?)",
+             WHERE text_{slot} MATCH ? AND {condition}{} ORDER BY {order} LIMIT ?) ORDER BY {order}",
             Row::COLUMNS,
             filter.sql,
             slot = self.slot,
+            order = self.newest_first(),
         );
         let mut statement = db.prepare_cached(&sql)?;
-        let mut found: Vec<Row> =
-            statement.query_map(params_from_iter(all), Row::read)?.collect::<rusqlite::Result<_>>()?;
-        let truncated = found.len() > most;
-        if truncated {
-            let place =
-                |row: &Row| (if self.cursor_field().is_some() { row.sort } else { 0 }, row.key.clone());
-            let last = (0..found.len()).min_by_key(|at| place(&found[*at]));
-            found.swap_remove(last.unwrap_or(0));
+        statement.query_map(params_from_iter(all), Row::read)?.collect()
+    }
+
+    /// The newest `most` of the covered records, read one by one.
+    fn scan(
+        &self,
+        db: &Sqlite,
+        query: &words::Query,
+        filter: &Filter,
+        lexical: &[&Field],
+        most: usize,
+    ) -> rusqlite::Result<Vec<Row>> {
+        let (condition, mut params) = self.condition();
+        params.extend(filter.params.iter().cloned());
+        let sql = format!(
+            "SELECT r.rid FROM record r INDEXED BY {} WHERE {condition}{} ORDER BY {}",
+            self.index(),
+            filter.sql,
+            self.newest_first(),
+        );
+        let mut covered = db.prepare_cached(&sql)?;
+        let mut one = db.prepare_cached(&format!("SELECT {} FROM record r WHERE r.rid = ?", Row::COLUMNS))?;
+        let mut found = Vec::new();
+        for rid in covered.query_map(params_from_iter(params), |row| row.get::<_, i64>(0))? {
+            let row = one.query_row([rid?], Row::read)?;
+            let fields = super::fields::Fields::parse(&row.data);
+            let texts: Vec<_> = lexical.iter().filter_map(|field| fields.text(&field.name)).collect();
+            if query.is_in(&texts) {
+                found.push(row);
+                if found.len() == most {
+                    break;
+                }
+            }
         }
-        let ranked = found.into_iter().map(|row| Hit { score: score(query, &row, &lexical), row }).collect();
-        Ok(Hits { ranked, truncated })
+        Ok(found)
     }
 
     /// The text of a granted field of a row, as far as it is one.
@@ -626,7 +724,16 @@ impl Access {
     ///
     /// # Errors
     /// Whatever SQLite says.
-    pub fn blob(&self, db: &Sqlite, id: &str) -> rusqlite::Result<Option<(String, Vec<u8>)>> {
+    pub fn blob(
+        &self,
+        db: &Sqlite,
+        id: &str,
+        pace: &Pace<'_>,
+    ) -> rusqlite::Result<Option<(String, Vec<u8>)>> {
+        // Hidden records and fields can name it too.
+        if self.hides_rows() || self.hides_fields() {
+            pace.hide();
+        }
         let mut references =
             db.prepare_cached("SELECT key, field FROM blob_reference WHERE blob_id = ?1 AND slot = ?2")?;
         let references = references.query_map(rusqlite::params![id, self.slot], |row| {
@@ -637,7 +744,7 @@ impl Access {
             if self.field(&field).is_none() {
                 continue;
             }
-            let Some(row) = self.get(db, &key)? else { continue };
+            let Some(row) = self.get(db, &key, pace)? else { continue };
             // The reference may be of a former state.
             let named = self.project(&row, None).get(&field).and_then(|value| value.get("blob_id").cloned());
             if named.as_ref().and_then(Value::as_str) != Some(id) {
@@ -684,7 +791,7 @@ impl Filter {
 }
 
 /// See [`Access::search`]. Lower is better.
-fn score(query: &words::Query, row: &Row, lexical: &[(usize, &Field)]) -> f64 {
+fn score(query: &words::Query, row: &Row, lexical: &[&Field]) -> f64 {
     const SATURATION: f64 = 1.2;
     const LENGTH_WEIGHT: f64 = 0.75;
     const USUAL_WORDS: f64 = 60.0;
@@ -693,7 +800,7 @@ fn score(query: &words::Query, row: &Row, lexical: &[(usize, &Field)]) -> f64 {
     const COUNTED: usize = 16;
     let fields = super::fields::Fields::parse(&row.data);
     let mut score = 0.0_f64;
-    for (_, field) in lexical {
+    for field in lexical {
         let Some(text) = fields.text(&field.name) else { continue };
         let count = query.matches(&text, COUNTED).len();
         #[allow(clippy::cast_precision_loss, reason = "lengths of one text")]

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::folding;
+
 /// Characters of an excerpt, marks not counted, at most.
 const EXCERPT_CHARS: usize = 240;
 /// Of which stand before the first match.
@@ -57,22 +59,11 @@ pub fn byte_of(text: &str, chars: usize) -> usize {
     text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at)
 }
 
-/// Where `needle` first stands in `text`, in characters: as it is, else in any case.
+/// Where `needle` first stands in `text`, in characters: as it is, else in any case and spelling.
 pub fn find(text: &str, needle: &str) -> Option<Range<usize>> {
-    if needle.is_empty() {
-        return None;
-    }
-    if let Some(at) = text.find(needle) {
-        let start = text[..at].chars().count();
-        return Some(start..start + needle.chars().count());
-    }
-    let same = |left: char, right: char| left == right || left.to_lowercase().eq(right.to_lowercase());
-    let haystack: Vec<char> = text.chars().collect();
-    let needle: Vec<char> = needle.chars().collect();
-    haystack
-        .windows(needle.len())
-        .position(|window| window.iter().zip(&needle).all(|(left, right)| same(*left, *right)))
-        .map(|start| start..start + needle.len())
+    let found = folding::find(text, needle)?;
+    let start = text[..found.start].chars().count();
+    Some(start..start + text[found].chars().count())
 }
 
 #[cfg(test)]

@@ -12,12 +12,14 @@ pub mod declaration;
 pub mod enforcement;
 pub mod excerpts;
 pub mod fields;
+pub mod folding;
 pub mod grant;
 pub mod html;
 pub mod id;
 pub mod mcp_endpoint;
 pub mod oauth;
 mod open_error;
+pub mod pace;
 mod routes;
 pub mod rs;
 pub mod seal;
@@ -98,6 +100,7 @@ pub struct Vault {
     owner_token_hash: String,
     introspection: IntrospectionClient,
     child_bearers: oauth::child_bearers::ChildBearers,
+    clock: Box<dyn pace::Clock>,
 }
 
 impl Vault {
@@ -122,6 +125,7 @@ impl Vault {
             flows: Flows::default(),
             child_bearers: oauth::child_bearers::ChildBearers::default(),
             client_documents: oauth::client_document::Documents::default(),
+            clock: Box::new(pace::MachineClock::default()),
             owner_token_hash: id::token_hash(&owner_token),
             owner_token,
             introspection: serde_json::from_str(&introspection)

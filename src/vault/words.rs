@@ -3,41 +3,71 @@
 
 use std::ops::{ControlFlow, Range};
 
-use icu_normalizer::properties::{CanonicalDecompositionBorrowed, Decomposed};
-use icu_properties::props::Script;
-use icu_properties::script::ScriptWithExtensions;
+use super::folding::{Class, fold};
 
-/// Calls `each` with every word of `text`, in order: where it stands (bytes), and folded, that is in
-/// lower case and without accents. Letters and digits make a word; each Han, kana or Hangul character
-/// is one of its own, so that a part of such a text is found too. Ends when `each` says so.
+/// Calls `each` with every word of `text`, in order: where it stands (bytes), and folded ([`super::folding`]). Letters
+/// and digits make a word; of a script that is written without spaces, and of Hangul, each letter with its marks is one
+/// of its own, so that a part of such a text is found too; and so is an emoji. Ends when `each` says so.
 fn each_word(text: &str, mut each: impl FnMut(Range<usize>, &str) -> ControlFlow<()>) {
-    let (mut folded, mut at) = (String::new(), 0);
-    while let Some(start) = text[at..].find(is_word).map(|skipped| at + skipped) {
-        let mut letters = text[start..].char_indices();
-        let is_whole = letters.next().is_some_and(|(_, first)| stands_alone(first));
-        let mut after = letters.skip_while(|(_, c)| !is_whole && is_word(*c) && !stands_alone(*c));
-        let end = after.next().map_or(text.len(), |(length, _)| start + length);
-        at = end;
-        folded.clear();
-        fold_into(&mut folded, &text[start..end]);
-        // A combining mark on its own folds to nothing.
-        if !folded.is_empty() && each(start..end, &folded).is_break() {
-            return;
+    let (mut word, mut place, mut open) = (String::new(), 0..0, None);
+    for folded in fold(text) {
+        let joins = match folded.class {
+            Class::Dropped => {
+                if !word.is_empty() {
+                    place.end = folded.place.end;
+                }
+                continue;
+            }
+            Class::Mark => !word.is_empty(),
+            Class::Letter => open == Some(Class::Letter),
+            Class::HalfFlag => open == Some(Class::HalfFlag),
+            Class::Lone | Class::Emoji | Class::Other => false,
+        };
+        if !joins && !word.is_empty() {
+            if each(place.clone(), &word).is_break() {
+                return;
+            }
+            word.clear();
         }
+        if matches!(folded.class, Class::Other) || (folded.class == Class::Mark && !joins) {
+            continue;
+        }
+        if word.is_empty() {
+            (place, open) = (folded.place.clone(), Some(folded.class));
+        } else if folded.class == Class::HalfFlag {
+            open = Some(Class::Emoji);
+        }
+        word.push(folded.c);
+        place.end = folded.place.end.max(place.end);
+    }
+    if !word.is_empty() {
+        let _ = each(place, &word);
     }
 }
 
-/// The folded words of `text`, separated by spaces: what is written to the index.
-pub fn folded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
+/// What the terms of one field begin with in the index, and those of no other field of its stream do: a query names
+/// the terms of the fields that it may look in, and what is in others costs it no time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tag(char);
+
+impl Tag {
+    /// The tag of a stream's field with this number. `None` beyond 50,000.
+    pub fn new(number: u32) -> Option<Self> {
+        // One letter, so that no tag is the beginning of another; not ASCII, where FTS5 would change it.
+        number.checked_add(0x100).and_then(char::from_u32).map(Self)
+    }
+}
+
+/// Adds the terms of `text`, the field's with this tag, to `row`: what is written to the index.
+pub fn add_terms(row: &mut String, tag: Tag, text: &str) {
     each_word(text, |_, word| {
-        if !out.is_empty() {
-            out.push(' ');
+        if !row.is_empty() {
+            row.push(' ');
         }
-        out.push_str(word);
+        row.push(tag.0);
+        row.push_str(word);
         ControlFlow::Continue(())
     });
-    out
 }
 
 /// What is looked for: phrases that all have to be there.
@@ -76,13 +106,38 @@ impl Query {
         self.phrases.is_empty()
     }
 
-    /// The query in FTS5's language, over the columns `columns` only.
-    pub fn to_fts5(&self, columns: &[usize]) -> String {
-        let columns: Vec<String> = columns.iter().map(|at| format!("c{at}")).collect();
-        // Folded words are letters and digits: nothing in them can end the quotes.
-        let phrases: Vec<String> =
-            self.phrases.iter().map(|phrase| format!("\"{}\"", phrase.join(" "))).collect();
-        format!("{{{}}} : ({})", columns.join(" "), phrases.join(" AND "))
+    /// The query in FTS5's language, over the terms with these tags only.
+    pub fn to_fts5(&self, tags: &[Tag]) -> String {
+        // Folded words are letters, digits and emoji: nothing in them can end the quotes.
+        let term = |Tag(tag): &Tag, phrase: &[String]| {
+            let terms: Vec<String> = phrase.iter().map(|word| format!("{tag}{word}")).collect();
+            format!("\"{}\"", terms.join(" "))
+        };
+        let somewhere = |phrase: &Vec<String>| {
+            let fields: Vec<String> = tags.iter().map(|tag| term(tag, phrase)).collect();
+            format!("({})", fields.join(" OR "))
+        };
+        self.phrases.iter().map(somewhere).collect::<Vec<_>>().join(" AND ")
+    }
+
+    /// Whether each of the phrases is in one of `texts`: what [`Query::to_fts5`] says of an index.
+    pub fn is_in(&self, texts: &[impl AsRef<str>]) -> bool {
+        let words: Vec<String> = texts
+            .iter()
+            .map(|text| {
+                let mut words = String::from(" ");
+                each_word(text.as_ref(), |_, word| {
+                    words.push_str(word);
+                    words.push(' ');
+                    ControlFlow::Continue(())
+                });
+                words
+            })
+            .collect();
+        self.phrases.iter().all(|phrase| {
+            let phrase = format!(" {} ", phrase.join(" "));
+            words.iter().any(|words| words.contains(&phrase))
+        })
     }
 
     /// Where the phrases stand in `text`, the first `most` of them: byte ranges in order, not overlapping.
@@ -121,76 +176,15 @@ impl Query {
             }
             if found.len() >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        found.into_iter().map(|(.., place)| place).collect()
-    }
-}
-
-const DECOMPOSITION: CanonicalDecompositionBorrowed<'_> = CanonicalDecompositionBorrowed::new();
-const BREVE: char = '\u{306}';
-
-#[inline]
-fn is_word(c: char) -> bool {
-    if c.is_ascii() {
-        return c.is_ascii_alphanumeric();
-    }
-    c.is_alphanumeric() || is_accent(c)
-}
-
-/// The block Combining Diacritical Marks.
-const fn is_accent(c: char) -> bool {
-    matches!(c, '\u{300}'..='\u{36f}')
-}
-
-/// Whether it is of a script that is written without spaces, or of Hangul, whose words are made of others.
-#[inline]
-fn stands_alone(c: char) -> bool {
-    if c.is_ascii() {
-        return false;
-    }
-    let scripts = ScriptWithExtensions::new();
-    match scripts.get_script_val(c) {
-        Script::Han | Script::Hiragana | Script::Katakana | Script::Hangul => true,
-        // The mark of a long vowel is of both kana.
-        Script::Common => scripts.has_script(c, Script::Katakana),
-        _ => false,
-    }
-}
-
-/// Adds `word` in lower case, without accents and strokes.
-fn fold_into(out: &mut String, word: &str) {
-    for c in word.chars() {
-        if c.is_ascii() {
-            out.push(c.to_ascii_lowercase());
-        } else if !is_accent(c) {
-            out.extend(without_accents(c).to_lowercase().map(without_stroke));
-        } else if c == BREVE && out.ends_with('и') {
-            // й is a letter of its own, not и with an accent.
-            out.pop();
-            out.push('й');
+        // Several words can stand at one place: the 1 and the 2 of ½.
+        let mut places: Vec<Range<usize>> = Vec::with_capacity(found.len());
+        for (.., place) in found {
+            match places.last_mut() {
+                Some(last) if last.end > place.start => last.end = last.end.max(place.end),
+                _ => places.push(place),
+            }
         }
-    }
-}
-
-fn without_accents(c: char) -> char {
-    match DECOMPOSITION.decompose(c) {
-        Decomposed::Expansion(base, mark) if is_accent(mark) && !matches!(c, 'й' | 'Й') => {
-            without_accents(base)
-        }
-        Decomposed::Singleton(same) => without_accents(same),
-        _ => c,
-    }
-}
-
-/// What Unicode does not take apart.
-const fn without_stroke(c: char) -> char {
-    match c {
-        'đ' => 'd',
-        'ħ' => 'h',
-        'ı' => 'i',
-        'ł' => 'l',
-        'ø' => 'o',
-        'ŧ' => 't',
-        _ => c,
+        places
     }
 }
 
@@ -199,33 +193,114 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn folded(text: &str) -> String {
+        let mut words = Vec::new();
+        each_word(text, |_, word| {
+            words.push(word.to_owned());
+            ControlFlow::Continue(())
+        });
+        words.join(" ")
+    }
+
+    /// Whether `query` finds `text`, by the index's terms and by the text itself alike.
+    fn finds(query: &str, text: &str) -> bool {
+        let query = Query::parse(query);
+        let found = query.is_in(&[text]);
+        assert_eq!(!query.is_empty() && found, !query.is_empty() && found_by_terms(&query, text), "{text}");
+        found && !query.is_empty()
+    }
+
+    fn found_by_terms(query: &Query, text: &str) -> bool {
+        let db = rusqlite::Connection::open_in_memory().unwrap();
+        db.execute_batch("CREATE VIRTUAL TABLE t USING fts5 (terms, tokenize='ascii')").unwrap();
+        let mut row = String::new();
+        let tag = Tag::new(0).unwrap();
+        add_terms(&mut row, tag, text);
+        db.execute("INSERT INTO t VALUES (?1)", [row]).unwrap();
+        let found = db.query_row("SELECT count(*) FROM t WHERE t MATCH ?1", [query.to_fts5(&[tag])], |row| {
+            row.get::<_, i64>(0)
+        });
+        found.unwrap() == 1
+    }
+
     #[test]
     fn words_are_folded_and_placed() {
-        assert_eq!(folded("Grüße, NEEDLE-gp-211! Møllenberg"), "gruße needle gp 211 mollenberg");
+        assert_eq!(folded("Grüße, NEEDLE-gp-211! Møllenberg"), "grusse needle gp 211 mollenberg");
         assert_eq!(folded("Café cafe\u{301} Łódź žluťoučký"), "cafe cafe lodz zlutoucky");
         assert_eq!(folded("東京ラーメン"), "東 京 ラ ー メ ン");
         assert_eq!(folded("Đà Nẵng, Nguyễn Thị Mai; Þórr ŒUVRE"), "da nang nguyen thi mai þorr œuvre");
-        assert_eq!(folded("Ελλάδα Йод йод и\u{306}од Ёлка İı"), "ελλαδα йод йод йод елка ii");
-        assert_eq!(folded("김지훈 kim ｶﾅ が か\u{3099} \u{212b}ngstrom"), "김 지 훈 kim ｶ ﾅ が か angstrom");
+        assert_eq!(folded("Ελλάδα Йод и\u{306}од Ёлка İı"), "ελλαδα и\u{306}од и\u{306}од елка ii");
+        assert_eq!(folded("ｶﾞ が か\u{3099} \u{212b}ngstrom"), "カ\u{3099} か\u{3099} か\u{3099} angstrom");
+        assert_eq!(folded("Te\u{ad}le\u{ad}fon m² ½ a\u{200b}b"), "telefon m2 1 2 a b");
+        assert_eq!(folded("हिन्दी में"), "हिन्दी में");
+        assert_eq!(folded("👍🏽❤\u{fe0f}🇩🇪🇫🇷👩\u{200d}💻 © 1\u{fe0f}\u{20e3}"), "👍 ❤ 🇩🇪 🇫🇷 👩 💻 1");
     }
 
-    /// What was folded by a table of this program's own before it was folded by Unicode's, and has to fold as it did.
+    /// Requirement O6.9.
     #[test]
-    fn latin_letters_fold_as_they_did() {
-        const BEFORE: &str = "aaaaaa-ceeeeiiii-nooooo-ouuuuy--aaaaaa-ceeeeiiii-nooooo-ouuuuy-y\
-            aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii--jjkk-llllll--llnnnnnn---oooooo--rrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzz-";
-        for (c, before) in ('\u{c0}'..='\u{17f}').zip(BEFORE.chars()) {
-            let mut now = String::new();
-            fold_into(&mut now, c.encode_utf8(&mut [0; 4]));
-            let before = if before == '-' { c.to_lowercase().to_string() } else { before.to_string() };
-            assert_eq!(now, before, "{c}");
+    fn a_word_is_found_in_every_spelling() {
+        for (query, text) in [
+            ("e\u{301}te\u{301}", "l'été"),
+            ("ete", "l'e\u{301}te\u{301}"),
+            ("tieng viet", "Tiê\u{301}ng Việt"),
+            ("Tiếng Việt", "tieng viet"),
+            ("елка", "Ёлка"),
+            ("Е\u{308}ЛКА", "елка"),
+            ("и\u{306}од", "Йод"),
+            ("gross", "groß"),
+            ("GROẞ", "gross"),
+            ("strasse", "Straße"),
+            ("ΟΔΟΣ", "οδός"),
+            ("σίσυφος", "ΣΙΣΥΦΟΣ"),
+            ("ｔｅｓｔ１２", "Test12"),
+            ("test12", "ＴＥＳＴ１２"),
+            ("ガラス", "ｶﾞﾗｽ"),
+            ("か\u{3099}く", "がくせい"),
+            ("한국", "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}어"),
+            ("ไทย", "ภาษาไทยง่าย"),
+            ("ខ្មែរ", "ភាសាខ្មែរ"),
+            ("ລາວ", "ພາສາລາວ"),
+            ("မြန်မာ", "ကမြန်မာစာ"),
+            ("שלום", "שָׁלוֹם"),
+            ("احمد", "أَحْمَد"),
+            ("👍", "ok 👍🏽!"),
+            ("❤", "I❤\u{fe0f}NY"),
+            ("istanbul", "İstanbul"),
+            ("ısparta", "Isparta"),
+            ("ﬁnal", "final"),
+        ] {
+            assert!(finds(query, text), "{query} in {text}");
+            assert!(!Query::parse(query).matches(text, 1).is_empty(), "{query} in {text}");
         }
+        for (query, text) in
+            [("йод", "иод"), ("か", "が"), ("は\u{309a}", "ば"), ("👎", "👍"), ("🇩🇪", "🇸🇩🇪🇺")]
+        {
+            assert!(!finds(query, text), "{query} in {text}");
+        }
+        for no_word in ["", "!?", "…", "\u{301}", "\" \"", "\u{200b}", "\u{fe0f}"] {
+            assert!(Query::parse(no_word).is_empty(), "{no_word:?}");
+        }
+    }
+
+    /// Requirement O6.10.
+    #[test]
+    fn a_query_names_the_terms_of_its_fields_only() {
+        let tag = |number| Tag::new(number).unwrap();
+        let mut row = String::new();
+        add_terms(&mut row, tag(0), "Needle one");
+        add_terms(&mut row, tag(1), "secret needle");
+        assert_eq!(row, "Āneedle Āone āsecret āneedle");
+        let query = Query::parse("needle \"one two\"");
+        assert_eq!(query.to_fts5(&[tag(0)]), "(\"Āneedle\") AND (\"Āone Ātwo\")");
+        assert!(!query.to_fts5(&[tag(0), tag(2)]).contains('ā'));
+        assert_eq!(Tag::new(u32::MAX), None);
     }
 
     #[test]
     fn a_query_has_no_operators() {
         let query = Query::parse("\"unbalanced AND (");
-        assert_eq!(query.to_fts5(&[0, 2]), "{c0 c2} : (\"unbalanced and\")");
+        let tags = [Tag::new(0).unwrap(), Tag::new(2).unwrap()];
+        assert_eq!(query.to_fts5(&tags), "(\"Āunbalanced Āand\" OR \"Ăunbalanced Ăand\")");
         assert!(Query::parse("  \" -- * ").is_empty());
         assert_eq!(Query::parse("a-b a-b").phrases.len(), 1);
     }
@@ -242,20 +317,53 @@ mod tests {
         assert_eq!(found(&Query::parse("needle \"needle 211\" 21"), 9), ["Needle 211", "needle", "21"]);
     }
 
+    #[test]
+    fn words_at_one_place_are_marked_once() {
+        assert_eq!(Query::parse("1 2").matches("a ½ b 1", 9), [2..4, 7..8]);
+        assert_eq!(Query::parse("キロ").matches("5㌔", 9), [1..4]);
+    }
+
     proptest! {
         #[test]
-        fn a_text_matches_itself(text in any::<String>()) {
+        fn a_text_matches_itself_in_every_spelling(text in any::<String>()) {
             let mut words = 0;
             each_word(&text, |place, word| {
                 assert!(text.get(place).is_some());
-                assert!(word.chars().all(|c| c.is_alphanumeric() || !c.is_ascii()));
+                assert!(!word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || !c.is_ascii()));
                 words += 1;
                 ControlFlow::Continue(())
             });
-            let query = Query::parse(&text.replace('"', " "));
-            prop_assert_eq!(query.is_empty(), words == 0);
+            let nfc = icu_normalizer::ComposingNormalizerBorrowed::new_nfc().normalize(&text).into_owned();
+            let nfd = icu_normalizer::DecomposingNormalizerBorrowed::new_nfd().normalize(&text).into_owned();
+            for spelling in [text.clone(), nfc, nfd] {
+                prop_assert_eq!(folded(&spelling), folded(&text));
+                let query = Query::parse(&spelling.replace('"', " "));
+                prop_assert_eq!(query.is_empty(), words == 0);
+                prop_assert!(query.is_in(&[&text]));
+                if words > 0 {
+                    let found = query.matches(&text, usize::MAX);
+                    prop_assert!(!found.is_empty());
+                    prop_assert!(found.windows(2).all(|two| two[0].end <= two[1].start));
+                    prop_assert!(found.iter().all(|at| text.get(at.clone()).is_some()));
+                }
+            }
+        }
+
+        #[test]
+        fn what_is_marked_is_what_matched(
+            text in "[abé\u{301}日ก\u{e48} 👍½ß]{0,20}",
+            query in "[abé日ก\u{e48}👍½ß]{1,3}( [ab])?",
+        ) {
+            let query = Query::parse(&query);
             if !query.is_empty() {
-                prop_assert!(!query.matches(&text, 1).is_empty());
+                let found = query.matches(&text, usize::MAX);
+                prop_assert!(!query.is_in(&[&text]) || !found.is_empty());
+                for at in found {
+                    let alone = query.phrases.iter().any(|phrase| {
+                        Query { phrases: vec![phrase.clone()] }.is_in(&[&text[at.clone()]])
+                    });
+                    prop_assert!(alone, "{:?}", &text[at]);
+                }
             }
         }
     }

@@ -13,9 +13,9 @@ use crate::vault::wire::ApiError;
 /// `blob_not_found`, for an unknown one and for one that is not granted alike.
 pub fn get(context: &Context<'_>, id: &str) -> Result<(String, Vec<u8>), ApiError> {
     Params::read(context.read, &[])?;
-    context.vault.store.read(|db, catalog| {
+    context.paced(|db, catalog, pace| {
         for access in enforcement::reach(context.grant, catalog, Selector::default())? {
-            if let Some(found) = access.blob(db, id)? {
+            if let Some(found) = access.blob(db, id, pace)? {
                 return Ok(found);
             }
         }

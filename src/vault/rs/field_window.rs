@@ -46,8 +46,8 @@ pub fn get(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, ApiEr
     let around = |name| params.number(name).map(|chars| chars.unwrap_or(DEFAULT_AROUND).min(MAX_AROUND));
     let (before, after) = (around("before_chars")?, around("after_chars")?);
 
-    context.vault.store.read(|db, catalog| {
-        let (access, row) = records::find(context, db, catalog, stream, id, &params)?;
+    context.paced(|db, catalog, pace| {
+        let (access, row) = records::find(context, db, catalog, stream, id, &params, pace)?;
         if access.field(name).is_none() {
             return Err(params::not_granted(name).param("field"));
         }

@@ -13,6 +13,7 @@ use crate::vault::declaration::Relation;
 use crate::vault::enforcement::{
     self, Access, Change, ChangePosition, Filter, Order, Position, Row, Selector,
 };
+use crate::vault::pace::Pace;
 use crate::vault::store::{self, Catalog};
 use crate::vault::time;
 use crate::vault::wire::ApiError;
@@ -53,7 +54,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
     refuse_beyond_core(context, &params)?;
     let (limit, warnings) = params.limit()?;
     let conditions = params.conditions()?;
-    context.vault.store.read(|db, catalog| {
+    context.paced(|db, catalog, pace| {
         let accesses = stream_accesses(context, catalog, stream, &params)?;
         let order = order(&params, &accesses)?;
         let count = match params.single("count")? {
@@ -100,7 +101,8 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
         answer.insert("url".to_owned(), context.read.path().into());
         let (data, next) = match cursor {
             Some(Cursor::Changes { since, horizon, after }) => {
-                let (data, next) = changes(db, &accesses, wanted.as_ref(), (since, horizon, after), limit)?;
+                let (data, next) =
+                    changes(db, &accesses, wanted.as_ref(), (since, horizon, after), limit, pace)?;
                 let ended = Cursor::Changes { since: horizon, horizon, after: None };
                 answer.insert("next_changes_since".to_owned(), context.seal(&session, &ended)?.into());
                 (data, next.map(|next| context.seal(&session, &next)).transpose()?)
@@ -116,7 +118,7 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
                 let mut data = Vec::with_capacity(rows.len());
                 for (access, row) in rows {
                     let mut record = envelope(access, &row, wanted.as_ref());
-                    expand(db, &expansions, access, &row, &mut record)?;
+                    expand(db, &expansions, access, &row, &mut record, pace)?;
                     data.push(Value::Object(record));
                 }
                 (data, next.map(|next| context.seal(&bound, &next)).transpose()?)
@@ -150,8 +152,8 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
 pub fn single(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, ApiError> {
     let params = Params::read(context.read, SINGLE_PARAMS)?;
     refuse_beyond_core(context, &params)?;
-    context.vault.store.read(|db, catalog| {
-        let (access, row) = find(context, db, catalog, stream, id, &params)?;
+    context.paced(|db, catalog, pace| {
+        let (access, row) = find(context, db, catalog, stream, id, &params, pace)?;
         let accesses = std::slice::from_ref(&access);
         let wanted = params.projection(accesses)?;
         let expansions = expansions(context, catalog, accesses, &params)?;
@@ -162,7 +164,7 @@ pub fn single(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, Ap
         record.insert("connector_key".to_owned(), access.connector().key.clone().into());
         record.insert("links".to_owned(), json!({ "self": context.read.target() }));
         record.insert("meta".to_owned(), plain_meta());
-        expand(db, &expansions, &access, &row, &mut record)?;
+        expand(db, &expansions, &access, &row, &mut record, pace)?;
         Ok(Value::Object(record))
     })
 }
@@ -178,6 +180,7 @@ pub fn find(
     stream: &str,
     id: &str,
     params: &Params,
+    pace: &Pace<'_>,
 ) -> Result<(Access, Row), ApiError> {
     let selector = Selector {
         stream: Some(stream),
@@ -186,7 +189,7 @@ pub fn find(
     };
     let mut found = Vec::new();
     for access in enforcement::reach(context.grant, catalog, selector)? {
-        if let Some(row) = access.get(db, id)? {
+        if let Some(row) = access.get(db, id, pace)? {
             found.push((access, row));
         }
     }
@@ -295,10 +298,11 @@ fn changes(
     wanted: Option<&BTreeSet<String>>,
     (since, horizon, after): (i64, i64, Option<ChangePosition>),
     limit: usize,
+    pace: &Pace<'_>,
 ) -> rusqlite::Result<(Vec<Value>, Option<Cursor>)> {
     let mut found = Vec::new();
     for access in accesses {
-        for (place, change) in access.changes(db, since, horizon, after.as_ref(), limit + 1)? {
+        for (place, change) in access.changes(db, since, horizon, after.as_ref(), limit + 1, pace)? {
             found.push((place, access, change));
         }
     }
@@ -399,6 +403,7 @@ fn expand(
     access: &Access,
     row: &Row,
     record: &mut Map<String, Value>,
+    pace: &Pace<'_>,
 ) -> rusqlite::Result<()> {
     if expansions.is_empty() {
         return Ok(());
@@ -407,7 +412,7 @@ fn expand(
     for expansion in expansions {
         let target = expansion.targets.iter().find(|target| target.connection().id == access.connection().id);
         let Some(target) = target else { continue };
-        let rows = target.related(db, &expansion.relation, &row.key, expansion.limit + 1)?;
+        let rows = target.related(db, &expansion.relation, &row.key, expansion.limit + 1, pace)?;
         let has_more = rows.len() > expansion.limit;
         let mut records =
             rows.iter().take(expansion.limit).map(|row| Value::Object(envelope(target, row, None)));

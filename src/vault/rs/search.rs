@@ -8,6 +8,7 @@ use super::context::Context;
 use super::params::{self, Params};
 use super::read::segment;
 use crate::vault::enforcement::{self, Access, Filter, Row, Selector};
+use crate::vault::pace::Pace;
 use crate::vault::wire::ApiError;
 use crate::vault::words::Query;
 use crate::vault::{excerpts, time};
@@ -84,7 +85,7 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
         )
         .param("streams"));
     }
-    context.vault.store.read(|db, catalog| {
+    context.paced(|db, catalog, pace| {
         let selector = Selector {
             stream: None,
             connection: params.single("connection_id")?,
@@ -118,7 +119,7 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
         let after: Option<HitPosition> =
             params.single("cursor")?.map(|cursor| context.open(&bound, cursor)).transpose()?;
 
-        let ranking = rank(db, &sources, &query)?;
+        let ranking = rank(db, &sources, &query, pace)?;
         let mut rest =
             ranking.found.iter().filter(|found| after.as_ref().is_none_or(|after| found.is_after(after)));
         let page: Vec<&Found<'_>> = rest.by_ref().take(limit).collect();
@@ -152,12 +153,13 @@ fn rank<'a>(
     db: &rusqlite::Connection,
     sources: &[(&'a Access, Filter)],
     query: &Query,
+    pace: &Pace<'_>,
 ) -> rusqlite::Result<Ranking<'a>> {
     let searched = sources.iter().filter(|(access, _)| !access.lexical().is_empty()).count();
     let window = (RANKED / searched.max(1)).max(RANKED_EACH);
     let mut ranking = Ranking { found: Vec::new(), truncated_sources: 0, window };
     for (access, filter) in sources {
-        let hits = access.search(db, query, filter, window)?;
+        let hits = access.search(db, query, filter, window, pace)?;
         ranking.truncated_sources += usize::from(hits.truncated);
         ranking.found.extend(hits.ranked.into_iter().map(|hit| Found {
             access,
@@ -198,7 +200,7 @@ fn hit(query: &Query, found: &Found<'_>) -> Value {
     let stream = &access.stream().name;
     let route = format!("/v1/streams/{}/records/{}", segment(stream), segment(&row.key));
     let mut matched = Vec::new();
-    for (_, field) in access.lexical() {
+    for field in access.lexical() {
         let Some(whole) = access.text(row, &field.name) else { continue };
         let places = query.matches(&whole, SHOWN);
         if !places.is_empty() {

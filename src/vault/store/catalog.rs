@@ -7,6 +7,7 @@ use rusqlite::Connection as Sqlite;
 use serde_json::{Map, Value};
 
 use crate::vault::declaration::Connector;
+use crate::vault::words::Tag;
 
 /// A configured source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +28,7 @@ pub struct Catalog {
     /// In the order they are shown.
     pub connections: Vec<Arc<Connection>>,
     slots: HashMap<(String, String), i64>,
+    tags: HashMap<i64, HashMap<String, Tag>>,
     pub(super) version: i64,
 }
 
@@ -51,6 +53,11 @@ impl Catalog {
         self.slots.get(&(connection.to_owned(), stream.to_owned())).copied()
     }
 
+    /// The tag of a field's terms in a slot's index, where full-text search covers it.
+    pub fn tag(&self, slot: i64, field: &str) -> Option<Tag> {
+        self.tags.get(&slot)?.get(field).copied()
+    }
+
     pub(super) fn load(db: &Sqlite, version: i64) -> rusqlite::Result<Self> {
         let mut catalog = Self { version, ..Self::default() };
         let mut all = db.prepare("SELECT declaration FROM connector ORDER BY place, key")?;
@@ -69,8 +76,26 @@ impl Catalog {
         let mut all = db.prepare("SELECT connection, stream, slot FROM slot")?;
         let slots = all.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
         catalog.slots = slots.collect::<rusqlite::Result<_>>()?;
+        let mut all = db.prepare("SELECT slot, field, number FROM text_field")?;
+        let tags = all.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        for tag in tags {
+            let (slot, field, number) = tag?;
+            if let Some(tag) = Tag::new(number) {
+                catalog.tags.entry(slot).or_default().insert(field, tag);
+            }
+        }
         Ok(catalog)
     }
+}
+
+/// The tag of a field's terms in a slot's index.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub(super) fn tag(db: &Sqlite, slot: i64, field: &str) -> rusqlite::Result<Option<Tag>> {
+    db.prepare_cached("SELECT number FROM text_field WHERE slot = ?1 AND field = ?2")?
+        .query_row(rusqlite::params![slot, field], |row| row.get(0))
+        .map(Tag::new)
 }
 
 /// Changes with what [`Catalog::load`] gives.

@@ -12,7 +12,7 @@ use rusqlite::{Connection as Sqlite, OpenFlags, Transaction, TransactionBehavior
 
 use super::catalog::{Catalog, catalog_version};
 use super::ingest::{self, Ingest};
-use super::tables::{FORMAT, TABLES, TABLES_2};
+use super::tables::{FORMAT, TABLES, TABLES_2, TABLES_4};
 use crate::vault::time;
 
 /// How long a writer waits for another process's: an import can take a while.
@@ -78,12 +78,14 @@ impl Store {
             if found == 1 {
                 tx.execute_batch(TABLES_2)?;
             }
-            // Format 3 folds words by other rules.
+            tx.execute_batch(TABLES_4)?;
+            // Formats 3 and 4 fold words by other rules, and 4 has another index.
             ingest::reindex(&tx)?;
             tx.pragma_update(None, "user_version", FORMAT)?;
         } else if found == 0 {
             tx.execute_batch(TABLES)?;
             tx.execute_batch(TABLES_2)?;
+            tx.execute_batch(TABLES_4)?;
             tx.pragma_update(None, "user_version", FORMAT)?;
             tx.execute("INSERT INTO meta VALUES ('catalog', 0), ('seq', 0)", [])?;
             if let Some(fill) = filling {

@@ -15,16 +15,18 @@ use crate::vault::{time, words};
 /// # Errors
 /// Whatever SQLite says.
 pub fn reindex(tx: &Transaction<'_>) -> rusqlite::Result<()> {
+    let mut slots = tx.prepare("SELECT slot FROM slot")?;
+    for slot in slots.query_map([], |row| row.get::<_, i64>(0))? {
+        tx.execute_batch(&format!("DROP TABLE IF EXISTS text_{}", slot?))?;
+    }
     let catalog = Catalog::load(tx, 0)?;
     for connection in &catalog.connections {
         let mut ingest = Ingest::new(tx)?;
         ingest.connection(connection)?;
-        for place in ingest.slots.values().filter(|place| place.index.is_some()) {
-            let slot = place.number;
-            tx.execute(&format!("INSERT INTO text_{slot} (text_{slot}) VALUES ('delete-all')"), [])?;
+        for place in ingest.slots.values().filter(|place| !place.lexical.is_empty()) {
             let mut records =
                 tx.prepare("SELECT rid, data FROM record WHERE slot = ?1 AND data IS NOT NULL")?;
-            let mut records = records.query([slot])?;
+            let mut records = records.query([place.number])?;
             while let Some(record) = records.next()? {
                 let data = record.get_ref(1)?.as_str()?;
                 ingest.index_words(place, record.get(0)?, &Fields::parse(data))?;
@@ -46,8 +48,8 @@ struct Slot {
     number: i64,
     stream: Arc<Stream>,
     foreign_keys: Arc<[String]>,
-    /// Inserts into the stream's full-text index, where it has one.
-    index: Option<Arc<str>>,
+    /// The fields that full-text search covers, with the tags of their terms.
+    lexical: Arc<[(String, words::Tag)]>,
 }
 
 impl<'a> Ingest<'a> {
@@ -113,25 +115,22 @@ impl<'a> Ingest<'a> {
             params![connection.id, stream.name],
             |row| row.get(0),
         )?;
-        let columns = stream.lexical_fields().count();
-        let index = (columns > 0).then(|| {
-            let names: Vec<String> = (0..columns).map(|at| format!("c{at}")).collect();
-            let marks: Vec<String> = (0..columns).map(|at| format!("?{}", at + 2)).collect();
-            (
-                names.join(", "),
-                format!(
-                    "INSERT INTO text_{slot} (rowid, {}) VALUES (?1, {})",
-                    names.join(", "),
-                    marks.join(", ")
-                ),
-            )
-        });
-        if let Some((names, _)) = &index {
+        let mut lexical = Vec::new();
+        for field in stream.lexical_fields() {
+            self.tx.execute(
+                "INSERT INTO text_field (slot, field, number)
+                 VALUES (?1, ?2, (SELECT count(*) FROM text_field WHERE slot = ?1)) ON CONFLICT DO NOTHING",
+                params![slot, field.name],
+            )?;
+            let tag = super::catalog::tag(self.tx, slot, &field.name)?;
+            lexical.extend(tag.map(|tag| (field.name.clone(), tag)));
+        }
+        if !lexical.is_empty() {
             // The words come folded, so the tokeniser has nothing left to decide. The text itself is
             // in the record; only the index is kept here.
             self.tx.execute_batch(&format!(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS text_{slot} USING fts5 \
-                 ({names}, content='', contentless_delete=1, tokenize='ascii')"
+                 (terms, content='', contentless_delete=1, tokenize='ascii')"
             ))?;
         }
         let foreign_keys = connector
@@ -147,7 +146,7 @@ impl<'a> Ingest<'a> {
                 number: slot,
                 stream: Arc::clone(stream),
                 foreign_keys: foreign_keys.into_iter().collect(),
-                index: index.map(|(_, insert)| insert.into()),
+                lexical: lexical.into(),
             },
         );
         Ok(())
@@ -200,7 +199,7 @@ impl<'a> Ingest<'a> {
             self.tx
                 .prepare_cached("INSERT INTO history (slot, key, from_seq, to_seq, consent_ms, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
                 .execute(params![slot, key, from, self.seq, old_consent, old])?;
-            if place.index.is_some() {
+            if !place.lexical.is_empty() {
                 self.tx
                     .prepare_cached(&format!("DELETE FROM text_{slot} WHERE rowid = ?1"))?
                     .execute([rid])?;
@@ -250,12 +249,18 @@ impl<'a> Ingest<'a> {
     }
 
     fn index_words(&self, place: &Slot, rid: i64, fields: &Fields<'_>) -> rusqlite::Result<()> {
-        let Some(insert) = &place.index else { return Ok(()) };
-        let mut row: Vec<rusqlite::types::Value> = vec![rid.into()];
-        for field in place.stream.lexical_fields() {
-            row.push(fields.text(&field.name).map(|text| words::folded(&text)).into());
+        if place.lexical.is_empty() {
+            return Ok(());
         }
-        self.tx.prepare_cached(insert)?.execute(rusqlite::params_from_iter(row))?;
+        let mut terms = String::new();
+        for (field, tag) in place.lexical.iter() {
+            if let Some(text) = fields.text(field) {
+                words::add_terms(&mut terms, *tag, &text);
+            }
+        }
+        self.tx
+            .prepare_cached(&format!("INSERT INTO text_{} (rowid, terms) VALUES (?1, ?2)", place.number))?
+            .execute(params![rid, terms])?;
         Ok(())
     }
 

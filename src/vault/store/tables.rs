@@ -1,7 +1,7 @@
 //! The tables, and how those of an older format become them.
 
 /// Changes when the tables do: a data directory of another version is refused.
-pub const FORMAT: i64 = 3;
+pub const FORMAT: i64 = 4;
 
 /// The tables of format 1.
 pub const TABLES: &str = "
@@ -52,4 +52,15 @@ CREATE TABLE family (family_id TEXT PRIMARY KEY, client_id TEXT NOT NULL, grant_
   resource TEXT, revoked_ms INTEGER) WITHOUT ROWID;
 -- Only a refresh token's SHA-256 is kept; a used one stays, so that its second use is noticed.
 CREATE TABLE refresh (hash TEXT PRIMARY KEY, family_id TEXT NOT NULL, used_ms INTEGER) WITHOUT ROWID;
+";
+
+/// What format 4 has beside format 3.
+pub const TABLES_4: &str = "
+-- A number for each field of a slot that full-text search covers: its terms in the index are tagged with it. It stays, whatever
+-- fields are declared later.
+CREATE TABLE text_field (slot INTEGER NOT NULL, field TEXT NOT NULL, number INTEGER NOT NULL,
+  PRIMARY KEY (slot, field)) WITHOUT ROWID;
+-- What a grant that is limited in time, or to named records, covers: found without the rest being looked at.
+CREATE INDEX record_consent ON record (slot, live, consent_ms, key, sort, emitted_ms);
+CREATE INDEX record_key ON record (slot, key, live, consent_ms, sort, emitted_ms);
 ";

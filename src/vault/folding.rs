@@ -1,0 +1,315 @@
+//! One form for every spelling of a text, character by character, each with its place in the text as it is stored.
+//!
+//! The form is Unicode's compatibility decomposition (NFKD: the NFC, NFD, NFKC and NFKD of a text are all the same in it), full
+//! case folding, and the marks left out with which Latin, Greek, Cyrillic, Hebrew and Arabic are often written and
+//! often not. What is found in it is shown from the text itself.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use icu_normalizer::DecomposingNormalizerBorrowed;
+use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
+use icu_properties::props::{
+    DefaultIgnorableCodePoint, ExtendedPictographic, GraphemeClusterBreak, RegionalIndicator, Script,
+};
+use icu_properties::script::ScriptWithExtensions;
+use icu_properties::{
+    CodePointMapData, CodePointMapDataBorrowed, CodePointSetData, CodePointSetDataBorrowed,
+};
+
+/// A character of the form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folded {
+    /// The bytes of the text that it stands for. Several characters can stand for the same: `½` is `1`, `⁄` and `2`.
+    pub place: Range<usize>,
+    /// What it is.
+    pub class: Class,
+    /// Itself.
+    pub c: char,
+}
+
+/// What a character is to words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// A letter or digit, which makes a word with its neighbours.
+    Letter,
+    /// A letter or digit of a script that is written without spaces, or of Hangul, whose words are made of others.
+    Lone,
+    /// An emoji.
+    Emoji,
+    /// Half a flag.
+    HalfFlag,
+    /// A mark that makes another letter of the one before it.
+    Mark,
+    /// What the form leaves out: it goes with what stands before it.
+    Dropped,
+    /// Anything else.
+    Other,
+}
+
+/// What the marks after a character are to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Base {
+    /// They are left out.
+    Plain,
+    /// So they are, but the breve of й, which is a letter of its own.
+    CyrillicI,
+    /// They are kept.
+    Marked,
+    /// They are kept, and so are the vowel and the final of a syllable.
+    Hangul,
+}
+
+const NFKD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::new_nfkd();
+const ORDER: CanonicalCombiningClassMapBorrowed<'_> = CanonicalCombiningClassMapBorrowed::new();
+const CLUSTER: CodePointMapDataBorrowed<'_, GraphemeClusterBreak> = CodePointMapData::new();
+const IGNORABLE: CodePointSetDataBorrowed<'_> = CodePointSetData::new::<DefaultIgnorableCodePoint>();
+const PICTOGRAPHIC: CodePointSetDataBorrowed<'_> = CodePointSetData::new::<ExtendedPictographic>();
+const REGIONAL: CodePointSetDataBorrowed<'_> = CodePointSetData::new::<RegionalIndicator>();
+
+const BREVE: char = '\u{306}';
+/// It may be ignored in print, and it says where a word ends.
+const ZERO_WIDTH_SPACE: char = '\u{200b}';
+
+/// The characters of the form, in order.
+#[derive(Debug)]
+pub struct Folding<'a> {
+    text: &'a str,
+    at: usize,
+    base: Base,
+    ready: VecDeque<Folded>,
+}
+
+/// `text` in the form.
+pub const fn fold(text: &str) -> Folding<'_> {
+    Folding { text, at: 0, base: Base::Plain, ready: VecDeque::new() }
+}
+
+impl Iterator for Folding<'_> {
+    type Item = Folded;
+
+    fn next(&mut self) -> Option<Folded> {
+        if let Some(ready) = self.ready.pop_front() {
+            return Some(ready);
+        }
+        let bytes = self.text.as_bytes();
+        let first = *bytes.get(self.at)?;
+        if first.is_ascii() && bytes.get(self.at + 1).is_none_or(u8::is_ascii) {
+            let place = self.at..self.at + 1;
+            let class = if first.is_ascii_alphanumeric() { Class::Letter } else { Class::Other };
+            self.at = place.end;
+            self.base = Base::Plain;
+            return Some(Folded { place, class, c: char::from(first.to_ascii_lowercase()) });
+        }
+        self.fill();
+        self.ready.pop_front()
+    }
+}
+
+impl Folding<'_> {
+    /// Reads a character and the combining ones after it, which may stand in any order.
+    fn fill(&mut self) {
+        let mut decomposed: Vec<(u8, Range<usize>, char)> = Vec::new();
+        while let Some(c) = self.text[self.at..].chars().next() {
+            let place = self.at..self.at + c.len_utf8();
+            let mut parts = NFKD
+                .normalize_iter(std::iter::once(c))
+                .map(|part| (ORDER.get_u8(part), place.clone(), part))
+                .peekable();
+            let combines = parts.peek().is_some_and(|(order, ..)| *order > 0);
+            if !decomposed.is_empty() && !combines {
+                break;
+            }
+            decomposed.extend(parts);
+            self.at = place.end;
+        }
+        for marks in decomposed.chunk_by_mut(|left, right| left.0 > 0 && right.0 > 0) {
+            marks.sort_by_key(|(order, ..)| *order);
+        }
+        for (_, place, c) in decomposed {
+            // Full case folding: ß, ẞ and SS are the same, and so are σ, ς and Σ.
+            let lower = c.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+            for c in lower.map(without_stroke) {
+                let class = self.class(c);
+                self.ready.push_back(Folded { place: place.clone(), class, c });
+            }
+        }
+    }
+
+    fn class(&mut self, c: char) -> Class {
+        if c == ZERO_WIDTH_SPACE {
+            return self.is(Base::Plain, Class::Other);
+        }
+        if IGNORABLE.contains(c) {
+            return Class::Dropped;
+        }
+        match CLUSTER.get(c) {
+            GraphemeClusterBreak::Extend | GraphemeClusterBreak::SpacingMark => {
+                return match self.base {
+                    Base::Plain => Class::Dropped,
+                    Base::CyrillicI if c != BREVE => Class::Dropped,
+                    Base::CyrillicI | Base::Marked | Base::Hangul => Class::Mark,
+                };
+            }
+            GraphemeClusterBreak::V | GraphemeClusterBreak::T if self.base == Base::Hangul => {
+                return Class::Mark;
+            }
+            _ => {}
+        }
+        if REGIONAL.contains(c) {
+            return self.is(Base::Plain, Class::HalfFlag);
+        }
+        if !c.is_alphanumeric() {
+            // © and ® are pictographic too, and stand in the midst of text.
+            let emoji = c > '\u{ff}' && PICTOGRAPHIC.contains(c);
+            return self.is(Base::Plain, if emoji { Class::Emoji } else { Class::Other });
+        }
+        let scripts = ScriptWithExtensions::new();
+        match scripts.get_script_val(c) {
+            Script::Cyrillic if c == 'и' => self.is(Base::CyrillicI, Class::Letter),
+            Script::Latin | Script::Greek | Script::Cyrillic | Script::Hebrew | Script::Arabic => {
+                self.is(Base::Plain, Class::Letter)
+            }
+            Script::Hangul => self.is(Base::Hangul, Class::Lone),
+            Script::Han
+            | Script::Hiragana
+            | Script::Katakana
+            | Script::Thai
+            | Script::Lao
+            | Script::Khmer
+            | Script::Myanmar => self.is(Base::Marked, Class::Lone),
+            // The mark of a long vowel is of both kana.
+            Script::Common if scripts.has_script(c, Script::Katakana) => self.is(Base::Marked, Class::Lone),
+            Script::Common => self.is(Base::Plain, Class::Letter),
+            _ => self.is(Base::Marked, Class::Letter),
+        }
+    }
+
+    const fn is(&mut self, base: Base, class: Class) -> Class {
+        self.base = base;
+        class
+    }
+}
+
+/// What Unicode does not take apart.
+const fn without_stroke(c: char) -> char {
+    match c {
+        'đ' => 'd',
+        'ħ' => 'h',
+        'ı' => 'i',
+        'ł' => 'l',
+        'ø' => 'o',
+        'ŧ' => 't',
+        _ => c,
+    }
+}
+
+/// Where `needle` first stands in `text`, in bytes: as it is, else in the form of both.
+pub fn find(text: &str, needle: &str) -> Option<Range<usize>> {
+    if needle.is_empty() {
+        return None;
+    }
+    if let Some(start) = text.find(needle) {
+        return Some(start..start + needle.len());
+    }
+    let kept = |folded: &Folded| folded.class != Class::Dropped;
+    let needle: String = fold(needle).filter(kept).map(|folded| folded.c).collect();
+    if needle.is_empty() {
+        return None;
+    }
+    let (mut all, mut places) = (String::with_capacity(text.len()), Vec::with_capacity(text.len()));
+    for folded in fold(text) {
+        if kept(&folded) {
+            places.resize(all.len(), None);
+            places.push(Some(folded.place));
+            all.push(folded.c);
+        } else if let Some(Some(last)) = places.last_mut() {
+            last.end = folded.place.end;
+        }
+    }
+    let start = all.find(&needle)?;
+    let mut found = places[start..places.len().min(start + needle.len())].iter().flatten();
+    let first = found.next()?;
+    Some(first.start..found.next_back().unwrap_or(first).end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use icu_normalizer::ComposingNormalizerBorrowed;
+    use proptest::prelude::*;
+
+    fn form(text: &str) -> String {
+        fold(text).filter(|folded| folded.class != Class::Dropped).map(|folded| folded.c).collect()
+    }
+
+    fn spellings(text: &str) -> [String; 2] {
+        let nfc = ComposingNormalizerBorrowed::new_nfc();
+        let nfd = DecomposingNormalizerBorrowed::new_nfd();
+        [nfc.normalize(text).into_owned(), nfd.normalize(text).into_owned()]
+    }
+
+    #[test]
+    fn every_character_has_one_form_in_either_case_and_however_it_is_composed() {
+        // All but what is alike by the ten thousand: ideographs, syllables of Hangul, what is private or not assigned.
+        let all = ('\0'..='\u{33ff}').chain('\u{a000}'..='\u{ac50}').chain('\u{d7b0}'..='\u{d7ff}');
+        for c in all.chain('\u{f900}'..='\u{1188f}').chain('\u{1d000}'..='\u{1fbff}') {
+            let alone = ORDER.get_u8(c) == 0 && CLUSTER.get(c) == GraphemeClusterBreak::Other;
+            for before in ["", "a", "и", "か", "ᄀ"] {
+                let text = format!("{before}{c}");
+                if alone && !before.is_empty() {
+                    break;
+                }
+                let folded = form(&text);
+                for spelling in spellings(&text) {
+                    assert_eq!(form(&spelling), folded, "{text:?} as {spelling:?}");
+                }
+                if before.is_empty() {
+                    assert_eq!(form(&text.to_lowercase()), folded, "{text:?} in lower case");
+                    assert_eq!(form(&text.to_uppercase()), folded, "{text:?} in upper case");
+                    assert_eq!(form(&folded), folded, "{text:?} again");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_is_found_in_another_spelling_and_shown_in_its_own() {
+        let found = |text: &str, needle: &str| find(text, needle).map(|at| text[at].to_owned());
+        assert_eq!(found("abc Needle", "needle").as_deref(), Some("Needle"));
+        assert_eq!(found("un cafe\u{301}, deux", "CAFÉ,").as_deref(), Some("cafe\u{301},"));
+        assert_eq!(found("un café, deux", "cafe").as_deref(), Some("café"));
+        assert_eq!(found("Große Straße", "strasse").as_deref(), Some("Straße"));
+        assert_eq!(found("か\u{3099}く", "がく").as_deref(), Some("か\u{3099}く"));
+        assert_eq!(found("1½ l", "1/2"), None);
+        assert_eq!(found("1½ l", "1⁄2").as_deref(), Some("½"));
+        assert_eq!(found("abc", "x"), None);
+        assert_eq!(found("abc", ""), None);
+        assert_eq!(found("abc", "\u{301}"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn places_are_in_order_and_of_whole_characters(text in any::<String>()) {
+            let mut last = 0;
+            for folded in fold(&text) {
+                prop_assert!(text.get(folded.place.clone()).is_some());
+                prop_assert!(folded.place.start >= last || folded.class == Class::Dropped || folded.class == Class::Mark);
+                last = folded.place.start;
+            }
+        }
+
+        #[test]
+        fn what_is_found_has_the_form_of_what_was_looked_for(
+            text in "[aAéÉßø и\u{301}\u{306}日か\u{3099}½]{0,12}",
+            needle in "[aAéÉßø и\u{301}\u{306}日か\u{3099}½]{1,3}",
+        ) {
+            if let Some(at) = find(&text, &needle) {
+                prop_assert!(form(&text[at]).contains(&form(&needle)));
+            }
+            for spelling in spellings(&text) {
+                prop_assert_eq!(find(&spelling, &form(&needle)).is_some(), find(&text, &form(&needle)).is_some());
+            }
+        }
+    }
+}
