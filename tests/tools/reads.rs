@@ -1,6 +1,7 @@
 //! R3.10 to R3.15, R3.20, R3.40 to R3.73, R4.3, R4.5, R5.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pdpp::mcp::protocol::service::{ResourceContents, ResourceError, Service as _};
 use serde_json::{Value, json};
@@ -129,6 +130,9 @@ async fn r3_15_one_cursor_walks_two_connections_in_order_without_loss_or_repeat(
             }
             pages += 1;
             assert!(pages < 30, "it ends");
+            // R4.8: one read for each connection; the first page asks for both at once too.
+            let reads = fake.asked().len();
+            assert!(reads <= if pages == 1 { 3 } else { 2 }, "limit {limit}, page {pages}: {reads}");
             match view.get("next") {
                 Some(next) => arguments = next["arguments"].clone(),
                 None => break,
@@ -139,6 +143,50 @@ async fn r3_15_one_cursor_walks_two_connections_in_order_without_loss_or_repeat(
         if limit > 1 {
             assert!(times.is_sorted_by(|earlier, later| earlier >= later), "limit {limit}: {times:?}");
         }
+    }
+}
+
+/// Notes of which some do not fit one result, with the provider's own cursor; one more comes with every read.
+fn growing(reads: &AtomicUsize, asked: &Asked) -> (u16, Value) {
+    if asked.path == "/schema" {
+        return (200, schema(&["a"]));
+    }
+    let newest = 40 + reads.fetch_add(1, Ordering::Relaxed);
+    let limit = asked.get("limit").map_or(25, |limit| limit.parse().unwrap());
+    let from: usize = asked.get("cursor").map_or(newest, |cursor| cursor.parse().unwrap());
+    let numbers = (0..from).rev().take(limit).collect::<Vec<_>>();
+    let next = numbers.last().filter(|last| **last > 0).map(usize::to_string);
+    let row = |n: &usize| {
+        let mut row = note("a", &format!("n{n}"), "2024");
+        row["data"]["body"] = json!("x".repeat(900));
+        row
+    };
+    (200, list(numbers.iter().map(row).collect(), next.as_deref()))
+}
+
+#[tokio::test]
+async fn r4_8_a_page_costs_one_read_and_what_comes_meanwhile_repeats_nothing() {
+    let reads = AtomicUsize::new(0);
+    let fake = Fake::start(move |asked| growing(&reads, asked)).await;
+    for (limit, pages) in [(None, 5..=9), (Some(4), 11..=13), (Some(100), 5..=9)] {
+        let mut arguments = json!({"stream": "notes"});
+        if let Some(limit) = limit {
+            arguments["limit"] = json!(limit);
+        }
+        let mut seen = Vec::new();
+        let mut walked = 0;
+        while arguments.is_object() {
+            let answer = structured(&fake.call("query_records", arguments.clone()).await);
+            let asked = fake.asked();
+            assert_eq!(asked.len(), 1, "limit {limit:?}, page {walked}: {asked:?}");
+            let rows = answer["data"]["data"].as_array().unwrap();
+            seen.extend(rows.iter().map(|row| row["id"].as_str().unwrap()[1..].parse::<usize>().unwrap()));
+            arguments = answer["next"]["arguments"].clone();
+            walked += 1;
+        }
+        assert!(pages.contains(&walked), "limit {limit:?}: {walked} pages");
+        assert!(seen[0] >= 39 && seen.last() == Some(&0), "{seen:?}");
+        assert!(seen.windows(2).all(|pair| pair[0] == pair[1] + 1), "none lost, none twice: {seen:?}");
     }
 }
 

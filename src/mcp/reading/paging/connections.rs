@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 
 use super::cursor::{Position, Walk};
@@ -14,28 +14,57 @@ use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::rows::Row;
 use crate::mcp::tool_error::ToolError;
 
+/// The beginning of a list in each of `connections`.
+pub(super) fn positions(connections: Vec<String>) -> Vec<Position> {
+    let begin = |connection| Position { connection: Some(connection), ..Position::default() };
+    connections.into_iter().map(begin).collect()
+}
+
+/// A list over several connections, as far as it was read.
+pub(super) struct Apart<'a> {
+    /// Where each connection stands.
+    pub positions: Vec<Position>,
+    /// The order of the merge; they take turns without one.
+    pub order: Option<&'a Sort>,
+    /// What the provider gave when it was asked for all of them at once.
+    pub unscoped: Option<Answer>,
+}
+
 /// Reads several connections apart and merges them.
 pub(super) async fn merged(
     reader: &Reader,
     listing: &Listing,
     shape: &dyn Shape,
-    positions: Vec<Position>,
-    order: Option<&Sort>,
-    unscoped: Option<Map<String, Value>>,
+    apart: Apart<'_>,
 ) -> Result<Page, ToolError> {
+    let Apart { positions, order, unscoped } = apart;
     let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
     let with_order = order.and_then(|order| listing.with_field(&order.field));
     let added = with_order.as_ref().and(order).map(|order| order.field.as_str());
     let asked = with_order.as_ref().unwrap_or(listing);
     let live = (0..positions.len()).filter(|index| !positions[*index].is_done).collect::<Vec<_>>();
-    let asks = live.iter().map(|index| {
-        let position = &positions[*index];
-        ask(reader, asked, position, Some(position.limit.unwrap_or(limit)), shape, added)
+    let parts =
+        unscoped.as_ref().filter(|_| added.is_none()).and_then(|answer| parts(answer, &positions, limit));
+    let unscoped = unscoped.map(|answer| answer.body);
+    let mut answers = match parts {
+        Some(parts) => parts,
+        None => {
+            let asks = live.iter().map(|index| {
+                let position = &positions[*index];
+                ask(reader, asked, position, Some(position.limit.unwrap_or(limit)), shape, added)
+            });
+            let mut answers = try_join_all(asks).await?;
+            // One that says that it goes on, and not where, ends here.
+            answers.iter_mut().for_each(|answer| answer.has_more = answer.cursor.is_some());
+            answers
+        }
+    };
+    let shown = live.iter().zip(&mut answers).map(|(index, answer)| {
+        let shown = positions[*index].shown_of(&answer.rows);
+        answer.rows.drain(..shown);
+        shown
     });
-    let mut answers = try_join_all(asks).await?;
-    for (index, answer) in live.iter().zip(&mut answers) {
-        answer.rows.drain(..positions[*index].skip.min(answer.rows.len()));
-    }
+    let shown = shown.collect::<Vec<_>>();
     let mut body = merged_body(unscoped.as_ref(), &answers);
     body.remove("links");
 
@@ -55,12 +84,9 @@ pub(super) async fn merged(
         for (answer, _) in &turns[..fit] {
             used[*answer] += 1;
         }
-        let moves = live.iter().enumerate().map(|(at, index)| {
-            advance(reader, asked, shape, &positions[*index], &answers[at], used[at], limit)
-        });
         let mut after = positions.clone();
-        for (index, position) in live.iter().zip(join_all(moves).await) {
-            after[*index] = position;
+        for (at, index) in live.iter().enumerate() {
+            after[*index] = advance(&positions[*index], &answers[at], shown[at], used[at], limit);
         }
         let has_more = after.iter().any(|position| !position.is_done);
         let next = has_more
@@ -103,42 +129,34 @@ fn warn_of_order(body: &mut Map<String, Value>) {
     );
 }
 
-/// The position behind the `used` rows of `answer` that are shown.
-async fn advance(
-    reader: &Reader,
-    listing: &Listing,
-    shape: &dyn Shape,
-    position: &Position,
-    answer: &Answer,
-    used: usize,
-    limit: u64,
-) -> Position {
-    if used == answer.rows.len() {
-        let is_done = answer.cursor.is_none();
-        return Position { cursor: answer.cursor.clone(), limit: None, skip: 0, is_done, ..position.clone() };
+/// The rows of each connection, where `answer` to a read of all of them has what a read of each would have given: as many
+/// as were asked for of each, or all.
+fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answer>> {
+    if answer.has_more && answer.rows.len() as u64 <= limit {
+        return None;
+    }
+    let is_of = |row: &Row, position: &Position| {
+        row.get("connection_id").and_then(Value::as_str) == position.connection.as_deref()
+    };
+    let of = |position: &Position| {
+        let rows = answer.rows.iter().filter(|row| is_of(row, position)).cloned().collect::<Vec<_>>();
+        Answer { body: Map::new(), rows, has_more: answer.has_more, cursor: None }
+    };
+    let parts = positions.iter().map(of).collect::<Vec<_>>();
+    let is_whole = parts.iter().map(|part| part.rows.len()).sum::<usize>() == answer.rows.len();
+    is_whole.then_some(parts)
+}
+
+/// The position behind `used` further rows of `answer`; `shown` were shown before.
+fn advance(position: &Position, answer: &Answer, shown: usize, used: usize, limit: u64) -> Position {
+    if used == answer.rows.len() && (answer.cursor.is_some() || !answer.has_more) {
+        return position.next_page(answer.cursor.as_ref());
     }
     if used == 0 {
         return position.clone();
     }
-    let skipped = Position {
-        limit: Some(position.limit.unwrap_or(limit)),
-        skip: position.skip + used,
-        ..position.clone()
-    };
-    if position.skip > 0 {
-        return skipped;
-    }
-    // Asked again for just these rows, the provider's own cursor stands behind them.
-    match ask(reader, listing, position, Some(used as u64), shape, None).await {
-        Ok(again) if same_ids(&again.rows, &answer.rows[..used]) && again.cursor.is_some() => {
-            Position { cursor: again.cursor, limit: None, skip: 0, is_done: false, ..position.clone() }
-        }
-        _ => skipped,
-    }
-}
-
-fn same_ids(left: &[Row], right: &[Row]) -> bool {
-    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left.get("id") == right.get("id"))
+    // Of more that the provider has, and gives no cursor for, the page itself is asked for again.
+    position.behind(shown + used, answer.rows.get(used - 1), Some(position.limit.unwrap_or(limit)))
 }
 
 /// One envelope for several: counts added up, warnings once, without the one that says that the provider

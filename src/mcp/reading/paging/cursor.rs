@@ -9,6 +9,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::mcp::id::RecordId;
+use crate::mcp::reading::rows::Row;
 use crate::mcp::size::json_len;
 use crate::mcp::tool_error::ToolError;
 
@@ -42,6 +44,9 @@ pub struct Position {
     /// Rows of the page that were shown already.
     #[serde(rename = "k", default, skip_serializing_if = "is_zero")]
     pub(super) skip: usize,
+    /// The last of them, by a number for its id: the page may have got other rows meanwhile.
+    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
+    pub(super) last: Option<u32>,
     /// Whether nothing follows.
     #[serde(rename = "d", default, skip_serializing_if = "is_false")]
     pub(super) is_done: bool,
@@ -55,6 +60,35 @@ const fn is_zero(number: &usize) -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 const fn is_false(flag: &bool) -> bool {
     !*flag
+}
+
+impl Position {
+    /// How many of `rows`, those of the provider's page, were shown already.
+    pub(super) fn shown_of(&self, rows: &[Row]) -> usize {
+        let is_last = |row: &Row| self.last.is_some() && row_number(row) == self.last;
+        let skip = self.skip.min(rows.len());
+        if skip.checked_sub(1).and_then(|at| rows.get(at)).is_some_and(is_last) {
+            return skip;
+        }
+        rows.iter().position(is_last).map_or(skip, |at| at + 1)
+    }
+
+    /// The same page, of which `shown` rows were shown, `last` the last of them.
+    pub(super) fn behind(&self, shown: usize, last: Option<&Row>, limit: Option<u64>) -> Self {
+        Self { limit, skip: shown, last: last.and_then(row_number), ..self.clone() }
+    }
+
+    /// The provider's next page; none follows without a cursor.
+    pub(super) fn next_page(&self, cursor: Option<&String>) -> Self {
+        let is_done = cursor.is_none();
+        Self { cursor: cursor.cloned(), limit: None, skip: 0, last: None, is_done, ..self.clone() }
+    }
+}
+
+/// A number for a row's id, the same in every process.
+fn row_number(row: &Row) -> Option<u32> {
+    let id = RecordId::of_row(row, "")?;
+    Some(short_hash([id.connection.as_deref().unwrap_or_default(), &id.stream, &id.record]))
 }
 
 /// What our own cursor remembers: positions, and which query they belong to.
@@ -135,9 +169,9 @@ impl Cursor {
 /// How long a cursor of ours is at most that holds `cursor`, in bytes.
 pub fn most_length(cursor: Option<&Value>) -> usize {
     match cursor {
-        Some(Value::String(cursor)) if cursor.starts_with(PREFIX) => cursor.len() + 60,
-        Some(cursor) => json_len(cursor) * 4 / 3 + 160,
-        None => 160,
+        Some(Value::String(cursor)) if cursor.starts_with(PREFIX) => cursor.len() + 80,
+        Some(cursor) => json_len(cursor) * 4 / 3 + 180,
+        None => 180,
     }
 }
 
@@ -262,7 +296,7 @@ mod tests {
     proptest! {
         #[test]
         fn cursors_round_trip(query in any::<u32>(), connection in any::<Option<String>>(), cursor in any::<Option<String>>(), limit in any::<Option<u64>>(), skip in 0usize..1000) {
-            let walk = Walk { query, positions: vec![Position { grant: None, shown: skip / 2, connection, cursor, limit, skip, is_done: skip == 7 }], seen: vec![u64::from(query); skip % 3] };
+            let walk = Walk { query, positions: vec![Position { grant: None, shown: skip / 2, connection, cursor, limit, skip, last: limit.map(|_| query), is_done: skip == 7 }], seen: vec![u64::from(query); skip % 3] };
             prop_assert_eq!(Walk::decode(&walk.encode()), Some(walk));
         }
     }

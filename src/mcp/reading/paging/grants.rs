@@ -97,13 +97,15 @@ pub async fn read_branches(
             ask_branch(at, branch, position, limit, shape, hooks, deadline).await
         }
     });
-    let (mut answers, mut missing) = (Vec::new(), Vec::new());
+    let (mut answers, mut shown_before, mut missing) = (Vec::new(), Vec::new(), Vec::new());
     // A call that is wrong is refused at once, whoever has not answered yet.
     for (at, answer) in live.iter().zip(try_join_all(asks).await?) {
         match answer {
             Ok(mut answer) => {
-                answer.rows.drain(..positions[*at].skip.min(answer.rows.len()));
+                let shown = positions[*at].shown_of(&answer.rows);
+                answer.rows.drain(..shown);
                 answers.push((*at, answer));
+                shown_before.push(shown);
             }
             Err(error) => missing.push((of[*at], error)),
         }
@@ -155,16 +157,18 @@ pub async fn read_branches(
     let mut is_stuck = false;
     for (list, (at, answer)) in answers.iter().enumerate() {
         let used = turns.iter().filter(|turn| **turn == list).count();
-        let position = &mut positions[*at];
-        position.shown += used;
-        if used == answer.rows.len() {
+        let position = &positions[*at];
+        let mut after = if used == answer.rows.len() {
             is_stuck |= answer.has_more && answer.cursor.is_none();
-            position.is_done = answer.cursor.is_none();
-            (position.cursor, position.limit, position.skip) = (answer.cursor.clone(), None, 0);
+            position.next_page(answer.cursor.as_ref())
         } else if used > 0 {
-            position.limit = Some(position.limit.unwrap_or(limit));
-            position.skip += used;
-        }
+            let last = answer.rows.get(used - 1);
+            position.behind(shown_before[list] + used, last, Some(position.limit.unwrap_or(limit)))
+        } else {
+            position.clone()
+        };
+        after.shown += used;
+        positions[*at] = after;
     }
     // Grants that fail are tried again as long as there is something else to show; they never keep a walk
     // from ending.
@@ -251,6 +255,7 @@ fn likely_length(
             position.cursor.clone_from(&answer.cursor);
         }
         (position.limit, position.skip, position.shown) = (Some(limit), 100, 10_000);
+        position.last = Some(u32::MAX);
     }
     likely.seen.extend(std::iter::repeat_n(u64::MAX, usize::try_from(limit).unwrap_or(0).min(100)));
     likely.encode().len()

@@ -1,12 +1,9 @@
 //! Paging: one opaque cursor, whatever stands behind a list.
 //!
-//! Here is a list of one grant: a page passes the provider's own cursor on, as it is. Where that cannot
-//! continue, the `cursor` is ours: for a list without cursors, or a provider that ignores a smaller `limit`, it
-//! holds how many rows to skip. Over several `connections` it holds a position in each (R3.15), and over several
-//! `grants` (R6.2) too.
-//!
-//! Rows that do not fit a result are not shown and lost: the provider is asked again for as
-//! many as fit, so that its own cursor continues there (R4.8).
+//! Here is a list of one grant: a page passes the provider's own cursor on, as it is. Where rows of the provider's page
+//! did not fit a result, the `cursor` is ours: it holds the provider's, and how many rows of that page were shown. The
+//! next page asks for the same rows again and shows those that follow, so that each page costs one read (R4.8). Over
+//! several `connections` it holds a position in each (R3.15), and over several `grants` (R6.2) too.
 
 mod connections;
 mod cursor;
@@ -20,6 +17,7 @@ use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::rows::Row;
 use crate::mcp::tool_error::ToolError;
 
+use connections::Apart;
 pub use cursor::{Cursor, Walks, most_length};
 use cursor::{Position, Walk};
 pub use grants::{Branch, BranchHooks, Missing, branch_key, branch_of, read_branches};
@@ -68,67 +66,36 @@ where
         if is_over_several && position.cursor.is_none() && answer.cursor.is_none() && is_stuck {
             let Several { connections, order } = several().await;
             if connections.len() > 1 {
-                let positions = connections
-                    .into_iter()
-                    .map(|connection| Position { connection: Some(connection), ..position.clone() });
-                let order = order.as_ref();
-                return connections::merged(
-                    reader,
-                    listing,
-                    shape,
-                    positions.collect(),
-                    order,
-                    Some(answer.body),
-                )
-                .await;
+                let positions = connections::positions(connections);
+                let apart = Apart { positions, order: order.as_ref(), unscoped: Some(answer) };
+                return connections::merged(reader, listing, shape, apart).await;
             }
         }
-        return single(reader, listing, shape, position, answer).await;
+        return Ok(single(listing, shape, position, answer));
     }
     // The same order on every page.
     let order = several().await.order;
-    connections::merged(reader, listing, shape, positions, order.as_ref(), None).await
+    let apart = Apart { positions, order: order.as_ref(), unscoped: None };
+    connections::merged(reader, listing, shape, apart).await
 }
 
-async fn single(
-    reader: &Reader,
-    listing: &Listing,
-    shape: &dyn Shape,
-    position: &Position,
-    mut answer: Answer,
-) -> Result<Page, ToolError> {
-    let asked = position.limit.or(listing.limit);
-    let mut rows = answer.rows.split_off(position.skip.min(answer.rows.len()));
+/// A page of one list. Rows that do not fit are shown by the next page, which asks for the same page of the provider
+/// and leaves out those that were shown: one read for a page (R4.8).
+fn single(listing: &Listing, shape: &dyn Shape, position: &Position, mut answer: Answer) -> Page {
+    let mut rows = answer.rows.split_off(position.shown_of(&answer.rows));
     // What the provider sends beyond the limit was not asked for, and its cursor is behind it.
     let most = listing.limit.map_or(rows.len(), |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let mut fit = shape.fit(&answer.body, &rows).clamp(1, rows.len().max(1)).min(most);
-    if fit < rows.len() && position.skip == 0 && listing.list.has_cursors() {
-        // Asked again, up to three times: rows may have changed in between.
-        for _ in 0..3 {
-            let fewer = ask(reader, listing, position, Some(fit as u64), shape, None).await?;
-            // It ignores the limit, or cannot continue behind fewer rows (several connections have no
-            // cursor): then the first answer is shown in parts.
-            if fewer.rows.len() > fit || fewer.cursor.is_none() {
-                break;
-            }
-            let fits = shape.fit(&fewer.body, &fewer.rows).max(1);
-            if fits >= fewer.rows.len() {
-                let next = listing.passed_on(fewer.cursor.clone());
-                let page = page(shape, fewer.body, fewer.rows, fewer.has_more, next);
-                return Ok(Page { is_fitted: true, ..page });
-            }
-            fit = fits;
-        }
-    }
+    let fit = shape.fit(&answer.body, &rows).clamp(1, rows.len().max(1)).min(most);
     if fit >= rows.len() {
         let next = listing.passed_on(answer.cursor);
-        return Ok(page(shape, answer.body, rows, answer.has_more, next));
+        return page(shape, answer.body, rows, answer.has_more, next);
     }
     let is_fitted = fit < most;
     rows.truncate(fit);
-    let position = Position { limit: asked, skip: position.skip + fit, ..position.clone() };
+    let shown = answer.rows.len() + fit;
+    let position = position.behind(shown, rows.last(), position.limit.or(listing.limit));
     let next = Walk { query: listing.fingerprint(), positions: vec![position], seen: Vec::new() }.encode();
-    Ok(Page { is_fitted, ..page(shape, answer.body, rows, true, Some(next)) })
+    Page { is_fitted, ..page(shape, answer.body, rows, true, Some(next)) }
 }
 
 #[cfg(test)]
