@@ -199,7 +199,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l all -d 'Every host that is installed here'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l remove -d 'Take the entry out again'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l dry-run -d 'Show what would change, as a unified diff, and change nothing'
-complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -s y -l yes -d 'Ask nothing; an entry of that name may go that starts something else or serves certain grants only'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -s y -l yes -d 'Ask nothing: an entry of that name may go that starts something else or serves certain grants only, and what a project\'s entry sets may stay'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l print -d 'Print the entry to paste (and an install link, where the host has one) and change nothing'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l strict -d 'Put the file back as it was if the recorded command does not start'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from setup" -l json -d 'Print one JSON object: the plan and what came of it'

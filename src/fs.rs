@@ -34,6 +34,22 @@ pub fn open_to_writers(path: &Path) -> Option<u32> {
     }
 }
 
+/// The nearest folder above `path` that is there, if it is another user's.
+fn nearest_of_others(path: &Path) -> Option<PathBuf> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let path = std::path::absolute(path).ok()?;
+        let (dir, found) = path.ancestors().skip(1).find_map(|dir| Some((dir, fs::metadata(dir).ok()?)))?;
+        (found.uid() != rustix::process::geteuid().as_raw()).then(|| dir.to_owned())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
 /// A directory of its owner's alone.
 #[derive(Debug, Clone)]
 pub struct PrivateDir(PathBuf);
@@ -71,6 +87,14 @@ impl PrivateDir {
         if let Err(error) = fs::symlink_metadata(path) {
             if error.kind() != io::ErrorKind::NotFound {
                 return Err(error);
+            }
+            // Anybody may make a folder of their own below /tmp, and so may an administrator below their own. Made in a
+            // person's home (`sudo -E`), it keeps that person out.
+            #[cfg(unix)]
+            if rustix::process::geteuid().is_root()
+                && let Some(dir) = nearest_of_others(path)
+            {
+                return Err(refused(&dir, "belongs to another user"));
             }
             // One by one, so that each is enterable whatever the umask before the next goes into it.
             // The parent of a bare name is the empty path, which is here and yet does not exist.

@@ -2,10 +2,10 @@
 
 use super::Check;
 use crate::advice::Command;
-use crate::setup::NAME as ENTRY;
 use crate::setup::paths::Machine;
 use crate::setup::proof::{self, NoToken};
 use crate::setup::survey::{Configured, Surveyed, survey};
+use crate::setup::{NAME as ENTRY, Start};
 
 /// Which MCP hosts start this program: findings of the survey of their configurations; and whether one could read a
 /// token that is `in_reach` here.
@@ -24,7 +24,7 @@ pub async fn check_all(in_reach: bool) -> Vec<Check> {
         _ => None,
     });
     for (title, entry) in ours {
-        if let Some(NoToken { code, message, next }) = proof::unreadable(entry).await {
+        if let Some(NoToken { code, message, next }) = proof::unreadable(entry, &Start::default()).await {
             let message = format!(
                 "{title}'s entry cannot read its token when it is started with few variables: {message}"
             );
@@ -54,6 +54,11 @@ fn check(found: &Surveyed) -> Check {
             "host",
             format!("{title}: {} cannot be read", found.file.display()),
             "Give yourself the right to read it",
+        ),
+        (Configured::Ours(_), None) if let Some(program) = found.missing => Check::warn(
+            "host",
+            format!("{title} has an entry for this program, and `{program}` is not on your PATH"),
+            format!("Install {title}, or take the entry out"),
         ),
         (Configured::Ours(_), None) => Check::ok("host", format!("{title} starts this program")),
         (Configured::No, None) => {

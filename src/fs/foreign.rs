@@ -37,6 +37,9 @@ pub enum ForeignError {
     /// Writing it would make it the property of whoever runs this.
     #[error("{} belongs to another user", .0.display())]
     OtherOwner(PathBuf),
+    /// Writing it whole would leave its other names with what was there before.
+    #[error("{} has {} names (hard links), and a new file would have one of them", .0.display(), .1)]
+    HardLinked(PathBuf, u64),
     /// More than is read.
     #[error("{} is larger than 64 MiB", .0.display())]
     TooLarge(PathBuf),
@@ -125,12 +128,18 @@ impl ForeignFile {
         Ok(Some(bytes))
     }
 
-    /// Whether it may be written: its mode and its owner say so. A file that does not exist may.
+    /// Whether it may be written: its mode and its owner say so. A file that does not exist may, in a folder of one's
+    /// own: what an administrator makes in a person's is out of that person's reach.
     ///
     /// # Errors
-    /// [`ForeignError::ReadOnly`], [`ForeignError::OtherOwner`].
+    /// [`ForeignError::ReadOnly`], [`ForeignError::OtherOwner`], [`ForeignError::HardLinked`].
     pub fn check_writable(&self) -> Result<(), ForeignError> {
-        let Ok(found) = fs::metadata(&self.real) else { return Ok(()) };
+        let Ok(found) = fs::metadata(&self.real) else {
+            return match super::nearest_of_others(&self.real) {
+                Some(dir) => Err(ForeignError::OtherOwner(dir)),
+                None => Ok(()),
+            };
+        };
         // The mode and not the right: an administrator may write anything, and should not here.
         if found.permissions().readonly() {
             return Err(ForeignError::ReadOnly(self.named.clone()));
@@ -140,6 +149,9 @@ impl ForeignFile {
             use std::os::unix::fs::MetadataExt as _;
             if found.uid() != rustix::process::geteuid().as_raw() {
                 return Err(ForeignError::OtherOwner(self.named.clone()));
+            }
+            if found.nlink() > 1 {
+                return Err(ForeignError::HardLinked(self.named.clone(), found.nlink()));
             }
         }
         Ok(())
@@ -243,7 +255,14 @@ impl ForeignFile {
                 }
                 file.sync_all()
             });
-            return written.map(|()| path.clone()).map_err(|error| ForeignError::Io(path, error));
+            return match written {
+                Ok(()) => Ok(path),
+                Err(error) => {
+                    // Half a backup is none.
+                    let _ = fs::remove_file(&path);
+                    Err(ForeignError::Io(path, error))
+                }
+            };
         }
         let taken =
             io::Error::new(io::ErrorKind::AlreadyExists, "there are a hundred backups of this second");
@@ -367,6 +386,37 @@ mod tests {
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         path
+    }
+
+    #[test]
+    fn a_folder_of_another_user_gets_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        // For anyone but root, root's; for root, one that was given away.
+        let mut theirs = PathBuf::from("/");
+        if fs::metadata(dir.path()).unwrap().uid() == 0 {
+            theirs = dir.path().join("theirs");
+            fs::create_dir(&theirs).unwrap();
+            std::os::unix::fs::chown(&theirs, Some(54_321), None).unwrap();
+            assert!(super::super::PrivateDir::create(&theirs.join("a/cache")).is_err());
+        }
+        for path in [theirs.join("config.json"), theirs.join("not/there/config.json")] {
+            let refused = ForeignFile::locate(&path).unwrap().check_writable().unwrap_err();
+            assert!(matches!(&refused, ForeignError::OtherOwner(dir) if *dir == theirs), "{refused}");
+        }
+        assert!(ForeignFile::locate(&dir.path().join("a/b")).unwrap().check_writable().is_ok());
+        assert!(super::super::PrivateDir::create(&dir.path().join("a/cache")).is_ok());
+    }
+
+    #[test]
+    fn a_file_with_several_names_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = file(dir.path(), "config.json", "old", 0o600);
+        fs::hard_link(&path, dir.path().join("dotfile")).unwrap();
+        let found = ForeignFile::locate(&path).unwrap();
+        let lock = found.lock().unwrap();
+        let refused = found.replace(&lock, Some(b"old"), b"new").unwrap_err();
+        assert!(matches!(refused, ForeignError::HardLinked(_, 2)), "{refused}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     }
 
     #[test]

@@ -10,7 +10,9 @@ use super::clients::Host;
 use super::document::{BOM, document, is_switched_off, owner_credential};
 use super::edit::{self, EditError, Edited, EntryPath, Fields};
 use super::entry::Entry;
+use super::kept::{Kept, Start};
 use super::paths::Machine;
+use super::policy::{self, Ban};
 use super::{NAME, masked, proof};
 use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind, Result};
@@ -85,6 +87,8 @@ pub struct Plan {
     pub diff: String,
     /// What the entry starts; `None` for a removal.
     pub entry: Option<Entry>,
+    /// What the host starts that with in addition, as the entry says.
+    pub start: Start,
     /// What the person should know about it.
     pub notes: Vec<String>,
     /// The owner's credential that the file has in it, by its name.
@@ -147,8 +151,12 @@ impl Job<'_> {
     /// The file that it is about.
     ///
     /// # Errors
-    /// `no_such_scope`.
+    /// `no_such_scope`, `relative_config_dir`.
     pub fn file(&self, machine: &Machine) -> Result<PathBuf> {
+        let variable = self.host.moved_by.filter(|name| machine.relative.contains(name));
+        if let Some(variable) = variable.filter(|_| self.scope == Scope::User) {
+            return Err(relative(self.host, variable));
+        }
         file_of(self.host, machine, self.scope).ok_or_else(|| {
             Error::new(
                 Kind::Usage,
@@ -160,21 +168,51 @@ impl Job<'_> {
     }
 
     fn locate(&self, machine: &Machine) -> Result<ForeignFile> {
-        ForeignFile::locate(&self.file(machine)?).map_err(|error| self.left_alone(error))
+        let file = ForeignFile::locate(&self.file(machine)?).map_err(|error| self.left_alone(error))?;
+        // A checkout may bring a link to a file of the person's own.
+        let project = machine.cwd.canonicalize().unwrap_or_else(|_| machine.cwd.clone());
+        let leads_out =
+            self.scope == Scope::Project && file.real() != file.named() && !file.real().starts_with(&project);
+        if leads_out && !self.any_entry {
+            return Err(Error::failed(
+                "config_outside_project",
+                format!(
+                    "{} is a link to {}, which is not in this project; it is left as it is",
+                    file.named().display(),
+                    file.real().display()
+                ),
+            )
+            .hint(Hint::new("If that file is meant: ").run(self.command(self.name).words("--yes"))));
+        }
+        Ok(file)
     }
 
     /// Works out what would happen. Touches nothing.
     ///
     /// # Errors
-    /// `config_unreadable`, `config_unwritable`, `config_damaged`, `entry_not_ours`, `entry_narrowed`,
-    /// `owner_credential_in_config`, `no_such_scope`.
+    /// `config_unreadable`, `config_unwritable`, `config_damaged`, `config_outside_project`, `entry_not_ours`,
+    /// `entry_narrowed`, `entry_keeps_settings`, `host_policy`, `owner_credential_in_config`, `no_such_scope`,
+    /// `relative_config_dir`.
     pub fn plan(&self, machine: &Machine) -> Result<Plan> {
-        self.plan_for(&self.locate(machine)?)
+        self.plan_for(machine, &self.locate(machine)?)
     }
 
-    fn plan_for(&self, file: &ForeignFile) -> Result<Plan> {
+    fn plan_for(&self, machine: &Machine, file: &ForeignFile) -> Result<Plan> {
         let old = file.read().map_err(|error| self.left_alone(error))?;
         let plan = self.edit(file.named(), old)?;
+        let ban = plan.entry.as_ref().and_then(|entry| policy::ban(machine, self.host, self.name, entry));
+        if let Some(Ban { file, rule }) = ban {
+            return Err(Error::failed(
+                "host_policy",
+                format!(
+                    "`{rule}` in {} keeps {} from using a server `{}`; its config is left as it is",
+                    file.display(),
+                    self.host.title,
+                    self.name
+                ),
+            )
+            .hint("Change that rule, or ask whoever manages this machine, and run this again"));
+        }
         if plan.old != plan.new {
             file.check_writable().map_err(|error| self.left_alone(error))?;
         }
@@ -230,6 +268,18 @@ impl Job<'_> {
             (Some(entry), Some(old)) => Some(entry.clone().with_choices_of(old)),
             (entry, _) => entry.clone(),
         };
+        let kept = match (&self.entry, &entry, there.filter(|_| ours.is_some())) {
+            (Some(wanted), Some(entry), Some(there)) => {
+                let options = entry.arguments.get(wanted.arguments.len()..).unwrap_or_default();
+                Kept::of(there, &self.fields_of(entry), options)
+            }
+            _ => Kept::default(),
+        };
+        // A project's file may be somebody else's, who chose these.
+        if self.scope == Scope::Project && !self.any_entry && !kept.lines.is_empty() {
+            return Err(self.keeps(file, &kept));
+        }
+        notes.extend(kept.lines.iter().map(|line| format!("kept from the entry that was there: {line}")));
         let edited = match (entry.as_ref().map(|entry| self.fields_of(entry)), &ours) {
             (Some(fields), Some(_)) => {
                 edit::update(self.host.format, text.unwrap_or_default(), self.place(), &fields)
@@ -263,7 +313,7 @@ impl Job<'_> {
         }
         let entries = [entry.as_ref(), ours.as_ref()];
         let diff = self.diff(file, old.as_deref(), new.as_deref(), &entries);
-        Ok(Plan { action, file: file.to_owned(), diff, entry, notes, owner, old, new })
+        Ok(Plan { action, file: file.to_owned(), diff, entry, start: kept.start, notes, owner, old, new })
     }
 
     /// Does it: reads, edits and writes under the locks there are, until what was read is what is replaced.
@@ -279,13 +329,13 @@ impl Job<'_> {
         for _ in 0..TRIES {
             let file = self.locate(machine)?;
             // Nothing is made, not even a directory, for what turns out to be no change.
-            let plan = self.plan_for(&file)?;
+            let plan = self.plan_for(machine, &file)?;
             if plan.old == plan.new {
                 return Ok(Done { plan, backup: None, by: None, notes });
             }
             let lock = file.lock().map_err(|error| self.left_alone(error))?;
             let _host_lock = self.host_lock(&file)?;
-            let plan = self.plan_for(&file)?;
+            let plan = self.plan_for(machine, &file)?;
             if let Some(backup) = self.write(&file, &lock, &plan, &stamp)? {
                 file.prune_backups(&lock, NEWEST_BACKUPS);
                 if let (Some(name), Some(backup)) = (&plan.owner, &backup) {
@@ -353,7 +403,7 @@ impl Job<'_> {
             return Ok(None);
         };
         let file = self.locate(machine)?;
-        let plan = self.plan_for(&file)?;
+        let plan = self.plan_for(machine, &file)?;
         if plan.action != Action::Added {
             return Ok(None);
         }
@@ -367,7 +417,7 @@ impl Job<'_> {
         file.prune_backups(&lock, NEWEST_BACKUPS);
         drop(lock);
         // Its word is not enough: the entry has to be there.
-        let now = self.plan_for(&self.locate(machine)?)?;
+        let now = self.plan_for(machine, &self.locate(machine)?)?;
         if now.action == Action::Unchanged {
             let diff =
                 self.diff(&plan.file, plan.old.as_deref(), now.old.as_deref(), &[plan.entry.as_ref(), None]);
@@ -378,6 +428,15 @@ impl Job<'_> {
             Ok((_, output)) => text::one_line(text::prefix(output.trim(), 300)).into_owned(),
             Err(error) => error.to_string(),
         };
+        // It says that of an administrator's rules, which may be anywhere.
+        if why.to_lowercase().contains("policy") {
+            return Err(Error::failed(
+                "host_policy",
+                "Claude Code does not take the entry; its config is left as it is",
+            )
+            .because(why)
+            .hint("Ask whoever manages this machine"));
+        }
         notes.push(format!("`{by}` did not add it ({why}); the file was edited instead"));
         Ok(None)
     }
@@ -403,6 +462,20 @@ impl Job<'_> {
         Box::pin(undo.apply(machine)).await.map(|_| ())
     }
 
+    fn keeps(&self, file: &Path, kept: &Kept) -> Error {
+        let message = format!(
+            "The entry `{}` of {} would keep what this run did not choose, and a host would start pdpp with it; it is left \
+             as it is:\n    {}",
+            self.name,
+            file.display(),
+            kept.lines.join("\n    ")
+        );
+        let again = self.command(self.name).words("--yes");
+        let hint = Hint::new("If all of that may stay: ").run(again).then("; to begin afresh: ");
+        Error::failed("entry_keeps_settings", message)
+            .hint(hint.run(self.command(self.name).words("--remove")))
+    }
+
     pub(super) fn left_alone(&self, error: ForeignError) -> Error {
         let (code, hint) = match &error {
             ForeignError::Dangling(_) => {
@@ -424,6 +497,10 @@ impl Job<'_> {
                 .run(self.by_hand()),
             ),
             ForeignError::OtherOwner(_) => ("config_unwritable", "Run this as that user".into()),
+            ForeignError::HardLinked(..) => (
+                "config_unwritable",
+                Hint::new("Make it a file of its own, or paste the entry: ").run(self.by_hand()),
+            ),
             ForeignError::Locked(path) => (
                 "config_busy",
                 format!("Run this again; if nothing runs, rmdir {}", shell_word(&path.to_string_lossy()))
@@ -556,6 +633,18 @@ impl Narrowed {
         )
         .hint(hint)
     }
+}
+
+/// A host's config directory that is another one in each directory where the host is started.
+pub(super) fn relative(host: &Host, variable: &str) -> Error {
+    Error::failed(
+        "relative_config_dir",
+        format!(
+            "{variable} is not an absolute path, so {} reads another config in each directory",
+            host.title
+        ),
+    )
+    .hint(format!("export {variable}=\"$(realpath \"${variable}\")\""))
 }
 
 /// Now, as a part of a file's name: `20261128T100000Z`.

@@ -58,23 +58,27 @@ impl Masking<'_> {
     }
 
     fn is_line_start(&self) -> bool {
-        let line = self.text[..self.at].rsplit('\n').next().unwrap_or_default();
-        line.trim().is_empty()
+        self.text[..self.at]
+            .chars()
+            .rev()
+            .find(|c| *c == '\n' || !c.is_whitespace())
+            .is_none_or(|c| c == '\n')
     }
 
     /// The length of the comment that begins here; 0 if none does.
     fn comment(&self) -> usize {
         let rest = self.rest();
-        let line = rest.find('\n').unwrap_or(rest.len());
+        // Only where one begins: a file may be one line of many MB.
+        let line = || rest.find('\n').unwrap_or(rest.len());
         if self.is_json() {
             return match rest {
-                _ if rest.starts_with("//") => line,
+                _ if rest.starts_with("//") => line(),
                 _ if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
                 _ => 0,
             };
         }
         let is_apart = self.text[..self.at].chars().next_back().is_none_or(char::is_whitespace);
-        if rest.starts_with('#') && (is_apart || self.format == Format::Toml) { line } else { 0 }
+        if rest.starts_with('#') && (is_apart || self.format == Format::Toml) { line() } else { 0 }
     }
 
     fn keep(&mut self, bytes: usize) {
@@ -190,6 +194,25 @@ mod tests {
         ] {
             assert_eq!(shown(format, text), expected);
         }
+    }
+
+    /// As a program writes a file that no person reads. Time that grew with the square of the size would be hours.
+    #[test]
+    fn one_line_of_many_megabytes_takes_no_longer_than_many_lines() {
+        let servers: Vec<_> =
+            (0..60_000).map(|n| format!("\"s{n}\": {{\"args\": [\"a\", \"b\"], \"n\": {n}}}")).collect();
+        let inline: Vec<_> =
+            (0..60_000).map(|n| format!("s{n} = {{ args = ['a', 'b'], n = {n} }}")).collect();
+        let began = std::time::Instant::now();
+        for (format, text) in [
+            (Format::Jsonc, format!("{{\"mcpServers\": {{{}}}}}", servers.join(", "))),
+            (Format::Yaml, format!("{{\"extensions\": {{{}}}}}", servers.join(", "))),
+            (Format::Toml, format!("mcp_servers = {{ {} }}", inline.join(", "))),
+        ] {
+            assert!(text.len() > 2 << 20, "{}", text.len());
+            assert!(shown(format, &text).len() > 1 << 20);
+        }
+        assert!(began.elapsed() < std::time::Duration::from_mins(2), "{:?}", began.elapsed());
     }
 
     fn secrets() -> impl Strategy<Value = Value> {

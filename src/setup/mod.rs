@@ -10,9 +10,11 @@ mod document;
 pub mod edit;
 pub mod entry;
 mod job;
+mod kept;
 pub mod launcher;
 mod masked;
 pub mod paths;
+pub mod policy;
 pub mod proof;
 mod report;
 pub mod survey;
@@ -23,16 +25,20 @@ use paths::Machine;
 use proof::Proof;
 
 pub use job::{Action, Done, Job, Plan, Scope};
+pub use kept::Start;
 pub use report::Report;
 pub use survey::{Configured, Problem, Surveyed, survey};
 
 /// What an entry is called, unless `--name` says otherwise.
 pub const NAME: &str = "pdpp";
 
-/// Whether `name` can be an entry's name everywhere: 1 to 40 letters, digits, `-` and `_`.
+/// Whether `name` can be an entry's name everywhere: 1 to 40 letters, digits, `-` and `_`, not beginning with `-`.
 pub fn is_name(name: &str) -> bool {
     // Cursor takes 60 characters of server and tool together, and the longest tool has 17.
-    (1..=40).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+    // One that begins with `-` is an option to whatever it is given to.
+    (1..=40).contains(&name.len())
+        && !name.starts_with('-')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
 }
 
 /// What is to be done, beside the job itself.
@@ -68,6 +74,15 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
             );
         }
     }
+    if let Some(program) = survey::missing(machine, job.host).filter(|_| job.entry.is_some()) {
+        warnings.push(format!(
+            "`{program}` is not on your PATH: the entry counts once {} is installed",
+            job.host.title
+        ));
+    }
+    let untrusted = survey::untrusted(machine, job.host, job.scope).filter(|_| job.entry.is_some());
+    let is_untrusted = untrusted.is_some();
+    warnings.extend(untrusted.map(|problem| problem.to_string()));
     let done = if how.dry_run {
         Done { plan: job.plan(machine)?, backup: None, by: None, notes: Vec::new() }
     } else {
@@ -104,13 +119,13 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
         warnings,
     };
     let Some(entry) = report.done.plan.entry.clone().filter(|_| !how.dry_run) else { return Ok(report) };
-    let mut proof = proof::prove(&entry).await;
+    let mut proof = proof::prove(&entry, &report.done.plan.start).await;
     if changed && !job.is_in_place(machine) {
-        proof = Proof::Failed(
+        proof = Proof::Overwritten(
             Error::failed(
                 "config_busy",
                 format!(
-                    "{} was written over meanwhile, and the entry is gone",
+                    "{} was written over meanwhile, and does not have the entry that was put in",
                     report.done.plan.file.display()
                 ),
             )
@@ -118,13 +133,15 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
         );
     }
     let connected = matches!(proof, Proof::Serves { .. } | Proof::NoToken(_));
-    if matches!(proof, Proof::Failed(_)) {
-        if how.strict && changed {
+    match proof {
+        Proof::Failed(_) if how.strict && changed => {
             job.roll_back(machine, &report.done).await?;
             report.rolled_back = true;
         }
-    } else {
-        report.check = proof::check(job.host, job.name, machine, connected).await;
+        Proof::Failed(_) | Proof::Overwritten(_) => {}
+        // It would not look into the file.
+        _ if is_untrusted => {}
+        _ => report.check = proof::check(job.host, job.name, machine, connected).await,
     }
     report.proof = Some(proof);
     Ok(report)

@@ -40,6 +40,10 @@ pub struct Machine {
     pub codex_home: Option<PathBuf>,
     /// `GEMINI_CLI_HOME`: what Gemini CLI takes for the home directory.
     pub gemini_home: Option<PathBuf>,
+    /// Where an administrator's files for all users are, each host's in a directory of its own.
+    pub managed: PathBuf,
+    /// The variables of those above that name another directory in each place where a host is started.
+    pub relative: Vec<&'static str>,
 }
 
 impl Machine {
@@ -58,14 +62,18 @@ impl Machine {
                 .hint("cd somewhere else and run it again")
         })?;
         let dir = |name| absolute(std::env::var_os(name));
+        let platform = if cfg!(windows) {
+            Platform::Windows
+        } else if cfg!(target_os = "macos") {
+            Platform::MacOs
+        } else {
+            Platform::Linux
+        };
+        let is_relative = |name: &&str| {
+            std::env::var_os(name).is_some_and(|value| !value.is_empty() && !Path::new(&value).is_absolute())
+        };
         Ok(Self {
-            platform: if cfg!(windows) {
-                Platform::Windows
-            } else if cfg!(target_os = "macos") {
-                Platform::MacOs
-            } else {
-                Platform::Linux
-            },
+            platform,
             home,
             cwd,
             path: std::env::var_os("PATH").map_or_else(Vec::new, |path| {
@@ -77,7 +85,21 @@ impl Machine {
             claude_config: dir("CLAUDE_CONFIG_DIR"),
             codex_home: dir("CODEX_HOME"),
             gemini_home: dir("GEMINI_CLI_HOME"),
+            managed: match platform {
+                Platform::Linux => "/etc".into(),
+                Platform::MacOs => "/Library/Application Support".into(),
+                Platform::Windows => dir("ProgramFiles").unwrap_or_else(|| "C:\\Program Files".into()),
+            },
+            relative: ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"]
+                .into_iter()
+                .filter(is_relative)
+                .collect(),
         })
+    }
+
+    /// An administrator's directory for a host, by its name on Linux and its name elsewhere.
+    pub fn managed_dir(&self, linux: &str, elsewhere: &str) -> PathBuf {
+        self.managed.join(if self.platform == Platform::Linux { linux } else { elsewhere })
     }
 
     /// `$XDG_CONFIG_HOME` or `~/.config`, which some hosts use on every platform.
@@ -150,6 +172,8 @@ pub(crate) mod tests {
             claude_config: None,
             codex_home: None,
             gemini_home: None,
+            managed: home.join("etc"),
+            relative: Vec::new(),
         }
     }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::clients::Host;
 use super::entry::Entry;
+use super::kept::Start;
 use super::paths::{Machine, Platform};
 use crate::advice::{Command, Hint};
 use crate::cache::store::remedy;
@@ -73,6 +74,8 @@ pub enum Proof {
     NoToken(NoToken),
     /// It did not start, or not as an MCP server.
     Failed(Error),
+    /// Another program has written the file meanwhile, and the entry is gone.
+    Overwritten(Error),
 }
 
 impl Proof {
@@ -88,7 +91,7 @@ impl Proof {
             Self::NoToken(NoToken { code, message, next }) => {
                 json!({"state": "token_unreadable", "code": code, "message": message, "next": next})
             }
-            Self::Failed(error) => {
+            Self::Failed(error) | Self::Overwritten(error) => {
                 let mut failed = error.to_json();
                 failed["state"] = "failed".into();
                 failed
@@ -119,12 +122,12 @@ pub struct Checked {
     pub message: String,
 }
 
-/// Starts `entry` and asks it what a host asks, in the order of Claude Code.
-pub async fn prove(entry: &Entry) -> Proof {
+/// Starts `entry`, with what the host adds to it, and asks it what a host asks, in the order of Claude Code.
+pub async fn prove(entry: &Entry, start: &Start) -> Proof {
     let command = ServerCommand {
         program: OsString::from(&entry.program),
         arguments: entry.arguments.iter().map(OsString::from).collect(),
-        surroundings: Some(Surroundings { directory: root_directory(), environment: passed() }),
+        surroundings: Some(Surroundings { directory: directory(start), environment: environment(start) }),
     };
     let began = Instant::now();
     let mut client = match Client::open(&command, WITHIN) {
@@ -135,7 +138,7 @@ pub async fn prove(entry: &Entry) -> Proof {
     let proof = match asked {
         Ok(tools) => {
             let took = began.elapsed();
-            unreadable(entry).await.map_or(Proof::Serves { tools, took }, Proof::NoToken)
+            unreadable(entry, start).await.map_or(Proof::Serves { tools, took }, Proof::NoToken)
         }
         Err(error) => not_connected(client.refusal()).unwrap_or_else(|| {
             Proof::Failed(error.hint(format!("run it by hand to see more: {}", entry.display())))
@@ -147,10 +150,10 @@ pub async fn prove(entry: &Entry) -> Proof {
 
 /// Whether the command of `entry`, started so, cannot read a token; neither the host nor a provider is asked. `None` also
 /// where it does not say.
-pub async fn unreadable(entry: &Entry) -> Option<NoToken> {
+pub async fn unreadable(entry: &Entry, start: &Start) -> Option<NoToken> {
     let mut command = tokio::process::Command::new(&entry.program);
-    command.args(&entry.arguments).arg("--check-tokens").current_dir(root_directory());
-    command.env_clear().envs(passed()).stdin(Stdio::null()).kill_on_drop(true);
+    command.args(&entry.arguments).arg("--check-tokens").current_dir(directory(start));
+    command.env_clear().envs(environment(start)).stdin(Stdio::null()).kill_on_drop(true);
     let output = tokio::time::timeout(TOKENS_WITHIN, command.output()).await.ok()?.ok()?;
     let message: Value = serde_json::from_slice(&output.stdout).ok()?;
     let text = |key| message.get("error")?.get(key)?.as_str().map(ToOwned::to_owned);
@@ -188,12 +191,17 @@ fn root_directory() -> PathBuf {
     if cfg!(windows) { PathBuf::from("C:\\") } else { PathBuf::from("/") }
 }
 
-fn passed() -> Vec<(OsString, OsString)> {
+fn directory(start: &Start) -> PathBuf {
+    start.directory.clone().unwrap_or_else(root_directory)
+}
+
+/// What every host passes on, and what the entry adds.
+fn environment(start: &Start) -> Vec<(OsString, OsString)> {
     let names: &[&str] = if cfg!(windows) { &PASSED_ON_WINDOWS } else { &PASSED };
-    names
-        .iter()
-        .filter_map(|name| std::env::var_os(name).map(|value| (OsString::from(name), value)))
-        .collect()
+    let passed =
+        names.iter().filter_map(|name| std::env::var_os(name).map(|value| (OsString::from(name), value)));
+    let own = start.variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    passed.chain(own).collect()
 }
 
 /// Asks the host's own program about the entry; `None` if it is not here, or starts the server for an answer
@@ -227,7 +235,7 @@ pub async fn run(
     use tokio::io::AsyncWriteExt as _;
     let mut command = tokio::process::Command::new(program);
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    command.env("NO_COLOR", "1");
+    command.env("NO_COLOR", "1").env("RUST_BACKTRACE", "0").env("RUST_LIB_BACKTRACE", "0");
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     let mut child = command.spawn()?;
     let stdin = child.stdin.take();

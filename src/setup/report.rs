@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::clients::Host;
 use super::entry::Entry;
 use super::job::{Action, Done, Scope};
+use super::kept::Start;
 use super::proof::{Checked, NoToken, Proof};
 use crate::advice::Command;
 use crate::error::Error;
@@ -39,7 +40,11 @@ pub struct Report {
 impl Report {
     /// That what was written cannot be started, and what became of it.
     pub fn failure(&self) -> Option<Error> {
-        let Some(Proof::Failed(cause)) = &self.proof else { return None };
+        let cause = match self.proof.as_ref()? {
+            Proof::Failed(cause) => cause,
+            Proof::Overwritten(error) => return Some(error.repeated()),
+            _ => return None,
+        };
         let kept = if self.rolled_back { "the change was taken back" } else { "the entry was left in place" };
         let error = Error::failed(
             "setup_not_proven",
@@ -54,7 +59,7 @@ impl Report {
 
     /// Whether what was written cannot be started.
     pub const fn is_unproven(&self) -> bool {
-        matches!(self.proof, Some(Proof::Failed(_)))
+        matches!(self.proof, Some(Proof::Failed(_) | Proof::Overwritten(_)))
     }
 
     /// For `--json`.
@@ -84,7 +89,7 @@ impl Report {
 
     /// What there is to do now; `None` if nothing is.
     fn afterwards(&self) -> Option<Cow<'static, str>> {
-        if self.dry_run || self.rolled_back {
+        if self.dry_run || self.rolled_back || matches!(self.proof, Some(Proof::Overwritten(_))) {
             return None;
         }
         match self.done.plan.action {
@@ -126,7 +131,8 @@ impl Report {
             Some(Proof::Serves { tools, took }) => line(
                 "proof",
                 &format!(
-                    "it starts with few variables and in /, and lists {tools} tools in {:.2} s",
+                    "it starts {}, and lists {tools} tools in {:.2} s",
+                    surroundings(&plan.start),
                     took.as_secs_f64()
                 ),
             ),
@@ -138,14 +144,17 @@ impl Report {
             Some(Proof::NoToken(NoToken { code, message, next })) => {
                 let why = text::one_line(message);
                 let message = format!(
-                    "it starts with few variables and in /, and cannot read its token so: {why} (code: {code})"
+                    "it starts {}, and cannot read its token so: {why} (code: {code})",
+                    surroundings(&plan.start)
                 );
                 line("proof", &message);
                 if let Some(next) = next {
                     line("next", &next.to_string());
                 }
             }
-            Some(Proof::Failed(error)) => line("proof", &format!("FAILED: {error}")),
+            Some(Proof::Failed(error) | Proof::Overwritten(error)) => {
+                line("proof", &format!("FAILED: {error}"));
+            }
             None => {}
         }
         if let Some(check) = &self.check {
@@ -174,4 +183,16 @@ impl Report {
         }
         message
     }
+}
+
+/// How the recorded command was started, in words.
+fn surroundings(start: &Start) -> String {
+    let names: Vec<_> = start.variables.iter().map(|(name, _)| text::one_line(name)).collect();
+    let own =
+        if names.is_empty() { String::new() } else { format!(", the entry's own ({})", names.join(", ")) };
+    let unknown: Vec<_> = start.unknown.iter().map(|name| text::one_line(name)).collect();
+    let without =
+        if unknown.is_empty() { String::new() } else { format!(", without {}", unknown.join(", ")) };
+    let place = start.directory.as_deref().map_or_else(|| "/".into(), |path| path.display().to_string());
+    format!("with few variables{own}{without} and in {}", text::one_line(&place))
 }

@@ -9,8 +9,9 @@ use super::clients::{HOSTS, Host};
 use super::document::{document, is_switched_off, owner_credential};
 use super::edit::{self, EditError, EntryPath};
 use super::entry::Entry;
-use super::job::{Scope, file_of};
+use super::job::{Scope, file_of, relative};
 use super::paths::{Machine, is_program};
+use super::policy;
 use crate::advice::{Command, Hint};
 use crate::fs::foreign::{ForeignError, ForeignFile};
 use crate::text::{self, shell_word};
@@ -39,6 +40,8 @@ pub struct Surveyed {
     pub installed: bool,
     /// The user's file; it need not exist.
     pub file: PathBuf,
+    /// Its program, where it is one for the terminal and not on PATH: the files may be all there is.
+    pub missing: Option<&'static str>,
     /// Files that other installations of the host would read instead.
     pub other_files: Vec<PathBuf>,
     /// What the file says.
@@ -52,7 +55,10 @@ impl Surveyed {
     pub fn state(&self) -> String {
         let state = match &self.configured {
             Configured::No => "not set up",
-            Configured::Ours(_) if self.problems.is_empty() => "set up",
+            Configured::Ours(_) if self.problems.is_empty() => match self.missing {
+                Some(program) => return format!("set up, but `{program}` is not on your PATH"),
+                None => "set up",
+            },
             Configured::Ours(_) => "set up, with a problem",
             Configured::Other => "has another entry of that name",
             Configured::Damaged(error) => match error.at() {
@@ -83,6 +89,7 @@ impl Surveyed {
             "host": self.host.id,
             "title": self.host.title,
             "installed": self.installed,
+            "missing_program": self.missing,
             "file": self.file,
             "other_files": self.other_files,
             "configured": configured,
@@ -128,8 +135,15 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
         || file.exists()
         || file.is_symlink()
         || dir.is_some_and(Path::is_dir);
+    let missing = missing(machine, host);
     let mut problems = Vec::new();
     let again = Command::new("mcp setup").value(host.id);
+    if let Some(variable) = host.moved_by.filter(|name| machine.relative.contains(name)) {
+        let error = relative(host, variable);
+        problems.push(Problem::new(error.message(), error.next().cloned().unwrap_or_default()));
+        let configured = Configured::Unknown;
+        return Surveyed { host, installed, file, missing, other_files: Vec::new(), configured, problems };
+    }
     let configured = match look_into(machine, host, name, &file, &mut problems) {
         Ok(configured) => configured,
         Err(Unread::Damaged(error)) => {
@@ -164,7 +178,21 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
     if matches!(configured, Configured::Ours(_)) {
         problems.extend(shadows(machine, host, name, Scope::User));
     }
-    Surveyed { host, installed, file, other_files: (host.other_files)(machine), configured, problems }
+    Surveyed {
+        host,
+        installed,
+        file,
+        missing,
+        other_files: (host.other_files)(machine),
+        configured,
+        problems,
+    }
+}
+
+/// The program of a host for the terminal that is not on PATH. A desktop program may be here all the same.
+pub fn missing(machine: &Machine, host: &Host) -> Option<&'static str> {
+    let is_here = host.programs.iter().any(|program| machine.program(program).is_some());
+    host.programs.first().copied().filter(|_| host.check.is_some() && !is_here)
 }
 
 /// What the file says about the entry, and what is wrong with it.
@@ -198,6 +226,10 @@ fn look_into(
         problems.push(Problem::new(format!("its entry `{name}` is switched off"), next));
     }
     problems.extend(wrong_with(machine, host, &entry));
+    problems.extend(policy::ban(machine, host, name, &entry).map(|ban| {
+        let what = format!("`{}` in {} keeps it from using `{name}`", ban.rule, ban.file.display());
+        Problem::new(what, "Change that rule, or ask whoever manages this machine")
+    }));
     if has_bom && host.chokes_on_bom {
         problems.push(Problem::new(
             format!(
@@ -242,6 +274,22 @@ fn wrong_with(machine: &Machine, host: &Host, entry: &Entry) -> Option<Problem> 
         return None;
     };
     Some(Problem::new(what, Command::new("mcp setup").value(host.id)))
+}
+
+/// What a host does not read a project's file before: Codex has to be told to trust the folder.
+pub fn untrusted(machine: &Machine, host: &Host, scope: Scope) -> Option<Problem> {
+    if host.id != "codex" || scope != Scope::Project {
+        return None;
+    }
+    let user = read(host, &(host.user_file)(machine));
+    let cwd = machine.cwd.canonicalize().unwrap_or_else(|_| machine.cwd.clone());
+    let repository = cwd.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_owned);
+    let is_trusted = [Some(machine.cwd.clone()), Some(cwd), repository].into_iter().flatten().any(|dir| {
+        let project = user.get("projects").and_then(|projects| projects.get(dir.to_string_lossy().as_ref()));
+        project.and_then(|project| project.get("trust_level")).is_some_and(|level| level == "trusted")
+    });
+    let what = format!("Codex reads no config of {}, which it was not told to trust", machine.cwd.display());
+    (!is_trusted).then(|| Problem::new(what, "Start codex there once and say that you trust it"))
 }
 
 /// The host's other files on this machine that have an entry `name`.

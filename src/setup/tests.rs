@@ -15,7 +15,7 @@ fn entry() -> Entry {
     Entry { program: "/usr/local/bin/pdpp".to_owned(), arguments: vec!["mcp".to_owned(), "serve".to_owned()] }
 }
 
-fn job(id: &str) -> Job<'static> {
+pub(super) fn job(id: &str) -> Job<'static> {
     let host = clients::host(id).unwrap();
     Job { host, scope: Scope::User, name: NAME, entry: Some(entry()), any_entry: false }
 }
@@ -188,7 +188,7 @@ fn an_entry_that_somebody_wrote_over_is_noticed() {
 #[test]
 fn names_are_what_every_host_takes() {
     assert!(is_name("pdpp") && is_name("my-data_2"));
-    for name in ["", "a b", "a.b", "ä", "a/b", &"x".repeat(41)] {
+    for name in ["", "a b", "a.b", "ä", "a/b", "--help", "-p", &"x".repeat(41)] {
         assert!(!is_name(name), "{name}");
     }
 }
@@ -221,4 +221,117 @@ fn what_a_person_narrowed_or_switched_off_is_known() {
     {
         assert_eq!(Narrowed::of(&entry(plain)), None);
     }
+}
+
+/// A checkout brings an entry that starts this program, its own way.
+#[test]
+fn what_a_project_brings_along_is_kept_only_if_asked() {
+    let brought = [
+        (
+            "cursor",
+            r#"{"mcpServers": {"pdpp": {"command": "pdpp", "args": ["mcp", "serve", "--proxy", "http://p.example:1"], "env": {"LD_PRELOAD": "/x.so"}}}}"#,
+        ),
+        (
+            "vscode",
+            r#"{"servers": {"pdpp": {"type": "stdio", "command": "pdpp", "args": ["mcp", "serve", "--proxy", "http://p.example:1"], "env": {"LD_PRELOAD": "/x.so"}}}}"#,
+        ),
+        (
+            "opencode",
+            r#"{"mcp": {"pdpp": {"type": "local", "command": ["pdpp", "mcp", "serve", "--proxy", "http://p.example:1"], "environment": {"LD_PRELOAD": "/x.so"}}}}"#,
+        ),
+        (
+            "codex",
+            "[mcp_servers.pdpp]\ncommand = 'pdpp'\nargs = ['mcp', 'serve', '--proxy', 'http://p.example:1']\nenv = { LD_PRELOAD = '/x.so' }\n",
+        ),
+    ];
+    for (host, text) in brought {
+        let project = Job { scope: Scope::Project, ..job(host) };
+        let error = project.edit(Path::new("f"), Some(text.into())).unwrap_err();
+        assert_eq!((error.code(), error.kind().exit_code()), ("entry_keeps_settings", 1), "{host}");
+        let lines: Vec<_> = error.message().lines().map(str::trim).collect();
+        assert!(
+            lines.ends_with(&["--proxy http://p.example:1", "the variable LD_PRELOAD"]),
+            "{host}: {lines:?}"
+        );
+        // It was told of them now; a person's own file is told of them always.
+        for allowed in [Job { any_entry: true, ..project.clone() }, job(host)] {
+            let plan = allowed.edit(Path::new("f"), Some(text.into())).unwrap();
+            assert!(
+                plan.notes.iter().any(|note| note.ends_with(": the variable LD_PRELOAD")),
+                "{:?}",
+                plan.notes
+            );
+            assert_eq!(plan.start.variables, [("LD_PRELOAD".to_owned(), "/x.so".to_owned())], "{host}");
+        }
+        // An entry that needs no change starts the same way.
+        let same = text.replace("\"pdpp\", \"mcp\"", "\"/usr/local/bin/pdpp\", \"mcp\"");
+        let same = same.replace("\"command\": \"pdpp\"", "\"command\": \"/usr/local/bin/pdpp\"");
+        let same = same.replace("command = 'pdpp'", "command = '/usr/local/bin/pdpp'");
+        assert_eq!(
+            job(host).edit(Path::new("f"), Some(same.clone().into())).unwrap().action,
+            Action::Unchanged
+        );
+        let error = project.edit(Path::new("f"), Some(same.into())).unwrap_err();
+        assert_eq!(error.code(), "entry_keeps_settings", "{host}");
+        // What this run chooses is nobody else's.
+        let mut own = entry();
+        own.arguments.extend(["--proxy", "http://p.example:1"].map(str::to_owned));
+        let plain = Job { scope: Scope::Project, entry: Some(own), ..job(host) };
+        let written = plain.edit(Path::new("f"), None).unwrap().new.unwrap();
+        assert_eq!(plain.edit(Path::new("f"), Some(written)).unwrap().action, Action::Unchanged, "{host}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test's own files")]
+fn a_projects_link_to_a_file_elsewhere_is_not_followed_unasked() {
+    let dir = tempfile::tempdir().unwrap();
+    let machine = machine(Platform::Linux, dir.path());
+    std::fs::create_dir_all(machine.cwd.join("sub")).unwrap();
+    let config = machine.cwd.join(".mcp.json");
+    let linked = |to: &Path| {
+        let _ = std::fs::remove_file(&config);
+        std::fs::write(to, "{}").unwrap();
+        std::os::unix::fs::symlink(to, &config).unwrap();
+        Job { scope: Scope::Project, ..job("claude") }.plan(&machine).map_err(|error| error.code())
+    };
+    assert!(linked(&machine.cwd.join("sub/mcp.json")).is_ok());
+    assert_eq!(linked(&dir.path().join(".claude.json")).unwrap_err(), "config_outside_project");
+    let asked = Job { scope: Scope::Project, any_entry: true, ..job("claude") };
+    assert_eq!(asked.plan(&machine).unwrap().action, Action::Added);
+}
+
+#[test]
+fn a_config_directory_that_is_relative_is_refused_where_it_counts() {
+    let mut machine = machine(Platform::Linux, Path::new("/h"));
+    machine.relative = vec!["CODEX_HOME"];
+    assert_eq!(job("codex").file(&machine).unwrap_err().code(), "relative_config_dir");
+    assert!(job("claude").file(&machine).is_ok());
+    assert!(Job { scope: Scope::Project, ..job("codex") }.file(&machine).is_ok());
+    let found = survey(&machine, NAME);
+    let codex = found.iter().find(|surveyed| surveyed.host.id == "codex").unwrap();
+    assert!(codex.problems[0].what.starts_with("CODEX_HOME is not an absolute path"), "{codex:?}");
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test's own files")]
+fn codex_is_told_to_trust_a_folder_before_it_reads_its_config() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut machine = machine(Platform::Linux, dir.path());
+    let repository = dir.path().canonicalize().unwrap().join("project");
+    std::fs::create_dir_all(repository.join("sub")).unwrap();
+    std::fs::create_dir_all(dir.path().join(".codex")).unwrap();
+    std::fs::create_dir(repository.join(".git")).unwrap();
+    machine.cwd = repository.join("sub");
+    let host = clients::host("codex").unwrap();
+    let is_untrusted = |scope| survey::untrusted(&machine, host, scope).is_some();
+    assert!(is_untrusted(Scope::Project) && !is_untrusted(Scope::User));
+    let trust = |level: &str, path: &Path| {
+        let text = format!("[projects.{:?}]\ntrust_level = {level:?}\n", path.to_str().unwrap());
+        std::fs::write(dir.path().join(".codex/config.toml"), text).unwrap();
+        is_untrusted(Scope::Project)
+    };
+    assert!(trust("untrusted", &repository) && trust("trusted", dir.path()));
+    assert!(!trust("trusted", &repository) && !trust("trusted", &machine.cwd));
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{HOSTS, json_of, setup};
 use crate::support::credential::credential;
-use crate::support::env::TestEnv;
+use crate::support::env::{Ran, TestEnv};
 
 fn cursor(env: &TestEnv, text: &str) -> std::path::PathBuf {
     let file = env.home().join(".cursor/mcp.json");
@@ -176,4 +176,41 @@ fn a_proxys_password_in_an_entry_is_not_shown() {
     assert!(!ran.stdout.contains("canary"), "{ran:?}");
     let ran = env.run(&["mcp", "setup", "cursor"]);
     assert!(ran.stdout.contains("…@127.0.0.1:1") && ran.stdout.contains("has a password"), "{ran:?}");
+}
+
+/// What an administrator starts with a person's HOME (`sudo -E`): whoever runs this as root sees the file stay theirs.
+#[test]
+fn nothing_is_made_in_a_home_of_another_user() {
+    use std::os::unix::fs::MetadataExt as _;
+    let env = TestEnv::new();
+    let home = env.home();
+    let mut theirs = std::path::PathBuf::from("/proc");
+    if std::fs::metadata(&home).unwrap().uid() == 0 {
+        std::os::unix::fs::chown(&home, Some(54_321), None).unwrap();
+        theirs = home;
+    }
+    for arguments in [&["mcp", "setup", "codex"][..], &["log", "--off"]] {
+        let ran = Ran::from(env.pdpp(arguments).env("HOME", &theirs).output().unwrap());
+        assert!(ran.code == Some(1) && ran.stdout.is_empty(), "{ran:?}");
+    }
+    assert_eq!(env.files(), Vec::<String>::new());
+    assert!(!env.home().join(".codex").exists() && !env.home().join(".local").exists());
+}
+
+#[test]
+fn a_backup_that_could_not_be_written_is_not_left_half() {
+    let env = TestEnv::new();
+    let file = cursor(&env, "{}\n");
+    // No file may grow, and the signal for it is not taken.
+    let mut command = std::process::Command::new("/bin/sh");
+    command.args([
+        "-c",
+        "trap '' XFSZ; ulimit -f 0; exec \"$0\" mcp setup cursor",
+        env!("CARGO_BIN_EXE_pdpp"),
+    ]);
+    let output = command.env_clear().env("HOME", env.home()).env("PATH", "/usr/bin:/bin").output().unwrap();
+    let ran = Ran::from(output);
+    assert!(ran.code == Some(1) && ran.stderr.contains("code: config_unwritable"), "{ran:?}");
+    assert_eq!(env.files(), [".cursor/mcp.json"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{}\n");
 }

@@ -44,7 +44,8 @@ pub struct Args {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Ask nothing; an entry of that name may go that starts something else or serves certain grants only
+    /// Ask nothing: an entry of that name may go that starts something else or serves certain grants only, and what a
+    /// project's entry sets may stay
     #[arg(long, short)]
     pub yes: bool,
 
@@ -122,7 +123,7 @@ Examples:
 Ends with 77 if an owner's credential is in the environment or in the config.";
 
 fn name(text: &str) -> anyhow::Result<String> {
-    anyhow::ensure!(setup::is_name(text), "1 to 40 letters, digits, - and _");
+    anyhow::ensure!(setup::is_name(text), "1 to 40 letters, digits, - and _, not beginning with -");
     Ok(text.to_owned())
 }
 
@@ -432,6 +433,10 @@ impl Task<'_> {
                 let what = if self.args.remove { "Take it out" } else { "Replace it" };
                 let question = format!("{}. {what}?", error.message());
                 if self.ui.confirm(&question) { attempt(true) } else { Err(error) }
+            }
+            Err(error) if error.code() == "entry_keeps_settings" && !self.args.json && self.ui.can_ask() => {
+                self.ui.note(error.message());
+                if self.ui.confirm("Keep all of that?") { attempt(true) } else { Err(error) }
             }
             other => other,
         }

@@ -1,8 +1,12 @@
 //! Claude Code. Its own command writes the file where it is there (`claude mcp add-json`); it refuses a
 //! file with comments, and takes a lock directory beside it.
 
+use std::path::PathBuf;
+
 use super::{Check, Host, typed};
 use crate::setup::edit::{Fields, Format};
+use crate::setup::paths::Machine;
+use crate::setup::policy::{Policy, Rule};
 
 /// Claude Code.
 pub(super) const HOST: Host = Host {
@@ -11,6 +15,7 @@ pub(super) const HOST: Host = Host {
     format: Format::Json,
     container: "mcpServers",
     user_file: |machine| machine.claude_config.as_deref().unwrap_or(&machine.home).join(".claude.json"),
+    moved_by: Some("CLAUDE_CONFIG_DIR"),
     other_files: |_| Vec::new(),
     project_file: Some(".mcp.json"),
     fields: |entry, _| Fields(typed("stdio", entry)),
@@ -19,7 +24,33 @@ pub(super) const HOST: Host = Host {
     chokes_on_bom: false,
     programs: &["claude"],
     check: Some(Check { arguments: &["mcp", "get", "NAME"], expects: &["✔ Connected"], starts: true }),
+    policies: POLICIES,
     overwritten_by: &[],
     link: None,
     afterwards: "a running session sees it after /mcp or a restart",
 };
+
+/// What an administrator, the person and the project say: the last two may be changed by whoever runs this.
+const POLICIES: &[Policy] = &[
+    Policy {
+        files: |machine| vec![machine.managed_dir("claude-code", "ClaudeCode").join("managed-mcp.json")],
+        format: Format::Jsonc,
+        rules: &[Rule::Exclusive("mcpServers")],
+    },
+    Policy {
+        files: settings,
+        format: Format::Jsonc,
+        rules: &[Rule::Denied(&["deniedMcpServers"]), Rule::AllowedOrNone(&["allowedMcpServers"])],
+    },
+];
+
+fn settings(machine: &Machine) -> Vec<PathBuf> {
+    let own = machine.claude_config.clone().unwrap_or_else(|| machine.home.join(".claude"));
+    let project = machine.cwd.join(".claude");
+    vec![
+        machine.managed_dir("claude-code", "ClaudeCode").join("managed-settings.json"),
+        own.join("settings.json"),
+        project.join("settings.json"),
+        project.join("settings.local.json"),
+    ]
+}

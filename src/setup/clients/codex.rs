@@ -2,6 +2,7 @@
 
 use super::{Check, Host, command_and_args};
 use crate::setup::edit::{Field, Fields, Format, Whose};
+use crate::setup::policy::{Policy, Rule};
 
 /// Codex.
 pub(super) const HOST: Host = Host {
@@ -12,6 +13,7 @@ pub(super) const HOST: Host = Host {
     user_file: |machine| {
         machine.codex_home.clone().unwrap_or_else(|| machine.home.join(".codex")).join("config.toml")
     },
+    moved_by: Some("CODEX_HOME"),
     other_files: |_| Vec::new(),
     project_file: Some(".codex/config.toml"),
     fields: |entry, _| {
@@ -29,7 +31,14 @@ pub(super) const HOST: Host = Host {
         expects: &["\"enabled\": true"],
         starts: false,
     }),
+    policies: POLICIES,
     overwritten_by: &[],
     link: None,
     afterwards: "start a new session",
 };
+
+const POLICIES: &[Policy] = &[Policy {
+    files: |machine| vec![machine.managed_dir("codex", "codex").join("requirements.toml")],
+    format: Format::Toml,
+    rules: &[Rule::Identified("mcp_servers")],
+}];

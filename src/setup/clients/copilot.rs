@@ -10,6 +10,7 @@ pub(super) const HOST: Host = Host {
     format: Format::Jsonc,
     container: "mcpServers",
     user_file: |machine| machine.home.join(".copilot").join("mcp-config.json"),
+    moved_by: None,
     other_files: |_| Vec::new(),
     project_file: None,
     fields: |entry, _| {
@@ -21,6 +22,7 @@ pub(super) const HOST: Host = Host {
     chokes_on_bom: false,
     programs: &["copilot"],
     check: Some(Check { arguments: &["mcp", "get", "NAME"], expects: &["Status: Enabled"], starts: false }),
+    policies: &[],
     overwritten_by: &[],
     link: None,
     afterwards: "start a new session",

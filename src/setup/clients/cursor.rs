@@ -10,6 +10,7 @@ pub(super) const HOST: Host = Host {
     format: Format::Jsonc,
     container: "mcpServers",
     user_file: |machine| machine.home.join(".cursor").join("mcp.json"),
+    moved_by: None,
     other_files: |_| Vec::new(),
     project_file: Some(".cursor/mcp.json"),
     fields: |entry, _| Fields(command_and_args(entry)),
@@ -17,6 +18,7 @@ pub(super) const HOST: Host = Host {
     chokes_on_bom: false,
     programs: &["cursor", "cursor-agent"],
     check: None,
+    policies: &[],
     overwritten_by: &[],
     link: Some(|fields, name| {
         let (name, config) = (in_query(name), in_query(&base64(fields)));

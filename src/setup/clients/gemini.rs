@@ -3,6 +3,7 @@
 
 use super::{Check, Host, command_and_args};
 use crate::setup::edit::{Fields, Format};
+use crate::setup::policy::{Policy, Rule};
 
 /// Gemini CLI.
 pub(super) const HOST: Host = Host {
@@ -13,6 +14,7 @@ pub(super) const HOST: Host = Host {
     user_file: |machine| {
         machine.gemini_home.as_deref().unwrap_or(&machine.home).join(".gemini").join("settings.json")
     },
+    moved_by: Some("GEMINI_CLI_HOME"),
     other_files: |_| Vec::new(),
     project_file: Some(".gemini/settings.json"),
     fields: |entry, _| Fields(command_and_args(entry)),
@@ -20,7 +22,26 @@ pub(super) const HOST: Host = Host {
     chokes_on_bom: true,
     programs: &["gemini"],
     check: Some(Check { arguments: &["mcp", "list"], expects: &["✓", "NAME", "Connected"], starts: true }),
+    policies: POLICIES,
     overwritten_by: &[],
     link: None,
     afterwards: "start a new session, in a folder that Gemini CLI trusts: elsewhere it starts no server",
 };
+
+const POLICIES: &[Policy] = &[Policy {
+    files: |machine| {
+        vec![
+            machine.managed_dir("gemini-cli", "GeminiCli").join("settings.json"),
+            (HOST.user_file)(machine),
+            machine.cwd.join(".gemini").join("settings.json"),
+        ]
+    },
+    format: Format::Jsonc,
+    rules: &[
+        Rule::Denied(&["mcp", "excluded"]),
+        Rule::Allowed(&["mcp", "allowed"]),
+        // As older versions call them.
+        Rule::Denied(&["excludeMCPServers"]),
+        Rule::Allowed(&["allowMCPServers"]),
+    ],
+}];

@@ -15,6 +15,7 @@ pub(super) const HOST: Host = Host {
         Platform::MacOs => machine.home.join(".config").join("goose").join("config.yaml"),
         Platform::Linux => machine.dot_config().join("goose").join("config.yaml"),
     },
+    moved_by: None,
     other_files: |_| Vec::new(),
     project_file: None,
     fields: |entry, name| {
@@ -36,6 +37,7 @@ pub(super) const HOST: Host = Host {
     chokes_on_bom: false,
     programs: &["goose"],
     check: None,
+    policies: &[],
     overwritten_by: &[],
     link: None,
     afterwards: "start a new session",

@@ -21,6 +21,7 @@ use serde_json::Value;
 use super::edit::{Field, Fields, Format, Whose};
 use super::entry::Entry;
 use super::paths::Machine;
+use super::policy::Policy;
 
 /// A host that is told about servers by a file.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub struct Host {
     pub container: &'static str,
     /// The user's own file.
     pub user_file: fn(&Machine) -> PathBuf,
+    /// The variable that moves that file.
+    pub moved_by: Option<&'static str>,
     /// Files that other installations of it read instead, where they could be here too: reported, never written.
     pub other_files: fn(&Machine) -> Vec<PathBuf>,
     /// A project's file, from the project's directory; it goes before the user's, where there is one.
@@ -49,6 +52,8 @@ pub struct Host {
     pub programs: &'static [&'static str],
     /// What it says about an entry, if it can be asked.
     pub check: Option<Check>,
+    /// Its own rules about the servers that it takes.
+    pub policies: &'static [Policy],
     /// The processes that write the file back from memory when they end.
     pub overwritten_by: &'static [&'static str],
     /// A link that puts the entry in, for `--print`.

@@ -15,6 +15,7 @@ pub(super) const HOST: Host = Host {
         let with_comments = dir.join("opencode.jsonc");
         if with_comments.exists() { with_comments } else { dir.join("opencode.json") }
     },
+    moved_by: None,
     other_files: |_| Vec::new(),
     project_file: Some("opencode.json"),
     fields: |entry, _| {
@@ -28,6 +29,7 @@ pub(super) const HOST: Host = Host {
     chokes_on_bom: false,
     programs: &["opencode"],
     check: Some(Check { arguments: &["mcp", "list"], expects: &["✓", "NAME"], starts: true }),
+    policies: &[],
     overwritten_by: &[],
     link: None,
     afterwards: "start a new session",

@@ -2,6 +2,7 @@
 
 use super::{Host, in_query, typed};
 use crate::setup::edit::{Fields, Format};
+use crate::setup::policy::{Policy, Rule};
 
 /// Visual Studio Code.
 pub(super) const HOST: Host = Host {
@@ -10,6 +11,7 @@ pub(super) const HOST: Host = Host {
     format: Format::Jsonc,
     container: "servers",
     user_file: |machine| machine.app_support().join("Code").join("User").join("mcp.json"),
+    moved_by: None,
     other_files: |_| Vec::new(),
     project_file: Some(".vscode/mcp.json"),
     fields: |entry, _| Fields(typed("stdio", entry)),
@@ -17,6 +19,7 @@ pub(super) const HOST: Host = Host {
     chokes_on_bom: false,
     programs: &["code"],
     check: None,
+    policies: POLICIES,
     overwritten_by: &[],
     link: Some(|fields, name| {
         let mut server = fields.to_json();
@@ -25,3 +28,17 @@ pub(super) const HOST: Host = Host {
     }),
     afterwards: "start it with the command `MCP: List Servers`, if VS Code does not offer to",
 };
+
+const POLICIES: &[Policy] = &[Policy {
+    files: |machine| {
+        vec![
+            machine.app_support().join("Code").join("User").join("settings.json"),
+            machine.cwd.join(".vscode").join("settings.json"),
+        ]
+    },
+    format: Format::Jsonc,
+    rules: &[
+        Rule::Off(&["chat.mcp.access"], &["none", "registry"]),
+        Rule::Off(&["chat.mcp.enabled"], &["false"]),
+    ],
+}];

@@ -16,6 +16,7 @@ pub(super) const HOST: Host = Host {
         Platform::MacOs => machine.home.join(".config").join("zed").join("settings.json"),
         Platform::Linux => machine.dot_config().join("zed").join("settings.json"),
     },
+    moved_by: None,
     other_files: |_| Vec::new(),
     project_file: Some(".zed/settings.json"),
     fields: |entry, _| {
@@ -27,6 +28,7 @@ pub(super) const HOST: Host = Host {
     chokes_on_bom: false,
     programs: &["zed", "zeditor"],
     check: None,
+    policies: &[],
     overwritten_by: &[],
     link: None,
     afterwards: "Zed reads it at once; its Agent panel shows the server",

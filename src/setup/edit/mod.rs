@@ -72,6 +72,11 @@ impl Fields {
         Value::Object(self.0.iter().map(|(key, field, _)| ((*key).to_owned(), field.to_json())).collect())
     }
 
+    /// Whether every update sets `key`.
+    pub fn is_set_by_update(&self, key: &str) -> bool {
+        self.0.iter().any(|(name, _, whose)| *name == key && *whose == Whose::Ours)
+    }
+
     /// Whether a new entry has a field `key`.
     pub fn has(&self, key: &str) -> bool {
         self.0.iter().any(|(name, ..)| *name == key)
