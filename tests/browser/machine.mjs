@@ -40,6 +40,8 @@ function fakeTime(root) {
 export class Machine {
   #children = new Set();
   #homes = 0;
+  #said;
+  #links = 0;
 
   static async start(pdpp) {
     const machine = new Machine();
@@ -55,11 +57,22 @@ export class Machine {
       FAKETIME_DONT_FAKE_MONOTONIC: "1",
     });
     const said = text(child.stderr);
+    machine.#said = said;
     machine.url = await new Promise((resolve, reject) => {
       createInterface({ input: child.stdout }).once("line", (line) => resolve(JSON.parse(line).url));
       child.once("exit", (code) => reject(new Failed(`the sandbox ended with ${code}: ${said.text}`)));
     });
     return machine;
+  }
+
+  /** The owner's link that the sandbox prints next: what `pdpp sandbox` shows on its terminal for each request. */
+  async link() {
+    for (let tries = 0; tries < 200; tries++) {
+      const all = [...this.#said.text.matchAll(/(http\S+\/consent\/owner\/[0-9a-f]+)\s/g)];
+      if (all.length > this.#links) return all[this.#links++][1];
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Failed(`no owner's link was printed: ${this.#said.text}`);
   }
 
   /** Moves the sandbox's clock, as libfaketime writes it: `+0`, `+11m`. */
@@ -103,7 +116,9 @@ export class Machine {
       });
       child.once("exit", (code) => reject(new Failed(`connect ended with ${code} and without a page: ${heard}`)));
     });
-    return { page, end, stop: () => child.kill() };
+    // Where the browser is what asks, there is no request yet.
+    const link = page.includes("/oauth/authorize") ? null : await this.link();
+    return { page, link, end, stop: () => child.kill() };
   }
 
   /** What a host would get from a tool. */
@@ -120,7 +135,7 @@ export class Machine {
   async ask(body) {
     const asked = await this.post("/agent-connect", body);
     equal(asked.status, 201, "a request for access is answered with");
-    return asked.body.approval_url;
+    return { page: asked.body.approval_url, link: await this.link(), code: asked.body.user_code };
   }
 
   async post(path, body) {

@@ -1,10 +1,12 @@
-// The owner, in Chromium: approve.mjs DIRECTORY URL ACCOUNT… picks these accounts, approves, and says where the
-// browser ended. DIRECTORY has the pinned node_modules of tests/browser.
+// The owner, in Chromium: approve.mjs DIRECTORY URL LOG ACCOUNT… opens URL, then the link that the sandbox printed into
+// LOG, ticks these accounts, approves, and says where the browser ended. DIRECTORY has the pinned node_modules of
+// tests/browser.
 
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 
-const [directory, url, ...accounts] = process.argv.slice(2);
+const [directory, url, log, ...accounts] = process.argv.slice(2);
 const { chromium } = createRequire(join(resolve(directory), "approve.mjs"))("playwright-core");
 const flags = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync";
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: flags.split(" ") });
@@ -13,6 +15,12 @@ try {
   context.setDefaultTimeout(15_000);
   const page = await context.newPage();
   await page.goto(url);
+  let link;
+  for (let tries = 0; !link && tries < 300; tries++) {
+    link = /http\S+\/consent\/owner\/[0-9a-f]+(?=\s)/.exec(readFileSync(log, "utf8"))?.[0];
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await page.goto(link);
   for (const account of accounts) await page.getByRole("checkbox", { name: account }).check();
   await page.getByRole("button", { name: "Continue" }).click();
   await page.getByRole("button", { name: "Approve" }).click();

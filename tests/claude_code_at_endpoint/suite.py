@@ -97,7 +97,7 @@ def free_port():
         return some.getsockname()[1]
 
 
-def main(root, sandbox):
+def main(root, sandbox, log):
     said = json.loads(sandbox.stdout.readline())
     url, port = said["url"], free_port()
     client = post(f"{url}/oauth/register", {
@@ -112,7 +112,7 @@ def main(root, sandbox):
     must("Connected" not in before, f"connected without a token: {before}")
 
     def approve(address):
-        ran = subprocess.run(["node", HERE / "approve.mjs", BROWSER, address, *ACCOUNTS], text=True,
+        ran = subprocess.run(["node", HERE / "approve.mjs", BROWSER, address, log, *ACCOUNTS], text=True,
                              capture_output=True, timeout=PATIENCE)
         must(ran.returncode == 0, ran.stdout + ran.stderr)
         must(ran.stdout.strip() == f"http://localhost:{port}/callback", ran.stdout)
@@ -148,10 +148,12 @@ def main(root, sandbox):
 
 with tempfile.TemporaryDirectory(prefix="pdpp-claude-code-", ignore_cleanup_errors=True) as folder:
     root = pathlib.Path(folder)
+    # Its terminal: the owner's link is printed there.
+    log = root / "terminal"
     sandbox = subprocess.Popen([PDPP, "sandbox", "--listen", "127.0.0.1:0", "--json"], stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL, env={"HOME": folder, "PATH": "/usr/bin:/bin"}, text=True)
+                               stderr=log.open("wb"), env={"HOME": folder, "PATH": "/usr/bin:/bin"}, text=True)
     try:
-        main(root, sandbox)
+        main(root, sandbox, log)
     finally:
         sandbox.terminate()
         sandbox.wait(timeout=PATIENCE)

@@ -105,6 +105,29 @@ fn it_says_where_it_is_and_stops_on_a_signal() {
     assert!(!stderr.contains("pdpp_ot_"), "no owner's token is printed");
 }
 
+/// O7.11: whoever reads the sandbox's terminal is its owner. Nothing else that it says leads to a decision.
+#[test]
+fn o7_11_the_owners_link_is_printed_where_the_sandbox_runs() {
+    let home = tempfile::tempdir().unwrap();
+    let mut running = Running::start(home.path(), &[]);
+    let url = running.url();
+    let json = [("content-type", "application/json")];
+    let asked = json!({ "resource": url, "client_name": "Reader\u{1b}[2J" }).to_string();
+    let (status, attempt) = http("POST", &format!("{url}/agent-connect"), &json, &asked);
+    assert_eq!(status, 201, "{attempt}");
+    let attempt: Value = serde_json::from_str(&attempt).unwrap();
+    let mut lines = BufReader::new(running.child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let said = lines.find(|line| line.contains("asks to read your data")).unwrap();
+    assert!(said.contains(attempt["user_code"].as_str().unwrap()), "{said}");
+    assert!(said.starts_with("“Reader") && !said.contains('\u{1b}'), "{said}");
+    let link = lines.next().unwrap().trim().to_owned();
+    assert!(link.starts_with(&format!("{url}/consent/owner/")), "{link}");
+    let (status, page) = http("GET", attempt["approval_url"].as_str().unwrap(), &[], "");
+    assert!(status == 200 && page.contains("pdpp sandbox") && !page.contains("Reader"), "{page}");
+    assert_eq!(http("GET", &link, &[], "").0, 303);
+    assert_eq!(http("GET", &link, &[], "").0, 404, "once");
+}
+
 /// It may be one of theirs, with other things in it.
 #[cfg(unix)]
 #[test]

@@ -198,7 +198,9 @@ pub(super) fn who_asks(main: &mut Html, pending: &Pending) {
         ),
     };
     main.text(&client.id).markup("</code></p>\n");
-    main.markup("<p class=\"code\">Code of this request: <strong>").text(&pending.code).markup("</strong>. ");
+    main.markup("<p class=\"code\">Code of this request: <strong class=\"compare\">")
+        .text(&pending.code)
+        .markup("</strong>. ");
     match &pending.way {
         Way::AgentConnect => main.markup("If the app shows a code, it has to be this one."),
         Way::Device => main.markup("The device that asks has to show the same."),
@@ -221,6 +223,13 @@ pub(super) const fn tick(is_ticked: bool) -> &'static str {
 
 pub(super) fn counted(count: usize, singular: &str, plural: &str) -> String {
     format!("{count} {}", if count == 1 { singular } else { plural })
+}
+
+/// The kind of an account, where its name does not say it.
+pub(super) fn kind(main: &mut Html, display: &str, kind: &str) {
+    if !display.contains(kind) {
+        main.markup(" <span class=\"kind\">").text(kind).markup("</span>");
+    }
 }
 
 /// A name out of a declaration, in words.
@@ -336,7 +345,7 @@ fn source(main: &mut Html, form: &Form<'_>, connection: &str, choices: &Numbered
         .text(display)
         .markup("</span>");
     if let Some(connector) = connector {
-        main.markup(" <span class=\"kind\">").text(&connector.name).markup("</span>");
+        kind(main, display, &connector.name);
     }
     main.markup(" <span class=\"count\">")
         .text(&counted(choices.len(), "stream", "streams"))

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 
 use super::grants;
-use super::page::{DENY, Place, counted, heading, minute, page_reply, purpose, shell, who_asks, words};
+use super::page::{DENY, Place, counted, heading, kind, minute, page_reply, purpose, shell, who_asks, words};
 use crate::vault::declaration::Stream;
 use crate::vault::grant::{Grant, GrantStream};
 use crate::vault::html::Html;
@@ -13,9 +13,6 @@ use crate::vault::oauth::selection::Selection;
 use crate::vault::store::Catalog;
 use crate::vault::wire::{ApiError, Reply};
 use crate::vault::{Profile, time};
-
-/// Fields that are named without being asked for.
-const FEW: usize = 8;
 
 /// What is shown before a decision, the grants that it would make, and what the decision names it by.
 pub(super) struct Shown {
@@ -133,52 +130,53 @@ fn list(main: &mut Html, catalog: &Catalog, grants: &[Grant]) {
             }));
         }
         let Some(connector) = connector.filter(|_| !streams.is_empty()) else { continue };
-        main.markup("<section class=\"granted\">\n<h2>")
+        main.markup("<details class=\"granted\"><summary><span class=\"name\">")
             .text(&connection.display_name)
-            .markup(" <span class=\"kind\">")
-            .text(&connector.name)
-            .markup("</span></h2>\n<ul>\n");
-        for granted in streams {
-            if let Some(declared) = connector.stream(&granted.name) {
-                stream(main, granted, declared);
-            }
+            .markup("</span>");
+        kind(main, &connection.display_name, &connector.name);
+        main.markup(":\n<span class=\"flow\">");
+        let streams: Vec<(&GrantStream, &Stream)> = streams
+            .into_iter()
+            .filter_map(|granted| Some((granted, connector.stream(&granted.name)?.as_ref())))
+            .collect();
+        for (number, (granted, declared)) in streams.iter().enumerate() {
+            main.markup(if number == 0 { "" } else { "; " });
+            stream(main, granted, declared);
         }
-        main.markup("</ul>\n</section>\n");
+        main.markup("</span></summary>\n");
+        for (granted, _) in &streams {
+            let fields: Vec<String> = granted.fields.iter().map(|name| words(name)).collect();
+            main.markup("<p><strong>")
+                .text(&words(&granted.name))
+                .markup("</strong>: ")
+                .text(&fields.join(", "))
+                .markup("</p>\n");
+        }
+        main.markup("</details>\n");
     }
 }
 
+/// A stream in a few words.
 fn stream(main: &mut Html, granted: &GrantStream, declared: &Stream) {
-    main.markup("<li><strong>").text(&words(&granted.name)).markup("</strong>");
+    main.markup("<strong>").text(&words(&granted.name)).markup("</strong> <span class=\"said\">");
     if let Some(keys) = &granted.resources {
-        main.markup(", ").text(&counted(keys.len(), "named record", "named records"));
+        main.text(&counted(keys.len(), "named record", "named records")).markup(", ");
     }
     if let Some(time) = &granted.time_constraint {
         let day = |text: &str| text.get(..10).unwrap_or(text).to_owned();
         if let Some(since) = &time.since {
-            main.markup(", from ").text(&day(since)).markup(" on");
+            main.markup("from ").text(&day(since)).markup(" on ");
         }
         if let Some(until) = &time.until {
-            main.markup(", before ").text(&day(until));
+            main.markup("before ").text(&day(until)).markup(" ");
         }
-        main.markup(" by ").text(&words(&time.field));
+        main.markup("by ").text(&words(&time.field)).markup(", ");
     }
-    let fields: Vec<String> = granted.fields.iter().map(|name| words(name)).collect();
-    let is_whole = granted.fields.len() == declared.fields.len();
-    let how_many = if is_whole {
-        format!("all {}", counted(fields.len(), "field", "fields"))
+    let (given, all) = (granted.fields.len(), declared.fields.len());
+    main.text(&if given == all {
+        format!("all {}", counted(all, "field", "fields"))
     } else {
-        format!("{} of {} fields", fields.len(), declared.fields.len())
-    };
-    // A few are named at once.
-    if !is_whole && fields.len() <= FEW {
-        main.markup(": ").text(&fields.join(", ")).markup(" (").text(&how_many).markup(")</li>\n");
-        return;
-    }
-    main.markup("<details><summary>")
-        .text(&how_many)
-        .markup("<span class=\"hidden\"> of ")
-        .text(&words(&granted.name))
-        .markup("</span></summary><span class=\"said\">")
-        .text(&fields.join(", "))
-        .markup("</span></details></li>\n");
+        format!("{given} of {all} fields")
+    })
+    .markup("</span>");
 }
