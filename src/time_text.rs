@@ -6,12 +6,14 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// How long before its end a grant is worth a warning.
-pub const SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// How long before its end a grant is worth a warning, at most.
+const SOON: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Whether `end` is ahead of `now`, and within [`SOON`].
-pub fn is_soon(end: Timestamp, now: Timestamp) -> bool {
-    end > now && end.duration_since(now) <= SOON
+/// Whether `end` is ahead of `now`, and so near that it is worth a warning: in the last week, and of what was `issued` for
+/// less than four weeks in the last quarter of its time. A grant for a day is not about to end when it begins.
+pub fn is_soon(end: Timestamp, issued: Option<Timestamp>, now: Timestamp) -> bool {
+    let quarter = issued.map(|issued| end.duration_since(issued) / 4);
+    end > now && end.duration_since(now) <= quarter.unwrap_or(SOON).min(SOON)
 }
 
 /// How long until `end`: `in 6 days`, `in 3 hours`; `None` once it is over.
@@ -71,9 +73,16 @@ mod tests {
     }
 
     #[test]
-    fn soon_is_the_last_seven_days() {
-        let end = at(7 * 86_400);
-        assert!(is_soon(end, at(0)) && !is_soon(end, at(-1)));
-        assert!(!is_soon(end, end), "over is not soon");
+    fn soon_is_the_last_week_or_quarter() {
+        let end = at(28 * 86_400);
+        for issued in [None, Some(at(0)), Some(at(-400 * 86_400))] {
+            assert!(is_soon(end, issued, at(21 * 86_400)) && !is_soon(end, issued, at(21 * 86_400 - 1)));
+            assert!(!is_soon(end, issued, end), "over is not soon");
+        }
+        for days in [1, 7] {
+            let (issued, end) = (Some(at(0)), at(days * 86_400));
+            assert!(!is_soon(end, issued, at(0)), "{days}");
+            assert!(!is_soon(end, issued, at(days * 64_800 - 1)) && is_soon(end, issued, at(days * 64_800)));
+        }
     }
 }

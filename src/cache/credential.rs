@@ -178,7 +178,7 @@ impl Credential {
 
     /// Its end, if that is ahead of `now` and worth a warning.
     pub fn ends_soon(&self, now: Timestamp) -> Option<Timestamp> {
-        self.expires_at().filter(|end| crate::time_text::is_soon(*end, now))
+        self.expires_at().filter(|end| crate::time_text::is_soon(*end, self.issued_at, now))
     }
 
     /// Whether it is of no use any more at `now`.

@@ -66,6 +66,9 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
             ui.warn(&format!("others can write in {dir} (mode {mode:03o}): chmod go-w {dir}"));
         }
     }
+    if ui.can_ask() && !matches!(cli.command, Command::Mcp(_)) {
+        crate::cache::store::wait_for_a_person();
+    }
     match cli.command {
         Command::Demo(args) => demo::run(&args, ui),
         Command::Connect(args) => connect::run(&args, &cli.global, ui),

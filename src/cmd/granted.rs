@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 
 use crate::advice::{Command, Hint};
 use crate::cache::Stored;
+use crate::cache::credential::Credential;
 use crate::cache::select::disconnect_command;
 use crate::cache::store::StoreKind;
 use crate::grants::{AtProvider, Connected, Old};
+use crate::provider::approve::token::GivenStream;
 use crate::provider::grant::{GrantedSource, TokenKind};
 use crate::text::{one_line, prefix};
 use crate::time_text::day_and_time;
@@ -56,6 +58,9 @@ pub(super) fn to_text(connected: &Connected) -> String {
     for source in &granted.sources {
         let _ = writeln!(text, "  {}", source_line(source));
     }
+    for line in limits(granted) {
+        let _ = writeln!(text, "    {line}");
+    }
     if granted.stream_count() == 0 && !is_package(connected) {
         text.push_str("  nothing: the token works, but this grant has no streams\n");
     }
@@ -98,7 +103,8 @@ fn old_to_text(old: &Old) -> String {
             return format!("The old grant {id} was over at the provider; it is deleted here.");
         }
         AtProvider::Waits(not) => {
-            let then = Hint::new("Once its token can be read: ").run(disconnect_command(&old.credential));
+            let first = not.remedy.unwrap_or("To try again");
+            let then = Hint::new(format!("{first}: ")).run(disconnect_command(&old.credential));
             (not, "out of every agent's reach", then)
         }
         AtProvider::Stands(not) => (not, "deleted here", "The provider's own pages can end it".into()),
@@ -124,6 +130,7 @@ pub(super) fn to_json(connected: &Connected) -> Value {
         "old_grant": connected.replaces.as_ref().map(old_to_json),
         "more_than_asked": connected.difference.more,
         "less_than_asked": connected.difference.less,
+        "beside_what_was_asked": connected.difference.beside,
         "more_than_before": connected.since_before.as_ref().map(|difference| &difference.more),
         "less_than_before": connected.since_before.as_ref().map(|difference| &difference.less),
         "issuer": granted.issuer,
@@ -132,6 +139,7 @@ pub(super) fn to_json(connected: &Connected) -> Value {
         "expires_at": granted.expires_at(),
         "sources": granted.sources,
         "stream_count": granted.stream_count(),
+        "streams": given_json(granted),
         "replaced": connected.stored == Stored::Replaced,
         "store": granted.store,
         "cache_dir": connected.cache_dir.display().to_string(),
@@ -149,6 +157,80 @@ fn old_to_json(old: &Old) -> Value {
         "code": not.map(|not| &not.code),
         "why": not.map(|not| &not.why),
     })
+}
+
+/// Streams whose fields are told one by one, and fields that are named.
+const SHOWN_STREAMS: usize = 8;
+const SHOWN_FIELDS: usize = 8;
+
+/// What a grant gives of its streams, as far as the provider has said: of few their fields, of all their times.
+pub(super) fn limits(credential: &Credential) -> Vec<String> {
+    let given = credential.given.streams().unwrap_or_default();
+    let mut lines = Vec::new();
+    if given.len() <= SHOWN_STREAMS {
+        for stream in &given {
+            let Some(fields) = &stream.fields else { continue };
+            let count = field_count(fields);
+            let names = fields.iter().take(SHOWN_FIELDS).map(|field| one_line(prefix(field, 60)));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let more = if fields.len() > SHOWN_FIELDS { ", …" } else { "" };
+            lines.push(format!("{}: {count}: {names}{more}", one_line(prefix(&stream.name, 60))));
+        }
+    }
+    let mut times: Vec<(String, Vec<String>)> = Vec::new();
+    for stream in &given {
+        let Some(time) = time_of(stream) else { continue };
+        let name = one_line(prefix(&stream.name, 60)).into_owned();
+        match times.iter_mut().find(|(known, _)| *known == time) {
+            Some((_, names)) => names.push(name),
+            None => times.push((time, vec![name])),
+        }
+    }
+    lines.extend(times.into_iter().map(|(time, mut names)| {
+        names.dedup();
+        if names.len() == given.len() && names.len() > 1 {
+            return format!("records {time} only, of each stream");
+        }
+        let more = if names.len() > SHOWN_STREAMS { ", …" } else { "" };
+        names.truncate(SHOWN_STREAMS);
+        format!("records {time} only, of {}{more}", names.join(", "))
+    }));
+    lines
+}
+
+fn field_count(fields: &[String]) -> String {
+    format!("{} field{}", fields.len(), if fields.len() == 1 { "" } else { "s" })
+}
+
+/// `from 2026-01-01 00:00 UTC on`, `before …`, or both.
+fn time_of(stream: &GivenStream) -> Option<String> {
+    let since = stream.since.map(|since| format!("from {} on", day_and_time(since)));
+    let until = stream.until.map(|until| format!("before {}", day_and_time(until)));
+    match (since, until) {
+        (Some(since), Some(until)) => Some(format!("{since} and {until}")),
+        (since, until) => since.or(until),
+    }
+}
+
+/// The same in a few words, for a table: `2 fields, from 2026-01-01 00:00 UTC on`.
+pub(super) fn limits_in_short(credential: &Credential) -> Option<String> {
+    let given = credential.given.streams().unwrap_or_default();
+    let mut parts = Vec::new();
+    if let [GivenStream { fields: Some(fields), .. }] = given.as_slice() {
+        parts.push(field_count(fields));
+    }
+    let times: std::collections::BTreeSet<Option<String>> = given.iter().map(time_of).collect();
+    match times.len() {
+        0 => {}
+        1 => parts.extend(times.into_iter().flatten()),
+        _ => parts.push("limited in time".to_owned()),
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// What was given, stream by stream, as far as the provider has said.
+pub(super) fn given_json(credential: &Credential) -> Value {
+    json!(credential.given.streams().unwrap_or_default())
 }
 
 /// `Acme Slack (slack): 14 streams: messages, users, …`
@@ -242,6 +324,36 @@ Next:
         }
         let endless = to_text(&connected(|connected| connected.credential.grant_expires_at = None));
         assert!(endless.contains("without an end date"));
+    }
+
+    #[test]
+    fn a_narrowed_grant_says_of_which_fields_and_times() {
+        let narrowed = |streams: Vec<GivenStream>| {
+            connected(move |connected| connected.credential.given = streams.into())
+        };
+        let stream = |name: &str, fields: &[&str], since: Option<&str>| GivenStream {
+            name: name.to_owned(),
+            fields: Some(fields.iter().map(ToString::to_string).collect()),
+            since: since.map(|since| since.parse().unwrap()),
+            ..GivenStream::default()
+        };
+        let one = narrowed(vec![stream("messages", &["subject"], Some("2026-01-01T00:00:00Z"))]);
+        let text = to_text(&one);
+        assert!(text.contains("\n    messages: 1 field: subject\n"), "{text}");
+        assert!(text.contains("\n    records from 2026-01-01 00:00 UTC on only, of messages\n"), "{text}");
+        assert_eq!(
+            limits_in_short(&one.credential).as_deref(),
+            Some("1 field, from 2026-01-01 00:00 UTC on")
+        );
+        let json = to_json(&one);
+        assert_eq!(json["streams"][0]["fields"], json!(["subject"]));
+        assert_eq!(json["streams"][0]["since"], "2026-01-01T00:00:00Z");
+        // Of many streams the fields would be a page.
+        let many: Vec<_> = (0..12).map(|n| stream(&format!("s{n}"), &["a", "b"], None)).collect();
+        let many = narrowed(many);
+        assert!(limits(&many.credential).is_empty() && limits_in_short(&many.credential).is_none());
+        let mixed = narrowed(vec![stream("a", &[], Some("2026-01-01T00:00:00Z")), stream("b", &[], None)]);
+        assert_eq!(limits_in_short(&mixed.credential).as_deref(), Some("limited in time"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use serde_json::{Value, json};
 
 use super::Global;
+use super::granted::{given_json, limits_in_short};
 use crate::advice::Command;
 use crate::cache::credential::Credential;
 use crate::cache::select::{GrantName, Selection, disconnect_command, renew_command, short_id};
@@ -152,6 +153,9 @@ fn granted(credential: &Credential) -> String {
             out.push_str(", …");
         }
     }
+    if let Some(limits) = limits_in_short(credential) {
+        let _ = write!(out, " ({limits})");
+    }
     out
 }
 
@@ -266,6 +270,7 @@ impl Shown<'_> {
                 "kind": credential.token_kind,
                 "sources": credential.sources,
                 "stream_count": credential.stream_count(),
+                "streams": given_json(credential),
                 "access_mode": credential.access_mode,
                 "issued_at": credential.issued_at,
                 "grant_expires_at": credential.grant_expires_at,

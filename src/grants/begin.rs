@@ -36,10 +36,7 @@ pub(super) async fn begin(
     dialog: &dyn Dialog,
 ) -> Result<Begun> {
     let server = &discovery.authorization_server;
-    let failed = |refused, wanted: &Wanted| -> Result<Error> {
-        let refused = suggest::with_names(refused, wanted, &plan.provider, &cache.credentials()?);
-        Ok(refused.into_error(&plan.provider, &|without| plan.again(without)))
-    };
+    let failed = |refused: ApproveError| refused.into_error(&plan.provider, &|without| plan.again(without));
     // Who names a flow has it.
     let elsewhere = match Browser::of_this_process() {
         Browser::Elsewhere(why) if request.flow.is_none() => Some(why),
@@ -63,6 +60,8 @@ pub(super) async fn begin(
             Err(error) => error,
         };
         questions += 1;
+        // What earlier grants showed can be picked, where the provider lists nothing itself.
+        let refused = suggest::with_names(refused, &wanted, &plan.provider, &cache.credentials()?);
         if refused.is_of_the_request()
             && let (Some(next), Some(old)) = (instead.next(), &plan.replaces)
         {
@@ -86,17 +85,17 @@ pub(super) async fn begin(
                 match dialog.choose_source(choices, can_pick).map_err(|error| not_chosen(&error))? {
                     Some(SourceAnswer::Source(id)) => wanted.source = Some(narrowing::source(&id, &[])?),
                     Some(SourceAnswer::PickThere) => asked = Some(Flow::AuthorizationCode),
-                    None => return Err(failed(refused, &wanted)?),
+                    None => return Err(failed(refused)),
                 }
             }
             ApproveError::InstanceRequired { choices } if is_first => {
                 let chosen = dialog.choose_instance(choices).map_err(|error| not_chosen(&error))?;
                 match (chosen, wanted.source.as_mut()) {
                     (Some(id), Some(source)) => source.instance_ids = vec![id],
-                    _ => return Err(failed(refused, &wanted)?),
+                    _ => return Err(failed(refused)),
                 }
             }
-            _ => return Err(failed(refused, &wanted)?),
+            _ => return Err(failed(refused)),
         }
     }
 }

@@ -18,6 +18,8 @@ pub struct Difference {
     pub more: Vec<String>,
     /// Where it is less.
     pub less: Vec<String>,
+    /// What is there beside what was asked for, and may have to be: the provider does not say what it requires.
+    pub beside: Vec<String>,
 }
 
 /// Names in one line at most.
@@ -131,7 +133,9 @@ fn fields(
     // Those that a stream requires are always part of it (draft §6).
     let is_more = |field: &&&str| !required.is_some_and(|required| required.contains(**field));
     let more = given.difference(&asked).filter(is_more);
-    add_names(&mut found.more, &format!("fields of {name} beside those asked for"), more);
+    let is_unknown = required.is_some_and(BTreeSet::is_empty);
+    let to = if is_unknown { &mut found.beside } else { &mut found.more };
+    add_names(to, &format!("fields of {name} beside those asked for"), more);
     add_names(&mut found.less, &format!("not the fields of {name}"), asked.difference(&given));
 }
 
@@ -241,6 +245,31 @@ mod tests {
         ];
         let found = compared(&Wanted::default(), &exact);
         assert_eq!((found.more, found.less), (Vec::new(), less.map(str::to_owned).to_vec()));
+    }
+
+    #[test]
+    fn fields_that_may_be_required_are_no_warning() {
+        // This provider says of `messages` nothing that is required.
+        let asked = Wanted { source: None, since: None, until: None, expires: None, ..wanted() };
+        let given = json!({"streams": [{"name": "messages", "fields": ["id", "subject", "sent_at"]}]});
+        let body = json!({"access_token": "t", "grant": given});
+        let response = TokenResponse::read(body.as_object().unwrap(), Timestamp::UNIX_EPOCH).unwrap();
+        let source = GrantedSource {
+            streams: vec!["messages".to_owned(), "labels".to_owned()],
+            stream_count: 2,
+            ..GrantedSource::default()
+        };
+        let proof = Proof { grant_id: "g1".to_owned().try_into().unwrap(), sources: vec![source] };
+        let compared = |required: &[&str]| {
+            let required = required.iter().map(ToString::to_string).collect();
+            compare(&asked, &response, &proof, &[("messages".to_owned(), required)].into())
+        };
+        let line = "fields of messages beside those asked for: sent_at".to_owned();
+        let found = compared(&[]);
+        assert_eq!((found.more, found.beside), (Vec::new(), vec![line.clone()]));
+        let found = compared(&["id"]);
+        assert_eq!((found.more, found.beside), (vec![line], Vec::new()));
+        assert_eq!(compared(&["sent_at"]), Difference::default());
     }
 
     #[test]

@@ -163,6 +163,10 @@ pub fn disconnect(
         }
         chosen => chosen?,
     };
+    // What is only to be ended still was agreed to before.
+    if chosen.iter().any(|credential| !credential.ending) && !request.is_confirmed && !confirm.can_ask() {
+        return Err(unconfirmed(&chosen));
+    }
     // What was disconnected before is tried again with each: somebody wants it ended.
     let is_other = |waiting: &&Credential| !chosen.iter().any(|chosen| chosen.id == waiting.id);
     let others: Vec<Credential> = waiting.iter().filter(is_other).cloned().collect();
@@ -293,6 +297,18 @@ fn check_confirmed(request: &Request, confirm: &dyn Confirm) -> Result<()> {
     }
     let message = "--all ends and deletes several grants, and nobody can be asked here";
     Err(Error::new(Kind::Usage, "confirmation_required", message).run(Command::new("disconnect --all --yes")))
+}
+
+/// That nobody has said yes, and nobody can be asked here.
+fn unconfirmed(chosen: &[Credential]) -> Error {
+    let mut message =
+        "A grant is only ended when somebody says so, and nobody can be asked here. It would be:".to_owned();
+    list(&mut message, &chosen.iter().collect::<Vec<_>>());
+    let next = match chosen {
+        [one] => disconnect_command(one),
+        _ => Command::new("disconnect --all"),
+    };
+    Error::new(Kind::Usage, "confirmation_required", message).run(next.words("--yes"))
 }
 
 fn not_confirmed() -> Error {

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
-use crate::cache::store::remedy;
+use crate::cache::store::{bound, remedy};
 use crate::provider::approve::revoke::{Revoked, Tokens, revoke};
 use crate::provider::grant::TokenKind;
 use crate::provider::http::Http;
 
-/// Longest time for ending one grant at its provider, a keyring's answer included.
+/// Longest time for ending one grant at its provider, after its keyring has answered.
 const WITHIN: Duration = Duration::from_secs(20);
 
 /// Why a grant was not ended at its provider.
@@ -21,22 +21,43 @@ pub struct NotEnded {
     pub code: String,
     /// The reason.
     pub why: String,
-    /// What to do first, where its token cannot be read now and may be later.
+    /// What to do first, where its token cannot be read now, or its provider not be reached, and both may be later: the
+    /// grant is then kept to be ended.
     pub remedy: Option<&'static str>,
 }
 
 impl NotEnded {
     pub(super) fn new(code: &str, why: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), why: why.into(), remedy: None }
+        Self { code: code.to_owned(), why: why.into(), remedy: remedy(code).or_else(|| reachable(code)) }
     }
 }
 
-/// Ends the grant of `credential` at its provider, in 20 s at most.
+/// What helps where a failure of `code` means that the provider was not reached, or had no time.
+fn reachable(code: &str) -> Option<&'static str> {
+    let is_away = matches!(
+        code,
+        "provider_unreachable"
+            | "provider_host_unknown"
+            | "provider_timeout"
+            | "provider_answer_broken"
+            | "provider_tls_failed"
+            | "proxy_failed"
+            | "provider_metadata_failed"
+            | "authorization_server_metadata_failed"
+            | "provider_metadata_not_json"
+            | "authorization_server_metadata_not_json"
+            | "revocation_failed"
+            | "refresh_busy"
+    );
+    is_away.then_some("Once its provider can be reached")
+}
+
+/// Ends the grant of `credential` at its provider, in bounded time.
 ///
 /// # Errors
 /// Why that was not possible.
 pub(super) async fn end(cache: &Cache, http: &Http, credential: &Credential) -> Result<Revoked, NotEnded> {
-    tokio::time::timeout(WITHIN, try_end(cache, http, credential)).await.unwrap_or_else(|_| {
+    tokio::time::timeout(WITHIN + bound(), try_end(cache, http, credential)).await.unwrap_or_else(|_| {
         Err(NotEnded::new("provider_timeout", format!("no answer within {} s", WITHIN.as_secs())))
     })
 }
@@ -50,10 +71,7 @@ async fn try_end(cache: &Cache, http: &Http, credential: &Credential) -> Result<
         return Ok(Revoked::Already);
     }
     let bearer = cache.bearer(credential).await;
-    let bearer = bearer.map_err(|error| NotEnded {
-        remedy: remedy(error.code()),
-        ..NotEnded::new(error.code(), error.in_full())
-    })?;
+    let bearer = bearer.map_err(|error| NotEnded::new(error.code(), error.in_full()))?;
     // After it: asking for the bearer may have replaced it. Without it the access token still says which grant.
     let (cache, current) = (cache.clone(), credential.clone());
     let refresh_token = tokio::task::spawn_blocking(move || cache.refresh_token(&current)).await;

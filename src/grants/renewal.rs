@@ -267,8 +267,14 @@ pub fn compare(old: &Credential, new: &Credential) -> Difference {
     };
     add(&mut found.more, "fields that it did not have", &fields(true));
     add(&mut found.less, "not the fields", &fields(false));
+    // An answer without the streams says nothing of their times.
+    let is_told = !old.given.is_empty() && !new.given.is_empty();
     let that = |is_so: &dyn Fn(&Part, &Part) -> bool| {
-        shared().filter(|(_, before, now)| is_so(before, now)).map(|(key, ..)| label(key)).collect::<Vec<_>>()
+        shared()
+            .filter(|_| is_told)
+            .filter(|(_, before, now)| is_so(before, now))
+            .map(|(key, ..)| label(key))
+            .collect::<Vec<_>>()
     };
     // No beginning is before every beginning, no end after every end.
     let later_end =

@@ -81,7 +81,7 @@ fn member(
     let provider = credential.provider.clone();
     let grant_id = Some(credential.grant_id.as_str().to_owned());
     let id = credential.id.as_str().to_owned();
-    let ends = credential.expires_at();
+    let (ends, issued) = (credential.expires_at(), credential.issued_at);
     // The index names only so many sources and connections of a grant.
     let is_whole = credential.sources.len() < MOST_SOURCES;
     let known = credential.sources.iter().map(|source| known(source, is_whole)).collect();
@@ -101,7 +101,7 @@ fn member(
     } else {
         Reader::new(provider, grant_id, rs, bearer)
     };
-    let reader = reader.instead_of_dead(instead).ending(ends).renewed_by(renew);
+    let reader = reader.instead_of_dead(instead).ending(ends, issued).renewed_by(renew);
     Ok(Member::new(id, label, reader, ends, known))
 }
 

@@ -24,7 +24,7 @@ pub struct Discovery {
     pub name: Option<String>,
     /// `pdpp_core_query_base`: below the provider.
     pub query_base: Url,
-    /// The first of `authorization_servers`.
+    /// The first of `authorization_servers` that answers.
     pub authorization_server: AuthorizationServer,
 }
 
@@ -196,13 +196,30 @@ impl DiscoveryError {
         }
     }
 
+    /// Whether the document may be in another place.
+    const fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::NotFound { .. } | Self::NotJson { .. } | Self::Status { status: 400..=499, .. })
+    }
+
+    /// Whether nobody answers there as an authorization server would: another one may.
+    const fn is_absence(&self) -> bool {
+        matches!(self, Self::Http(_) | Self::NotFound { .. } | Self::NotJson { .. } | Self::Status { .. })
+    }
+
     /// What whoever asked for `provider` probably meant.
     pub fn meant(&self, provider: &ProviderUrl) -> Option<String> {
         match self {
-            // Only an address on the same origin is worth repeating: the rest is a stranger's word.
+            // Only an address on the same origin, or on this machine too, is worth repeating: the rest is a stranger's word.
             Self::WrongResource { found, .. } => {
                 let found = found.parse::<ProviderUrl>().ok();
-                let found = found.filter(|found| found.url().origin() == provider.url().origin());
+                // This machine has several names.
+                let is_here = |url: &ProviderUrl| is_loopback(url.url());
+                let is_near = |found: &ProviderUrl| {
+                    let (found_url, asked) = (found.url(), provider.url());
+                    found_url.origin() == asked.origin()
+                        || (is_here(found) && is_here(provider) && found_url.port() == asked.port())
+                };
+                let found = found.filter(is_near);
                 found.map(|found| found.as_str().to_owned())
             }
             Self::ForeignQueryBase { .. } => provider.as_str().strip_suffix("/mcp").map(str::to_owned),
@@ -241,33 +258,128 @@ impl DiscoveryError {
     }
 }
 
-/// Discovers `provider` and its authorization server.
+/// Discovers `provider` and the first of its authorization servers that answers.
 ///
 /// # Errors
 /// [`DiscoveryError`], at the first thing that is not as it must be.
 pub async fn discover(http: &Http, provider: &ProviderUrl) -> Result<Discovery, DiscoveryError> {
-    let url = provider.well_known("oauth-protected-resource");
-    let answer = http.get_json(url.clone()).await?;
-    let resource = read_resource(provider, &url, &answer)?;
+    find(http, provider, None).await
+}
 
-    let url = resource.issuer.well_known("oauth-authorization-server");
-    let answer = http.get_json(url.clone()).await?;
-    let authorization_server = read_authorization_server(&resource.issuer, &url, &answer)?;
-    Ok(Discovery {
-        provider: provider.clone(),
-        resource: resource.id,
-        name: resource.name,
-        query_base: resource.query_base,
-        authorization_server,
-    })
+/// The same, with the authorization server `issuer`, where the provider still names that: for a token that is from there.
+///
+/// # Errors
+/// As [`discover`].
+pub async fn discover_with(
+    http: &Http,
+    provider: &ProviderUrl,
+    issuer: &str,
+) -> Result<Discovery, DiscoveryError> {
+    find(http, provider, Some(issuer)).await
+}
+
+async fn find(http: &Http, provider: &ProviderUrl, known: Option<&str>) -> Result<Discovery, DiscoveryError> {
+    let resource = resource(http, provider).await?;
+    let known = resource.issuers.iter().find(|issuer| known.is_some_and(|known| issuer.is_same_as(known)));
+    let issuers = known.map_or(resource.issuers.as_slice(), std::slice::from_ref);
+    let mut first = None;
+    for issuer in issuers {
+        match authorization_server(http, issuer).await {
+            Ok(authorization_server) => {
+                return Ok(Discovery {
+                    provider: provider.clone(),
+                    resource: resource.id,
+                    name: resource.name,
+                    query_base: resource.query_base,
+                    authorization_server,
+                });
+            }
+            Err(error) if error.is_absence() => first = first.or(Some(error)),
+            Err(error) => return Err(error),
+        }
+    }
+    let none = || DiscoveryError::SomethingElse {
+        document: Document::ProtectedResource,
+        url: provider.well_known(PROTECTED_RESOURCE),
+        why: "it names no authorization server".to_owned(),
+    };
+    Err(first.unwrap_or_else(none))
+}
+
+const PROTECTED_RESOURCE: &str = "oauth-protected-resource";
+
+/// The resource's metadata: where RFC 9728 has it, else at the root of its origin, else where its own challenge says. It has
+/// to be about `provider` wherever it was found.
+async fn resource(http: &Http, provider: &ProviderUrl) -> Result<Resource, DiscoveryError> {
+    let read = async |url: Url| {
+        let answer = http.get_json(url.clone()).await?;
+        read_resource(provider, &url, &answer)
+    };
+    let usual = provider.well_known(PROTECTED_RESOURCE);
+    let first = match read(usual.clone()).await {
+        Err(error) if error.is_elsewhere() => error,
+        read => return read,
+    };
+    let mut root = provider.url().clone();
+    root.set_path(&format!("/.well-known/{PROTECTED_RESOURCE}"));
+    let mut other = None;
+    if root != usual {
+        match read(root).await {
+            Ok(found) => return Ok(found),
+            Err(error) => other = error.meant(provider).map(|_| error),
+        }
+    }
+    for place in
+        [provider.as_str().to_owned(), format!("{}/v1/schema", provider.as_str().trim_end_matches('/'))]
+    {
+        let Ok(place) = place.parse() else { continue };
+        let Ok(answer) = http.get_json(place).await else { break };
+        let named = answer.challenges("resource_metadata").find_map(|url| Url::parse(url).ok());
+        let named = named.filter(|url| answer.status == 401 && url.origin() == provider.url().origin());
+        if let Some(named) = named.filter(|url| *url != usual) {
+            return read(named).await;
+        }
+    }
+    Err(other.unwrap_or(first))
+}
+
+/// The metadata of `issuer`: where RFC 8414 has it, or where servers that follow OpenID Connect Discovery do.
+async fn authorization_server(
+    http: &Http,
+    issuer: &ProviderUrl,
+) -> Result<AuthorizationServer, DiscoveryError> {
+    const NAMES: [&str; 2] = ["oauth-authorization-server", "openid-configuration"];
+    let appended = |name: &str| {
+        let mut url = issuer.url().clone();
+        url.set_path(&format!("{}/.well-known/{name}", url.path().trim_end_matches('/')));
+        url
+    };
+    let [usual, other] = NAMES.map(|name| [issuer.well_known(name), appended(name)]);
+    let mut places = [usual, other].concat();
+    places.dedup();
+    let mut first = None;
+    for url in places {
+        let answer = http.get_json(url.clone()).await?;
+        match read_authorization_server(issuer, &url, &answer) {
+            Err(error) if error.is_elsewhere() => first = first.or(Some(error)),
+            read => return read,
+        }
+    }
+    Err(first.unwrap_or(DiscoveryError::NotFound {
+        document: Document::AuthorizationServer,
+        url: issuer.well_known(NAMES[0]),
+    }))
 }
 
 struct Resource {
     id: String,
     name: Option<String>,
     query_base: Url,
-    issuer: ProviderUrl,
+    issuers: Vec<ProviderUrl>,
 }
+
+/// Authorization servers that are looked at.
+const MOST_ISSUERS: usize = 3;
 
 fn read_resource(provider: &ProviderUrl, url: &Url, answer: &Answer) -> Result<Resource, DiscoveryError> {
     let document = Document::ProtectedResource;
@@ -288,16 +400,16 @@ fn read_resource(provider: &ProviderUrl, url: &Url, answer: &Answer) -> Result<R
             provider: provider.to_string(),
             query_base: query_base.to_owned(),
         })?;
-    let issuer = metadata
-        .get("authorization_servers")
-        .and_then(|servers| servers.get(0))
-        .and_then(Value::as_str)
-        .ok_or_else(|| something_else("it names no authorization server"))?;
+    let named = metadata.get("authorization_servers").and_then(Value::as_array).into_iter().flatten();
+    let mut named = named.filter_map(Value::as_str).take(MOST_ISSUERS);
+    let first = named.next().ok_or_else(|| something_else("it names no authorization server"))?;
+    let mut issuers = vec![issuer_of(provider, first)?];
+    issuers.extend(named.filter_map(|issuer| issuer_of(provider, issuer).ok()));
     Ok(Resource {
         id: found.to_owned(),
         name: text(&metadata, "resource_name").map(str::to_owned),
         query_base,
-        issuer: issuer_of(provider, issuer)?,
+        issuers,
     })
 }
 
@@ -466,7 +578,7 @@ mod tests {
     fn r8_1_the_resource_is_what_was_asked_path_included() {
         let asked = "https://a.example/t1";
         let found = resource(asked, |_| ()).unwrap();
-        assert_eq!(found.issuer.as_str(), "https://as.example");
+        assert_eq!(found.issuers[0].as_str(), "https://as.example");
         assert_eq!(found.query_base.as_str(), "https://a.example/t1/v1");
         assert_eq!(code(resource(asked, |body| body["resource"] = json!("https://a.example/t1/"))), "ok");
         for other in

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, WWW_AUTHENTICATE};
 use rustls::CertificateError;
 use serde_json::{Map, Value};
 use url::Url;
@@ -163,6 +163,15 @@ impl Answer {
                 })
             }
         }
+    }
+
+    /// The values of `parameter` in its challenges (RFC 9110 §11.6.1). Those that are read here hold no comma or space.
+    pub fn challenges<'a>(&'a self, parameter: &'a str) -> impl Iterator<Item = &'a str> {
+        let texts = self.headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+        texts.flat_map(|text| text.split([',', ' '])).filter_map(move |part| {
+            let (name, value) = part.split_once('=')?;
+            name.trim().eq_ignore_ascii_case(parameter).then(|| value.trim().trim_matches('"'))
+        })
     }
 
     /// Whether the status says success.

@@ -17,7 +17,18 @@ const REPLACEMENT: &[u8] = br"\ufffd";
 /// # Errors
 /// `serde_json`'s, also for more than 128 levels of nesting.
 pub fn parse(body: &[u8]) -> Result<Value, serde_json::Error> {
+    // A byte order mark may be ignored (RFC 8259 §8.1).
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     serde_json::from_slice(&repaired(body))
+}
+
+/// A number, also one that was written as a text (`"3600"`).
+pub fn number(value: &Value) -> Option<f64> {
+    let number = match value {
+        Value::String(text) => text.trim().parse().ok(),
+        value => value.as_f64(),
+    };
+    number.filter(|number| number.is_finite())
 }
 
 fn repaired(body: &[u8]) -> Cow<'_, [u8]> {

@@ -63,6 +63,11 @@ impl OAuthError {
         self.code.as_deref() == Some(code)
     }
 
+    /// Whether `resource` (RFC 8707) was refused, and nothing else: an authorization server may not know it.
+    pub fn is_of_resource(&self) -> bool {
+        self.is("invalid_target") || (self.is("invalid_request") && self.says("resource"))
+    }
+
     /// Whether the message has `part`, case aside.
     pub fn says(&self, part: &str) -> bool {
         let message = self.message.as_deref().unwrap_or_default().to_ascii_lowercase();

@@ -23,6 +23,8 @@ pub enum Client {
     Remembered(String),
     /// Registered just now: worth keeping.
     Registered(String),
+    /// Registered just now, with a secret that the token endpoint wants to see: of use where no token endpoint is asked.
+    Confidential(String),
     /// The provider's own entry for this program.
     PreRegistered(String),
     /// The authorization server offers no way to be a client; some flows do without.
@@ -33,7 +35,10 @@ impl Client {
     /// The client id, where there is one.
     pub fn id(&self) -> Option<&str> {
         match self {
-            Self::Remembered(id) | Self::Registered(id) | Self::PreRegistered(id) => Some(id),
+            Self::Remembered(id)
+            | Self::Registered(id)
+            | Self::Confidential(id)
+            | Self::PreRegistered(id) => Some(id),
             Self::Anonymous => None,
         }
     }
@@ -77,7 +82,7 @@ impl Registration {
     pub async fn become_client(&self, http: &Http) -> Result<Client, RegisterError> {
         Ok(match self {
             Self::Dynamic { endpoint, with_redirect } => {
-                Client::Registered(register(http, endpoint.clone(), *with_redirect).await?)
+                register(http, endpoint.clone(), *with_redirect).await?
             }
             Self::PreRegistered(id) => Client::PreRegistered(id.clone()),
             Self::None => Client::Anonymous,
@@ -97,11 +102,16 @@ pub enum RegisterError {
     /// A success without a usable client id.
     #[error("the authorization server's registration answer has no usable client id")]
     NoClientId,
+    /// Tokens are only given to clients that keep a secret, as a program on a person's machine cannot.
+    #[error(
+        "the authorization server registers clients with a secret only, and this program asked to have none"
+    )]
+    Confidential,
 }
 
-/// Registers at `endpoint` and gives the client id. `with_redirect` says where codes go, so that one client
+/// Registers at `endpoint`. `with_redirect` says where codes go, so that one client
 /// id does for every flow.
-async fn register(http: &Http, endpoint: Url, with_redirect: bool) -> Result<String, RegisterError> {
+async fn register(http: &Http, endpoint: Url, with_redirect: bool) -> Result<Client, RegisterError> {
     let mut request = json!({"client_name": CLIENT_NAME, "token_endpoint_auth_method": "none"});
     if with_redirect {
         // Whatever the port is then (RFC 8252 §7.3).
@@ -115,12 +125,14 @@ async fn register(http: &Http, endpoint: Url, with_redirect: bool) -> Result<Str
         return Err(RegisterError::Refused(OAuthError::of(&answer)));
     }
     let registered = answer.object().map_err(|_| RegisterError::NoClientId)?;
-    registered
-        .get("client_id")
-        .and_then(serde_json::Value::as_str)
-        .filter(|id| is_client_id(id))
-        .map(str::to_owned)
-        .ok_or(RegisterError::NoClientId)
+    let text = |name: &str| registered.get(name).and_then(serde_json::Value::as_str);
+    let id = text("client_id").filter(|id| is_client_id(id)).ok_or(RegisterError::NoClientId)?.to_owned();
+    // Without a word on it the method is that of a client with a secret (RFC 7591 §2).
+    let wants_secret = match text("token_endpoint_auth_method") {
+        Some(method) => method != "none",
+        None => text("client_secret").is_some_and(|secret| !secret.is_empty()),
+    };
+    Ok(if wants_secret { Client::Confidential(id) } else { Client::Registered(id) })
 }
 
 /// RFC 6749 appendix A.1: visible ASCII and spaces; bounded here.

@@ -258,7 +258,14 @@ pub fn authorization(bearer: &AccessToken) -> Result<HeaderValue, HttpError> {
 /// What an answer that is not a success says.
 pub fn refusal_of(answer: &Answer) -> Refusal {
     let (request_id, retry_after) = (header(&answer.headers, "request-id"), retry_after(&answer.headers));
-    refusal(answer.status, answer.object().unwrap_or_default(), request_id, retry_after)
+    let mut refusal = refusal(answer.status, answer.object().unwrap_or_default(), request_id, retry_after);
+    // What a gateway in front of the provider says of a token stands in the header (RFC 6750 §3.1), whatever its page is.
+    let is_pdpps = ["context.", "grant_"].iter().any(|prefix| refusal.code.starts_with(prefix));
+    if refusal.status == 401 && !is_pdpps && answer.challenges("error").any(|error| error == "invalid_token")
+    {
+        "invalid_token".clone_into(&mut refusal.code);
+    }
+    refusal
 }
 
 fn refusal(
@@ -290,7 +297,7 @@ fn refusal(
 }
 
 /// `Retry-After` in seconds from now, whether it was sent as seconds or as a date (RFC 9110 §10.2.3).
-fn retry_after(headers: &HeaderMap) -> Option<u64> {
+pub fn retry_after(headers: &HeaderMap) -> Option<u64> {
     let value = header(headers, RETRY_AFTER.as_str())?;
     value.trim().parse().ok().or_else(|| {
         let until = jiff::fmt::rfc2822::parse(value.trim()).ok()?.timestamp();
@@ -322,6 +329,26 @@ mod tests {
         for bad in ["", "soon", "-5", "1.5"] {
             assert_eq!(after(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn what_a_challenge_says_of_a_token_counts_where_the_body_says_nothing_of_ours() {
+        let code = |status: u16, challenge: &str, body: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(reqwest::header::WWW_AUTHENTICATE, challenge.parse().unwrap());
+            refusal_of(&Answer { status, headers, body: body.as_bytes().to_vec() }).code
+        };
+        let invalid = r#"Bearer realm="a", error="invalid_token", error_description="The token is over""#;
+        for foreign in
+            ["", "<html>", "{}", r#"{"error":"Unauthorized"}"#, r#"{"error":{"code":"UNAUTHENTICATED"}}"#]
+        {
+            assert_eq!(code(401, invalid, foreign), "invalid_token", "{foreign}");
+        }
+        let ours = r#"{"error":{"code":"context.stream_not_allowed"}}"#;
+        assert_eq!(code(401, invalid, ours), "context.stream_not_allowed");
+        assert_eq!(code(403, invalid, ""), "http_403");
+        assert_eq!(code(401, r#"Bearer error="insufficient_scope""#, ""), "http_401");
+        assert_eq!(code(401, r#"Bearer xerror="invalid_token""#, ""), "http_401");
     }
 
     proptest! {

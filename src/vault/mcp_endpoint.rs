@@ -226,7 +226,7 @@ fn member(
     let label = known.first().and_then(|source| source.connector_key.clone()).unwrap_or_default();
     let ends = grant.expires_at.as_deref().and_then(|at| at.parse().ok());
     let grant_id = grant.grant_id.clone();
-    let reader = Reader::new(provider.clone(), Some(grant_id.clone()), rs.clone(), bearer).ending(ends);
+    let reader = Reader::new(provider.clone(), Some(grant_id.clone()), rs.clone(), bearer).ending(ends, None);
     Member::new(grant_id, label, reader, ends, known)
 }
 

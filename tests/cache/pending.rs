@@ -44,12 +44,12 @@ fn a_deletion_that_cannot_be_done_stays_quiet_and_costs_nothing() {
     for command in [
         &["connect", provider.url(), "--no-browser", "--store", "file"][..],
         &["status"],
-        &["disconnect", provider.url()],
+        &["disconnect", provider.url(), "--yes"],
         &["disconnect", "--all", "--yes"],
     ] {
         let ran = env.run(command);
         // The made-up provider has no way to end a grant.
-        let is_left = command == ["disconnect", provider.url()];
+        let is_left = command == ["disconnect", provider.url(), "--yes"];
         assert_eq!(ran.code, Some(i32::from(is_left)), "{ran:?}");
         assert!(!ran.stderr.contains("could not be deleted"), "{ran:?}");
     }
@@ -64,11 +64,11 @@ fn what_a_provider_ended_is_reported_though_nothing_could_be_deleted_here() {
     std::fs::remove_file(&lock).unwrap();
     // Nobody can write in such a cache, whoever they are.
     std::fs::create_dir(&lock).unwrap();
-    let ran = env.run(&["disconnect", provider.url()]);
+    let ran = env.run(&["disconnect", provider.url(), "--yes"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.contains("revoked at the provider, and still here"), "{ran:?}");
     assert!(ran.stderr.contains("code: cache_unwritable"), "{ran:?}");
-    let ran = env.run(&["disconnect", provider.url(), "--json"]);
+    let ran = env.run(&["disconnect", provider.url(), "--yes", "--json"]);
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(report["disconnected"][0]["deleted_here"], false, "{report}");
     assert_eq!(report["error"]["code"], "cache_unwritable", "{report}");
@@ -77,7 +77,7 @@ fn what_a_provider_ended_is_reported_though_nothing_could_be_deleted_here() {
 #[test]
 fn what_is_left_in_a_store_goes_with_the_next_disconnect_that_reaches_it() {
     let (env, provider) = connected();
-    assert_eq!(env.run(&["disconnect", provider.url()]).code, Some(1));
+    assert_eq!(env.run(&["disconnect", provider.url(), "--yes"]).code, Some(1));
     let mut left = index(&env);
     let in_keyring = json!({"id": "0".repeat(32), "store": "keyring"});
     let in_file = json!({"id": "1".repeat(32), "store": "file"});
@@ -121,9 +121,11 @@ fn connected_to(switches: Switches) -> (TestEnv, Provider) {
 
 #[test]
 fn a_grant_whose_token_cannot_be_read_is_kept_to_be_ended_once_it_can() {
-    for again in
-        [&["disconnect"][..], &["disconnect", "--grant", "grt_made_up_1"], &["disconnect", "--all", "--yes"]]
-    {
+    for again in [
+        &["disconnect", "--yes"][..],
+        &["disconnect", "--grant", "grt_made_up_1", "--yes"],
+        &["disconnect", "--all", "--yes"],
+    ] {
         let (env, provider) = connected_to(revoking());
         say_stored_in(&env, StoreKind::Keyring);
         let next = format!("pdpp disconnect {} --grant grt_made_up_1", provider.url());
@@ -165,7 +167,7 @@ fn a_grant_whose_token_cannot_be_read_is_kept_to_be_ended_once_it_can() {
 fn what_was_disconnected_before_is_ended_with_the_next_and_fails_nothing_else() {
     let (env, provider) = connected_to(revoking());
     say_stored_in(&env, StoreKind::Keyring);
-    assert_eq!(env.run(&["disconnect"]).code, Some(1));
+    assert_eq!(env.run(&["disconnect", "--yes"]).code, Some(1));
     let other = |grant_id| {
         let other = Provider::start(Switches { grant_id, ..revoking() });
         assert_eq!(env.run(&["connect", other.url(), "--no-browser"]).code, Some(0));
@@ -173,12 +175,12 @@ fn what_was_disconnected_before_is_ended_with_the_next_and_fails_nothing_else() 
     };
     let second = other("grt_2");
     // Still not: the one that was named is ended.
-    let ran = env.run(&["disconnect"]);
+    let ran = env.run(&["disconnect", "--yes"]);
     assert!(ran.code == Some(0) && ran.stdout.contains("tries again") && ran.stderr.is_empty(), "{ran:?}");
     assert_eq!((second.seen("/revoke").len(), provider.seen("/revoke").len()), (1, 0));
     let third = other("grt_3");
     say_stored_in(&env, StoreKind::File);
-    let ran = env.run(&["disconnect", "grt_3", "--json"]);
+    let ran = env.run(&["disconnect", "grt_3", "--yes", "--json"]);
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((ran.code, report["disconnected"].as_array().unwrap().len()), (Some(0), 2), "{ran:?}");
     assert_eq!((third.seen("/revoke").len(), provider.seen("/revoke").len()), (1, 1));
@@ -188,8 +190,8 @@ fn what_was_disconnected_before_is_ended_with_the_next_and_fails_nothing_else() 
 fn what_cannot_be_ended_yet_is_forgotten_where_somebody_says_so() {
     let (env, _provider) = connected();
     say_stored_in(&env, StoreKind::Keyring);
-    assert_eq!(env.run(&["disconnect"]).code, Some(1));
-    let ran = env.run(&["disconnect", "--forget"]);
+    assert_eq!(env.run(&["disconnect", "--yes"]).code, Some(1));
+    let ran = env.run(&["disconnect", "--forget", "--yes"]);
     assert!(ran.code == Some(1) && ran.stderr.contains("code: not_ended_at_provider"), "{ran:?}");
     assert_eq!(ran.stderr.matches("still in its store").count(), 1, "{ran:?}");
     assert!(

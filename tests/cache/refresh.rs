@@ -141,6 +141,42 @@ fn the_request_names_client_and_resource_and_the_token_is_kept() {
     assert!(now.renewal.begun.is_none() && now.renewal.due.unwrap() < now.token_expires_at.unwrap());
 }
 
+/// The old refresh token is spent by then: what can be used of the answer has to be kept.
+#[test]
+fn odd_members_of_an_answer_never_cost_the_new_tokens() {
+    let stage = stage(|_| ());
+    stage.server.set(Token::Oddly);
+    assert_eq!(stage.bearer(), Ok("access-1".to_owned()));
+    let now = &stage.cache.credentials().unwrap()[0];
+    let lasts = now.token_expires_at.unwrap().duration_since(jiff::Timestamp::now()).as_secs();
+    assert!((3_500..=3_600).contains(&lasts), "{lasts}");
+    stage.end_token();
+    assert_eq!(stage.bearer(), Ok("access-2".to_owned()));
+}
+
+#[test]
+fn a_server_that_knows_no_resource_is_asked_without() {
+    let stage = stage(|_| ());
+    stage.server.set(Token::WithoutResource);
+    assert_eq!(stage.bearer(), Ok("access-2".to_owned()));
+    assert_eq!((stage.server.asked(), stage.is_alive()), (2, true));
+    let form = stage.server.life.lock().unwrap().form.clone();
+    assert!(form.iter().all(|(name, _)| name != "resource"), "{form:?}");
+}
+
+#[test]
+fn a_token_that_a_gateway_calls_invalid_in_its_header_is_replaced() {
+    let stage = stage(|credential| credential.token_expires_at = None);
+    {
+        let mut life = stage.server.life.lock().unwrap();
+        life.is_gateway = true;
+        "access-elsewhere".clone_into(&mut life.access_token);
+    }
+    let ran = stage.env.run(&["mcp", "call", "schema"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!((stage.server.asked(), stage.bearer()), (1, Ok("access-1".to_owned())));
+}
+
 #[test]
 fn a_caller_that_leaves_does_not_lose_the_token() {
     let stage = stage(|_| ());

@@ -31,6 +31,10 @@ pub enum Token {
     Busy,
     InvalidGrant,
     OtherGrant,
+    /// Rotates, with members that no standard has.
+    Oddly,
+    /// Refuses a request with `resource`, before it looks at the token.
+    WithoutResource,
 }
 
 pub struct Life {
@@ -47,6 +51,8 @@ pub struct Life {
     pub is_other_issuer: bool,
     /// No token is taken.
     pub is_deaf: bool,
+    /// It is a gateway that refuses a token: what it says stands in the header alone.
+    pub is_gateway: bool,
 }
 
 #[derive(Clone)]
@@ -69,6 +75,7 @@ impl Server {
             form: Vec::new(),
             is_other_issuer: false,
             is_deaf: false,
+            is_gateway: false,
         };
         let server = Self { url, life: Arc::new(Mutex::new(life)) };
         let app = Router::new().fallback(answer).with_state(server.clone());
@@ -146,11 +153,16 @@ async fn answer(State(server): State<Server>, request: Request) -> Response {
         }
         "/oauth/token" => token(&server, request).await,
         _ => {
-            let (wanted, is_deaf) = {
+            let (wanted, is_deaf, is_gateway) = {
                 let life = server.life.lock().unwrap();
-                (format!("Bearer {}", life.access_token), life.is_deaf)
+                (format!("Bearer {}", life.access_token), life.is_deaf, life.is_gateway)
             };
             if is_deaf || request.headers().get(header::AUTHORIZATION).is_none_or(|given| *given != *wanted) {
+                if is_gateway {
+                    let challenge = r#"Bearer realm="gateway", error="invalid_token""#;
+                    let challenge = [(header::WWW_AUTHENTICATE, challenge)];
+                    return (StatusCode::UNAUTHORIZED, challenge, "<p>No entry</p>").into_response();
+                }
                 return reply(
                     401,
                     &json!({"error": {"type": "auth", "code": "context.active_false", "message": "dead"}}),
@@ -175,6 +187,9 @@ async fn token(server: &Server, request: Request) -> Response {
         let does = life.does;
         match does {
             Token::Busy => return reply(503, &json!({"error": "temporarily_unavailable"})),
+            Token::WithoutResource if life.form.iter().any(|(name, _)| name == "resource") => {
+                return reply(400, &json!({"error": "invalid_target"}));
+            }
             Token::InvalidGrant => return reply(400, &json!({"error": "invalid_grant"})),
             _ => {}
         }
@@ -186,11 +201,16 @@ async fn token(server: &Server, request: Request) -> Response {
         }
         life.refresh_token = format!("refresh-{}", life.asked);
         life.access_token = format!("access-{}", life.asked);
-        let body = json!({
+        let mut body = json!({
             "access_token": life.access_token, "token_type": "Bearer", "expires_in": 3600,
             "refresh_token": life.refresh_token,
             "grant_id": if does == Token::OtherGrant { "g2" } else { "g1" },
         });
+        if does == Token::Oddly {
+            body["expires_in"] = json!("3600");
+            body["expires_at"] = json!("never");
+            body["grant"] = json!({"expires_at": "later", "issued_at": -1});
+        }
         (does, body)
     };
     match does {

@@ -335,7 +335,7 @@ fn only_the_browser_that_was_let_in_can_bring_the_answer() {
 }
 
 #[test]
-fn an_exchange_that_fails_is_reported_and_not_repeated() {
+fn an_exchange_that_fails_is_reported_and_repeated_only_where_nothing_was_answered() {
     let with = |instead| Switches { instead: Some(("/token", instead)), ..code_switches() };
     let cases = [
         (with(Instead::Redirect), 69, "provider_redirected"),
@@ -366,11 +366,136 @@ fn an_exchange_that_fails_is_reported_and_not_repeated() {
                 let provider = Provider::start(switches);
                 let ran = by_code(&env, &provider, &[], approving);
                 failed(&ran, exit, code);
-                assert_eq!(provider.seen("/token").len(), 1, "a code is sent once: {code}");
+                let is_unheard = ["provider_answer_broken", "provider_timeout"].contains(&code);
+                assert_eq!(provider.seen("/token").len() > 1, is_unheard, "{code}");
                 assert_eq!(env.files(), [""; 0], "nothing is stored");
             });
         }
     });
+}
+
+/// The owner has approved: nothing that passes may cost that.
+#[test]
+fn an_approval_survives_a_token_endpoint_that_stumbles() {
+    let first_tokens = vec![Instead::ServerError, Instead::Close];
+    let refuses_resource = Switches { refuses_resource: true, ..code_switches() };
+    for switches in [Switches { first_tokens, ..code_switches() }, refuses_resource] {
+        let env = TestEnv::new();
+        let provider = Provider::start(switches);
+        let ran = by_code(&env, &provider, &[], approving);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let asked = provider.seen("/token");
+        assert!(asked.len() > 1 && asked.iter().all(|seen| seen.body["code"] == CODE), "{asked:?}");
+    }
+}
+
+/// Better before the owner is asked than after.
+#[test]
+fn a_client_that_would_need_a_secret_asks_nobody() {
+    let secret: provider::Edit = |registered, _| registered["client_secret"] = json!("s");
+    for (registration, server) in [
+        (secret, provider::with_code as provider::Edit),
+        (secret, provider::with_device),
+        (
+            |registered, _| registered["token_endpoint_auth_method"] = json!("client_secret_post"),
+            provider::with_code,
+        ),
+    ] {
+        let switches = Switches { registration, server, ..Switches::default() };
+        let stderr = fails(&switches, &["--wait", "2"], 77, "client_secret_required");
+        assert!(!stderr.contains("http://127.0.0.1:1"), "no page is shown: {stderr}");
+    }
+    // One that says that no secret is needed is believed, and agent-connect sends none.
+    let none: provider::Edit = |registered, _| {
+        registered["client_secret"] = json!("s");
+        registered["token_endpoint_auth_method"] = json!("none");
+    };
+    for (registration, server) in [(none, provider::with_code as provider::Edit), (secret, |_, _| ())] {
+        let env = TestEnv::new();
+        let provider = Provider::start(Switches { registration, server, ..Switches::default() });
+        assert_eq!(by_code(&env, &provider, &[], approving).code, Some(0));
+    }
+}
+
+#[test]
+fn a_provider_that_has_no_time_is_not_said_to_refuse_what_was_asked() {
+    for (path, more) in [
+        ("/agent-connect", &[][..]),
+        ("/par", &["--flow", "par", "--stream", "entries"]),
+        ("/device", &["--flow", "device-code", "--stream", "entries"]),
+    ] {
+        let instead = Some((path, Instead::ServerError));
+        let switches = Switches { instead, server: provider::with_all, ..Switches::default() };
+        let stderr = fails(&switches, more, 69, "authorization_server_busy");
+        assert!(stderr.contains("next: Try again in a minute: pdpp connect"), "{stderr}");
+        assert!(more.iter().all(|word| stderr.contains(word)), "{stderr}");
+    }
+}
+
+#[test]
+fn an_end_that_a_request_may_not_name_is_what_to_leave_out() {
+    let refuses_details: Option<fn() -> Value> = Some(|| {
+        let message = "authorization_details[0] must NOT have additional properties";
+        json!({"error": {"code": "invalid_request", "message": message}})
+    });
+    let switches = Switches { refuses_details, ..Switches::default() };
+    let stderr = fails(&switches, &["--stream", "entries", "--expires", "30d"], 77, "request_refused");
+    let (_, next) = stderr.split_once("next: ").unwrap();
+    assert!(next.contains("no end in a request") && next.contains("--stream entries"), "{stderr}");
+    assert!(!next.contains("--expires"), "{stderr}");
+    // Without one nothing is said of it.
+    let stderr = fails(&switches, &["--stream", "entries"], 77, "request_refused");
+    assert!(stderr.contains("Leave out what narrows"), "{stderr}");
+}
+
+#[test]
+fn metadata_is_found_where_providers_have_it_and_checked_all_the_same() {
+    let below = || Switches { path: "/me", ..Switches::default() };
+    let at_root = Some("/.well-known/oauth-protected-resource");
+    let dead_first: provider::Edit = |resource, urls| {
+        resource["authorization_servers"] = json!(["http://127.0.0.1:1", urls.issuer]);
+    };
+    for switches in [
+        Switches { resource_at: at_root, ..below() },
+        Switches { resource_at: Some("/elsewhere/metadata"), challenges: true, ..below() },
+        Switches { server_at: Some("/.well-known/openid-configuration"), ..Switches::default() },
+        Switches { resource: dead_first, ..Switches::default() },
+    ] {
+        let env = TestEnv::new();
+        let provider = Provider::start(switches);
+        let ran = connect(&env, &provider, &[]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        // What was stored is found again where it has to be ended.
+        assert!(env.run(&["disconnect", "--yes"]).stdout.contains("revocation_unsupported"));
+    }
+    let other: provider::Edit = |resource, _| resource["resource"] = json!("http://127.0.0.1:1/other");
+    let stranger: provider::Edit = |server, _| server["issuer"] = json!("https://evil.example");
+    let elsewhere = Some("/elsewhere/metadata");
+    for (switches, code) in [
+        (Switches { resource_at: at_root, resource: other, ..below() }, "no_provider_here"),
+        (
+            Switches { resource_at: elsewhere, resource: other, challenges: true, ..below() },
+            "resource_mismatch",
+        ),
+        (Switches { resource_at: elsewhere, ..below() }, "no_provider_here"),
+        (
+            Switches {
+                server_at: Some("/.well-known/openid-configuration"),
+                server: stranger,
+                ..Switches::default()
+            },
+            "issuer_mismatch",
+        ),
+    ] {
+        fails(&switches, &[], 69, code);
+    }
+    // This machine has several names; a token is for one of them.
+    let env = TestEnv::new();
+    let provider = Provider::start(Switches::default());
+    let typed = provider.url().replace("127.0.0.1", "localhost");
+    let ran = env.run(&["connect", &typed, "--no-browser"]);
+    failed(&ran, 69, "resource_mismatch");
+    assert!(ran.stderr.contains(&format!("pdpp connect {}", provider.url())), "{}", ran.stderr);
 }
 
 #[test]
@@ -820,7 +945,7 @@ fn what_is_replaced_is_ended_at_its_provider_and_nothing_else_is() {
     let report: Value = serde_json::from_str(&renew(&["--json"]).stdout).unwrap();
     assert_eq!(report["replaces"], "grt_made_up_2");
     let old = &report["old_grant"];
-    assert_eq!((&old["ended_at_provider"], &old["code"]), (&json!(false), &json!("revocation_refused")));
+    assert_eq!((&old["ended_at_provider"], &old["code"]), (&json!(false), &json!("revocation_failed")));
     let kept = credentials(&env);
     assert_eq!((kept.len(), kept[0].grant_id.as_str()), (1, "grt_made_up_3"));
 
@@ -961,7 +1086,7 @@ fn a_canary_is_found_nowhere() {
         (Switches { instead: Some(("/schema?view=compact", Instead::Unauthorized)), ..all(|_, _| ()) }, &[]),
         (Switches { instead: Some(("/token", Instead::Html)), ..all(provider::with_code) }, &["--wait", "5"]),
         (
-            Switches { token: |token, _| token["expires_at"] = json!("canary-token-5d1f"), ..all(|_, _| ()) },
+            Switches { token: |token, _| token["token_type"] = json!("canary-token-5d1f"), ..all(|_, _| ()) },
             &[],
         ),
     ];

@@ -30,7 +30,7 @@ fn an_output_that_takes_nothing_is_noticed_before_the_owner_is_asked() {
     assert!(provider.seen("").is_empty(), "nobody was asked");
     // What is done already is not to be done again.
     assert_eq!(connect(&env, &provider, &["--name", "Mine"]).code, Some(0));
-    let ran = to_full(&env, &["disconnect", "Mine", "--json"]);
+    let ran = to_full(&env, &["disconnect", "Mine", "--yes", "--json"]);
     assert!(ran.code != Some(0) && credentials(&env).is_empty(), "{ran:?}");
     assert!(!ran.stderr.contains("then run it again"), "{}", ran.stderr);
 }

@@ -57,6 +57,18 @@ pub struct Switches {
     pub back: fn(&mut Vec<(&'static str, String)>, &Urls),
     /// What a pushed request or a device authorization is refused with.
     pub refuses_details: Option<fn() -> Value>,
+    /// Answers to the first requests of the token endpoint.
+    pub first_tokens: Vec<Instead>,
+    /// Whether the token endpoint knows no `resource`.
+    pub refuses_resource: bool,
+    /// Edits the registration's answer.
+    pub registration: Edit,
+    /// Where the resource's metadata is, if not at its usual place.
+    pub resource_at: Option<&'static str>,
+    /// Where the authorization server's metadata is, if not at its usual place.
+    pub server_at: Option<&'static str>,
+    /// Whether a read without a token is told where the metadata is.
+    pub challenges: bool,
 }
 
 /// Advertises the authorization code flow, and nothing before it.
@@ -156,6 +168,12 @@ impl Default for Switches {
             device: no_edit,
             back: |_, _| (),
             refuses_details: None,
+            first_tokens: Vec::new(),
+            refuses_resource: false,
+            registration: no_edit,
+            resource_at: None,
+            server_at: None,
+            challenges: false,
         }
     }
 }
@@ -256,6 +274,17 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         value
     };
     let resource_path = format!("/.well-known/oauth-protected-resource{}", switches.path);
+    let resource_path = switches.resource_at.map_or(resource_path, str::to_owned);
+    let server_path = switches.server_at.unwrap_or("/.well-known/oauth-authorization-server");
+    if path == "/token" {
+        let count = shared.seen.lock().unwrap().iter().filter(|seen| seen.path == path).count();
+        if let Some(instead) = switches.first_tokens.get(count - 1) {
+            return other(*instead, &shared.urls).await;
+        }
+        if switches.refuses_resource && !body["resource"].is_null() {
+            return flat(400, "invalid_target");
+        }
+    }
     let v1 = format!("{}/v1/", switches.path);
     match path.as_str() {
         path if path == resource_path => {
@@ -268,7 +297,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
             });
             reply(200, &edited(metadata, switches.resource))
         }
-        "/.well-known/oauth-authorization-server" => {
+        path if path == server_path => {
             let metadata = json!({
                 "issuer": issuer,
                 "registration_endpoint": format!("{issuer}/register"),
@@ -282,7 +311,9 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         "/register" => {
             let mut clients = shared.clients.lock().unwrap();
             *clients += 1;
-            reply(201, &json!({"client_id": format!("cli_{clients}"), "client_name": body["client_name"]}))
+            let registered =
+                json!({"client_id": format!("cli_{clients}"), "client_name": body["client_name"]});
+            reply(201, &edited(registered, switches.registration))
         }
         "/par" | "/device" if known && switches.refuses_details.is_some() => {
             reply(400, &switches.refuses_details.unwrap()())
@@ -418,7 +449,13 @@ fn poll(turn: Poll, switches: &Switches, urls: &Urls) -> Response {
 
 fn read(path: &str, headers: &HeaderMap, switches: &Switches, urls: &Urls) -> Response {
     if text_header(headers, "authorization").as_deref() != Some(&format!("Bearer {TOKEN}")) {
-        return refuse(401, "authentication_error", "No such token");
+        let mut refusal = refuse(401, "authentication_error", "No such token");
+        if let (true, Some(at)) = (switches.challenges, switches.resource_at) {
+            let at = url::Url::parse(&urls.provider).unwrap().join(at).unwrap();
+            let challenge = format!("Bearer realm=\"x\", resource_metadata=\"{at}\"");
+            refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge.parse().unwrap());
+        }
+        return refusal;
     }
     match path {
         "schema?view=compact" if !switches.core_only => {

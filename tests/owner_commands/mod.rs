@@ -207,7 +207,7 @@ fn disconnect_ends_the_grant_at_the_provider_and_deletes_it_here() {
     let read = || runtime.block_on(rs.get(&bearer, &pdpp::provider::rs::Read::of(["schema"])));
     assert!(read().is_ok());
 
-    let ran = env.run(&["disconnect", &sandbox.url, "--json"]);
+    let ran = env.run(&["disconnect", &sandbox.url, "--yes", "--json"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
     let ended = &json_of(&ran)["disconnected"][0];
     assert!(ended["ended_at_provider"] == "grant" || ended["ended_at_provider"] == "tokens", "{ended}");
@@ -240,43 +240,77 @@ fn everything_is_disconnected_only_where_somebody_confirms_it() {
 }
 
 #[test]
-fn a_grant_that_is_left_at_its_provider_is_a_failure_though_it_is_deleted_here() {
-    for all in [false, true] {
-        let (env, provider) = connected(Switches::default());
-        let url = provider.url().to_owned();
-        drop(provider);
-        let ran = env.run(if all {
-            &["disconnect", "--all", "--yes", "--json"]
-        } else {
-            &["disconnect", "--json"]
-        });
-        let report = json_of(&ran);
-        assert_eq!(
-            (ran.code, &report["error"]["code"]),
-            (Some(1), &json!("not_ended_at_provider")),
-            "{report}"
-        );
-        assert!(report["error"]["next"].as_str().unwrap().ends_with(&url), "{report}");
-        assert_eq!(report["disconnected"][0]["deleted_here"], true);
-        assert_eq!(env.run(&["status"]).code, Some(78));
+fn nothing_is_ended_where_nobody_says_so() {
+    use std::io::Write as _;
+    let (env, provider) = connected(Switches::default());
+    let asked = provider.seen("").len();
+    let mut typed = env.pdpp(&["disconnect"]);
+    let mut typed = typed
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may have ended before.
+    let _ = typed.stdin.take().unwrap().write_all(b"n\n");
+    let typed = Ran::from(typed.wait_with_output().unwrap());
+    for ran in [typed, env.run(&["disconnect", provider.url()]), env.run(&["disconnect", "--forget"])] {
+        assert!(ran.code == Some(2) && ran.stderr.contains("code: confirmation_required"), "{ran:?}");
+        assert!(ran.stderr.contains("Paper diary") && ran.stderr.contains("--yes"), "{}", ran.stderr);
     }
+    assert_eq!(provider.seen("").len(), asked, "nobody was asked");
+    assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(0));
+}
+
+/// While its provider is away a grant cannot be ended there. Its token is what ends it later, so that is kept.
+#[test]
+fn a_grant_whose_provider_is_away_is_kept_to_be_ended() {
+    for more in [&["--yes"][..], &["--all", "--yes"]] {
+        let (env, provider) = connected(Switches::default());
+        drop(provider);
+        let ran = env.run(&[&["disconnect", "--json"], more].concat());
+        let report = json_of(&ran);
+        assert_eq!((ran.code, &report["error"]["code"]), (Some(1), &json!("not_ended_yet")), "{report}");
+        let ended = &report["disconnected"][0];
+        assert_eq!((&ended["deleted_here"], &ended["kept_to_end"]), (&json!(false), &json!(true)));
+        assert_eq!(ended["code"], "provider_unreachable");
+        let ran = env.run(&["status"]);
+        assert!(ran.code == Some(78) && ran.stdout.contains("not ended at its provider yet"), "{ran:?}");
+        assert_eq!(env.run(&["mcp", "call", "schema"]).code, Some(78), "no agent reads with it");
+        // It is given up where somebody says so.
+        let ran = env.run(&["disconnect", "--forget", "--yes"]);
+        assert!(ran.code == Some(1) && ran.stderr.contains("code: not_ended_at_provider"), "{ran:?}");
+        assert_eq!(Cache::open(&env.cache_dir()).unwrap().ending().unwrap(), []);
+    }
+    // One that answers again: nobody has to say it twice.
+    let (env, provider) = connected(Switches {
+        server: |metadata, urls| metadata["revocation_endpoint"] = json!(format!("{}/revoke", urls.issuer)),
+        instead: Some(("/revoke", Instead::ServerError)),
+        ..Switches::default()
+    });
+    assert_eq!(env.run(&["disconnect", "--yes"]).code, Some(1));
+    provider.switch(|switches| switches.instead = Some(("/revoke", Instead::OtherJson)));
+    let ran = env.run(&["disconnect"]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("its tokens are revoked at the provider"), "{ran:?}");
     // One whose time is over has nothing left to end.
     let (env, provider) = connected(Switches {
         token: |token, _| token["grant"]["expires_at"] = json!(jiff::Timestamp::now()),
         ..Switches::default()
     });
     drop(provider);
-    let ran = env.run(&["disconnect"]);
+    let ran = env.run(&["disconnect", "--yes"]);
     assert!(ran.code == Some(0) && ran.stdout.contains("was over at the provider already"), "{ran:?}");
 }
 
 #[test]
-fn disconnect_works_offline_and_says_so() {
+fn a_grant_that_its_provider_cannot_end_is_a_failure_though_it_is_deleted_here() {
+    // The made-up provider has no way to end one.
     let (env, provider) = connected(Switches::default());
-    drop(provider);
-    let ran = env.run(&["disconnect"]);
+    let ran = env.run(&["disconnect", "--yes"]);
     assert!(ran.code == Some(1) && ran.stderr.contains("code: not_ended_at_provider"), "{ran:?}");
-    for part in ["deleted here, but not ended at the provider", "2099-01-02", "code: provider_unreachable"] {
+    assert!(ran.stderr.contains(provider.url()), "{ran:?}");
+    for part in ["deleted here, but not ended at the provider", "2099-01-02", "code: revocation_unsupported"]
+    {
         assert!(ran.stdout.contains(part), "{part} in {}", ran.stdout);
     }
     assert_eq!(Cache::open(&env.cache_dir()).unwrap().credentials().unwrap(), []);
@@ -307,9 +341,10 @@ fn disconnect_sends_no_token_to_another_authorization_server() {
     let path = env.cache_dir().join("index.json");
     let index = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, index.replace(&provider.urls().issuer, &other.urls().issuer)).unwrap();
-    let ran = env.run(&["disconnect", "--json"]);
+    let ran = env.run(&["disconnect", "--yes", "--json"]);
     let ended = &json_of(&ran)["disconnected"][0];
-    assert_eq!((&ended["ended_at_provider"], &ended["code"]), (&json!("no"), &json!("issuer_mismatch")));
+    // The token itself says whose it is.
+    assert_eq!((&ended["ended_at_provider"], &ended["code"]), (&json!("no"), &json!("secret_foreign")));
     let seen = [provider.seen("/revoke"), other.seen("")].concat();
     assert!(seen.is_empty(), "{seen:?}");
 }
@@ -324,7 +359,7 @@ fn several_grants_are_listed_rather_than_guessed() {
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert!(ran.stderr.contains("code: several_credentials") && ran.stderr.contains("grt_made_up_2"));
     }
-    env.run(&["disconnect", "grt_made_up_2"]);
+    env.run(&["disconnect", "grt_made_up_2", "--yes"]);
     let left = json_of(&env.run(&["status", "--json"]))["credentials"].clone();
     assert_eq!((left.as_array().unwrap().len(), &left[0]["grant_id"]), (1, &json!("grt_made_up_1")));
 }
@@ -529,7 +564,7 @@ fn no_secret_is_in_anything_that_these_commands_write() {
     for (place, text) in files_outside_secrets(&env) {
         assert!(!text.contains(TOKEN) && !text.contains(REFRESH), "{place}");
     }
-    run(&["disconnect", "--json"]);
+    run(&["disconnect", "--yes", "--json"]);
     written.push_str(&log);
     assert!(
         written.contains("grt_made_up_1") && !written.contains(TOKEN) && !written.contains(REFRESH),

@@ -53,7 +53,7 @@ fn r1_9_a_grant_has_the_same_names_in_every_command() {
         let ran = env.run(&[command, &["--grant", "no_such"]].concat());
         assert!(ran.code == Some(78) && ran.stderr.contains("code: not_connected"), "{ran:?}");
     }
-    let ran = env.run(&["disconnect", provider.url(), "--grant", "Paper diary 2"]);
+    let ran = env.run(&["disconnect", provider.url(), "--grant", "Paper diary 2", "--yes"]);
     assert!(ran.stdout.contains("deleted here"), "{ran:?}");
     assert_eq!(ids(&env.run(&["status", "--json"])), ["grt_made_up_1"]);
 }
@@ -153,7 +153,7 @@ fn a_result_that_is_lost_is_a_failure_whatever_it_was() {
         &["mcp", "call", "schema", "--json"],
         &["mcp", "setup", "--json"],
         &["mcp", "setup", "claude", "--print"],
-        &["disconnect", "--json"],
+        &["disconnect", "--yes", "--json"],
     ] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let output = env.pdpp(arguments).stdout(full).output().unwrap();

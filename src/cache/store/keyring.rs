@@ -2,7 +2,7 @@
 //!
 //! None of their libraries bounds a call: a bus that accepts and never answers, or a dialog that nobody
 //! sees, would hold the caller for ever. So one thread of this process speaks with the keyring, and a
-//! caller waits [`BOUND`] for it. One thread, so that a locked keyring shows one dialog and not one a call.
+//! caller waits [`bound`] for it. One thread, so that a locked keyring shows one dialog and not one a call.
 //!
 //! The `keyring` crate chooses the platform's store, opens it once in a process, and keeps what came of that. Where the
 //! Secret Service comes up later, every call of that process fails for good (`NoDefaultStore`); where it is restarted, so
@@ -17,7 +17,7 @@ use keyring::Error as KeyringError;
 use keyring_core::Entry;
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroize};
 
-use super::{BOUND, SecretPlace, SecretStore, StoreError};
+use super::{SecretPlace, SecretStore, StoreError, bound};
 use crate::hex;
 
 /// What this program's entries are filed under.
@@ -42,6 +42,10 @@ impl KeyringStore {
             hex::random::<8>().map_err(|error| std::io::Error::other(error.to_string()))?
         );
         ask(move || {
+            if !lasts() {
+                let why = "its default keyring is kept in memory, and empty at the session's end";
+                return Err(KeyringError::PlatformFailure(why.into()));
+            }
             let entry = entry(&name)?;
             entry.set_password("probe")?;
             absent_is_fine(entry.delete_credential())
@@ -52,6 +56,25 @@ impl KeyringStore {
     pub fn has_answered() -> bool {
         ANSWERED.load(Ordering::Relaxed)
     }
+}
+
+/// Whether what is kept in the default collection is there in the next session too. The Secret Service has one that is not,
+/// and where nobody has made another it may be the default.
+#[cfg(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android"))))]
+fn lasts() -> bool {
+    use secret_service::{EncryptionType, blocking::SecretService};
+    let is_of_the_session = SecretService::connect(EncryptionType::Plain).is_ok_and(|service| {
+        let collection = service.get_default_collection();
+        collection
+            .is_ok_and(|collection| collection.collection_path.as_str().ends_with("/collection/session"))
+    });
+    !is_of_the_session
+}
+
+/// The other systems have no such place.
+#[cfg(not(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android")))))]
+const fn lasts() -> bool {
+    true
 }
 
 static ANSWERED: AtomicBool = AtomicBool::new(false);
@@ -162,7 +185,7 @@ type Job = Box<dyn FnOnce(&mut bool) + Send>;
 /// The way to that thread, which the first question starts.
 static WORKER: Mutex<Option<mpsc::Sender<Job>>> = Mutex::new(None);
 
-/// Asks the keyring, for at most [`BOUND`]. A question whose asker has left before its turn is dropped.
+/// Asks the keyring, for at most [`bound`]. A question whose asker has left before its turn is dropped.
 fn ask<T: Send + 'static>(
     question: impl Fn() -> keyring::Result<T> + Send + 'static,
 ) -> Result<T, StoreError> {
@@ -193,7 +216,7 @@ fn ask<T: Send + 'static>(
         let _ = answer.send(found);
     });
     send(job)?;
-    match answered.recv_timeout(BOUND) {
+    match answered.recv_timeout(bound()) {
         Ok(found) => found,
         Err(mpsc::RecvTimeoutError::Timeout) => {
             left.store(true, Ordering::Release);

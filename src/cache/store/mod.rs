@@ -8,4 +8,4 @@ mod secret_store;
 
 pub use place::{CredentialId, NotACredentialId, SecretPlace, StoreKind};
 pub(super) use place::{is_one_part, one_part};
-pub use secret_store::{BOUND, SecretStore, StoreError, remedy};
+pub use secret_store::{SecretStore, StoreError, bound, remedy, wait_for_a_person};

@@ -1,5 +1,6 @@
 //! What every store of secrets does, and why it could not.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use secrecy::SecretString;
@@ -8,11 +9,25 @@ use super::place::SecretPlace;
 use crate::advice::{Command, Hint};
 use crate::error::Error;
 
+/// The longest that a caller waits for the keyring, where nobody is there to type its password: a host waits for answers.
+const ALONE: Duration = Duration::from_secs(3);
+/// The longest that a person at a terminal has for that.
+const WITH_A_PERSON: Duration = Duration::from_mins(1);
+
+static HAS_A_PERSON: AtomicBool = AtomicBool::new(false);
+
+/// A person waits for this process at a terminal, and can type the keyring's password.
+pub fn wait_for_a_person() {
+    HAS_A_PERSON.store(true, Ordering::Relaxed);
+}
+
 /// The longest that a caller waits for the keyring.
-pub const BOUND: Duration = Duration::from_secs(3);
+pub fn bound() -> Duration {
+    if HAS_A_PERSON.load(Ordering::Relaxed) { WITH_A_PERSON } else { ALONE }
+}
 
 /// A place for secrets. Calls block: a file for as long as the disk takes, a keyring for at most
-/// [`BOUND`].
+/// [`bound`].
 pub trait SecretStore: Send + Sync {
     /// How many entries `secret` takes here.
     fn parts(&self, secret: &SecretString) -> u16;
@@ -56,7 +71,7 @@ pub enum StoreError {
     #[error("the keyring has several entries of its name, which say different things")]
     KeyringTwice,
     /// It did not answer in time.
-    #[error("the keyring did not answer within {} s", BOUND.as_secs())]
+    #[error("the keyring did not answer within {} s", bound().as_secs())]
     KeyringSilent,
 }
 
@@ -92,7 +107,7 @@ impl StoreError {
             Self::KeyringAbsent(_) => "The keyring of this session could not be used".to_owned(),
             Self::KeyringLocked(_) => "The keyring let nobody in".to_owned(),
             Self::KeyringSilent => {
-                format!("The keyring did not answer within {} s", BOUND.as_secs())
+                format!("The keyring did not answer within {} s", bound().as_secs())
             }
         };
         let error = Error::failed(self.code(), message);

@@ -227,9 +227,16 @@ impl Dialog for Terminal<'_> {
 
     fn choose_source(&self, choices: &[Choice], can_pick: bool) -> io::Result<Option<SourceAnswer>> {
         const THERE: &str = "pick on the provider's page";
+        if self.ui.can_ask() && can_pick {
+            self.ui.note(
+                "The provider has several sources, each with accounts of its own. Its page lets you pick: one account of one \
+                 source gives a grant of its own; several give a package, whose grants are read through the provider's own \
+                 tools and kept under one name here.",
+            );
+        }
         if choices.is_empty() {
-            let hint = if can_pick { format!(" (nothing: {THERE})") } else { String::new() };
-            let question = format!("The provider has several sources. URI of the one to ask for{hint}");
+            let hint = if can_pick { format!("Enter: {THERE}; or the") } else { "The".to_owned() };
+            let question = format!("{hint} URI of one, such as https://registry.pdpp.dev/connectors/slack");
             return Ok(match self.ui.ask(&question)? {
                 Some(id) if !id.is_empty() => Some(SourceAnswer::Source(id)),
                 Some(_) if can_pick => Some(SourceAnswer::PickThere),
@@ -250,11 +257,11 @@ impl Dialog for Terminal<'_> {
 
     fn choose_instance(&self, choices: &[Choice]) -> io::Result<Option<String>> {
         if choices.is_empty() {
-            let question = "The source is configured more than once. Id of the instance to ask for";
+            let question = "The source has several accounts. Id of the one to ask for (its instance)";
             return Ok(self.ui.ask(question)?.filter(|id| !id.is_empty()));
         }
         let items: Vec<String> = choices.iter().map(Choice::to_string).collect();
-        let picked = self.ui.pick("Which one to ask for", &items)?;
+        let picked = self.ui.pick("Which account to ask for", &items)?;
         Ok(picked.and_then(|at| choices.get(at)).map(|choice| choice.id.clone()))
     }
 }

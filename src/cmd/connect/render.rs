@@ -54,6 +54,9 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
             for more in &difference.more {
                 ui.warn(&format!("more was given {than}: {}", one_line(more)));
             }
+            for beside in &difference.beside {
+                ui.note(&format!("Also given, as the provider may require: {}", one_line(beside)));
+            }
             for less in &difference.less {
                 ui.note(&format!("Less was given {than}: {}", one_line(less)));
             }

@@ -59,6 +59,7 @@ pub struct Reader {
     too_slow: Mutex<Option<Instant>>,
     is_core: AtomicBool,
     ends: Option<Timestamp>,
+    issued: Option<Timestamp>,
     audience: Audience,
 }
 
@@ -82,14 +83,16 @@ impl Reader {
             too_slow: Mutex::new(None),
             is_core: AtomicBool::new(false),
             ends: None,
+            issued: None,
             audience: Audience::default(),
         }
     }
 
-    /// The same, of a grant that ends then.
+    /// The same, of a grant that was `issued` once and ends then.
     #[must_use]
-    pub const fn ending(mut self, ends: Option<Timestamp>) -> Self {
+    pub const fn ending(mut self, ends: Option<Timestamp>, issued: Option<Timestamp>) -> Self {
         self.ends = ends;
+        self.issued = issued;
         self
     }
 
@@ -115,7 +118,7 @@ impl Reader {
 
     /// What to tell of an end that is near, as the warning `grant_ends_soon`.
     pub fn end_warning(&self, now: Timestamp) -> Option<String> {
-        let end = self.ends.filter(|end| time_text::is_soon(*end, now))?;
+        let end = self.ends.filter(|end| time_text::is_soon(*end, self.issued, now))?;
         let (when, left) = (time_text::day_and_time(end), time_text::left(end, now).unwrap_or_default());
         let mut message = format!("this grant ends {when} ({left})");
         if let Audience::Owner(renew) = &self.audience {

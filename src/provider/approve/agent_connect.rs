@@ -13,6 +13,7 @@ use super::wanted::Wanted;
 use super::{ApproveError, Choice, par};
 use crate::provider::discovery::{Discovery, on_issuers_origin};
 use crate::provider::http::{Answer, Http, HttpError};
+use crate::provider::json;
 use crate::provider::oauth_error::OAuthError;
 use crate::provider::register::{CLIENT_NAME, Client};
 
@@ -86,7 +87,7 @@ pub async fn begin(
 
 /// A number of seconds; a negative or absurd one is none.
 pub(super) fn seconds(begun: &Map<String, Value>, name: &str) -> Option<Duration> {
-    begun.get(name)?.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    Duration::try_from_secs_f64(json::number(begun.get(name)?)?).ok()
 }
 
 impl Attempt {
@@ -174,7 +175,8 @@ mod tests {
         let of = |json: Value| seconds(json.as_object().unwrap(), "interval");
         assert_eq!(of(json!({"interval": 2})), Some(Duration::from_secs(2)));
         assert_eq!(of(json!({"interval": 1.5})), Some(Duration::from_millis(1500)));
-        for none in [json!({}), json!({"interval": -1}), json!({"interval": "2"}), json!({"interval": 1e300})]
+        assert_eq!(of(json!({"interval": "2"})), Some(Duration::from_secs(2)));
+        for none in [json!({}), json!({"interval": -1}), json!({"interval": "x"}), json!({"interval": 1e300})]
         {
             assert_eq!(of(none), None);
         }

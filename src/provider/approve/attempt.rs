@@ -11,7 +11,7 @@ use super::wanted::Wanted;
 use super::{ApproveError, agent_connect, authorization_code, device_code};
 use crate::provider::discovery::Discovery;
 use crate::provider::http::Http;
-use crate::provider::register::{Client, Registration};
+use crate::provider::register::{Client, RegisterError, Registration};
 
 /// A request that waits for its owner, in one of the flows.
 #[derive(Debug)]
@@ -112,6 +112,10 @@ async fn begin_as(
     wanted: &Wanted,
     flow: Flow,
 ) -> Result<Attempt, ApproveError> {
+    // Better now than when the owner has approved.
+    if matches!((flow, client), (Flow::AuthorizationCode | Flow::DeviceCode, Client::Confidential(_))) {
+        return Err(RegisterError::Confidential.into());
+    }
     Ok(match flow {
         Flow::AgentConnect => {
             Attempt::AgentConnect(agent_connect::begin(http, discovery, client, None).await?)

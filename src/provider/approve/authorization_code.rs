@@ -1,9 +1,12 @@
 //! The authorization code grant with PKCE (RFC 6749 §4.1, RFC 7636) in the system's browser, answered on
 //! loopback (RFC 8252), by who was asked (RFC 9207).
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret, SecretString};
+use tokio::time::{Instant, sleep_until};
 use url::Url;
 
 use super::ApproveError;
@@ -13,9 +16,10 @@ use super::token::TokenResponse;
 use super::wait::Patience;
 use super::wanted::Wanted;
 use crate::provider::discovery::Discovery;
-use crate::provider::http::Http;
+use crate::provider::http::{Answer, Http, HttpError};
 use crate::provider::oauth_error::OAuthError;
 use crate::provider::register::Client;
+use crate::provider::rs::retry_after;
 
 /// A request that waits for the owner's browser to come back.
 #[derive(Debug)]
@@ -112,6 +116,34 @@ async fn known(http: &Http, token_endpoint: Url, client_id: &str) -> Result<(), 
 }
 
 impl Attempt {
+    /// Trades the code, again where the answer was lost or nobody had time for it: a code that was spent by then is
+    /// refused, and nothing is lost that was not before.
+    async fn exchange(
+        &self,
+        http: &Http,
+        code: &SecretString,
+        with_resource: bool,
+    ) -> Result<Answer, HttpError> {
+        let mut fields = vec![
+            ("grant_type", "authorization_code"),
+            ("code", code.expose_secret()),
+            ("redirect_uri", self.redirect_uri.as_str()),
+            ("client_id", self.client_id.as_str()),
+            ("code_verifier", self.verifier.expose_secret()),
+        ];
+        if with_resource {
+            fields.push(("resource", self.resource.as_str()));
+        }
+        let end = Instant::now() + EXCHANGE;
+        loop {
+            let answer = http.post_form(self.token_endpoint.clone(), &fields).await;
+            match wait_before_again(&answer).map(|wait| Instant::now() + wait) {
+                Some(next) if next < end => sleep_until(next).await,
+                _ => return answer,
+            }
+        }
+    }
+
     /// Waits for the browser to come back, once, and trades its code. Dropping the future stops it.
     ///
     /// # Errors
@@ -122,16 +154,10 @@ impl Attempt {
             true => ApproveError::StateMismatch,
             false => self.patience.over(None),
         })??;
-        let fields = [
-            ("grant_type", "authorization_code"),
-            ("code", code.expose_secret()),
-            ("redirect_uri", self.redirect_uri.as_str()),
-            ("client_id", self.client_id.as_str()),
-            ("code_verifier", self.verifier.expose_secret()),
-            ("resource", self.resource.as_str()),
-        ];
-        // Once: a code that was sent may be used up, whatever became of the answer.
-        let answer = http.post_form(self.token_endpoint.clone(), &fields).await?;
+        let mut answer = self.exchange(http, &code, true).await?;
+        if !answer.is_success() && OAuthError::of(&answer).is_of_resource() {
+            answer = self.exchange(http, &code, false).await?;
+        }
         if !answer.is_success() {
             let error = OAuthError::of(&answer);
             return Err(match error.code.as_deref() {
@@ -143,6 +169,27 @@ impl Attempt {
         }
         let body = answer.object().map_err(ApproveError::Malformed)?;
         Ok(TokenResponse::read(&body, jiff::Timestamp::now())?)
+    }
+}
+
+/// For so long an exchange is tried again.
+const EXCHANGE: Duration = Duration::from_secs(20);
+
+/// How long to wait before a request is sent again that got `answer`; `None` where that is final.
+fn wait_before_again(answer: &Result<Answer, HttpError>) -> Option<Duration> {
+    let usual = Duration::from_secs(2);
+    match answer {
+        Ok(answer) if matches!(answer.status, 429 | 502 | 503 | 504) => {
+            Some(retry_after(&answer.headers).map_or(usual, Duration::from_secs))
+        }
+        Err(
+            HttpError::Unreachable { .. }
+            | HttpError::UnknownHost { .. }
+            | HttpError::Proxy { .. }
+            | HttpError::TimedOut { .. }
+            | HttpError::Broken { .. },
+        ) => Some(usual),
+        _ => None,
     }
 }
 

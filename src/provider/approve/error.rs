@@ -48,6 +48,9 @@ pub enum ApproveError {
     /// The request itself was refused.
     #[error("the authorization server refused the request: {0}")]
     RequestRefused(OAuthError),
+    /// It was not looked at: too many requests (429), or a server that is down (5xx).
+    #[error("the authorization server has no time now: {0}")]
+    Busy(OAuthError),
     /// The request names something that the provider does not know.
     #[error("the authorization server refused the request: {error}")]
     Unknown {
@@ -121,6 +124,7 @@ impl ApproveError {
     /// A request that was refused, for the client's sake or its own; with what the refusal offers instead.
     pub(super) fn refused(error: OAuthError, choices: Vec<Choice>) -> Self {
         match error.unknown() {
+            _ if error.status == 429 || error.status >= 500 => Self::Busy(error),
             _ if error.is_unknown_client() => Self::UnknownClient(error),
             _ if error.is("ambiguous_connection") => Self::InstanceRequired { choices },
             Some(part) => Self::Unknown { part, error, choices },
@@ -151,6 +155,7 @@ impl ApproveError {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Http(error) | Self::Register(RegisterError::Http(error)) => error.code(),
+            Self::Register(RegisterError::Confidential) => "client_secret_required",
             Self::Register(_) => "registration_failed",
             Self::Flow(error) => error.code(),
             Self::SourceRequired { .. } => "source_required",
@@ -158,6 +163,7 @@ impl ApproveError {
             Self::ClientRequired => "registration_unsupported",
             Self::UnknownClient(_) => "invalid_client",
             Self::RequestRefused(_) => "request_refused",
+            Self::Busy(_) => "authorization_server_busy",
             Self::Unknown { part, .. } => match part {
                 Part::Source => "source_unknown",
                 Part::Instance => "instance_unknown",
@@ -199,7 +205,7 @@ impl ApproveError {
             | Self::PollRefused(_)
             | Self::StateMismatch
             | Self::OtherIssuer { .. }
-            | Self::Register(RegisterError::Refused(_)) => Kind::Refused,
+            | Self::Register(RegisterError::Refused(_) | RegisterError::Confidential) => Kind::Refused,
             Self::Token(error) => error.kind(),
             _ => Kind::Unavailable,
         }
@@ -228,9 +234,9 @@ impl ApproveError {
                 format!("{provider}: nobody approved within {}, and the waiting ended", minutes(*waited))
             }
             Self::SourceRequired { choices } if choices.is_empty() => format!(
-                "{provider} has several sources, and one must be named. The provider's own pages show each \
-                 source's URI, such as https://registry.pdpp.dev/connectors/slack; for one that is configured \
-                 more than once, name the instances too (--instance <ID>)"
+                "{provider} has several sources, and does not list them to a program. One must be named by its URI, such as \
+                 https://registry.pdpp.dev/connectors/slack (with --instance <ID> where it has several accounts), or the \
+                 owner picks on the provider's page"
             ),
             Self::SourceRequired { choices } => {
                 format!("{provider} has several sources, and one must be named:{}", listed(choices))
@@ -238,7 +244,7 @@ impl ApproveError {
             Self::InstanceRequired { choices } => format!(
                 "{provider}: the source is configured more than once, and it must be said which one is meant{}",
                 if choices.is_empty() {
-                    ". The provider's own pages show each one's id".to_owned()
+                    ", by an id that the provider does not list to a program".to_owned()
                 } else {
                     format!(":{}", listed(choices))
                 }
@@ -254,6 +260,11 @@ impl ApproveError {
             Self::SourceRequired { .. } => Hint::from(again(&["--source", "--instance"]).words("--source <URI>"))
                 .then(", or pick on the provider's page, where it has one: ")
                 .run(again(&["--flow", "--source", "--instance"]).words("--flow authorization-code")),
+            Self::InstanceRequired { choices } if choices.is_empty() => {
+                Hint::from(again(&["--instance"]).words("--instance <ID>"))
+                    .then(", or pick the account on the provider's page, where it has one: ")
+                    .run(again(&["--flow", "--source", "--instance"]).words("--flow authorization-code"))
+            }
             Self::InstanceRequired { .. } => again(&["--instance"]).words("--instance <ID>").into(),
             Self::Unknown { part, choices, .. } => unknown_hint(*part, choices, again),
             Self::Flow(FlowError::SourceUnsupported) => {
@@ -273,6 +284,15 @@ impl ApproveError {
             Self::Loopback(_) | Self::NoRandomness => {
                 Hint::new("Try another way: ").run(again(&["--flow"]).words("--flow device-code"))
             }
+            Self::Busy(_) => Hint::new("Try again in a minute: ").run(again(&[])),
+            // The draft's grants have an end; not every provider lets a request name it.
+            Self::RequestRefused(error)
+                if error.says("additional propert")
+                    && again(&[]).to_string() != again(&["--expires"]).to_string() =>
+            {
+                Hint::new("It may be that the provider takes no end in a request; leave it out, and set it on the provider's page: ")
+                    .run(again(&["--expires"]))
+            }
             Self::RequestRefused(_) => {
                 Hint::new("Leave out what narrows the request, and narrow it on the provider's page: ")
                     .run(Command::connect(provider.as_str()))
@@ -291,6 +311,9 @@ impl ApproveError {
                      more: leave it. To ask again: "
                 ))
                 .run(again(&[]))
+            }
+            Self::Register(RegisterError::Confidential) => {
+                "Nobody was asked for an approval. Ask the provider to take clients without a secret (RFC 8252 §8.4)".into()
             }
             Self::UnknownClient(_) | Self::Register(_) => {
                 "Try again later; if it stays so, tell the provider".into()
@@ -329,8 +352,11 @@ fn unknown_hint(part: Part, choices: &[Choice], again: &dyn Fn(&[&str]) -> Comma
     }
     let words = match part {
         Part::Source => {
-            return "The provider's own pages show each source's URI, such as https://registry.pdpp.dev/connectors/slack"
-                .into();
+            return Hint::new(
+                "A source is named by its connector's URI, such as https://registry.pdpp.dev/connectors/slack. Leave \
+                 --source out to pick on the provider's page: ",
+            )
+            .run(again(&["--source", "--instance"]).words("--flow authorization-code"));
         }
         Part::Instance => "Leave --instance out, and pick on the provider's page, which shows each one: ",
         Part::Stream => {

@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::token::{TokenError, TokenResponse};
-use crate::provider::discovery::{DiscoveryError, discover, on_issuers_origin};
+use crate::provider::discovery::{DiscoveryError, discover_with, on_issuers_origin};
 use crate::provider::http::{Http, HttpError};
 use crate::provider::oauth_error::OAuthError;
 use crate::provider::url::ProviderUrl;
@@ -50,12 +50,24 @@ pub enum RefreshError {
     Token(#[from] TokenError),
 }
 
-/// Asks for a new token, once.
+/// Asks for a new token, once; a second time without `resource` where that alone was refused, since the refresh token was
+/// not looked at then.
 ///
 /// # Errors
 /// [`RefreshError`]. No message holds a token.
 pub async fn refresh(http: &Http, request: &RefreshRequest<'_>) -> Result<TokenResponse, RefreshError> {
-    let form = form(request);
+    match ask(http, request, true).await {
+        Err(RefreshError::BadRequest(error)) if error.is_of_resource() => ask(http, request, false).await,
+        answer => answer,
+    }
+}
+
+async fn ask(
+    http: &Http,
+    request: &RefreshRequest<'_>,
+    with_resource: bool,
+) -> Result<TokenResponse, RefreshError> {
+    let form = form(request, with_resource);
     let sent = http
         .request(reqwest::Method::POST, request.token_endpoint.clone())
         .map_err(RefreshError::NotSent)?
@@ -100,15 +112,17 @@ pub async fn token_endpoint(
     if let Some(known) = known {
         return on_issuers_origin(&issuer, "token_endpoint", known).map(Some);
     }
-    let found = discover(http, provider).await?.authorization_server;
+    let found = discover_with(http, provider, issuer.as_str()).await?.authorization_server;
     Ok(found.token_endpoint.filter(|_| found.issuer == issuer))
 }
 
-fn form(request: &RefreshRequest<'_>) -> SecretString {
+fn form(request: &RefreshRequest<'_>, with_resource: bool) -> SecretString {
     let mut form = url::form_urlencoded::Serializer::new(String::new());
     form.append_pair("grant_type", "refresh_token")
-        .append_pair("refresh_token", request.refresh_token.expose_secret())
-        .append_pair("resource", request.resource);
+        .append_pair("refresh_token", request.refresh_token.expose_secret());
+    if with_resource {
+        form.append_pair("resource", request.resource);
+    }
     if let Some(client_id) = request.client_id {
         form.append_pair("client_id", client_id);
     }
@@ -147,7 +161,7 @@ mod tests {
             refresh_token: &token,
         };
         assert_eq!(
-            form(&request).expose_secret(),
+            form(&request, true).expose_secret(),
             "grant_type=refresh_token&refresh_token=r%26t%3D1&resource=https%3A%2F%2Fa.example%2Fmcp&client_id=c+1"
         );
         assert!(!format!("{request:?}").contains("r&t=1"));

@@ -6,7 +6,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
-use crate::provider::discovery::{Discovery, DiscoveryError, discover};
+use crate::provider::discovery::{Discovery, DiscoveryError, discover_with};
 use crate::provider::grant::GrantId;
 use crate::provider::http::{Answer, Http, HttpError};
 use crate::provider::oauth_error::OAuthError;
@@ -58,6 +58,8 @@ impl RevokeError {
             Self::Http(error) => error.code(),
             Self::OtherIssuer => "issuer_mismatch",
             Self::Unsupported => "revocation_unsupported",
+            // It was not looked at.
+            Self::Refused { status: 429 | 500.., .. } => "revocation_failed",
             Self::Refused { .. } => "revocation_refused",
         }
     }
@@ -87,7 +89,7 @@ pub async fn revoke(
     issuer: &str,
     tokens: &Tokens,
 ) -> Result<Revoked, RevokeError> {
-    let discovery = discover(http, provider).await?;
+    let discovery = discover_with(http, provider, issuer).await?;
     if !discovery.authorization_server.issuer.is_same_as(issuer) {
         return Err(RevokeError::OtherIssuer);
     }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Kind;
 use crate::provider::grant::{GrantId, GrantedSource, TokenKind};
+use crate::provider::json;
 use crate::secret::{AccessToken, NotABearer};
 use crate::text;
 
@@ -127,12 +128,6 @@ pub enum TokenError {
     /// Not `Bearer` (RFC 6750).
     #[error("the authorization server gave a token of another type than Bearer")]
     OtherType,
-    /// A time that cannot be read: guessing when a grant ends is not an option.
-    #[error("the authorization server gave a `{0}` that is not a time")]
-    NotATime(&'static str),
-    /// A grant id that cannot be kept.
-    #[error("the authorization server gave a grant id that is too long or holds hidden characters")]
-    BadGrantId,
     /// A kind that this version does not know.
     #[error("the authorization server gave a token of a kind that this version does not know")]
     UnknownKind,
@@ -157,7 +152,8 @@ impl TokenError {
 }
 
 impl TokenResponse {
-    /// Reads `body`, received at `now`.
+    /// Reads `body`, received at `now`. Only what makes the token itself unusable refuses it: the answer spends a code or
+    /// a refresh token, and there is no second one. Any other member that cannot be read counts as absent.
     ///
     /// # Errors
     /// [`TokenError`]. No message holds a value of the answer.
@@ -173,10 +169,7 @@ impl TokenResponse {
         let short = |map: &Map<String, Value>, name: &str, max| {
             text(map, name).map(|found| text::prefix(found, max).to_owned())
         };
-        let id = |id: Option<&str>| {
-            id.map(|id| GrantId::try_from(id.to_owned()).map_err(|_| TokenError::BadGrantId)).transpose()
-        };
-        let grant_id = id(text(body, "grant_id").or_else(|| text(grant, "grant_id")))?;
+        let id = |map, name| GrantId::try_from(text(map, name)?.to_owned()).ok();
         let grants: Vec<&Map<String, Value>> = body
             .get("grants")
             .and_then(Value::as_array)
@@ -185,23 +178,24 @@ impl TokenResponse {
             .filter_map(Value::as_object)
             .take(MAX_GRANTS)
             .collect();
-        let ends_of_grants =
-            grants.iter().map(|grant| time(grant, "expires_at")).collect::<Result<Vec<_>, _>>()?;
+        let ends_of_grants = grants.iter().filter_map(|grant| time(grant, "expires_at"));
         let kind = match text(body, "pdpp_token_kind").or_else(|| text(body, "token_kind")) {
             Some(name) => Some(TokenKind::named(name).ok_or(TokenError::UnknownKind)?),
             None => body.get("grant_package_id").filter(|id| !id.is_null()).map(|_| TokenKind::McpPackage),
         };
-        let ends = [time(body, "expires_at")?, lifetime(body, now)?];
+        let ends = [time(body, "expires_at"), lifetime(body, now)];
         Ok(Self {
             access_token,
-            refresh_token: text(body, "refresh_token").map(SecretString::from),
+            refresh_token: text(body, "refresh_token")
+                .filter(|text| !text.is_empty())
+                .map(SecretString::from),
             kind,
-            grant_id,
-            package_id: id(text(body, "grant_package_id"))?,
+            grant_id: id(body, "grant_id").or_else(|| id(grant, "grant_id")),
+            package_id: id(body, "grant_package_id"),
             package_sources: grants.iter().map(|grant| source_of(grant)).collect(),
-            grant_expires_at: time(grant, "expires_at")?.or(ends_of_grants.into_iter().flatten().min()),
+            grant_expires_at: time(grant, "expires_at").or(ends_of_grants.min()),
             token_expires_at: ends.into_iter().flatten().min(),
-            issued_at: time(grant, "issued_at")?,
+            issued_at: time(grant, "issued_at"),
             access_mode: short(grant, "access_mode", 100),
             source: (short(source, "id", 500), short(source, "kind", 500)),
             streams: std::iter::once(grant)
@@ -237,24 +231,23 @@ fn text<'a>(map: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     map.get(name)?.as_str()
 }
 
-/// A time: RFC 3339, or seconds since 1970; `None` for null or nothing.
-fn time(map: &Map<String, Value>, name: &'static str) -> Result<Option<Timestamp>, TokenError> {
-    let time = match map.get(name) {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::String(text)) => text.parse().ok(),
-        Some(number) => number.as_i64().and_then(|second| Timestamp::from_second(second).ok()),
-    };
-    time.map(Some).ok_or(TokenError::NotATime(name))
+/// A time: RFC 3339, or seconds since 1970, as a number or a text.
+fn time(map: &Map<String, Value>, name: &str) -> Option<Timestamp> {
+    let value = map.get(name)?;
+    let written = value.as_str().and_then(|text| text.parse().ok());
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "whole seconds; what is out of range is no time below"
+    )]
+    let counted = || Timestamp::from_second(json::number(value)?.floor() as i64).ok();
+    written.or_else(counted)
 }
 
-/// `expires_in`: seconds from now (RFC 6749 §5.1). One beyond all calendars counts as none.
-fn lifetime(body: &Map<String, Value>, now: Timestamp) -> Result<Option<Timestamp>, TokenError> {
-    let seconds = match body.get("expires_in") {
-        None | Some(Value::Null) => return Ok(None),
-        Some(seconds) => seconds.as_u64().ok_or(TokenError::NotATime("expires_in"))?,
-    };
-    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-    Ok(now.checked_add(SignedDuration::from_secs(seconds)).ok())
+/// `expires_in`: seconds from now (RFC 6749 §5.1). One beyond all calendars says nothing, nor does one that was over when
+/// it was sent.
+fn lifetime(body: &Map<String, Value>, now: Timestamp) -> Option<Timestamp> {
+    let seconds = json::number(body.get("expires_in")?).filter(|seconds| *seconds > 0.0)?;
+    now.checked_add(SignedDuration::try_from_secs_f64(seconds.floor()).ok()?).ok()
 }
 
 #[cfg(test)]
@@ -302,8 +295,36 @@ mod tests {
             Ok(Some(at(1_200)))
         );
         assert_eq!(end(json!({"expires_in": u64::MAX})), Ok(None));
-        assert_eq!(end(json!({"expires_at": "tomorrow"})), Err(TokenError::NotATime("expires_at")));
-        assert_eq!(end(json!({"expires_in": -5})), Err(TokenError::NotATime("expires_in")));
+        for (seconds, ends) in [
+            (json!("3600"), Some(at(4_600))),
+            (json!(3600.0), Some(at(4_600))),
+            (json!(3600.9), Some(at(4_600))),
+            (json!(-1), None),
+            (json!(0), None),
+            (json!("soon"), None),
+            (json!([3600]), None),
+            (json!(1e300), None),
+        ] {
+            assert_eq!(end(json!({"expires_in": seconds})), Ok(ends), "{seconds}");
+        }
+        assert_eq!(end(json!({"expires_at": "1200"})), Ok(Some(at(1_200))));
+        for odd in [json!("tomorrow"), json!({}), json!(1e300), json!(true)] {
+            assert_eq!(end(json!({"expires_at": odd, "expires_in": 60})), Ok(Some(at(1_060))), "{odd}");
+        }
+    }
+
+    #[test]
+    fn an_odd_member_never_costs_the_token() {
+        let found = read(&json!({
+            "access_token": "t", "token_type": 7, "refresh_token": "", "grant_id": "x\u{202e}", "grant_package_id": 7,
+            "grant": {"expires_at": "never", "issued_at": [], "access_mode": {}, "streams": "all", "grant_id": "g"},
+            "grants": [{"expires_at": "never"}, "x"],
+        }))
+        .unwrap();
+        assert!(
+            found.refresh_token.is_none() && found.grant_expires_at.is_none() && found.issued_at.is_none()
+        );
+        assert_eq!(found.grant_id.unwrap().as_str(), "g", "the one that can be kept");
     }
 
     #[test]
@@ -351,6 +372,6 @@ mod tests {
             TokenError::OtherType
         );
         let hidden = json!({"access_token": "t", "grant_id": "g\u{1b}[0m"});
-        assert_eq!(read(&hidden).unwrap_err(), TokenError::BadGrantId);
+        assert_eq!(read(&hidden).unwrap().grant_id, None, "no id, as far as that can be kept");
     }
 }
