@@ -783,7 +783,7 @@ impl Filter {
                 (_, Ok(number)) if number.is_finite() => ("r.data ->> ?", number.into()),
                 _ => ("r.data ->> ?", Sql::Null),
             },
-            _ => ("r.data ->> ?", value.to_owned().into()),
+            _ => ("composed(r.data ->> ?)", super::folding::composed(value).into_owned().into()),
         };
         let _ = write!(self.sql, " AND {left} {operator} ?");
         self.params.extend([path.into(), right]);

@@ -4,11 +4,12 @@
 //! case folding, and the marks left out with which Latin, Greek, Cyrillic, Hebrew and Arabic are often written and
 //! often not. What is found in it is shown from the text itself.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use icu_normalizer::DecomposingNormalizerBorrowed;
 use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
+use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use icu_properties::props::{
     DefaultIgnorableCodePoint, ExtendedPictographic, GraphemeClusterBreak, RegionalIndicator, Script,
 };
@@ -204,6 +205,11 @@ const fn without_stroke(c: char) -> char {
     }
 }
 
+/// `text` composed (NFC): two that are spelled with the same letters and marks are the same then, and nothing else is lost.
+pub fn composed(text: &str) -> Cow<'_, str> {
+    ComposingNormalizerBorrowed::new_nfc().normalize(text)
+}
+
 /// Where `needle` first stands in `text`, in bytes: as it is, else in the form of both.
 pub fn find(text: &str, needle: &str) -> Option<Range<usize>> {
     if needle.is_empty() {
@@ -236,7 +242,6 @@ pub fn find(text: &str, needle: &str) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use icu_normalizer::ComposingNormalizerBorrowed;
     use proptest::prelude::*;
 
     fn form(text: &str) -> String {

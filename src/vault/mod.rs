@@ -135,6 +135,13 @@ impl Vault {
         })
     }
 
+    /// The same with another clock.
+    #[must_use]
+    pub fn with_clock(mut self, clock: impl pace::Clock + 'static) -> Self {
+        self.clock = Box::new(clock);
+        self
+    }
+
     /// The store.
     pub const fn store(&self) -> &Store {
         &self.store

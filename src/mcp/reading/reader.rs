@@ -46,6 +46,22 @@ const REFUSED_FOR: Duration = Duration::from_mins(1);
 /// slow provider does not slow every call.
 const RESTS_FOR: Duration = Duration::from_secs(30);
 
+/// How long a provider has asked to be left alone.
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    since: Instant,
+    asked: Duration,
+}
+
+impl Wait {
+    /// The seconds that are left of what the provider asked for, while that is enforced here.
+    fn left(self, now: Instant) -> Option<u64> {
+        let waited = now.saturating_duration_since(self.since);
+        (waited < self.asked.min(MOST_WAIT))
+            .then(|| (self.asked - waited).as_secs().saturating_add(1).min(self.asked.as_secs()))
+    }
+}
+
 /// One grant, readable.
 pub struct Reader {
     provider: ProviderUrl,
@@ -54,7 +70,7 @@ pub struct Reader {
     bearer: BearerSource,
     instead_of: Option<DeadBearer>,
     catalog: Catalog,
-    not_before: Mutex<Option<Instant>>,
+    wait: Mutex<Option<Wait>>,
     refused: Mutex<Option<Instant>>,
     too_slow: Mutex<Option<Instant>>,
     is_core: AtomicBool,
@@ -78,7 +94,7 @@ impl Reader {
             bearer,
             instead_of: None,
             catalog: Catalog::default(),
-            not_before: Mutex::new(None),
+            wait: Mutex::new(None),
             refused: Mutex::new(None),
             too_slow: Mutex::new(None),
             is_core: AtomicBool::new(false),
@@ -248,9 +264,9 @@ impl Reader {
 
     /// Holds back while the provider has asked to be left alone (R5.5).
     fn check_wait(&self) -> Result<(), ToolError> {
-        let until = *self.not_before.lock().unwrap_or_else(PoisonError::into_inner);
-        match until.and_then(|until| until.checked_duration_since(Instant::now())) {
-            Some(left) => Err(refusal::rate_limited(left.as_secs() + 1)),
+        let wait = *self.wait.lock().unwrap_or_else(PoisonError::into_inner);
+        match wait.and_then(|wait| wait.left(Instant::now())) {
+            Some(seconds) => Err(refusal::rate_limited(seconds)),
             None => Ok(()),
         }
     }
@@ -264,8 +280,8 @@ impl Reader {
                 set(&self.refused, Some(Instant::now()));
             }
             if let Some(seconds) = refused.retry_after.filter(|_| refused.status == 429) {
-                let wait = Duration::from_secs(seconds).min(MOST_WAIT);
-                set(&self.not_before, Some(Instant::now() + wait));
+                let wait = Wait { since: Instant::now(), asked: Duration::from_secs(seconds) };
+                *self.wait.lock().unwrap_or_else(PoisonError::into_inner) = Some(wait);
             }
         }
         let facts = stream.and_then(|stream| self.catalog.get(stream, None));
@@ -291,4 +307,26 @@ fn set(at: &Mutex<Option<Instant>>, to: Option<Instant>) {
 
 fn is_within(at: &Mutex<Option<Instant>>, span: Duration) -> bool {
     at.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|at| at.elapsed() < span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r5_5_a_long_wait_is_told_as_long_as_the_provider_asked_and_enforced_for_five_minutes() {
+        let since = Instant::now();
+        let left = |asked, waited| {
+            let wait = Wait { since, asked: Duration::from_secs(asked) };
+            wait.left(since + Duration::from_millis(waited))
+        };
+        assert_eq!(left(3600, 0), Some(3600));
+        assert_eq!(left(3600, 60_500), Some(3540));
+        assert_eq!(left(3600, 300_000), None, "then the provider is asked again");
+        assert_eq!(left(7, 1), Some(7));
+        assert_eq!(left(7, 6_999), Some(1));
+        assert_eq!(left(7, 7_000), None);
+        assert_eq!(left(0, 0), None);
+        assert_eq!(left(u64::MAX, 0), Some(u64::MAX));
+    }
 }

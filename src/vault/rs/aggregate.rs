@@ -10,8 +10,8 @@ use super::decimal::Decimal;
 use super::params::{self, Params};
 use crate::vault::declaration::{Aggregation, Field};
 use crate::vault::enforcement::{Access, Filter};
-use crate::vault::time;
 use crate::vault::wire::ApiError;
+use crate::vault::{folding, time};
 
 const PARAMS: &[&str] = &[
     "metric",
@@ -157,7 +157,11 @@ pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
             }
             Ask::Value(metric, field) => {
                 answer["value"] = match metric {
-                    Metric::Sum => sum(&values(field, Aggregation::Sum)?),
+                    Metric::Sum => {
+                        let (total, is_exact) = sum(&values(field, Aggregation::Sum)?);
+                        answer["approximate"] = (!is_exact).into();
+                        total
+                    }
                     Metric::Min => extreme(values(field, Aggregation::Min)?, false),
                     Metric::Max => extreme(values(field, Aggregation::Max)?, true),
                     Metric::CountDistinct => {
@@ -199,10 +203,19 @@ fn values(
             return Err(undeclared());
         }
         for (value, count) in access.values(db, filter, field)? {
-            *all.entry(value).or_insert(0) += count;
+            *all.entry(one_spelling(value)).or_insert(0) += count;
         }
     }
     Ok(all)
+}
+
+/// A string's JSON text, which can be written in several ways and mean the same: a filter finds all of them.
+fn one_spelling(json: String) -> String {
+    if json.starts_with('"') && (!json.is_ascii() || json.contains('\\')) {
+        let text: Option<String> = serde_json::from_str(&json).ok();
+        return text.map_or(json, |text| Value::from(folding::composed(&text)).to_string());
+    }
+    json
 }
 
 fn json_of(text: &str) -> Value {
@@ -232,20 +245,22 @@ fn by_time(
     groups.into_iter().map(|(key, count)| (key.into(), count)).collect()
 }
 
-fn sum(values: &BTreeMap<String, u64>) -> Value {
+/// The sum, and whether it is exact.
+fn sum(values: &BTreeMap<String, u64>) -> (Value, bool) {
     let numbers = || values.iter().filter(|(text, _)| *text != "null");
     if numbers().next().is_none() {
-        return Value::Null;
+        return (Value::Null, true);
     }
     let exact = numbers()
         .try_fold(Decimal::ZERO, |total, (text, count)| total.plus(Decimal::parse(text)?.times(*count)?));
     match exact {
-        Some(total) => json_of(&total.to_string()),
-        #[allow(clippy::cast_precision_loss, reason = "only for numbers that are doubles already")]
-        None => numbers()
-            .filter_map(|(text, count)| Some(text.parse::<f64>().ok()? * *count as f64))
-            .sum::<f64>()
-            .into(),
+        Some(total) => (json_of(&total.to_string()), true),
+        #[allow(clippy::cast_precision_loss, reason = "only for numbers that are no decimal of 28 digits")]
+        None => {
+            let numbers =
+                numbers().filter_map(|(text, count)| Some(text.parse::<f64>().ok()? * *count as f64));
+            (numbers.sum::<f64>().into(), false)
+        }
     }
 }
 
@@ -339,16 +354,32 @@ mod tests {
     }
 
     #[test]
+    fn a_text_in_two_spellings_is_one_value() {
+        for spelling in ["\"Jos\u{e9}\"", "\"Jose\u{301}\"", "\"Jos\\u00e9\"", "\"Jos\\u00E9\""] {
+            assert_eq!(one_spelling(spelling.to_owned()), "\"José\"", "{spelling}");
+        }
+        for other in ["\"Jose\"", "1.10", "null", "[\"e\u{301}\"]"] {
+            assert_eq!(one_spelling(other.to_owned()), other);
+        }
+    }
+
+    #[test]
     fn sums_and_extremes_keep_their_digits() {
         let values =
             |texts: &[&str]| texts.iter().map(|text| ((*text).to_owned(), 1)).collect::<BTreeMap<_, _>>();
-        assert_eq!(sum(&values(&["1.10", "2.20", "null"])).to_string(), "3.30");
+        let sum = |texts: &[&str]| {
+            let (total, is_exact) = sum(&values(texts));
+            (total.to_string(), is_exact)
+        };
+        assert_eq!(sum(&["1.10", "2.20", "null"]), ("3.30".to_owned(), true));
+        assert_eq!(sum(&["1e3", "2.5E-1", "9007199254740993"]), ("9007199254741993.25".to_owned(), true));
+        assert!(!sum(&["1e40", "1"]).1, "a double, and it says so");
+        assert_eq!(sum(&["null"]), ("null".to_owned(), true));
         assert_eq!(extreme(values(&["9", "10", "1.10"]), true).to_string(), "10");
         assert_eq!(extreme(values(&["9", "10", "1.10"]), false).to_string(), "1.10");
         assert_eq!(
             extreme(values(&["\"2024-02-01T00:00:00+02:00\"", "\"2024-01-31T23:00:00Z\""]), false),
             "2024-02-01T00:00:00+02:00"
         );
-        assert_eq!(sum(&values(&["null"])), Value::Null);
     }
 }

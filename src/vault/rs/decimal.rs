@@ -18,14 +18,28 @@ impl Decimal {
     /// Zero.
     pub const ZERO: Self = Self { digits: 0, scale: 0 };
 
-    /// Reads a JSON number; `None` for one that does not fit, or an exponent.
+    /// Reads a JSON number; `None` for one that does not fit.
     pub fn parse(text: &str) -> Option<Self> {
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-        let scale = u32::try_from(fraction.len()).ok().filter(|scale| *scale <= MAX_SCALE)?;
+        let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         if whole.trim_start_matches('-').is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
-        let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+        let mut digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+        let mut scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent.parse().ok()?)?;
+        // `1.50e1` is 15, and `1500e-20` has no more than 18 places.
+        while scale > 0 && exponent != "0" && digits % 10 == 0 {
+            (digits, scale) = if digits == 0 { (0, 0) } else { (digits / 10, scale - 1) };
+        }
+        if scale < 0 {
+            digits = if digits == 0 {
+                0
+            } else {
+                digits.checked_mul(10_i128.checked_pow(scale.unsigned_abs())?)?
+            };
+            scale = 0;
+        }
+        let scale = u32::try_from(scale).ok().filter(|scale| *scale <= MAX_SCALE)?;
         // Room for a sum of many, at the greatest scale.
         (digits.unsigned_abs() < 10_u128.pow(28)).then_some(Self { digits, scale })
     }
@@ -91,12 +105,43 @@ mod tests {
         assert_eq!(decimal("-0.05").plus(decimal("0.01")).unwrap().to_string(), "-0.04");
         assert_eq!(decimal("9007199254740993").times(2).unwrap().to_string(), "18014398509481986");
         assert!(decimal("1.10") == Decimal { digits: 110, scale: 2 } && decimal("-2") < decimal("-1.99"));
-        for bad in ["1e5", "", "-", ".5x", "1.0000000000000000000", "99999999999999999999999999999"] {
+        for (text, value) in [
+            ("1e5", "100000"),
+            ("1.50e1", "15"),
+            ("-2.5E-3", "-0.0025"),
+            ("1500e-20", "0.000000000000000015"),
+            ("0e99", "0"),
+            ("12e+1", "120"),
+        ] {
+            assert_eq!(decimal(text).to_string(), value, "{text}");
+        }
+        for bad in [
+            "1e",
+            "1e28",
+            "1e-19",
+            "1e99999999999",
+            "1e-99999999999",
+            "",
+            "-",
+            ".5x",
+            "1.0000000000000000000",
+            "99999999999999999999999999999",
+        ] {
             assert_eq!(Decimal::parse(bad), None, "{bad}");
         }
     }
 
     proptest! {
+        #[test]
+        fn an_exponent_moves_the_point(digits in -99_999_i64..99_999, exponent in -10_i32..10) {
+            let moved = decimal(&format!("{digits}e{exponent}"));
+            let back = decimal(&format!("1e{}", -exponent));
+            let whole = moved.to_string().parse::<f64>().unwrap() * back.to_string().parse::<f64>().unwrap();
+            #[allow(clippy::cast_precision_loss, reason = "five digits")]
+            let digits = digits as f64;
+            prop_assert!((whole - digits).abs() < 1e-6);
+        }
+
         #[test]
         fn what_is_read_is_written(whole in -1_000_000_i64..1_000_000, cents in 0_u32..100) {
             let text = format!("{whole}.{cents:02}");

@@ -13,6 +13,8 @@ pub mod records;
 pub mod schema;
 pub mod search;
 pub mod streams;
+#[cfg(test)]
+mod tests;
 
 use serde_json::Value;
 

@@ -76,6 +76,13 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
     let q = params.single("q")?.ok_or_else(|| ApiError::invalid("q is required").param("q"))?;
     let (limit, warnings) = params.limit()?;
     let query = Query::parse(q);
+    if query.is_empty() {
+        return Err(ApiError::invalid(
+            "q has no word to look for: a word is made of letters or digits, or is an emoji. Records are listed without q \
+             by /v1/streams/{stream}/records",
+        )
+        .param("q"));
+    }
     let streams = params.many("streams");
     let conditions = params.conditions()?;
     if !conditions.is_empty() && streams.len() != 1 {

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use rusqlite::functions::FunctionFlags;
+use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection as Sqlite, OpenFlags, Transaction, TransactionBehavior};
 
 use super::catalog::{Catalog, catalog_version};
 use super::ingest::{self, Ingest};
 use super::tables::{FORMAT, TABLES, TABLES_2, TABLES_4};
-use crate::vault::time;
+use crate::vault::{folding, time};
 
 /// How long a writer waits for another process's: an import can take a while.
 const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(1);
@@ -146,6 +147,16 @@ impl Store {
         Ok(done)
     }
 
+    /// Calls `each` for every few steps that the database in memory takes.
+    #[cfg(test)]
+    pub fn count_steps(&self, mut each: impl FnMut() + Send + 'static) {
+        let counted = move || {
+            each();
+            false
+        };
+        lock(&self.writer).progress_handler(1, Some(counted)).unwrap();
+    }
+
     /// The catalog as of `db`'s state; another process may have changed it.
     fn catalog(&self, db: &Sqlite) -> rusqlite::Result<Arc<Catalog>> {
         let version = catalog_version(db)?;
@@ -215,6 +226,15 @@ fn prepare(db: &Sqlite) -> rusqlite::Result<()> {
     db.set_prepared_statement_cache_capacity(128);
     let flags =
         FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
+    // Texts are compared by their letters, not by how those are composed.
+    db.create_scalar_function("composed", 1, flags, |context| {
+        Ok(match context.get_raw(0) {
+            ValueRef::Text(text) => {
+                str::from_utf8(text).map_or(Sql::Null, |text| folding::composed(text).into_owned().into())
+            }
+            other => Sql::try_from(other).unwrap_or(Sql::Null),
+        })
+    })?;
     // Timestamps are compared as instants, whatever their offset or precision.
     db.create_scalar_function("instant_ms", 1, flags, |context| {
         Ok(context.get_raw(0).as_str().ok().and_then(time::parse_ms))

@@ -60,7 +60,6 @@ pub const TABLES_4: &str = "
 -- fields are declared later.
 CREATE TABLE text_field (slot INTEGER NOT NULL, field TEXT NOT NULL, number INTEGER NOT NULL,
   PRIMARY KEY (slot, field)) WITHOUT ROWID;
--- What a grant that is limited in time, or to named records, covers: found without the rest being looked at.
+-- What a grant that is limited in time covers: found without the rest being looked at.
 CREATE INDEX record_consent ON record (slot, live, consent_ms, key, sort, emitted_ms);
-CREATE INDEX record_key ON record (slot, key, live, consent_ms, sort, emitted_ms);
 ";

@@ -1,0 +1,261 @@
+//! What the time of a read can tell. Of two vaults one has the records that a grant covers, the other has many hidden ones
+//! beside them: a read has to cost the database as many steps in both, or to be answered at the next full step of time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+
+use super::Answer;
+use super::read::{Read, Resource};
+use crate::vault::declaration::{Connector, StreamSpec};
+use crate::vault::grant::{Client, Declaration, Grant, GrantStream, Source, Subject, TimeConstraint};
+use crate::vault::pace::tests::MovedClock;
+use crate::vault::store::{Connection, Ingest};
+use crate::vault::{Config, Profile, Vault};
+
+const ITEMS: StreamSpec = StreamSpec {
+    name: "items",
+    key: "id",
+    time: Some("at"),
+    fields: "id string! eq
+        at timestamp? eq range time min max
+        title text? role=primary-title eq lex group distinct
+        secret text? eq lex group distinct
+        amount number? eq range sum min max
+        file blob?",
+    views: &[],
+    relations: &[("notes", "notes", "item_id", true)],
+};
+const NOTES: StreamSpec = StreamSpec {
+    name: "notes",
+    key: "id",
+    time: Some("at"),
+    fields: "id string! eq
+        at timestamp? eq range time
+        item_id string? eq group
+        body text? lex",
+    views: &[],
+    relations: &[],
+};
+const PROFILE: Profile = Profile {
+    name: "a test",
+    title: "a test",
+    owner: "nobody",
+    subject_id: "owner_test",
+    declaration_version: "test.v1",
+    introspection_client_id: "rs",
+    database: "test.db",
+};
+
+/// Covered records of each stream, all of February.
+const COVERED: usize = 12;
+/// Hidden ones before and after them.
+const HIDDEN: usize = 300;
+/// Steps of the database by which two reads may differ: what a seek finds at the end of a range is a step or none.
+const SAME: u64 = 40;
+
+struct World {
+    vault: Vault,
+    token: String,
+    clock: Arc<MovedClock>,
+    steps: Arc<AtomicU64>,
+}
+
+fn record(stream: &str, key: &str, day: &str, amount: usize) -> String {
+    let at = format!("{day}T00:00:00Z");
+    let data = match stream {
+        "items" => json!({ "id": key, "at": at, "title": "alpha beta", "secret": "gamma", "amount": amount,
+            "file": { "blob_id": format!("blob_{key}") } }),
+        _ => json!({ "id": key, "at": at, "item_id": "k000", "body": "alpha" }),
+    };
+    data.to_string()
+}
+
+impl World {
+    fn new(part: impl Fn(&mut GrantStream), has_hidden: bool) -> Self {
+        let (clock, steps) = (Arc::new(MovedClock::default()), Arc::new(AtomicU64::new(0)));
+        let config = Config { data_dir: None, core: false, auto_approve: false, profile: PROFILE };
+        let filling = move |ingest: &mut Ingest<'_>| {
+            ingest.connector(&Connector {
+                key: "things".to_owned(),
+                id: "https://example.test/things".to_owned(),
+                name: "Things".to_owned(),
+                streams: vec![Arc::new(ITEMS.parse()?), Arc::new(NOTES.parse()?)],
+            })?;
+            ingest.connection(&Connection {
+                id: "cin_one".to_owned(),
+                connector: "things".to_owned(),
+                display_name: "One".to_owned(),
+            })?;
+            for stream in ["items", "notes"] {
+                for at in 0..COVERED {
+                    let (key, day) = (format!("k{at:03}"), format!("2026-02-{:02}", at + 1));
+                    ingest.put(stream, &key, 0, Some(&record(stream, &key, &day, at)))?;
+                    ingest.blob(&format!("blob_{key}"), "text/plain", b"x")?;
+                }
+                for at in (0..HIDDEN).filter(|_| has_hidden) {
+                    let day = if at % 2 == 0 { "2026-01-15" } else { "2026-03-15" };
+                    let key = format!("h{at:03}");
+                    ingest.put(stream, &key, 0, Some(&record(stream, &key, day, at)))?;
+                    if at % 3 == 0 {
+                        ingest.put(stream, &key, 0, Some(&record(stream, &key, day, at + 1)))?;
+                    }
+                }
+            }
+            Ok(())
+        };
+        let vault = Vault::open(config, Some(&filling)).unwrap().with_clock(Arc::clone(&clock));
+        let source = Source { kind: "connector".to_owned(), id: "https://example.test/things".to_owned() };
+        let stream = |spec: StreamSpec| {
+            let declared = spec.parse().unwrap();
+            let mut granted = GrantStream {
+                name: declared.name.clone(),
+                instance_ids: vec!["cin_one".to_owned()],
+                fields: declared.fields.iter().map(|field| field.name.clone()).collect(),
+                time_constraint: None,
+                resources: None,
+                source: Some(source.clone()),
+            };
+            part(&mut granted);
+            granted
+        };
+        let grant = Grant {
+            version: "0.1.0".to_owned(),
+            grant_id: "grt_test".to_owned(),
+            issued_at: "2026-01-01T00:00:00Z".to_owned(),
+            expires_at: None,
+            subject: Subject { id: "owner_test".to_owned() },
+            client: Client { client_id: "test".to_owned() },
+            source: source.clone(),
+            source_declaration: Declaration { version: "test.v1".to_owned() },
+            purpose_code: "https://example.test/purpose".to_owned(),
+            purpose_description: None,
+            access_mode: "continuous".to_owned(),
+            streams: vec![stream(ITEMS), stream(NOTES)],
+        };
+        let token = vault.issue(grant).unwrap().token;
+        let counted = Arc::clone(&steps);
+        vault.store.count_steps(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        Self { vault, token, clock, steps }
+    }
+
+    /// The answer, or the status of a refusal; the steps of the database; and whether it was answered at a step of time.
+    fn read(&self, target: &str) -> (Result<Option<Value>, u16>, u64, bool) {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let segments: Vec<&str> = path.split('/').collect();
+        let read = Read::sent(Resource::at(&segments).unwrap(), path, query);
+        // The second time everything is prepared.
+        let _ = self.vault.read(Some(&self.token), &read);
+        self.clock.slept();
+        let before = self.steps.load(Ordering::Relaxed);
+        let answer = self.vault.read(Some(&self.token), &read);
+        let steps = self.steps.load(Ordering::Relaxed) - before;
+        let answer = match answer {
+            Ok(Answer::Json(body)) => Ok(Some(body)),
+            Ok(Answer::Blob { .. }) => Ok(None),
+            Err(error) => Err(error.status.as_u16()),
+        };
+        (answer, steps, !self.clock.slept().is_empty())
+    }
+}
+
+fn in_february(granted: &mut GrantStream) {
+    granted.time_constraint = Some(TimeConstraint {
+        field: "at".to_owned(),
+        since: Some("2026-02-01T00:00:00Z".to_owned()),
+        until: Some("2026-03-01T00:00:00Z".to_owned()),
+    });
+}
+
+fn named(granted: &mut GrantStream) {
+    granted.resources = Some((0..COVERED).map(|at| format!("k{at:03}")).collect());
+}
+
+fn without_secret(granted: &mut GrantStream) {
+    granted.fields.retain(|field| field != "secret" && field != "body");
+}
+
+/// What is read from the covered rows alone, whatever the grant.
+const DIRECT: [&str; 14] = [
+    "schema",
+    "schema?stream=items",
+    "connectors",
+    "streams",
+    "streams/items",
+    "streams/items/records?limit=5&count=exact",
+    "streams/items/records?limit=5&order=asc&filter[title]=alpha%20beta",
+    "streams/items/records?limit=5&sort=-at&filter[amount][gte]=3",
+    "streams/items/records/k001",
+    "streams/items/records/k001/field-window?field=title&q=BETA",
+    "streams/items/aggregate?metric=count",
+    "streams/items/aggregate?metric=sum&field=amount",
+    "streams/items/aggregate?metric=count&group_by=title",
+    "streams/items/aggregate?metric=count&group_by_time=at&granularity=day&filter[amount][gt]=2",
+];
+
+/// Requirements O6.11 and O6.12.
+#[test]
+fn the_time_of_a_read_tells_nothing_of_hidden_rows() {
+    // What is answered at a step of time, of what is not read from the covered rows alone.
+    let search = ["search?q=alpha", "search?q=gamma&streams=items", "search?q=nothing"];
+    let changes = ["streams/items/records?changes_since=beginning&limit=5"];
+    let misses = ["streams/items/records/h001", "streams/items/records/nope", "streams/notes/records/h002"];
+    let linked = ["streams/items/records/k000?expand=notes", "streams/items/records?limit=2&expand=notes"];
+    let blobs = ["blobs/blob_k001", "blobs/blob_h001", "blobs/nope"];
+    let all = || search.into_iter().chain(changes).chain(misses).chain(linked).chain(blobs);
+    let period: (fn(&mut GrantStream), Vec<&str>) = (in_february, all().collect());
+    // Their words are read, and no other record is looked at for them.
+    let of_named = changes.into_iter().chain(linked).chain(blobs);
+    let records: (fn(&mut GrantStream), Vec<&str>) = (named, of_named.collect());
+    for (part, paced) in [period, records] {
+        let (quiet, whole) = (World::new(part, false), World::new(part, true));
+        for target in all().chain(DIRECT) {
+            let ((seen, alone, waited), (answer, beside, waits)) = (quiet.read(target), whole.read(target));
+            assert_eq!(seen.is_ok(), answer.is_ok(), "{target}");
+            assert_eq!(waits, paced.contains(&target), "{target}");
+            assert_eq!(waited, waits, "{target}: the wait tells of nothing hidden");
+            assert!(
+                waits || beside.abs_diff(alone) <= SAME,
+                "{target}: {beside} steps beside hidden rows, {alone} without"
+            );
+        }
+        let found = whole.read("search?q=alpha%20beta").0.unwrap().unwrap();
+        assert_eq!(found["meta"]["count"], COVERED, "and they are found");
+        assert_eq!(whole.read("streams/items/aggregate?metric=count").0.unwrap().unwrap()["value"], COVERED);
+    }
+}
+
+/// Requirements O6.10 and O6.11: of a stream with all of its records, only changes tell of hidden fields, and blobs.
+#[test]
+fn a_search_costs_nothing_for_words_of_hidden_fields() {
+    let world = World::new(without_secret, true);
+    let (answer, unknown, waits) = world.read("search?q=nothing&streams=items");
+    assert!(!waits && answer.unwrap().unwrap()["data"].as_array().unwrap().is_empty());
+    // In each of 312 records, in a field that the grant hides.
+    let (answer, hidden, waits) = world.read("search?q=gamma&streams=items");
+    assert!(!waits && answer.unwrap().unwrap()["data"].as_array().unwrap().is_empty());
+    assert_eq!(hidden, unknown);
+    let in_index = |term: &str| {
+        world.vault.store.read(|db, catalog| {
+            let slot = catalog.slot("cin_one", "items").unwrap();
+            let count = format!("SELECT count(*) FROM text_{slot} WHERE text_{slot} MATCH ?1");
+            db.query_row(&count, [format!("\"{term}\"")], |row| row.get::<_, u32>(0))
+        })
+    };
+    let terms = ["gamma", "Āgamma", "āgamma", "Āalpha"].map(|term| in_index(term).unwrap());
+    assert_eq!(terms, [0, 0, 312, 312], "each term is tagged with its field");
+    assert!(world.read("search?q=alpha&streams=items").1 > hidden + 300, "what is found is counted");
+    assert!(world.read("streams/items/records?changes_since=beginning").2);
+    let everything = World::new(|_| {}, true);
+    for target in [
+        "search?q=gamma",
+        "streams/items/records?changes_since=beginning",
+        "blobs/nope",
+        "streams/items/records/nope",
+    ] {
+        assert!(!everything.read(target).2, "{target}: a grant over everything hides nothing");
+    }
+}
