@@ -222,6 +222,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         }
         'pdpp;mcp;inspect' {
             [CompletionResult]::new('--budget', '--budget', [CompletionResultType]::ParameterName, 'Fail (exit code 1) if the tools array is larger than this')
+            [CompletionResult]::new('--timeout', '--timeout', [CompletionResultType]::ParameterName, 'How long that server may take; one that is fetched first takes longer')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
             [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')

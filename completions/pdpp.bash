@@ -1209,13 +1209,21 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__inspect)
-            opts="-h -V --json --budget --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --json --budget --timeout --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --budget)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --timeout)
                     COMPREPLY=()
                     compopt +o bashdefault +o default 2>/dev/null
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then

@@ -207,6 +207,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         }
         &'pdpp;mcp;inspect'= {
             cand --budget 'Fail (exit code 1) if the tools array is larger than this'
+            cand --timeout 'How long that server may take; one that is fetched first takes longer'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
             cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
