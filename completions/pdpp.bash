@@ -1040,7 +1040,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__host)
-            opts="-h -V --provider-url --listen --public-url --trusted-host --allowed-origin --introspection-file --introspection-keyring --tls-cert --tls-key --metrics-listen --max-body-bytes --max-result-bytes --requests-per-minute --max-concurrent-per-bearer --max-concurrent --max-connections --drain --json --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --provider-url --listen --public-url --trusted-host --allowed-origin --introspection-file --introspection-keyring --tls-cert --tls-key --metrics-listen --max-body-bytes --max-result-bytes --requests-per-minute --max-concurrent-per-bearer --max-concurrent --max-connections --max-connections-per-address --trusted-proxy --drain --json --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1154,6 +1154,22 @@ _pdpp() {
                     fi
                     return 0
                     ;;
+                --max-connections-per-address)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --trusted-proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
                 --drain)
                     COMPREPLY=()
                     compopt +o bashdefault +o default 2>/dev/null
@@ -1193,13 +1209,21 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__inspect)
-            opts="-h -V --json --budget --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --json --budget --timeout --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --budget)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --timeout)
                     COMPREPLY=()
                     compopt +o bashdefault +o default 2>/dev/null
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then

@@ -207,6 +207,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         }
         &'pdpp;mcp;inspect'= {
             cand --budget 'Fail (exit code 1) if the tools array is larger than this'
+            cand --timeout 'How long that server may take; one that is fetched first takes longer'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
             cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
@@ -247,7 +248,9 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --requests-per-minute 'How often one bearer may ask, on average'
             cand --max-concurrent-per-bearer 'Requests of one bearer at once'
             cand --max-concurrent 'Requests at once'
-            cand --max-connections 'Connections at once'
+            cand --max-connections 'Connections at once; for one more the oldest goes that asks nothing'
+            cand --max-connections-per-address 'Connections at once from one address (IPv6: /64) [default: a quarter of --max-connections]'
+            cand --trusted-proxy 'A proxy''s address, which that bound is not for; again for more. This machine''s own never has it'
             cand --drain 'How long requests may still take after SIGTERM'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'

@@ -34,6 +34,28 @@ pub fn open_to_writers(path: &Path) -> Option<u32> {
     }
 }
 
+/// A folder above `path`, or `path` itself, in which others can put something else in the place of what leads to it, and
+/// its mode. A sticky one lets nobody take away what is another's, and a group of one's own is oneself.
+pub fn replaceable_by_others(path: &Path) -> Option<(PathBuf, u32)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let own_group = rustix::process::getegid().as_raw();
+        let path = std::path::absolute(path).ok()?;
+        path.ancestors().find_map(|dir| {
+            let found = fs::metadata(dir).ok().filter(fs::Metadata::is_dir)?;
+            let writers = if found.gid() == own_group { 0o002 } else { 0o022 };
+            let mode = found.mode() & 0o1777;
+            (mode & writers != 0 && mode & 0o1000 == 0).then(|| (dir.to_owned(), mode))
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
 /// The nearest folder above `path` that is there, if it is another user's.
 fn nearest_of_others(path: &Path) -> Option<PathBuf> {
     #[cfg(unix)]
@@ -484,6 +506,19 @@ mod tests {
         dir.append("x", b"third\n").unwrap();
         assert_eq!(dir.append("x", b"fourth\n").unwrap(), 23);
         assert_eq!(dir.read("x", 99).unwrap(), b"first\nsec\nthird\nfourth\n");
+    }
+
+    #[test]
+    fn a_folder_above_in_which_others_write_is_found() {
+        let (root, dir) = dir();
+        let above = root.path().join("a");
+        for (mode, is_found) in
+            [(0o755, false), (0o777, true), (0o702, true), (0o1777, false), (0o775, false)]
+        {
+            fs::set_permissions(&above, fs::Permissions::from_mode(mode)).unwrap();
+            let found = replaceable_by_others(&dir.path().join("not/there"));
+            assert_eq!(found, is_found.then(|| (above.clone(), mode)), "{mode:o}");
+        }
     }
 
     #[test]

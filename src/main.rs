@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     advice::set_typed(&typed);
     let ended = match cmd::Cli::try_parse() {
         Ok(cli) => cmd::run(cli, &ui),
-        Err(error) => usage(&error, &typed, &ui),
+        Err(error) => usage(error, &typed, &ui),
     };
     let code = match ended {
         Ok(code) => code,
@@ -49,12 +49,13 @@ fn wants_json() -> bool {
 }
 
 /// What clap has to say: help and versions as it says them, a wrong command line with its code and what to type.
-fn usage(error: &clap::Error, typed: &[String], ui: &Ui) -> Result<u8, Error> {
+fn usage(error: clap::Error, typed: &[String], ui: &Ui) -> Result<u8, Error> {
     if !error.use_stderr() {
         ui.keep(error.print());
         return Ok(0);
     }
-    let explained = cmd::usage::explain(error, typed);
+    let error = cmd::usage::with_meaning(error);
+    let explained = cmd::usage::explain(&error, typed);
     if wants_json() {
         return Err(explained);
     }

@@ -91,6 +91,17 @@ pub fn cache(cache: &Cache) -> Check {
             format!("others could enter {}; it is yours alone again now", dir.display()),
             Hint::new("If others use this machine, connect again: ").run(Command::new("disconnect --all")),
         ),
+        Ok(()) if let Some((above, _)) = fs::replaceable_by_others(dir) => {
+            let above = above.display().to_string();
+            Check::warn(
+                "cache",
+                format!(
+                    "others can write in {above}, and put something else in the place of {}",
+                    dir.display()
+                ),
+                format!("chmod go-w {}", shell_word(&above)),
+            )
+        }
         Ok(()) if dir.exists() => Check::ok("cache", format!("{} is yours alone", dir.display())),
         Ok(()) => Check::ok("cache", format!("nothing is kept yet (it would be in {})", dir.display())),
     }

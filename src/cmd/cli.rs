@@ -61,10 +61,10 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
     crate::advice::set_options(&cli.global.advised());
     if let Some(dir) = &cli.global.cache_dir {
         crate::fs::leave_mode_of(dir);
-        if let Some(mode) = crate::fs::open_to_writers(dir) {
-            let dir = shell_word(&dir.display().to_string()).into_owned();
-            ui.warn(&format!("others can write in {dir} (mode {mode:03o}): chmod go-w {dir}"));
-        }
+        let open = crate::fs::open_to_writers(dir).map(|mode| (dir.clone(), mode));
+        warn_of_writers(ui, open.or_else(|| crate::fs::replaceable_by_others(dir)));
+    } else if let (Command::Connect(_), Ok(dir)) = (&cli.command, crate::cache::Cache::default_dir()) {
+        warn_of_writers(ui, crate::fs::replaceable_by_others(&dir));
     }
     if ui.can_ask() && !matches!(cli.command, Command::Mcp(_)) {
         crate::cache::store::wait_for_a_person();
@@ -81,6 +81,14 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Man(args) => man::run(&args, Cli::command(), ui),
         Command::Mcp(args) => mcp::run(&args, &cli.global, ui),
         Command::Sandbox(args) => sandbox::run(args, ui),
+    }
+}
+
+/// Warns of a folder in which others can write, or take away what is in it.
+fn warn_of_writers(ui: &Ui, open: Option<(std::path::PathBuf, u32)>) {
+    if let Some((dir, mode)) = open {
+        let dir = shell_word(&dir.display().to_string()).into_owned();
+        ui.warn(&format!("others can write in {dir} (mode {mode:03o}): chmod go-w {dir}"));
     }
 }
 

@@ -27,6 +27,24 @@ pub fn explain(error: &clap::Error, words: &[String]) -> Error {
     Error::new(Kind::Usage, code, message.trim()).run(next)
 }
 
+/// The same with what is meant in the place of what is spelled alike, where that is known.
+pub fn with_meaning(mut error: clap::Error) -> clap::Error {
+    let (wrong, better) = match error.kind() {
+        ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        ErrorKind::InvalidValue => (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+        _ => return error,
+    };
+    let Some(ContextValue::String(word)) = error.get(wrong) else { return error };
+    if let Some(meant) = elsewhere(word).map(str::to_owned) {
+        let meant = match better {
+            ContextKind::SuggestedSubcommand => ContextValue::Strings(vec![meant]),
+            _ => ContextValue::String(meant),
+        };
+        error.insert(better, meant);
+    }
+    error
+}
+
 /// `words` with the one that clap knows better in its place.
 fn corrected(error: &clap::Error, words: &[String]) -> Option<advice::Command> {
     let (wrong, better) = match error.kind() {
@@ -53,12 +71,12 @@ fn corrected(error: &clap::Error, words: &[String]) -> Option<advice::Command> {
         match value.filter(|_| !is_put) {
             Some(value) => {
                 is_put = true;
-                format!("{better}{value}")
+                format!("{better}{value}").split(' ').map(str::to_owned).collect()
             }
-            None => word.clone(),
+            None => vec![word.clone()],
         }
     };
-    let meant: Vec<String> = words.iter().map(&mut put).collect();
+    let meant: Vec<String> = words.iter().flat_map(&mut put).collect();
     let parsed = Cli::try_parse_from(std::iter::once("pdpp").chain(meant.iter().map(String::as_str)));
     match parsed {
         // What ends grants is not typed on a guess.
@@ -67,6 +85,28 @@ fn corrected(error: &clap::Error, words: &[String]) -> Option<advice::Command> {
         // The right command, and something else is missing.
         Err(_) => is_put.then(|| help(&meant)),
     }
+}
+
+/// What other programs call it: closer in meaning than what is spelled alike.
+fn elsewhere(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "login" | "auth" | "authorize" | "add" => "connect",
+        "logout" | "revoke" | "remove" => "disconnect",
+        "list" | "ls" | "grants" | "whoami" => "status",
+        "history" | "logs" | "audit" => "log",
+        "setup" | "install" | "configure" => "mcp setup",
+        "serve" => "mcp serve",
+        "inspect" => "mcp inspect",
+        "call" => "mcp call",
+        "host" => "mcp host",
+        "import" => "sandbox import",
+        "completion" => "completions",
+        "code" | "vs-code" => "vscode",
+        "claude-code" => "claude",
+        "gemini-cli" => "gemini",
+        "github-copilot" | "copilot-cli" => "copilot",
+        _ => return None,
+    })
 }
 
 /// The help of the command that `words` begin to name.
@@ -99,7 +139,8 @@ mod tests {
     fn next(line: &str) -> (String, String) {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let error = Cli::try_parse_from(std::iter::once("pdpp").chain(words.iter().map(String::as_str)));
-        let error = explain(&error.unwrap_err(), &words);
+        let error = with_meaning(error.unwrap_err());
+        let error = explain(&error, &words);
         assert!(!error.message().contains("Usage:") && !error.message().is_empty(), "{error:?}");
         (error.code().to_owned(), error.next_step().unwrap())
     }
@@ -122,6 +163,12 @@ mod tests {
                 "usage_error",
                 "pdpp connect --help",
             ),
+            ("login https://a.example", "unknown_command", "pdpp connect https://a.example"),
+            ("login", "unknown_command", "pdpp connect --help"),
+            ("logout", "unknown_command", "pdpp disconnect --help"),
+            ("setup codex", "unknown_command", "pdpp mcp setup codex"),
+            ("mcp setup code", "usage_error", "pdpp mcp setup vscode"),
+            ("mcp setup claude-code --dry-run", "usage_error", "pdpp mcp setup claude --dry-run"),
             ("mcp call", "usage_error", "pdpp mcp call --help"),
             ("mcp", "usage_error", "pdpp mcp --help"),
             ("", "usage_error", "pdpp --help"),

@@ -16,12 +16,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::metrics::Metrics;
+use super::places::{Place, Places};
 use super::tls::Tls;
 
 /// From a connection, or an answer, to the next request's whole head; so long may a connection be idle too.
@@ -49,10 +48,8 @@ pub struct Listener {
     pub routes: axum::Router,
     /// TLS, if it is done here.
     pub tls: Option<Arc<Tls>>,
-    /// Most connections at once; more wait in the system's queue.
-    pub most: usize,
-    /// Where connections are counted.
-    pub metrics: Arc<Metrics>,
+    /// How many connections there may be.
+    pub places: Arc<Places>,
     /// Cuts off what is left, also before its time.
     pub cut: CancellationToken,
 }
@@ -61,33 +58,39 @@ impl Listener {
     /// Serves until `stop`. Then no new connection is taken, requests that are at work are answered, for at
     /// most `drain`, and what is left is cut off. Gives how many were.
     pub async fn serve(self, stop: CancellationToken, drain: Duration) -> usize {
-        let Self { listener, routes, tls, most, metrics, cut } = self;
-        let room = Arc::new(Semaphore::new(most));
+        let Self { listener, routes, tls, places, cut } = self;
         let connections = TaskTracker::new();
         loop {
+            let next = async {
+                let (stream, from) = listener.accept().await?;
+                io::Result::Ok((stream, places.enter(from.ip()).await))
+            };
             let accepted = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                accepted = async {
-                    let place = Arc::clone(&room).acquire_owned().await;
-                    (place, listener.accept().await)
-                } => accepted,
+                accepted = next => accepted,
             };
-            let (Ok(place), Ok((stream, _))) = accepted else {
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-                continue;
+            let (stream, place) = match accepted {
+                Ok((stream, Some(place))) => (stream, Arc::new(place)),
+                // Its address has as many at work as it may.
+                Ok((_, None)) => continue,
+                Err(_) => {
+                    let _ = places.make_room();
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
             };
             let routes = routes.clone();
             let acceptor = tls.as_ref().map(|tls| tls.acceptor());
-            let (stop, cut, metrics) = (stop.clone(), cut.clone(), Arc::clone(&metrics));
+            let (stop, cut) = (stop.clone(), cut.clone());
             connections.spawn(async move {
-                let _place = place;
-                let _counted = Counted::new(metrics);
+                let gone = place.gone.clone();
                 // Answers are small and come one at a time: waiting to fill a packet only costs time.
                 let _ = stream.set_nodelay(true);
                 tokio::select! {
                     () = cut.cancelled() => {}
-                    () = connection(stream, acceptor, routes, &stop) => {}
+                    () = gone.cancelled() => {}
+                    () = connection(stream, acceptor, routes, place, &stop) => {}
                 }
             });
         }
@@ -108,9 +111,10 @@ async fn connection(
     stream: TcpStream,
     acceptor: Option<tokio_rustls::TlsAcceptor>,
     routes: axum::Router,
+    place: Arc<Place>,
     stop: &CancellationToken,
 ) {
-    let Some(acceptor) = acceptor else { return requests(stream, routes, stop).await };
+    let Some(acceptor) = acceptor else { return requests(stream, routes, place, stop).await };
     let over = async {
         let stopped = async {
             stop.cancelled().await;
@@ -120,7 +124,7 @@ async fn connection(
     };
     tokio::select! {
         stream = acceptor.accept(stream) => if let Ok(stream) = stream {
-            requests(stream, routes, stop).await;
+            requests(stream, routes, place, stop).await;
         },
         () = over => {}
     }
@@ -129,20 +133,22 @@ async fn connection(
 async fn requests(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     routes: axum::Router,
+    place: Arc<Place>,
     stop: &CancellationToken,
 ) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(MOST_HEAD);
     let unread = Arc::new(AtomicBool::new(false));
-    let stream = Impatient::new(stream, Arc::clone(&unread));
-    let unsent = Arc::clone(&stream.unsent);
+    let stream = Impatient::new(stream, Arc::clone(&unread), Arc::clone(&place));
+    let signs = Arc::clone(&place.signs);
     let io = TokioIo::new(stream);
     let routes = TowerToHyperService::new(routes);
     let at_work = TaskTracker::new();
     let work = at_work.clone();
     let routes = service_fn(move |request: Request<Incoming>| {
+        place.works();
         let answer = routes.call(request.map(|body| Watched { body, unread: Arc::clone(&unread) }));
-        let (unread, work) = (Arc::clone(&unread), work.token());
+        let (unread, work, place) = (Arc::clone(&unread), work.token(), Arc::clone(&place));
         async move {
             let mut answer = answer.await;
             // The connection cannot be used again, and the client has to know: its next request would be lost.
@@ -150,6 +156,8 @@ async fn requests(
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             // From here on it is `unsent`: every answer is whole.
+            place.signs.unsent.store(true, Ordering::Relaxed);
+            place.is_answered();
             drop(work);
             answer
         }
@@ -165,7 +173,7 @@ async fn requests(
         loop {
             at_work.wait().await;
             tokio::time::sleep(BEGUN_TIME).await;
-            if at_work.is_empty() && !unsent.load(Ordering::Relaxed) {
+            if at_work.is_empty() && !signs.unsent.load(Ordering::Relaxed) {
                 return;
             }
         }
@@ -173,22 +181,6 @@ async fn requests(
     tokio::select! {
         _ = serving => {}
         () = nothing_to_do => {}
-    }
-}
-
-/// One of the open connections, as long as it lives.
-struct Counted(Arc<Metrics>);
-
-impl Counted {
-    fn new(metrics: Arc<Metrics>) -> Self {
-        metrics.connections.enter();
-        Self(metrics)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.connections.leave();
     }
 }
 
@@ -235,25 +227,28 @@ struct Impatient<S> {
     stream: S,
     stalled: Option<Pin<Box<Sleep>>>,
     unread: Arc<AtomicBool>,
-    /// Tells whether the client has yet to take something, or is heard out.
-    unsent: Arc<AtomicBool>,
+    place: Arc<Place>,
     lingering: Option<Pin<Box<Sleep>>>,
     heard: usize,
 }
 
 impl<S> Impatient<S> {
-    fn new(stream: S, unread: Arc<AtomicBool>) -> Self {
-        Self { stream, stalled: None, unread, unsent: Arc::default(), lingering: None, heard: 0 }
+    fn new(stream: S, unread: Arc<AtomicBool>, place: Arc<Place>) -> Self {
+        Self { stream, stalled: None, unread, place, lingering: None, heard: 0 }
     }
 
     fn watch<T>(&mut self, cx: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
-            self.stalled = None;
+            if self.stalled.take().is_some() {
+                self.place.stalls(false);
+            }
             return polled;
         }
-        let stalled = self
-            .stalled
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + STALL_TIME)));
+        let place = &self.place;
+        let stalled = self.stalled.get_or_insert_with(|| {
+            place.stalls(true);
+            Box::pin(tokio::time::sleep_until(Instant::now() + STALL_TIME))
+        });
         ready!(stalled.as_mut().poll(cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
@@ -271,7 +266,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.unsent.store(true, Ordering::Relaxed);
+        self.place.signs.unsent.store(true, Ordering::Relaxed);
         let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.watch(cx, polled)
     }
@@ -281,7 +276,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.unsent.store(true, Ordering::Relaxed);
+        self.place.signs.unsent.store(true, Ordering::Relaxed);
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
         self.watch(cx, polled)
     }
@@ -293,13 +288,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_flush(cx);
         if polled.is_ready() {
-            self.unsent.store(false, Ordering::Relaxed);
+            self.place.signs.unsent.store(false, Ordering::Relaxed);
         }
         self.watch(cx, polled)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.unsent.store(true, Ordering::Relaxed);
+        self.place.signs.unsent.store(true, Ordering::Relaxed);
         if self.lingering.is_none() {
             let polled = Pin::new(&mut self.stream).poll_shutdown(cx);
             ready!(self.watch(cx, polled))?;
@@ -327,7 +322,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoint::places::Room;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    async fn place() -> Arc<Place> {
+        let room = Room { most: 1, most_per_address: 1, trusted: Vec::new() };
+        let places = Arc::new(Places::new(room, Arc::default()));
+        Arc::new(places.enter([127, 0, 0, 1].into()).await.unwrap())
+    }
 
     fn routes() -> axum::Router {
         axum::Router::new().fallback(|| async { "answered" })
@@ -336,8 +338,9 @@ mod tests {
     /// What a client that sends `sent` and then nothing gets, and after how many seconds it is hung up on.
     async fn hung_up_after(sent: &[u8]) -> (String, u64) {
         let (mut client, server) = tokio::io::duplex(1 << 16);
-        let serving =
-            tokio::spawn(async move { requests(server, routes(), &CancellationToken::new()).await });
+        let serving = tokio::spawn(async move {
+            requests(server, routes(), place().await, &CancellationToken::new()).await;
+        });
         client.write_all(sent).await.unwrap();
         let (began, mut answer) = (Instant::now(), String::new());
         client.read_to_string(&mut answer).await.unwrap();
@@ -365,7 +368,7 @@ mod tests {
             });
             let stop = CancellationToken::new();
             let stopping = stop.clone();
-            let serving = tokio::spawn(async move { requests(server, slow, &stopping).await });
+            let serving = tokio::spawn(async move { requests(server, slow, place().await, &stopping).await });
             client.write_all(sent.as_bytes()).await.unwrap();
             tokio::time::sleep(Duration::from_millis(10)).await;
             let (began, mut answer) = (Instant::now(), String::new());
@@ -383,7 +386,7 @@ mod tests {
         let large = axum::Router::new().fallback(|| async { "x".repeat(1 << 20) });
         let stop = CancellationToken::new();
         let stopping = stop.clone();
-        let serving = tokio::spawn(async move { requests(server, large, &stopping).await });
+        let serving = tokio::spawn(async move { requests(server, large, place().await, &stopping).await });
         client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         let mut part = vec![0; 1 << 10];
         client.read_exact(&mut part).await.unwrap();
@@ -408,8 +411,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (server, _) = listener.accept().await.unwrap();
-        let serving =
-            tokio::spawn(async move { requests(server, routes(), &CancellationToken::new()).await });
+        let serving = tokio::spawn(async move {
+            requests(server, routes(), place().await, &CancellationToken::new()).await;
+        });
         client.write_all(POST).await.unwrap();
         client.write_all(&vec![7; 300_000]).await.unwrap();
         let mut answer = vec![0; 8];
@@ -427,8 +431,9 @@ mod tests {
         assert!(answer.ends_with("answered") && after == LINGER_TIME.as_secs(), "{after} s: {answer}");
         let (mut client, server) = tokio::io::duplex(1 << 16);
         let began = Instant::now();
-        let serving =
-            tokio::spawn(async move { requests(server, routes(), &CancellationToken::new()).await });
+        let serving = tokio::spawn(async move {
+            requests(server, routes(), place().await, &CancellationToken::new()).await;
+        });
         client.write_all(POST).await.unwrap();
         while client.write_all(&[7; 8]).await.is_ok() {
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -442,8 +447,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_sends_very_much_of_what_was_refused_is_hung_up_on_before_the_time() {
         let (mut client, server) = tokio::io::duplex(1 << 16);
-        let serving =
-            tokio::spawn(async move { requests(server, routes(), &CancellationToken::new()).await });
+        let serving = tokio::spawn(async move {
+            requests(server, routes(), place().await, &CancellationToken::new()).await;
+        });
         client.write_all(POST).await.unwrap();
         let (began, mut sent) = (Instant::now(), 0);
         while client.write_all(&[7; 8192]).await.is_ok() {
@@ -471,7 +477,7 @@ mod tests {
         let (mut client, server) = tokio::io::duplex(1 << 16);
         let stop = CancellationToken::new();
         let stopping = stop.clone();
-        let serving = tokio::spawn(async move { requests(server, routes(), &stopping).await });
+        let serving = tokio::spawn(async move { requests(server, routes(), place().await, &stopping).await });
         client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         let mut some = [0; 12];
         client.read_exact(&mut some).await.unwrap();
@@ -484,7 +490,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_takes_nothing_is_cut_off_and_whoever_is_slow_is_not() {
         let (near, mut far) = tokio::io::duplex(8);
-        let mut near = Impatient::new(near, Arc::default());
+        let mut near = Impatient::new(near, Arc::default(), place().await);
         let writing = tokio::spawn(async move {
             let sent = near.write_all(&[7; 64]).await;
             (sent, near.write_all(&[7; 64]).await)

@@ -37,6 +37,7 @@ const INTROSPECTIONS: [&str; 12] = [
     "introspection_busy",
 ];
 const RELOADS: [&str; 2] = ["ok", "failed"];
+const HUNG_UP: [&str; 2] = ["room", "address"];
 
 /// The counts. Cheap to add to from many tasks.
 #[derive(Debug)]
@@ -45,6 +46,7 @@ pub struct Metrics {
     refused: Mutex<BTreeMap<&'static str, u64>>,
     introspections: Mutex<BTreeMap<&'static str, u64>>,
     reloads: Mutex<BTreeMap<&'static str, u64>>,
+    hung_up: Mutex<BTreeMap<&'static str, u64>>,
     buckets: [AtomicU64; BUCKETS.len()],
     duration_ms: AtomicU64,
     served: AtomicU64,
@@ -87,6 +89,7 @@ impl Default for Metrics {
             refused: at_0(&REFUSED),
             introspections: at_0(&INTROSPECTIONS),
             reloads: at_0(&RELOADS),
+            hung_up: at_0(&HUNG_UP),
             buckets: Default::default(),
             duration_ms: AtomicU64::default(),
             served: AtomicU64::default(),
@@ -135,6 +138,11 @@ impl Metrics {
         add(&self.reloads, outcome);
     }
 
+    /// A connection was ended for another's sake: to make `room`, or since its `address` has as many as it may.
+    pub fn hung_up(&self, why: &'static str) {
+        add(&self.hung_up, why);
+    }
+
     /// A line of the access log found no room, or stderr refused it.
     pub fn log_line_lost(&self) {
         self.log_lines_lost.fetch_add(1, Ordering::Relaxed);
@@ -165,6 +173,12 @@ impl Metrics {
             (&self.refused, "pdpp_host_refused_total", "reason", "Requests that were refused"),
             (&self.introspections, "pdpp_host_introspections_total", "outcome", "Look-ups of a bearer"),
             (&self.reloads, "pdpp_host_reloads_total", "outcome", "Times that secrets were read again"),
+            (
+                &self.hung_up,
+                "pdpp_host_hung_up_total",
+                "reason",
+                "Connections that were ended to bound how many there are",
+            ),
         ];
         for (counts, name, label, help) in counters {
             family(&mut out, name, "counter", help);

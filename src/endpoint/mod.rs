@@ -4,7 +4,7 @@
 //! - [`credentials`], [`introspection`]: asking the authorization server about a bearer;
 //!   [`admission`]: what it said, for at most a minute; [`rate`]: how often; [`gate`]: all three, for
 //!   [`crate::mcp::protocol::http`].
-//! - [`listen`], [`tls`]: connections. [`mod@log`], [`metrics`]: what an operator sees.
+//! - [`listen`], [`places`], [`tls`]: connections. [`mod@log`], [`metrics`]: what an operator sees.
 //!
 //! Nothing is kept between two requests but [`admission`]'s minute, and whose turn comes first: any number of these
 //! can stand behind any balancer.
@@ -16,6 +16,7 @@ pub mod introspection;
 pub mod listen;
 pub mod log;
 pub mod metrics;
+pub mod places;
 pub mod rate;
 pub mod signals;
 pub mod tls;
@@ -24,8 +25,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{StatusCode, header};
-use axum::response::Response;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -38,6 +39,7 @@ use self::introspection::{Expected, Introspection, Standing, Unknown};
 use self::listen::Listener;
 use self::log::Log;
 use self::metrics::Metrics;
+use self::places::{Places, Room};
 use self::rate::{Allowance, Rate};
 use self::signals::{Signal, Signals};
 use self::tls::{Files, Tls};
@@ -87,8 +89,8 @@ pub struct Config {
     pub allowance: Allowance,
     /// How large a result may be.
     pub bounds: Bounds,
-    /// Most connections at once.
-    pub most_connections: usize,
+    /// How many connections there may be.
+    pub room: Room,
     /// How long requests that are at work may take when it stops.
     pub drain: Duration,
 }
@@ -212,18 +214,15 @@ async fn serve(
     let gate = Gate::new(Arc::clone(&admission), Rate::new(config.allowance), Arc::clone(&log));
     let routes = routes(&config.endpoint, &discovery.provider, &about(&discovery), gate, &log);
     let stop = CancellationToken::new();
-    let main = Listener {
-        listener,
-        routes,
-        tls: tls.clone(),
-        most: config.most_connections,
-        metrics: Arc::clone(&metrics),
-        cut: cut.clone(),
-    };
+    let room = room(&config, &log);
+    let places = Arc::new(Places::new(room, Arc::clone(&metrics)));
+    let main = Listener { listener, routes, tls: tls.clone(), places, cut: cut.clone() };
     let mut main = tokio::spawn(main.serve(stop.clone(), config.drain));
     if let Some((listener, _)) = metrics_listener {
-        let (routes, metrics, cut) = (metrics_routes(&metrics), Arc::default(), CancellationToken::new());
-        let listener = Listener { listener, routes, tls: None, most: MOST_METRICS_CONNECTIONS, metrics, cut };
+        let routes = metrics_routes(&metrics, &config.endpoint);
+        let room = Room { most: MOST_METRICS_CONNECTIONS, ..config.room.clone() };
+        let (places, cut) = (Arc::new(Places::new(room, Arc::default())), CancellationToken::new());
+        let listener = Listener { listener, routes, tls: None, places, cut };
         tokio::spawn(listener.serve(CancellationToken::new(), Duration::ZERO));
     }
     for (level, event, message) in listening.events(&config.endpoint.public_url) {
@@ -256,6 +255,25 @@ async fn serve(
     };
     log_stopped((!stopped_twice).then_some(left), &log);
     Ok(())
+}
+
+/// As many connections as were asked for, or as there are files for.
+fn room(config: &Config, log: &Log) -> Room {
+    let (files, at_once) = (places::allow_files(), config.allowance.at_once as usize);
+    let most = places::fitting(config.room.most, at_once, files);
+    if most < config.room.most {
+        let files = files.unwrap_or_default();
+        let message = format!(
+            "this process may open {files} files, so it takes {most} connections at once: raise `ulimit -n`"
+        );
+        log.event("warn", "few_files", &message);
+    }
+    let most_per_address = if most < config.room.most {
+        config.room.most_per_address.min(most.div_ceil(4))
+    } else {
+        config.room.most_per_address
+    };
+    Room { most, most_per_address, ..config.room.clone() }
 }
 
 /// Logs the end. `cut_off` connections had not ended by themselves; `None` where nothing was waited for.
@@ -435,10 +453,17 @@ fn too_slow(endpoint: &Endpoint) -> Response {
 
 /// Apart from the endpoint: what an operator counts is not a caller's business, and a proxy in front passes on
 /// everything that it is not told to keep.
-fn metrics_routes(metrics: &Arc<Metrics>) -> axum::Router {
-    let metrics = Arc::clone(metrics);
-    let render = get(move || async move {
+fn metrics_routes(metrics: &Arc<Metrics>, endpoint: &Endpoint) -> axum::Router {
+    let (metrics, endpoint) = (Arc::clone(metrics), endpoint.clone());
+    let render = get(move |headers: HeaderMap| async move {
+        // A page that was loaded from a name of its own may have that name lead here.
+        if !endpoint.is_named_by_operator(&headers) {
+            let refusal =
+                (StatusCode::MISDIRECTED_REQUEST, "not a name of this server: see --trusted-host\n");
+            return refusal.into_response();
+        }
         ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], metrics.render())
+            .into_response()
     });
     axum::Router::new().route("/metrics", render)
 }

@@ -10,9 +10,6 @@ use crate::mcp::protocol::client::{Client, ServerCommand};
 use crate::mcp::tools::surface;
 use crate::runtime;
 
-/// How long another server may take for everything.
-const WITHIN: Duration = Duration::from_secs(10);
-
 /// A server's surface.
 pub struct Surface {
     /// Its tools, as `tools/list` has them.
@@ -21,16 +18,18 @@ pub struct Surface {
     pub instructions: String,
     /// Who it belongs to; `None` for our own.
     pub server: Option<String>,
+    /// What the server writes that a host may not read.
+    pub odd: Option<&'static str>,
 }
 
-/// The surface of the stdio server that `command` starts; without one, this program's own.
+/// The surface of the stdio server that `command` starts, all of it `within` that time; without one, this program's own.
 ///
 /// # Errors
 /// Whatever kept another server from being inspected; `interrupted`.
-pub fn inspect(command: &[OsString]) -> Result<Surface> {
+pub fn inspect(command: &[OsString], within: Duration) -> Result<Surface> {
     match ServerCommand::from_words(command) {
         None => own(),
-        Some(command) => runtime::block_on(other(&command))?,
+        Some(command) => runtime::block_on(other(&command, within))?,
     }
 }
 
@@ -39,24 +38,28 @@ fn own() -> Result<Surface> {
         surface::tools().iter().map(serde_json::to_value).collect::<Result<_, _>>().map_err(|error| {
             Error::failed("broken_surface", "The tools could not be written as JSON").because(error)
         })?;
-    Ok(Surface { tools, instructions: surface::INSTRUCTIONS.to_owned(), server: None })
+    Ok(Surface { tools, instructions: surface::INSTRUCTIONS.to_owned(), server: None, odd: None })
 }
 
-async fn other(command: &ServerCommand) -> Result<Surface> {
+async fn other(command: &ServerCommand, within: Duration) -> Result<Surface> {
     let inspect = async {
-        let mut client = Client::start(command, WITHIN).await?;
+        let mut client = Client::start(command, within).await?;
         let tools = client.list_tools().await?;
         let (instructions, server) = client.facts().map_or_else(Default::default, |facts| {
             let text = |key| facts.info.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
             let server = format!("{} {} (MCP {})", text("name"), text("version"), facts.protocol_version);
             (facts.instructions.clone(), server)
         });
+        let odd = client.odd();
         client.close().await;
-        Ok(Surface { tools, instructions, server: Some(server) })
+        Ok(Surface { tools, instructions, server: Some(server), odd })
     };
     tokio::select! {
         inspected = inspect => inspected.map_err(|error: Error| {
-            let hint = format!("run it by hand to see more: {}", command.display());
+            let mut hint = format!("run it by hand to see more: {}", command.display());
+            if error.code() == "server_timeout" {
+                hint = format!("give it longer with --timeout SECONDS (it had {}), or {hint}", within.as_secs());
+            }
             if error.next_step().is_some() { error } else { error.hint(hint) }
         }),
         // The server is in a group of its own, so the terminal's Ctrl-C does not reach it: dropping

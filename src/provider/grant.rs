@@ -7,14 +7,17 @@ use url::Url;
 
 use crate::text;
 
-/// A grant's id, as its provider names it: any visible text of 1 to 512 bytes.
+/// A grant's id, as its provider names it: any visible text of 1 to 512 bytes that is one segment of a URL's path, so that
+/// what is asked about it is asked about nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct GrantId(String);
 
 /// The text is not a [`GrantId`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a grant id: it must be 1 to 512 bytes without hidden characters")]
+#[error(
+    "not a grant id: it must be 1 to 512 bytes without hidden characters, `/` or `\\`, and not `.` or `..`"
+)]
 pub struct NotAGrantId;
 
 impl GrantId {
@@ -28,7 +31,8 @@ impl TryFrom<String> for GrantId {
     type Error = NotAGrantId;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        let fine = (1..=512).contains(&text.len()) && !text::has_hidden(&text);
+        let is_segment = !text.contains(['/', '\\']) && text != "." && text != "..";
+        let fine = (1..=512).contains(&text.len()) && !text::has_hidden(&text) && is_segment;
         if fine { Ok(Self(text)) } else { Err(NotAGrantId) }
     }
 }
@@ -145,17 +149,36 @@ impl GrantedSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::rs;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn a_grant_id_is_bounded_and_visible(text in any::<String>()) {
             match GrantId::try_from(text.clone()) {
-                Ok(id) => prop_assert_eq!(String::from(id), text),
+                Ok(id) => {
+                    // As a revocation asks: one segment, which a parser does not take for a way up.
+                    let mut url = Url::parse("https://a.example/me").unwrap();
+                    url.set_path(&format!("/me/grants/{}/revoke", rs::segment(id.as_str())));
+                    prop_assert_eq!(url.path_segments().unwrap().count(), 4);
+                    prop_assert!(url.path().starts_with("/me/grants/") && url.path().ends_with("/revoke"));
+                    prop_assert_eq!(String::from(id), text);
+                }
                 Err(NotAGrantId) => prop_assert!(
                     text.is_empty() || text.len() > 512 || text.chars().any(text::is_hidden)
+                        || text.contains(['/', '\\']) || text == "." || text == ".."
                 ),
             }
+        }
+    }
+
+    #[test]
+    fn a_grant_id_leads_nowhere_else() {
+        for text in [".", "..", "../me", "a/b", "a\\b", "/", ""] {
+            assert_eq!(GrantId::try_from(text.to_owned()), Err(NotAGrantId), "{text}");
+        }
+        for text in ["...", "..a", "%2e%2e", "a?b#c", "urn:x:1", "é"] {
+            assert!(GrantId::try_from(text.to_owned()).is_ok(), "{text}");
         }
     }
 }

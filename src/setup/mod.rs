@@ -21,6 +21,7 @@ pub mod survey;
 
 use crate::advice::Command;
 use crate::error::{Error, Result};
+use crate::text::shell_word;
 use paths::Machine;
 use proof::Proof;
 
@@ -88,6 +89,13 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
     } else {
         job.apply(machine).await?
     };
+    if let Some((dir, _)) = done.plan.file.parent().and_then(crate::fs::replaceable_by_others) {
+        let dir = shell_word(&dir.display().to_string()).into_owned();
+        warnings.push(format!(
+            "others can write in {dir}, and so change what {} starts: chmod go-w {dir}",
+            job.host.title
+        ));
+    }
     let changed = matches!(done.plan.action, Action::Added | Action::Updated | Action::Removed);
     if job.entry.is_none() {
         let others = survey::elsewhere(machine, job.host, job.name, job.scope).into_iter();

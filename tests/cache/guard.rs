@@ -161,6 +161,26 @@ fn a_directory_that_was_there_keeps_its_mode_and_what_is_made_in_it_is_private()
     assert_private(&new);
 }
 
+/// Nobody else can write in the cache itself, but in what leads to it.
+#[test]
+fn a_folder_above_that_others_can_write_in_is_warned_of() {
+    let env = TestEnv::new();
+    std::fs::set_permissions(env.home(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let below = env.home().join("below/cache");
+    let warning = format!("warning: others can write in {} (mode 777)", env.home().display());
+    let ran = env.run(&["status", "--cache-dir", below.to_str().unwrap()]);
+    assert!(ran.stderr.contains(&warning), "{ran:?}");
+    let ran = env.run(&["connect", "http://127.0.0.1:9"]);
+    assert!(ran.stderr.contains(&warning), "{ran:?}");
+    let ran = env.run(&["mcp", "setup", "cursor"]);
+    assert!(ran.stdout.contains(&format!("note: others can write in {}", env.home().display())), "{ran:?}");
+    let doctor = env.run(&["doctor"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(doctor.contains(&format!("others can write in {}, and put", env.home().display())), "{doctor}");
+    std::fs::set_permissions(env.home(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ran = env.run(&["status", "--cache-dir", below.to_str().unwrap()]);
+    assert!(!ran.stderr.contains("warning"), "{ran:?}");
+}
+
 #[test]
 fn another_users_cache_is_refused() {
     let env = TestEnv::new();

@@ -107,16 +107,67 @@ async fn half_open_connections_hold_their_own_place_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn beyond_the_most_connections_the_next_one_waits_for_a_place() {
+async fn beyond_the_most_connections_the_next_one_waits_for_whoever_is_at_work() {
     let (_env, fake, running) = with(&["--max-connections", "2"]).await;
+    for token in ["held-a", "held-b", "tok"] {
+        fake.allow(token);
+    }
+    let search = json!({"q": "x"});
+    let held = async {
+        tokio::join!(running.call("held-a", "search", &search), running.call("held-b", "search", &search))
+    };
+    let next = async {
+        eventually(async || (fake.read().len() == 2).then_some(())).await;
+        let mut next = Box::pin(running.tools_list("tok"));
+        let early = tokio::time::timeout(std::time::Duration::from_millis(300), &mut next).await;
+        assert!(early.is_err(), "it was served beyond the bound");
+        fake.let_go.send(true).unwrap();
+        tokio::time::timeout(PATIENCE, next).await.unwrap()
+    };
+    let ((first, second), next) = tokio::join!(held, next);
+    assert_eq!((first.status, second.status, next.status), (200, 200, 200));
+}
+
+/// Whoever opens connections and says half a request on each has one place after the other taken away again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn half_requests_keep_nobody_out_however_many() {
+    let (_env, fake, running) = with(&["--max-connections", "20"]).await;
     fake.allow("tok");
-    let mut holders: Vec<_> = (0..2).map(|_| TcpStream::connect(running.address()).unwrap()).collect();
-    eventually(async || running.metrics().await.contains("\npdpp_host_connections 2\n").then_some(())).await;
-    let mut next = Box::pin(running.tools_list("tok"));
-    let early = tokio::time::timeout(std::time::Duration::from_millis(300), &mut next).await;
-    assert!(early.is_err(), "it was served beyond the bound");
-    holders.pop();
-    assert_eq!(tokio::time::timeout(PATIENCE, next).await.unwrap().status, 200);
+    let open: Vec<_> = (0..60)
+        .map(|_| {
+            let mut stream = TcpStream::connect(running.address()).unwrap();
+            let _ = stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: x\r\nauthorization: Bea");
+            stream
+        })
+        .collect();
+    let answered = tokio::time::timeout(PATIENCE, running.tools_list("tok")).await.unwrap();
+    assert_eq!(answered.status, 200);
+    let metrics = running.metrics().await;
+    let hung_up =
+        metrics.lines().find(|line| line.starts_with("pdpp_host_hung_up_total{reason=\"room\"}")).unwrap();
+    assert!(hung_up.rsplit(' ').next().unwrap().parse::<u32>().unwrap() >= 40, "{hung_up}");
+    drop(open);
+}
+
+/// Few files to open, and more half requests than that.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_may_open_few_files_takes_as_many_connections_as_it_can_serve() {
+    let (env, fake) = (TestEnv::new(), Fake::start().await);
+    fake.allow("tok");
+    let path = credentials(&env, "rs", SECRET);
+    let running = Running::start_by_a_shell(&env, &fake.url, &path, "ulimit -n 256;", "");
+    let open: Vec<_> = (0..300)
+        .map(|_| {
+            let mut stream = TcpStream::connect(running.address()).unwrap();
+            let _ = stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: x\r\n");
+            stream
+        })
+        .collect();
+    let answered = tokio::time::timeout(PATIENCE, running.tools_list("tok")).await.unwrap();
+    assert_eq!(answered.status, 200);
+    assert_eq!(running.event("few_files").await["level"], "warn");
+    drop(open);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

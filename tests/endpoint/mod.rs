@@ -73,11 +73,17 @@ impl Running {
         Self::of(&mut Self::command(env, provider, introspection, more))
     }
 
-    /// The same, begun by a shell that redirects something.
-    fn start_by_a_shell(env: &TestEnv, provider: &str, introspection: &Path, redirected: &str) -> Self {
+    /// The same, begun by a shell that does something `before`, and redirects something.
+    fn start_by_a_shell(
+        env: &TestEnv,
+        provider: &str,
+        introspection: &Path,
+        before: &str,
+        redirected: &str,
+    ) -> Self {
         let command = Self::command(env, provider, introspection, &[]);
         let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", &format!("exec \"$0\" \"$@\" {redirected}")]);
+        shell.args(["-c", &format!("{before} exec \"$0\" \"$@\" {redirected}")]);
         shell.arg(command.get_program()).args(command.get_args()).env_clear();
         shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         Self::of(&mut shell)

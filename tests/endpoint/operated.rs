@@ -157,6 +157,13 @@ async fn the_log_has_a_line_a_request_and_nothing_that_anybody_said() {
     assert_eq!((health.status, health.text.as_str()), (200, "ok\n"));
     assert_eq!(running.get("/canary").await.status, 404);
     assert_eq!(running.get("/metrics").await.status, 404, "an operator's figures are no caller's business");
+    // A page at a name of its own, which leads here now.
+    let at = running.ready["metrics_url"].as_str().unwrap();
+    for (host, status) in
+        [("rebound.example", 421), ("localhost:1", 200), ("prometheus-target", 200), ("[::1]:9", 200)]
+    {
+        assert_eq!(super::answer(running.http.get(at).header("host", host)).await.status, status, "{host}");
+    }
     let metrics = running.metrics().await;
     assert!(metrics.contains(r#"{method="tools/call",tool="search",status="200"} 1"#), "{metrics}");
     running.signal(Signal::TERM);
@@ -288,7 +295,7 @@ async fn lines_of_the_log_that_go_nowhere_are_counted_as_lost() {
     for closed in ["2>&-", "2>/dev/null"] {
         let (env, fake) = (TestEnv::new(), Fake::start().await);
         let path = credentials(&env, "rs", SECRET);
-        let running = Running::start_by_a_shell(&env, &fake.url, &path, closed);
+        let running = Running::start_by_a_shell(&env, &fake.url, &path, "", closed);
         fake.allow("tok");
         assert_eq!(running.tools_list("tok").await.status, 200);
         let lost = async || {

@@ -230,3 +230,33 @@ fn is_zombie(pid: rustix::process::Pid) -> bool {
     std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
         .is_ok_and(|stat| stat.contains(") Z "))
 }
+
+#[test]
+fn what_a_host_might_not_read_is_read_and_told() {
+    let env = TestEnv::new();
+    for (before, odd) in [
+        ("printf '\\357\\273\\277'\n", "a byte order mark before its answer"),
+        ("printf 'fetching 1/2 \\r'\n", "other text before its answer on the same line"),
+    ] {
+        let script = server(&legacy(&[json!({"name": "t", "inputSchema": {}})]), before);
+        let ran = env.run(&["mcp", "inspect", "--json", "--", "/bin/sh", "-c", &script]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(json_of(&ran.stdout)["odd"], odd);
+        assert!(ran.stderr.contains(&format!("warning: it writes {odd}")), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_server_that_takes_its_time_can_be_given_it() {
+    let env = TestEnv::new();
+    let silent = ["--", "/bin/sh", "-c", "cat >/dev/null"];
+    let ran = env.run(&[&["mcp", "inspect", "--timeout", "1"][..], &silent].concat());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stderr.contains("--timeout SECONDS (it had 1)") && ran.stderr.contains("code: server_timeout"),
+        "{ran:?}"
+    );
+    let slow = server(&legacy(&[json!({"name": "t", "inputSchema": {}})]), "sleep 2\n");
+    let ran = env.run(&["mcp", "inspect", "--timeout", "60", "--", "/bin/sh", "-c", &slow]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}

@@ -1,12 +1,13 @@
 //! `pdpp mcp host`: the endpoint, MCP over HTTP in front of a provider.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cmd::Global;
 use crate::endpoint::credentials::CredentialsSource;
+use crate::endpoint::places::Room;
 use crate::endpoint::rate::Allowance;
 use crate::endpoint::tls::Files;
 use crate::endpoint::{self, Config};
@@ -86,9 +87,17 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_concurrent: u32,
 
-    /// Connections at once
+    /// Connections at once; for one more the oldest goes that asks nothing
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_connections: u32,
+
+    /// Connections at once from one address (IPv6: /64) [default: a quarter of --max-connections]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub max_connections_per_address: Option<u32>,
+
+    /// A proxy's address, which that bound is not for; again for more. This machine's own never has it
+    #[arg(long, value_name = "ADDR")]
+    pub trusted_proxy: Vec<IpAddr>,
 
     /// How long requests may still take after SIGTERM
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=600))]
@@ -159,7 +168,13 @@ fn config(args: &Args, global: &Global) -> Result<Config> {
             at_once: args.max_concurrent,
         },
         bounds,
-        most_connections: args.max_connections as usize,
+        room: Room {
+            most: args.max_connections as usize,
+            most_per_address: args
+                .max_connections_per_address
+                .map_or_else(|| (args.max_connections as usize).div_ceil(4), |most| most as usize),
+            trusted: args.trusted_proxy.clone(),
+        },
         drain: Duration::from_secs(args.drain.into()),
     })
 }

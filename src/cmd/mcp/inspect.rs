@@ -1,6 +1,7 @@
 //! `pdpp mcp inspect`: what tools cost a model's context.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -25,6 +26,10 @@ pub struct Args {
     #[arg(long, value_name = "BYTES")]
     pub budget: Option<usize>,
 
+    /// How long that server may take; one that is fetched first takes longer
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=600))]
+    pub timeout: u16,
+
     /// Inspect another stdio MCP server instead: the command that starts it
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -40,8 +45,11 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         if let Some(command) = ServerCommand::from_words(&args.command) {
             progress.say(&format!("Asking {} for its tools", command.display()));
         }
-        inspect(&args.command)?
+        inspect(&args.command, Duration::from_secs(args.timeout.into()))?
     };
+    if let Some(odd) = inspected.odd {
+        ui.warn(&format!("it writes {odd}: hosts may not read that"));
+    }
     let measured = measure(&inspected.tools, &inspected.instructions);
     if args.json {
         ui.json(&as_json(&inspected, &measured));
@@ -71,6 +79,7 @@ fn as_json(inspected: &Surface, measured: &Measure) -> Value {
         "tools": tools,
         "tools_bytes": measured.tools_bytes,
         "tools_tokens": measured.tools_tokens,
+        "odd": inspected.odd,
         "instructions": inspected.instructions,
         "instructions_bytes": measured.instructions_bytes,
         "tools_list": inspected.tools,

@@ -4,11 +4,16 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::provider::json as lenient;
+
 /// The newest version that begins with `initialize`.
 pub(super) const NEWEST_LEGACY: &str = "2025-11-25";
 
 /// Most pages of a list of tools that are read.
 const MAX_PAGES: usize = 100;
+
+/// Places in a line where a message may begin, behind other text.
+const MAX_BEGINNINGS: usize = 16;
 
 /// Most tools that are read.
 const MAX_TOOLS: usize = 5000;
@@ -31,6 +36,30 @@ pub(super) fn initialize_params() -> Map<String, Value> {
 
 pub(super) fn client_info() -> Value {
     json!({"name": "pdpp", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// A line as a message, and what is odd about it: a host may well not read that line. `None` for what is no message: a
+/// program's log, which is common enough to be read past.
+pub(super) fn read(line: &[u8]) -> Option<(Map<String, Value>, Option<&'static str>)> {
+    let parsed = |line: &[u8]| match lenient::parse(line) {
+        Ok(Value::Object(message)) => Some(message),
+        _ => None,
+    };
+    if let Some(message) = parsed(line) {
+        return Some((message, None));
+    }
+    if let Some(message) = line.strip_prefix(b"\xef\xbb\xbf").and_then(parsed) {
+        return Some((message, Some("a byte order mark before its answer")));
+    }
+    // Only what can hold an answer is looked at again.
+    let text = String::from_utf8_lossy(line);
+    let begins =
+        text.match_indices('{').take(MAX_BEGINNINGS).filter(|(at, _)| text[*at..].contains("\"jsonrpc\""));
+    let (at, message) = begins.map(|(at, _)| at).find_map(|at| Some((at, parsed(text[at..].as_bytes())?)))?;
+    message.contains_key("jsonrpc").then_some(())?;
+    let odd =
+        if at > 0 { "other text before its answer on the same line" } else { "bytes that are not UTF-8" };
+    Some((message, Some(odd)))
 }
 
 /// What the answer to the request `id` holds: its result or its error. `None` for any other message.
@@ -84,5 +113,34 @@ impl ToolPages {
     /// All of them.
     pub(super) fn into_tools(self) -> Vec<Value> {
         self.tools
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_through_what_is_odd_about_it() {
+        let message = r#"{"jsonrpc":"2.0","id":1,"result":{"a":"b"}}"#;
+        let not_utf8 = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"caf\xe9\"}}".to_vec();
+        for (line, odd) in [
+            (message.to_owned().into_bytes(), None),
+            (br#"{"jsonrpc":"2.0","id":1,"result":{"a":"\ud800"}}"#.to_vec(), None),
+            (format!("\u{feff}{message}").into_bytes(), Some("a byte order mark before its answer")),
+            (not_utf8, Some("bytes that are not UTF-8")),
+            (
+                format!("\u{1b}[2K[{{1/2}}] fetching\r{message}").into_bytes(),
+                Some("other text before its answer on the same line"),
+            ),
+        ] {
+            let (read, found) = read(&line).unwrap();
+            assert_eq!((read["id"].as_u64(), found), (Some(1), odd), "{}", String::from_utf8_lossy(&line));
+        }
+        for line in
+            ["", "ready", "[1]", "{}x", "{\"level\": \"info\"", "see {\"a\": 1}", &"{".repeat(1 << 20)]
+        {
+            assert!(read(line.as_bytes()).is_none(), "{}", &line[..line.len().min(40)]);
+        }
     }
 }

@@ -74,6 +74,7 @@ pub struct Client {
     modern: bool,
     facts: Option<ServerFacts>,
     refusal: Option<Value>,
+    odd: Option<&'static str>,
 }
 
 /// A child with everything it starts; killed when dropped.
@@ -229,6 +230,7 @@ impl Client {
             modern: false,
             facts: None,
             refusal: None,
+            odd: None,
         }
     }
 
@@ -240,6 +242,11 @@ impl Client {
     /// The last JSON-RPC error that it answered with, as it came: also one that was got over.
     pub const fn refusal(&self) -> Option<&Value> {
         self.refusal.as_ref()
+    }
+
+    /// What it writes that a host may not read, though this client did.
+    pub const fn odd(&self) -> Option<&'static str> {
+        self.odd
     }
 
     /// Gives everything that follows this much time from now.
@@ -359,7 +366,8 @@ impl Client {
         for _ in 0..MAX_OTHER_LINES {
             let line = self.read_line().await?;
             // Programs that log to stdout are common enough to read past it.
-            let Ok(Value::Object(mut answer)) = serde_json::from_slice(&line) else { continue };
+            let Some((mut answer, odd)) = message::read(&line) else { continue };
+            self.odd = self.odd.or(odd);
             if let Some(method) = answer.get("method").and_then(Value::as_str) {
                 if let Some(asked) = answer.get("id") {
                     let reply = reply_to(method, asked);

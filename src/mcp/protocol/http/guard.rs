@@ -1,5 +1,6 @@
 //! Which requests come through: those that name a host that this is, from a page that may call it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
@@ -52,6 +53,22 @@ impl Endpoint {
                 .trusted_hosts
                 .iter()
                 .any(|trusted| trusted.host == named.host && port(trusted.port) == port(named.port))
+    }
+
+    /// Whether a request for what only an operator should see names this machine: by an address, by a name without a dot,
+    /// which nobody can register, or by a name that is trusted. A page can have a name of its own lead here.
+    pub fn is_named_by_operator(&self, headers: &HeaderMap) -> bool {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+        let Some(TrustedHost { host, .. }) = host.to_str().ok().and_then(|host| host.parse().ok()) else {
+            return false;
+        };
+        let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+        let is_own = self.public_url.host_str().is_some_and(|own| own.eq_ignore_ascii_case(&host));
+        is_address
+            || is_own
+            || !host.contains('.')
+            || self.trusted_hosts.iter().any(|trusted| trusted.host == host)
     }
 
     /// The allowed origin that a request comes from.

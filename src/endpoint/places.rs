@@ -1,0 +1,359 @@
+//! Who is connected: so many at once, so many from one address. Where there is no room, whoever has said nothing for the
+//! longest time goes: a client that means to ask asks at once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::metrics::Metrics;
+
+/// Without a byte taken of an answer, while others wait: whoever reads at all reads sooner.
+const STALLED: Duration = Duration::from_secs(3);
+
+/// How many connections there may be.
+#[derive(Debug, Clone)]
+pub struct Room {
+    /// At once.
+    pub most: usize,
+    /// From one address, as far as it is not trusted; of IPv6 from one /64.
+    pub most_per_address: usize,
+    /// Proxies: who connects through them is not known, so they are not one client. Loopback is always trusted.
+    pub trusted: Vec<IpAddr>,
+}
+
+/// The connections of one listener.
+#[derive(Debug)]
+pub struct Places {
+    room: Room,
+    metrics: Arc<Metrics>,
+    began: Instant,
+    inner: Mutex<Inner>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    next: u64,
+    open: HashMap<u64, Open>,
+    /// Those that no request of is at work, by when that began.
+    silent: BTreeMap<u64, u64>,
+    by_address: HashMap<IpAddr, usize>,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// `None` for a trusted one.
+    address: Option<IpAddr>,
+    /// Its key in `silent`.
+    since: Option<u64>,
+    signs: Arc<Signs>,
+    gone: CancellationToken,
+}
+
+/// What a connection shows of its client.
+#[derive(Debug, Default)]
+pub struct Signs {
+    /// It has yet to take something, or is heard out.
+    pub unsent: AtomicBool,
+    /// Since when it takes nothing, in milliseconds from the listener's start; 0 where it does.
+    stalled: AtomicU64,
+}
+
+/// One connection's place, as long as it lives.
+#[derive(Debug)]
+pub struct Place {
+    places: Arc<Places>,
+    id: u64,
+    /// Says that another connection has it now.
+    pub gone: CancellationToken,
+    /// What is seen of the client.
+    pub signs: Arc<Signs>,
+}
+
+impl Places {
+    /// Nobody is connected yet.
+    pub fn new(room: Room, metrics: Arc<Metrics>) -> Self {
+        Self { room, metrics, began: Instant::now(), inner: Mutex::default(), changed: Notify::new() }
+    }
+
+    /// A place for a connection from `from`, once there is one; `None` where its address has as many at work as it may.
+    pub async fn enter(self: &Arc<Self>, from: IpAddr) -> Option<Place> {
+        let address = self.counted(from);
+        loop {
+            let changed = self.changed.notified();
+            match self.try_enter(address) {
+                Entered::In(place) => return Some(place),
+                Entered::Refused => return None,
+                Entered::Full => {}
+            }
+            changed.await;
+        }
+    }
+
+    /// Ends the connection that has said nothing for the longest time, if there is one: there are no more files to open.
+    pub fn make_room(&self) -> bool {
+        self.end_oldest(&mut self.lock(), |_| true)
+    }
+
+    fn try_enter(self: &Arc<Self>, address: Option<IpAddr>) -> Entered {
+        let mut inner = self.lock();
+        if let Some(address) = address
+            && inner.by_address.get(&address).is_some_and(|count| *count >= self.room.most_per_address)
+            && !self.end_oldest(&mut inner, |open| open.address == Some(address))
+        {
+            self.metrics.hung_up("address");
+            return Entered::Refused;
+        }
+        // A proxy's idle connections are other people's next requests.
+        if inner.open.len() >= self.room.most
+            && !self.end_oldest(&mut inner, |open| open.address.is_some())
+            && !self.end_oldest(&mut inner, |_| true)
+        {
+            return Entered::Full;
+        }
+        let (id, gone, signs) = (inner.turn(), CancellationToken::new(), Arc::<Signs>::default());
+        inner.silent.insert(id, id);
+        let open = Open { address, since: Some(id), signs: Arc::clone(&signs), gone: gone.clone() };
+        inner.open.insert(id, open);
+        if let Some(address) = address {
+            *inner.by_address.entry(address).or_default() += 1;
+        }
+        self.metrics.connections.enter();
+        Entered::In(Place { places: Arc::clone(self), id, gone, signs })
+    }
+
+    /// The oldest of those who say nothing, else of those who take nothing.
+    fn end_oldest(&self, inner: &mut Inner, among: impl Fn(&Open) -> bool) -> bool {
+        let now = self.now();
+        let oldest = |is_due: &dyn Fn(&Signs) -> bool| {
+            inner
+                .silent
+                .values()
+                .copied()
+                .find(|id| inner.open.get(id).is_some_and(|open| among(open) && is_due(&open.signs)))
+        };
+        let stalled = |signs: &Signs| match signs.stalled.load(Ordering::Relaxed) {
+            0 => false,
+            since => now.saturating_sub(since) >= STALLED.as_secs() * 1_000,
+        };
+        let found = oldest(&|signs| !signs.unsent.load(Ordering::Relaxed)).or_else(|| oldest(&stalled));
+        let Some(open) = found.and_then(|id| self.leave(inner, id)) else { return false };
+        open.gone.cancel();
+        self.metrics.hung_up("room");
+        true
+    }
+
+    fn leave(&self, inner: &mut Inner, id: u64) -> Option<Open> {
+        let open = inner.open.remove(&id)?;
+        if let Some(since) = open.since {
+            inner.silent.remove(&since);
+        }
+        if let Some(address) = open.address
+            && let Some(count) = inner.by_address.get_mut(&address)
+        {
+            *count -= 1;
+            if *count == 0 {
+                inner.by_address.remove(&address);
+            }
+        }
+        self.metrics.connections.leave();
+        Some(open)
+    }
+
+    /// Whose connection it counts as; `None` where it may be anybody's.
+    fn counted(&self, from: IpAddr) -> Option<IpAddr> {
+        let from = from.to_canonical();
+        if from.is_loopback() || self.room.trusted.iter().any(|trusted| trusted.to_canonical() == from) {
+            return None;
+        }
+        Some(match from {
+            IpAddr::V4(_) => from,
+            // Whoever has one address of it has all.
+            IpAddr::V6(whole) => Ipv6Addr::from_bits(whole.to_bits() >> 64 << 64).into(),
+        })
+    }
+
+    /// From 1, since 0 says that nothing stalls.
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    const fn turn(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+enum Entered {
+    In(Place),
+    Full,
+    Refused,
+}
+
+impl Place {
+    /// A request of it is at work.
+    pub fn works(&self) {
+        let mut inner = self.places.lock();
+        if let Some(since) = inner.open.get_mut(&self.id).and_then(|open| open.since.take()) {
+            inner.silent.remove(&since);
+        }
+    }
+
+    /// Its request is answered, and nothing is asked yet.
+    pub fn is_answered(&self) {
+        let mut inner = self.places.lock();
+        let turn = inner.turn();
+        if let Some(open) = inner.open.get_mut(&self.id) {
+            open.since = Some(turn);
+            inner.silent.insert(turn, self.id);
+            drop(inner);
+            self.places.changed.notify_one();
+        }
+    }
+
+    /// Whether the client takes nothing of what is to be written.
+    pub fn stalls(&self, is_stalled: bool) {
+        let since = if is_stalled { self.places.now() } else { 0 };
+        self.signs.stalled.store(since, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = self.places.leave(&mut self.places.lock(), self.id);
+        self.places.changed.notify_one();
+    }
+}
+
+/// How many connections fit, where this process may have `files` open: a request at work, of which there are `at_once`,
+/// has one to the provider too.
+pub fn fitting(most: usize, at_once: usize, files: Option<u64>) -> usize {
+    /// The log, the listeners, introspection, what the libraries open.
+    const OTHERS: usize = 64;
+    let Some(files) = files.and_then(|files| usize::try_from(files).ok()) else { return most };
+    most.min(files.saturating_sub(at_once + OTHERS).max(files / 4)).max(1)
+}
+
+/// Has as many files as the system allows this process: how many that is, where it says.
+pub fn allow_files() -> Option<u64> {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+        getrlimit(Resource::Nofile).current
+    }
+    #[cfg(not(unix))]
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(most: usize, most_per_address: usize, trusted: &[&str]) -> Arc<Places> {
+        let trusted = trusted.iter().map(|address| address.parse().unwrap()).collect();
+        Arc::new(Places::new(Room { most, most_per_address, trusted }, Arc::default()))
+    }
+
+    #[allow(clippy::option_option, reason = "there is room at once, or not; and then a place, or none")]
+    fn enter(places: &Arc<Places>, from: &str) -> Option<Option<Place>> {
+        use futures_util::FutureExt as _;
+        places.enter(from.parse().unwrap()).now_or_never()
+    }
+
+    fn within(places: &Arc<Places>, from: &str) -> Place {
+        enter(places, from).unwrap().unwrap()
+    }
+
+    #[test]
+    fn where_there_is_no_room_the_oldest_that_says_nothing_goes() {
+        let places = places(3, 3, &[]);
+        let [first, second, third] = [(); 3].map(|()| within(&places, "127.0.0.1"));
+        // It asked, and is answered: the second is the oldest now.
+        first.works();
+        first.is_answered();
+        let fourth = within(&places, "127.0.0.1");
+        assert!(second.gone.is_cancelled() && !first.gone.is_cancelled() && !third.gone.is_cancelled());
+        // Whoever is at work, or takes its answer, stays.
+        first.works();
+        third.works();
+        fourth.signs.unsent.store(true, Ordering::Relaxed);
+        assert!(enter(&places, "127.0.0.1").is_none());
+        third.is_answered();
+        let fifth = within(&places, "127.0.0.1");
+        assert!(third.gone.is_cancelled());
+        fifth.works();
+        assert!(enter(&places, "127.0.0.1").is_none());
+        drop(second);
+        drop(third);
+        assert!(enter(&places, "127.0.0.1").is_none(), "their places are others' already");
+        drop(first);
+        let sixth = within(&places, "127.0.0.1");
+        assert!(!fifth.gone.is_cancelled() && !sixth.gone.is_cancelled());
+    }
+
+    #[test]
+    fn an_address_has_its_bound_and_costs_nobody_else_a_place() {
+        let places = places(10, 2, &["192.0.2.9"]);
+        let other = within(&places, "192.0.2.1");
+        let [first, second] = [(); 2].map(|()| within(&places, "192.0.2.7"));
+        let third = within(&places, "::ffff:192.0.2.7");
+        assert!(first.gone.is_cancelled() && !second.gone.is_cancelled() && !other.gone.is_cancelled());
+        second.works();
+        third.works();
+        assert!(enter(&places, "192.0.2.7").unwrap().is_none(), "all of its own are at work");
+        // A network of one owner is one address; a proxy is many people.
+        let [old, _new] = ["2001:db8::1", "2001:db8::2"].map(|from| within(&places, from));
+        let _third = within(&places, "2001:db8::3");
+        assert!(old.gone.is_cancelled());
+        let proxied = [(); 3].map(|()| within(&places, "192.0.2.9"));
+        assert!(proxied.iter().all(|place| !place.gone.is_cancelled()));
+        assert_eq!(places.metrics.connections.get(), 8);
+    }
+
+    #[test]
+    fn a_proxys_idle_connections_go_last() {
+        let places = places(2, 2, &[]);
+        let proxied = within(&places, "127.0.0.1");
+        let stranger = within(&places, "192.0.2.1");
+        let next = within(&places, "192.0.2.2");
+        assert!(stranger.gone.is_cancelled() && !proxied.gone.is_cancelled());
+        next.works();
+        let _last = within(&places, "192.0.2.3");
+        assert!(proxied.gone.is_cancelled());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_takes_nothing_of_an_answer_makes_room_after_a_moment() {
+        let places = places(1, 1, &[]);
+        let slow = within(&places, "127.0.0.1");
+        slow.signs.unsent.store(true, Ordering::Relaxed);
+        slow.stalls(true);
+        assert!(enter(&places, "127.0.0.1").is_none());
+        tokio::time::sleep(STALLED).await;
+        let _next = within(&places, "127.0.0.1");
+        assert!(slow.gone.is_cancelled());
+    }
+
+    #[test]
+    fn there_are_files_left_for_the_requests() {
+        assert_eq!(fitting(4096, 256, None), 4096);
+        assert_eq!(fitting(4096, 256, Some(1 << 20)), 4096);
+        assert_eq!(fitting(4096, 256, Some(1024)), 704);
+        assert_eq!(fitting(4096, 256, Some(256)), 64);
+        assert_eq!(fitting(20, 256, Some(256)), 20);
+    }
+}
