@@ -195,6 +195,20 @@ impl ToolError {
         self
     }
 
+    /// Leaves the candidates that `is_one`, where any is.
+    #[must_use]
+    pub fn narrow_candidates(mut self, is_one: impl Fn(&Candidate) -> bool) -> Self {
+        let all = std::mem::take(&mut self.0.candidates);
+        let (some, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_one);
+        if some.is_empty() {
+            self.0.candidates = others;
+        } else {
+            self.0.candidates_total = some.len();
+            self.0.candidates = some;
+        }
+        self
+    }
+
     /// Fills in what is known of each candidate.
     #[must_use]
     pub fn complete_candidates(mut self, complete: impl Fn(&mut Candidate)) -> Self {
