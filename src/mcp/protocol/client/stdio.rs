@@ -359,7 +359,7 @@ impl Client {
         for _ in 0..MAX_OTHER_LINES {
             let line = self.read_line().await?;
             // Programs that log to stdout are common enough to read past it.
-            let Ok(Value::Object(mut answer)) = serde_json::from_slice(&line) else { continue };
+            let Ok(Value::Object(mut answer)) = crate::provider::json::parse(&line) else { continue };
             if let Some(method) = answer.get("method").and_then(Value::as_str) {
                 if let Some(asked) = answer.get("id") {
                     let reply = reply_to(method, asked);
