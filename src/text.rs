@@ -8,10 +8,9 @@ use std::fmt::Write as _;
 ///
 /// Control characters (C0, C1, DEL; so ANSI and OSC sequences too), line and paragraph separators,
 /// bidirectional controls, zero-width and other invisible format characters, tag characters,
-/// variation selector supplements, the interlinear annotation marks and the object replacement
-/// character. Ordinary combining marks and the joiners that scripts and emoji need inside a
-/// cluster are invisible too, so U+200C, U+200D and U+FE0F are included: a reader loses a ligature,
-/// never an id.
+/// variation selectors and their supplement, the interlinear annotation marks, the object replacement
+/// character, and what is only blank (fillers, the empty Braille pattern, the null notehead). The joiners and
+/// selectors that scripts and emoji need are among them: in their place they are no harm ([`exposed`]).
 pub const fn is_hidden(c: char) -> bool {
     // ASCII first: it is nearly all of nearly every text.
     if c < '\x7f' {
@@ -21,14 +20,66 @@ pub const fn is_hidden(c: char) -> bool {
         '\x7f'..='\u{9f}'
         | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffc}'
+        | '\u{13430}'..='\u{1343f}' | '\u{16fe4}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Whether any character of `text` [`is_hidden`].
 pub fn has_hidden(text: &str) -> bool {
     text.chars().any(is_hidden)
+}
+
+/// The hidden characters of `text` that are to be made visible, each with its place: all but a joiner between two
+/// letters of a script that joins them, or between two emoji, and a variation selector behind what it varies.
+pub fn exposed(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let mut before = None;
+    text.char_indices().filter(move |(at, c)| {
+        let was = before.replace(*c);
+        let is_exposed =
+            is_hidden(*c) && !was.is_some_and(|was| belongs(was, *c, &text[at + c.len_utf8()..]));
+        if is_exposed {
+            before = None;
+        }
+        is_exposed
+    })
+}
+
+/// Whether the hidden character `c` belongs to the word or the emoji that `before` ends and `rest` goes on.
+fn belongs(before: char, c: char, rest: &str) -> bool {
+    let after = rest.chars().next();
+    match c {
+        '\u{200c}' => is_joining(before) && after.is_some_and(is_joining),
+        '\u{200d}' => {
+            (is_joining(before) && after.is_some_and(is_joining))
+                || ((is_emoji(before) || before == '\u{fe0f}') && after.is_some_and(is_emoji))
+        }
+        '\u{fe0e}' | '\u{fe0f}' => {
+            is_emoji(before) || (matches!(before, '0'..='9' | '#' | '*') && after == Some('\u{20e3}'))
+        }
+        '\u{180b}'..='\u{180d}' => matches!(before, '\u{1820}'..='\u{18aa}'),
+        '\u{fe00}'..='\u{fe0d}' | '\u{e0100}'..='\u{e01ef}' => {
+            matches!(before, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
+        }
+        _ => false,
+    }
+}
+
+/// Letters and marks of the scripts that need joiners: Arabic and its kin, those of India and their neighbours.
+const fn is_joining(c: char) -> bool {
+    !is_hidden(c)
+        && matches!(c,
+            '\u{620}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{e80}'..='\u{fff}' | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}' | '\u{1820}'..='\u{18aa}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}')
+}
+
+/// Emoji and the symbols that are shown as such.
+const fn is_emoji(c: char) -> bool {
+    matches!(c,
+        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}'
+        | '\u{2300}'..='\u{23ff}' | '\u{24c2}' | '\u{25a0}'..='\u{27bf}' | '\u{2934}' | '\u{2935}'
+        | '\u{2b00}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
 }
 
 /// `text` on one line, every hidden character as a visible escape (`\n`, `\u{202e}`).
@@ -42,17 +93,27 @@ pub fn lines(text: &str) -> Cow<'_, str> {
 }
 
 fn neutralise(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.chars().any(|c| is_hidden(c) && !keep(c)) {
+    replaced(text, |(_, c)| !keep(*c), escape_into)
+}
+
+/// `text` with those of its exposed characters that `is_one` written by `write`.
+pub fn replaced(
+    text: &str,
+    is_one: impl Fn(&(usize, char)) -> bool,
+    write: impl Fn(&mut String, char),
+) -> Cow<'_, str> {
+    let mut found = exposed(text).filter(is_one).peekable();
+    if found.peek().is_none() {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if is_hidden(c) && !keep(c) {
-            escape_into(&mut out, c);
-        } else {
-            out.push(c);
-        }
+    let mut copied = 0;
+    for (at, c) in found {
+        out.push_str(&text[copied..at]);
+        write(&mut out, c);
+        copied = at + c.len_utf8();
     }
+    out.push_str(&text[copied..]);
     Cow::Owned(out)
 }
 
@@ -132,6 +193,37 @@ mod tests {
     }
 
     #[test]
+    fn what_is_only_blank_is_hidden() {
+        for hidden in ["\u{fffc}", "\u{2800}", "\u{1d159}", "\u{3164}", "\u{16fe4}", "\u{13430}", "\u{feff}"]
+        {
+            assert!(one_line(hidden).starts_with("\\u{"), "{}", hidden.escape_unicode());
+        }
+    }
+
+    #[test]
+    fn joiners_and_selectors_stay_in_the_words_and_emoji_that_need_them() {
+        let nepali = "\u{930}\u{94d}\u{200d}\u{92f}";
+        for whole in [
+            "\u{645}\u{6cc}\u{200c}\u{62e}\u{648}\u{627}\u{647}\u{645}",
+            nepali,
+            "\u{1f469}\u{200d}\u{1f469}\u{200d}\u{1f467}",
+            "\u{2764}\u{fe0f}\u{200d}\u{1f525}",
+            "1\u{fe0f}\u{20e3} \u{845b}\u{e0100}",
+        ] {
+            assert_eq!(one_line(whole), whole);
+        }
+        for (given, shown) in [
+            ("next\u{200d}:", "next\\u{200d}:"),
+            ("\u{645}\u{200c}", "\u{645}\\u{200c}"),
+            ("\u{1f469}\u{200d}\u{200d}\u{1f469}", "\u{1f469}\\u{200d}\\u{200d}\u{1f469}"),
+            ("a\u{fe0f}", "a\\u{fe0f}"),
+            ("\u{845b}\u{e0100}\u{e0101}", "\u{845b}\u{e0100}\\u{e0101}"),
+        ] {
+            assert_eq!(one_line(given), shown);
+        }
+    }
+
+    #[test]
     fn a_shell_word_is_one_word() {
         assert_eq!(shell_word("https://a.example/me?x=1"), "'https://a.example/me?x=1'");
         assert!(matches!(shell_word("grt_1:a.b"), Cow::Borrowed(_)));
@@ -142,8 +234,8 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_hidden_is_left(text in any::<String>()) {
-            prop_assert!(!one_line(&text).chars().any(is_hidden));
-            prop_assert!(!lines(&text).chars().any(|c| is_hidden(c) && c != '\n' && c != '\t'));
+            prop_assert_eq!(exposed(&one_line(&text)).next(), None);
+            prop_assert!(exposed(&lines(&text)).all(|(_, c)| matches!(c, '\n' | '\t')));
         }
 
         #[test]

@@ -379,21 +379,13 @@ impl tracing::Subscriber for Log {
 /// `json` (already valid JSON) with every hidden character as a `\u` escape: still the same JSON.
 pub fn json_ascii_controls(json: &str) -> std::borrow::Cow<'_, str> {
     use std::fmt::Write as _;
-    if !text::has_hidden(json) {
-        return json.into();
-    }
-    let mut out = String::with_capacity(json.len() + 32);
-    for c in json.chars() {
-        if text::is_hidden(c) {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                let _ = write!(out, "\\u{unit:04x}");
-            }
-        } else {
-            out.push(c);
+    let escape = |out: &mut String, c: char| {
+        let mut units = [0; 2];
+        for unit in c.encode_utf16(&mut units) {
+            let _ = write!(out, "\\u{unit:04x}");
         }
-    }
-    out.into()
+    };
+    text::replaced(json, |_| true, escape)
 }
 
 /// Where text goes.

@@ -17,7 +17,7 @@ const NAMES: [&str; 12] = [
 fn check(error: &ToolError) {
     assert!(!error.code().is_empty() && !error.next().is_empty());
     let text = error.to_text();
-    assert!(!text.chars().any(|c| pdpp::text::is_hidden(c) && c != '\n'), "{text:?}");
+    assert!(pdpp::text::exposed(&text).all(|(_, c)| c == '\n'), "{text:?}");
     assert!(text.len() <= 4_000, "{} bytes: {text}", text.len());
 }
 

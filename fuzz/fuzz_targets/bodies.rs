@@ -130,7 +130,7 @@ fuzz_target!(|data: &[u8]| {
     let answer = fixture.runtime.block_on(core.call(name, given));
 
     assert!(!answer.text.is_empty(), "{name} {arguments}");
-    let hidden = answer.text.chars().find(|c| pdpp::text::is_hidden(*c) && *c != '\n');
+    let hidden = pdpp::text::exposed(&answer.text).find(|(_, c)| *c != '\n');
     assert_eq!(hidden, None, "R4.9: {name} {arguments}\n{:?}", answer.text);
     let structured = answer.structured.as_ref().map_or(0, |structured| {
         pdpp::ui::json_ascii_controls(&Value::Object(structured.clone()).to_string()).len()

@@ -153,7 +153,7 @@ fuzz_target!(|data: &[u8]| {
 
 /// One message, or a refusal with a code; to the request that was made.
 fn checked(answer: &Value, body: &[u8], status: u16) {
-    let hidden = |text: &str| text.chars().any(pdpp::text::is_hidden);
+    let hidden = |text: &str| pdpp::text::exposed(text).next().is_some();
     if answer.get("jsonrpc").is_none() {
         assert!(answer["error"]["code"].is_string() && answer["error"]["message"].is_string(), "{answer}");
         assert!(

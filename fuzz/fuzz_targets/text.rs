@@ -29,7 +29,7 @@ fuzz_target!(|data: &[u8]| {
     // JSON text can hold lone surrogates only as escapes, which serde_json refuses.
     let from = String::from_utf8_lossy(data);
     for written in [line::token(&from), line::rest_of_line(&from), line::quoted(&from)] {
-        assert!(!written.chars().any(text::is_hidden), "{written:?}");
+        assert!(text::exposed(&written).next().is_none(), "{written:?}");
         if written.starts_with('"') {
             assert_eq!(serde_json::from_str::<String>(&written).expect("a JSON string"), from);
         } else {
@@ -38,7 +38,7 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     let cut = line::quoted_cut(&from, max);
-    assert!(!cut.text.chars().any(text::is_hidden));
+    assert!(text::exposed(&cut.text).next().is_none());
     let read: String = serde_json::from_str(&cut.text).expect("a JSON string");
     match read.strip_suffix('…').filter(|_| !cut.complete) {
         Some(begin) => assert!(from.starts_with(begin) && begin.len() <= max),
@@ -46,7 +46,7 @@ fuzz_target!(|data: &[u8]| {
     }
     if let Ok(value) = serde_json::from_slice::<Value>(data) {
         let shown = line::value(&value, max);
-        assert!(!shown.text.chars().any(text::is_hidden));
+        assert!(text::exposed(&shown.text).next().is_none());
         if shown.complete {
             assert_eq!(serde_json::from_str::<Value>(&shown.text).expect("whole JSON"), value);
         }
@@ -59,7 +59,7 @@ fuzz_target!(|data: &[u8]| {
     let prefix = prefix_on_wire(&from, max);
     assert!(from.starts_with(prefix));
     assert!(pdpp::ui::json_ascii_controls(&Value::from(prefix).to_string()).len() <= max + 2);
-    assert!(!text::one_line(&from).chars().any(text::is_hidden));
-    assert!(!text::lines(&from).chars().any(|c| text::is_hidden(c) && !matches!(c, '\n' | '\t')));
+    assert!(text::exposed(&text::one_line(&from)).next().is_none());
+    assert!(text::exposed(&text::lines(&from)).all(|(_, c)| matches!(c, '\n' | '\t')));
     assert!(text::prefix(&from, max).len() <= max);
 });

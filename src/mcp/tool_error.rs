@@ -195,6 +195,20 @@ impl ToolError {
         self
     }
 
+    /// Leaves the candidates that `is_one`, where any is.
+    #[must_use]
+    pub fn narrow_candidates(mut self, is_one: impl Fn(&Candidate) -> bool) -> Self {
+        let all = std::mem::take(&mut self.0.candidates);
+        let (some, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_one);
+        if some.is_empty() {
+            self.0.candidates = others;
+        } else {
+            self.0.candidates_total = some.len();
+            self.0.candidates = some;
+        }
+        self
+    }
+
     /// Fills in what is known of each candidate.
     #[must_use]
     pub fn complete_candidates(mut self, complete: impl Fn(&mut Candidate)) -> Self {
@@ -423,7 +437,7 @@ mod tests {
             let text = error.to_text();
             prop_assert!(text.len() <= MAX_BYTES, "{}", text.len());
             prop_assert!(json_len(&error.to_structured()) <= MAX_BYTES);
-            prop_assert!(!text.chars().any(|c| text::is_hidden(c) && c != '\n'));
+            prop_assert!(text::exposed(&text).all(|(_, c)| c == '\n'));
             let ours = ["error ", "param=", "request_id=", "status=", "retry_after_seconds=", "provider=",
                 "retry_with=", "connection_id=", "hint: ", "next: "];
             let is_ours = |line: &str| ours.iter().any(|ours| line.starts_with(ours)) || line.ends_with("lists all");

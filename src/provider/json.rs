@@ -1,4 +1,4 @@
-//! JSON as a provider sends it, read without losing an answer to one bad character.
+//! JSON from elsewhere, read without losing a message to one bad character.
 
 use std::borrow::Cow;
 
@@ -10,16 +10,17 @@ const RESERVED: [&str; 2] = ["$serde_json::private::Number", "$serde_json::priva
 /// What stands for what no text can hold (the Encoding standard's replacement character).
 const REPLACEMENT: &[u8] = br"\ufffd";
 
-/// Parses a body. A lone surrogate (`\ud800`), which `serde_json` would refuse with the whole body,
+/// What some programs put before a text (RFC 8259 §8.1 lets a reader ignore it).
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Parses a body, a byte order mark before it or not. A lone surrogate (`\ud800`), which `serde_json` would refuse with the whole body,
 /// becomes U+FFFD; so does the `$` of a key that `serde_json` keeps for itself: as it is, it would turn a
 /// person's object into something else, or make a page unreadable.
 ///
 /// # Errors
 /// `serde_json`'s, also for more than 128 levels of nesting.
 pub fn parse(body: &[u8]) -> Result<Value, serde_json::Error> {
-    // A byte order mark may be ignored (RFC 8259 §8.1).
-    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-    serde_json::from_slice(&repaired(body))
+    serde_json::from_slice(&repaired(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)))
 }
 
 /// A number, also one that was written as a text (`"3600"`).
@@ -114,6 +115,7 @@ mod tests {
         let parsed =
             parse(br#"{"a\udfff":["\ud800","\ud800\ud83d\ude00","\\ud800","\u00e9\ud83dx"]}"#).unwrap();
         assert_eq!(parsed, json!({"a\u{fffd}": ["\u{fffd}", "\u{fffd}\u{1f600}", "\\ud800", "é\u{fffd}x"]}));
+        assert_eq!(parse("\u{feff}{\"a\":1}".as_bytes()).unwrap(), json!({"a": 1}));
     }
 
     #[test]

@@ -66,7 +66,7 @@ mod tests {
             let out = String::from_utf8(html.into_bytes()).unwrap();
             prop_assert_eq!(out.matches('"').count(), 2);
             prop_assert!(!out.contains(['<', '>', '\'']));
-            prop_assert!(!out.chars().any(crate::text::is_hidden));
+            prop_assert!(crate::text::exposed(&out).next().is_none());
         }
     }
 }

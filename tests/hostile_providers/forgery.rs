@@ -215,7 +215,7 @@ fn r4_9_structured_output_is_the_data() {
             prop_assert_eq!(&structured["data"]["data"][0], &record);
             // On the wire it is the same JSON, with nothing hidden in it.
             let wire = pdpp::ui::json_ascii_controls(&structured.to_string()).into_owned();
-            prop_assert!(!wire.chars().any(pdpp::text::is_hidden));
+            prop_assert!(pdpp::text::exposed(&wire).next().is_none());
             prop_assert_eq!(serde_json::from_str::<Value>(&wire).unwrap(), structured);
             Ok(())
         })

@@ -76,7 +76,7 @@ async fn call(core: &Tools, tool: &str, arguments: &Value) -> ToolAnswer {
     let answer = core.call(tool, object(arguments.clone())).await;
     let bounds = core.bounds();
     let about = || format!("{tool} {} at {bounds:?}", pdpp::text::prefix(&arguments.to_string(), 300));
-    let hidden = answer.text.chars().find(|c| pdpp::text::is_hidden(*c) && *c != '\n');
+    let hidden = pdpp::text::exposed(&answer.text).find(|(_, c)| *c != '\n');
     assert_eq!(hidden, None, "R4.9: {}\n{:?}", about(), answer.text);
     let (text, structured) = (answer.text.len(), reader::wire_len(&answer));
     // Each tool keeps its bounds by itself; the core's last resort is for what no test foresees.

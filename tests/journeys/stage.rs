@@ -9,6 +9,7 @@ use pdpp::cache::Cache;
 use pdpp::cache::credential::{Credential, Secrets};
 use pdpp::mcp::protocol::client::{Client, ServerCommand};
 use pdpp::mcp::protocol::service::{ResourceContents, Service};
+use pdpp::mcp::reading::hosted_tools::HostedTools;
 use pdpp::mcp::reading::package::{KnownSource, Member, Package, Roster};
 use pdpp::mcp::reading::reader::{BearerSource, Reader};
 use pdpp::mcp::size::Bounds;
@@ -30,6 +31,7 @@ use serde_json::{Map, Value, json};
 use crate::support::credential::credential;
 use crate::support::env::TestEnv;
 use crate::support::filled::{self, Filled};
+use crate::support::package_provider::{Child, PackageProvider};
 
 /// One answer, in both views.
 #[derive(Debug, Clone)]
@@ -171,6 +173,38 @@ impl Stage {
     /// The tools over `grants` that are served together.
     pub fn package(&self, grants: Vec<Served>, deadline: Duration) -> Tools {
         package(self.http.clone(), grants, deadline)
+    }
+}
+
+impl Stage {
+    /// A provider that reads a package of `connectors` through its own tools, a grant for each account; its URL.
+    pub async fn package_provider(&self, connectors: Option<&[String]>) -> (String, PackageProvider) {
+        let is_granted = |key: &str| connectors.is_none_or(|keys| keys.iter().any(|known| known == key));
+        let children = seed::ACCOUNTS.iter().filter(|account| is_granted(account.connector)).map(|account| {
+            let mut grant = grant(Some(&[account.connector.to_owned()]));
+            for stream in &mut grant.streams {
+                stream.instance_ids = vec![account.connection_id.to_owned()];
+            }
+            Child {
+                token: self.full.vault().issue(grant).unwrap().token,
+                connection: account.connection_id.to_owned(),
+                connector_key: account.connector.to_owned(),
+                label: account.display_name.to_owned(),
+            }
+        });
+        PackageProvider::serve(Arc::clone(self.full.vault()), children.collect()).await
+    }
+
+    /// The tools over the token of a package at `url`.
+    pub fn over_package_token(&self, url: &str) -> Tools {
+        let provider = url.parse::<pdpp::provider::url::ProviderUrl>().unwrap();
+        let base = format!("{url}/v1").parse().unwrap();
+        let rs = ResourceServer::new(self.http.clone(), &provider, base).unwrap();
+        let hosted = HostedTools::new(self.http.clone(), &provider, rs);
+        let bearer: BearerSource =
+            Arc::new(|| async { Ok(AccessToken::new("package".to_owned()).unwrap()) }.boxed());
+        let reader = Reader::new(provider, Some("pkg_1".to_owned()), hosted, bearer);
+        Tools::InProcess(Box::new(SixTools::over_one(reader, Bounds::default())))
     }
 }
 

@@ -21,7 +21,7 @@ fn r1_7_what_is_no_message_is_answered_and_the_server_goes_on() {
         (br#"{"jsonrpc":"2.0","id":5,"method":"ping""#, -32700, "null"),
         (b"\0\0", -32700, "null"),
         (b"{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"x\",\"params\":{\"a\":\"\xff\xfe\"}}", -32700, "5"),
-        (br#"{"jsonrpc":"2.0","id":5,"method":"x","params":{"a":"\ud800"}}"#, -32700, "5"),
+        (br#"{"jsonrpc":"2.0","id":5,"method":"x","params":{"a":"\ud800"}}"#, -32601, "5"),
         (deep.as_bytes(), -32700, "5"),
         (br#"[{"jsonrpc":"2.0","id":5,"method":"ping"}]"#, -32600, "null"),
         (b"[]", -32600, "null"),

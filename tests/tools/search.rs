@@ -130,3 +130,30 @@ async fn r4_4_no_resource_uri_is_shown_to_a_model() {
     let answer = fake.call("search", json!({"q": "word"})).await;
     assert!(!answer.text.contains("pdpp://") && !structured(&answer).to_string().contains("pdpp://"));
 }
+
+#[tokio::test]
+async fn r4_3_a_hybrid_search_goes_on_as_far_as_its_provider_gives() {
+    let fake = Fake::start(|asked| {
+        let limit = asked.get("limit").map_or(25, |limit| limit.parse::<usize>().unwrap());
+        assert!(limit <= 100 && asked.get("cursor").is_none(), "{}", asked.line());
+        let hit = |n| json!({"record_key": format!("n{n}"), "stream": "notes", "connection_id": "a"});
+        let mut body = list((0..limit).map(hit).collect(), None);
+        body["has_more"] = json!(true);
+        (200, body)
+    })
+    .await;
+    let mut next = json!({"q": "x", "mode": "hybrid", "limit": 40});
+    let (mut ids, mut last) = (Vec::new(), String::new());
+    while next.is_object() {
+        let answer = fake.call("search", next.clone()).await;
+        assert_eq!(fake.asked().len(), 1);
+        let view = structured(&answer);
+        ids.extend(
+            view["results"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_owned()),
+        );
+        next = view["next"]["arguments"].clone();
+        last = answer.text;
+    }
+    assert_eq!(ids, (0..100).map(|n| format!("a/notes:n{n}")).collect::<Vec<_>>());
+    assert!(last.contains("more exist") && last.contains("narrow the search"), "{last}");
+}

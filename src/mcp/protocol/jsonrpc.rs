@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::provider::json;
 use crate::text;
 
 /// The `_meta` key by which a request of 2026-07-28 names its era.
@@ -132,7 +133,11 @@ pub fn envelope(line: &[u8]) -> Result<Envelope, Rejected> {
     if line.is_empty() {
         return Ok(Envelope::Nothing);
     }
-    let mut message = match serde_json::from_slice(line) {
+    let mut message = match json::parse(line) {
+        // An id that cannot be read as it came cannot be echoed: whoever waits for it would not know it.
+        Ok(Value::Object(message)) if has_odd_id(&message) && recover_id(line).is_none() => {
+            return Err(Rejected { id: None, code: -32700, message: "Parse error" });
+        }
         Ok(Value::Object(message)) => message,
         Ok(_) => return Err(invalid(None, "Invalid Request: not an object (batches are not supported)")),
         Err(_) => return Err(Rejected { id: recover_id(line), code: -32700, message: "Parse error" }),
@@ -153,6 +158,11 @@ pub fn envelope(line: &[u8]) -> Result<Envelope, Rejected> {
         (None, _) if message.contains_key("result") || message.contains_key("error") => Ok(Envelope::Nothing),
         (_, id) => Err(invalid(id, "Invalid Request: method must be a string")),
     }
+}
+
+/// Whether the id has what stands for a lone surrogate.
+fn has_odd_id(message: &Map<String, Value>) -> bool {
+    message.get("id").and_then(Value::as_str).is_some_and(|id| id.contains('\u{fffd}'))
 }
 
 fn invalid(id: Option<&Value>, message: &'static str) -> Rejected {
@@ -218,7 +228,7 @@ pub fn client_request(method: &str, params: Option<Value>) -> Result<ClientReque
         }
         _ => Err(ErrorData::new(
             ErrorCode::METHOD_NOT_FOUND,
-            format!("Method not found: {}", text::prefix(method, 100)),
+            format!("Method not found: {}", text::one_line(text::prefix(method, 100))),
             None,
         )),
     }
@@ -281,7 +291,8 @@ fn typed<T: DeserializeOwned>(method: &str, params: Option<Map<String, Value>>) 
 
 /// `-32602` for `method`.
 pub fn invalid_params(method: &str, what: &str) -> ErrorData {
-    ErrorData::invalid_params(format!("Invalid params for {}: {what}", text::prefix(method, 100)), None)
+    let message = format!("Invalid params for {}: {what}", text::prefix(method, 100));
+    ErrorData::invalid_params(text::one_line(&message).into_owned(), None)
 }
 
 #[cfg(test)]
@@ -313,7 +324,6 @@ mod tests {
             rejected(b"{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"x\",\"params\":{\"a\":\"\xff\"}}"),
             five
         );
-        assert_eq!(rejected(br#"{"jsonrpc":"2.0","id":5,"method":"x","params":{"a":"\ud800"}}"#), five);
         let deep = format!(
             r#"{{"jsonrpc":"2.0","id":5,"method":"x","params":{}{}}}"#,
             "[".repeat(200),
@@ -321,6 +331,23 @@ mod tests {
         );
         assert_eq!(rejected(deep.as_bytes()), five);
         assert_eq!(rejected(br#"{"jsonrpc":"2.0","id":"\ud800","method":"x"}"#), (-32700, None));
+    }
+
+    #[test]
+    fn r5_6_a_lone_surrogate_is_read_as_a_replacement_wherever_it_is() {
+        let lines = [
+            r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"x","arguments":{"q":"a\ud800"}}}"#,
+            r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"x","_meta":{"a\udc00":"\ud83d"}}}"#,
+            r#"{"jsonrpc":"2.0","id":5,"method":"initialize","params":{"clientInfo":{"name":"\ud800","version":"1"}}}"#,
+        ];
+        for line in lines {
+            let Ok(Envelope::Request { id, params, .. }) = envelope(line.as_bytes()) else {
+                panic!("{line}")
+            };
+            assert_eq!(id.as_json(), "5");
+            assert!(params.unwrap().to_string().contains('\u{fffd}'), "{line}");
+        }
+        assert_eq!(id_of("{\"jsonrpc\":\"2.0\",\"id\":\"\u{fffd}\",\"method\":\"ping\"}"), "\"\u{fffd}\"");
     }
 
     #[test]

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::mcp::protocol::caller::{self, Caller};
 use crate::mcp::protocol::jsonrpc;
 use crate::mcp::protocol::service::{Offer, ResourceContents, ResourceError, Service, ToolAnswer};
+use crate::text;
 
 /// MCP over a service.
 #[derive(Clone)]
@@ -81,7 +82,7 @@ fn unknown_tool(name: &str, offer: &Offer) -> ErrorData {
     let known = offer.names.join(", ");
     jsonrpc::invalid_params(
         "tools/call",
-        &format!("unknown tool {:?}; the tools are {known}", crate::text::prefix(name, 100)),
+        &format!("unknown tool {:?}; the tools are {known}", text::prefix(name, 100)),
     )
 }
 
@@ -103,15 +104,17 @@ fn resource_result(uri: &str, contents: ResourceContents) -> ReadResourceResult 
     ReadResourceResult::new(vec![contents])
 }
 
+/// What is said of an error is on one line, whoever said it (R4.9).
 fn resource_error(uri: &str, error: ResourceError) -> ErrorData {
+    let line = |text: String| text::one_line(&text).into_owned();
     match error {
-        ResourceError::InvalidUri(why) => ErrorData::invalid_params(why, Some(json!({ "uri": uri }))),
+        ResourceError::InvalidUri(why) => ErrorData::invalid_params(line(why), Some(json!({ "uri": uri }))),
         // The SDK turns the code into -32602 for 2026-07-28.
         ResourceError::NotFound { message, mut data } => {
             data["uri"] = json!(uri);
-            ErrorData::resource_not_found(message, Some(data))
+            ErrorData::resource_not_found(line(message), Some(data))
         }
-        ResourceError::Failed { message, data } => ErrorData::internal_error(message, Some(data)),
+        ResourceError::Failed { message, data } => ErrorData::internal_error(line(message), Some(data)),
     }
 }
 

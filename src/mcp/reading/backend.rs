@@ -35,6 +35,12 @@ pub trait Backend: Send + Sync {
         false
     }
 
+    /// Whether it reads several grants with one bearer: a read of one stream has to name the connection then, and a
+    /// search is made in each connection, since what it merges itself may not be walked to the end.
+    fn spans_grants(&self) -> bool {
+        false
+    }
+
     /// The absolute URL of a record, for a citation.
     fn record_url(&self, id: &RecordId) -> Url;
 }

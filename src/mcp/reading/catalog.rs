@@ -11,6 +11,9 @@ use serde_json::{Map, Value};
 /// How long a stream's facts are believed.
 const FRESH: Duration = Duration::from_mins(1);
 
+/// How long it is believed that nothing can be learned of a stream: an answer is the poorer for it, so not for long.
+const UNREAD: Duration = Duration::from_secs(5);
+
 /// Most streams remembered.
 const MOST: usize = 512;
 
@@ -260,7 +263,7 @@ fn role_rank(role: &str) -> u8 {
 /// Stream and connection, as asked for.
 type Key = (String, Option<String>);
 
-/// When it was read, and what it said.
+/// Until when it is believed, and what it said.
 type Known = (Instant, Arc<Vec<StreamFacts>>);
 
 /// What is remembered.
@@ -274,7 +277,12 @@ impl Catalog {
     pub fn get(&self, stream: &str, connection: Option<&str>) -> Option<Arc<Vec<StreamFacts>>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (stream.to_owned(), connection.map(str::to_owned));
-        known.get(&key).filter(|(read, _)| read.elapsed() < FRESH).map(|(_, facts)| Arc::clone(facts))
+        known.get(&key).filter(|(until, _)| Instant::now() < *until).map(|(_, facts)| Arc::clone(facts))
+    }
+
+    /// Remembers that the schema of a stream could not be read.
+    pub fn put_unread(&self, stream: &str, connection: Option<&str>) -> Arc<Vec<StreamFacts>> {
+        self.put_for(UNREAD, stream, connection, Vec::new())
     }
 
     /// Remembers them.
@@ -284,13 +292,25 @@ impl Catalog {
         connection: Option<&str>,
         facts: Vec<StreamFacts>,
     ) -> Arc<Vec<StreamFacts>> {
+        self.put_for(FRESH, stream, connection, facts)
+    }
+
+    fn put_for(
+        &self,
+        time: Duration,
+        stream: &str,
+        connection: Option<&str>,
+        facts: Vec<StreamFacts>,
+    ) -> Arc<Vec<StreamFacts>> {
         let facts = Arc::new(facts);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {
             known.clear();
         }
-        known
-            .insert((stream.to_owned(), connection.map(str::to_owned)), (Instant::now(), Arc::clone(&facts)));
+        known.insert(
+            (stream.to_owned(), connection.map(str::to_owned)),
+            (Instant::now() + time, Arc::clone(&facts)),
+        );
         facts
     }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use url::Url;
@@ -158,6 +159,11 @@ impl Reader {
         self.backend.cuts_json()
     }
 
+    /// Whether the backend reads several grants with one bearer.
+    pub fn spans_grants(&self) -> bool {
+        self.backend.spans_grants()
+    }
+
     /// The absolute URL of a record, for a citation.
     pub fn record_url(&self, id: &RecordId) -> Url {
         self.backend.record_url(id)
@@ -169,8 +175,23 @@ impl Reader {
     /// The provider's own error with its code kept (R5.1), not explained yet; or a typed one for a provider that gave
     /// none (R5.5), which says what to do next.
     pub async fn read(&self, request: &Request) -> Result<Envelope, ToolError> {
+        let scoped = self.of_only_connection(request).await;
+        let request = scoped.as_ref().unwrap_or(request);
         let read = |bearer| async move { self.backend.read(&bearer, request).await };
         self.with_bearer(request.route(), &request.streams(), read).await
+    }
+
+    /// The read of the one connection that has the stream, where a backend of several grants asks for it (R6.6): nobody
+    /// is asked to choose from one.
+    fn of_only_connection<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Option<Request>> {
+        async move {
+            let stream = request.stream_of_any_connection().filter(|_| self.spans_grants())?;
+            let facts = self.facts(stream, None).await;
+            let mut connections = facts.iter().flat_map(|facts| &facts.connections).map(|(id, _)| id);
+            let first = connections.next()?;
+            connections.all(|id| id == first).then(|| request.of_connection(first))
+        }
+        .boxed()
     }
 
     /// Reads a blob.

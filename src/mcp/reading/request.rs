@@ -229,6 +229,37 @@ impl Request {
         }
     }
 
+    /// The stream that it reads, where it reads one of a grant without naming a connection.
+    pub fn stream_of_any_connection(&self) -> Option<&str> {
+        match self {
+            Self::List(List::Records(records), page) => page.connection.is_none().then_some(&records.stream),
+            Self::Record(record) => record.id.connection.is_none().then_some(&record.id.stream),
+            Self::FieldWindow(window) => window.id.connection.is_none().then_some(&window.id.stream),
+            Self::Aggregate(aggregate) => aggregate.connection.is_none().then_some(&aggregate.stream),
+            Self::Schema(_) | Self::Streams { .. } | Self::Stream { .. } | Self::List(List::Search(_), _) => {
+                None
+            }
+        }
+        .map(String::as_str)
+    }
+
+    /// The same of that connection.
+    #[must_use]
+    pub fn of_connection(&self, id: &str) -> Self {
+        let mut request = self.clone();
+        let connection = match &mut request {
+            Self::Schema(schema) => &mut schema.connection,
+            Self::Stream { connection, .. } => connection,
+            Self::List(_, page) => &mut page.connection,
+            Self::Record(record) => &mut record.id.connection,
+            Self::FieldWindow(window) => &mut window.id.connection,
+            Self::Aggregate(aggregate) => &mut aggregate.connection,
+            Self::Streams { .. } => return request,
+        };
+        *connection = Some(id.to_owned());
+        request
+    }
+
     /// What it is called in this program's log: the route, without anything that was asked for.
     pub const fn route(&self) -> &'static str {
         match self {

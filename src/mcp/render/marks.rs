@@ -1,5 +1,7 @@
 //! Highlight tags of a snippet: balanced, or none (R3.34).
 
+use std::borrow::Cow;
+
 /// `snippet` as it is if its `<mark>` tags are balanced, else without them.
 pub fn balanced(snippet: &str) -> String {
     let mut open = false;
@@ -46,9 +48,22 @@ pub fn first_match(snippet: &str) -> Option<&str> {
     (!text.is_empty() && !text.contains("<mark>")).then_some(text)
 }
 
+/// `snippet` without a tag that was cut in two where it ends (`<mar...`); a highlight that it would have closed is.
+fn without_cut_tag(snippet: &str) -> Cow<'_, str> {
+    let body = snippet.trim_end_matches(['.', '…']);
+    let Some((before, tag)) = body.rfind('<').map(|at| body.split_at(at)) else { return snippet.into() };
+    let is_cut = |whole: &str| whole.len() > tag.len() && whole.starts_with(tag);
+    if !before.contains("<mark>") || !(is_cut("<mark>") || is_cut("</mark>")) {
+        return snippet.into();
+    }
+    let is_open = before.matches("<mark>").count() > before.matches("</mark>").count();
+    format!("{before}{}{}", if is_open { "</mark>" } else { "" }, &snippet[body.len()..]).into()
+}
+
 /// At most `max_bytes` of `snippet`, around its first highlight, tags balanced. The flag says whether
 /// all of it is there.
 pub fn excerpt(snippet: &str, max_bytes: usize) -> (String, bool) {
+    let snippet = &*without_cut_tag(snippet);
     if snippet.len() <= max_bytes {
         return (balanced(snippet), true);
     }
@@ -89,6 +104,18 @@ mod tests {
         }
         assert_eq!(first_match("x <mark>NEEDLE-1</mark> y"), Some("NEEDLE-1"));
         assert_eq!(first_match("none"), None);
+    }
+
+    #[test]
+    fn r3_34_a_tag_that_a_provider_cut_in_two_is_gone() {
+        for (given, shown) in [
+            ("a <mark>b</mark> c <mark>d</mar...", "a <mark>b</mark> c <mark>d</mark>..."),
+            ("a <mark>b</mark> c <ma…", "a <mark>b</mark> c …"),
+            ("a <mark>b</mark> 1 < 2", "a <mark>b</mark> 1 < 2"),
+            ("no marks: x <m...", "no marks: x <m..."),
+        ] {
+            assert_eq!(excerpt(given, 100), (shown.to_owned(), true));
+        }
     }
 
     #[test]

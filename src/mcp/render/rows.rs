@@ -60,6 +60,15 @@ pub fn name(record: &Map<String, Value>, stream: &str) -> String {
     }
 }
 
+/// What a line says of a row in words of ours: a field of such a name is written in quotes.
+const MARKERS: [&str; 8] =
+    ["id", "connection_id", "stream", "record_id", "deleted", "null", "cut", "fields_not_shown"];
+
+/// A field's name, which no data can pass off as a word of ours.
+fn field_name(name: &str) -> String {
+    if MARKERS.contains(&name) { line::quoted(name) } else { line::token(name) }
+}
+
 /// Renders `records` within `max_bytes`, at the fullest level that fits; at the last level a page of
 /// very many rows may still exceed it, and the caller asks for fewer. `with_times` shows when each was stored.
 pub fn render(
@@ -141,19 +150,21 @@ fn values(
             continue;
         }
         if value.is_null() {
-            nulls.push(line::token(name));
+            nulls.push(field_name(name));
             continue;
         }
         let inline = line::value(value, bytes);
-        let _ = write!(out, " {}={}", line::token(name), inline.text);
+        let _ = write!(out, " {}={}", field_name(name), inline.text);
         if !inline.complete {
-            cut.push(line::token(name));
+            cut.push(field_name(name));
         }
     }
     if all {
         for (key, value) in record.iter().filter(|(key, _)| is_extra(key, with_times)) {
             let inline = line::value(value, bytes.min(400));
-            let _ = write!(out, " {}={}", line::token(key), inline.text);
+            // That a row is cut is what this program notes of it.
+            let key = if key == "cut" { key.clone() } else { field_name(key) };
+            let _ = write!(out, " {key}={}", inline.text);
             complete &= inline.complete;
         }
     }
@@ -286,6 +297,17 @@ mod tests {
         assert_eq!(name(&row, "notes"), "id=notes:n1 connection_id=a/b");
         row.insert("id".into(), json!("x/y"));
         assert_eq!(name(&row, "notes"), "connection_id=a/b stream=notes record_id=x/y");
+    }
+
+    #[test]
+    fn r4_9_a_field_named_like_a_word_of_ours_is_told_from_it() {
+        let data = json!({"deleted": true, "fields_not_shown": 3, "null": "a,b", "cut": "x", "id": "c/s:other", "connection_id": null});
+        let text = render(&[&record("n1", &data)], "notes", None, false, 1000);
+        let values = r#" "cut"="x" "deleted"=true "fields_not_shown"=3 "id"="c/s:other" "null"="a,b" null="connection_id""#;
+        assert_eq!(text.lines, format!("id=cin_a/notes:n1{values}\n"));
+        let mut gone = record("n2", &json!({}));
+        gone.insert("deleted".into(), json!(true));
+        assert_eq!(render(&[&gone], "notes", None, false, 1000).lines, "id=cin_a/notes:n2 deleted=true\n");
     }
 
     #[test]

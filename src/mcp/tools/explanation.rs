@@ -202,10 +202,30 @@ async fn specific(reader: &Reader, asked: Asked<'_>, error: ToolError) -> ToolEr
             let wrong = named.into_iter().find(|name| !is_granted(name)).unwrap_or(stream);
             unknown_stream(error, wrong, &all)
         }
-        "context.instance_mismatch" => {
+        "ambiguous_connection" if asked.stream.is_some() => {
+            let facts = reader.facts(stream, None).await;
+            let all = if facts.is_empty() { every_stream(reader).await } else { Vec::new() };
+            if !all.is_empty() && !all.iter().any(|(name, _)| name == stream) {
+                // No choice of a connection helps where none has the stream.
+                let message = format!("none of the grants here has a stream `{}`", crate::text::prefix(stream, 80));
+                let error = ToolError::new("stream_not_granted", message, "").with("param", "stream");
+                return unknown_stream(error, stream, &all);
+            }
+            let has_stream = |id: &str| {
+                facts.iter().flat_map(|facts| &facts.connections).any(|(known, _)| known == id)
+            };
+            error.narrow_candidates(|candidate| has_stream(&candidate.connection_id))
+        }
+        // A provider's hosted tools may know of a wrong connection no more than that it is not found.
+        "context.instance_mismatch" | "not_found" if is_about_the_connection(&error, connection) => {
             let given = asked.call.text("connection_id").or(connection);
             let all = every_stream(reader).await;
+            let is_stream = |(name, _): &(String, StreamFacts)| name == stream;
             match given {
+                // Neither the one nor the other: the stream is what no choice of a connection helps with.
+                Some(_) if error.code() == "not_found" && !all.is_empty() && !all.iter().any(is_stream) => {
+                    unknown_stream(error.choose_from(Vec::new()).without("retry_with"), stream, &all)
+                }
                 // Where the schema cannot be read, what the provider says is all that is known.
                 Some(given) if !all.is_empty() => unknown_connection(error, asked.call, stream, given, &all),
                 _ => error.without("status"),
@@ -229,6 +249,12 @@ async fn specific(reader: &Reader, asked: Asked<'_>, error: ToolError) -> ToolEr
         }
         _ => error,
     }
+}
+
+/// Whether a refusal is about the connection that was named: by its code, or since it tells others to choose from.
+fn is_about_the_connection(error: &ToolError, connection: Option<&str>) -> bool {
+    error.code() == "context.instance_mismatch"
+        || (connection.is_some() && error.detail("retry_with").is_some())
 }
 
 /// A call that the provider does not take (400): the first of its arguments that the schema, or the call itself, shows

@@ -12,6 +12,7 @@ use crate::mcp::protocol::service::ToolAnswer;
 use crate::mcp::reading::answer_shape;
 use crate::mcp::reading::catalog::{StreamFacts, facts_for};
 use crate::mcp::reading::envelope;
+use crate::mcp::reading::hosted_tools::TEXT_ONLY;
 use crate::mcp::reading::request::{self, Request};
 use crate::mcp::render::ladder::{Field, RecordRef, read_field};
 use crate::mcp::render::{cut, title};
@@ -70,7 +71,9 @@ fn document(
 ) -> Map<String, Value> {
     let (bounds, asked) = (context.bounds, &request.id);
     let facts = facts_for(facts, text_of(&record, "connection_id").or(asked.connection.as_deref()));
-    if !request.fields.is_empty() {
+    // Of a record of which only a text is known, that is it.
+    let is_text_only = record.remove(TEXT_ONLY).is_some();
+    if !request.fields.is_empty() && !is_text_only {
         // Only what was asked for appears anywhere; identity is in metadata (R3.42).
         let fields = request.fields.iter().map(String::as_str).collect::<Vec<_>>();
         envelope::project(&mut record, &fields, &[]);

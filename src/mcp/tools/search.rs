@@ -27,6 +27,7 @@ use crate::mcp::reading::paging::{
 use crate::mcp::reading::reader::Reader;
 use crate::mcp::reading::request::{List, Search, SearchMode};
 use crate::mcp::reading::rows::Row;
+use crate::mcp::reading::schema;
 use crate::mcp::render::ladder::{self, Field, Record, RecordRef};
 use crate::mcp::render::{marks, rows as row_text, title};
 use crate::mcp::size::{Bounds, json_len, prefix_on_wire};
@@ -41,6 +42,10 @@ const MAX_SOURCES: usize = 10;
 
 /// Longest excerpt of one hit, in bytes; what is cut continues by `read_record_field`.
 const EXCERPT_BYTES: usize = 240;
+
+/// What is said where more hits exist, and no page follows (R4.3).
+const NO_WAY_ON: &str =
+    "the provider pages no further: narrow the search with streams, filter, connection_id or more words\n";
 
 /// The arguments of a call.
 pub struct Arguments {
@@ -143,7 +148,9 @@ pub async fn over_grants(
         let may_have = streams.iter().filter(|stream| member.has_stream(stream) != Has::No);
         may_have.map(|stream| (*stream).to_owned()).collect::<Vec<_>>()
     };
-    if let ([only], [], false) = (able.as_slice(), unable.as_slice(), arguments.is_over_grants()) {
+    if let ([only], [], false) = (able.as_slice(), unable.as_slice(), arguments.is_over_grants())
+        && !only.reader().spans_grants()
+    {
         let streams = streams_of(only);
         let call = arguments.call.with([("streams", wanted.map(|_| json!(streams)))]);
         return Ok(OverGrants::OneOf(Arc::clone(only), Arguments::parse(call)?));
@@ -152,15 +159,30 @@ pub async fn over_grants(
         return Err(all_failed(&unable));
     }
     let whole = arguments.listing();
-    let readers = able.iter().map(|member| member.reader()).collect::<Vec<_>>();
-    let branches = able.iter().map(|member| {
+    let mut parts: Vec<(&Arc<Member>, Option<String>, Vec<String>)> = Vec::new();
+    for member in &able {
+        let connections = connections_of(member, &streams).await;
+        if connections.is_empty() {
+            parts.push((member, None, streams_of(member)));
+        }
+        parts.extend(connections.into_iter().map(|(id, streams)| (member, Some(id), streams)));
+    }
+    let readers = parts.iter().map(|(member, ..)| member.reader()).collect::<Vec<_>>();
+    let branches = parts.iter().map(|(member, connection, streams)| {
         let reader = member.reader();
-        let search = Search { streams: streams_of(member), ..arguments.search.clone() };
-        let same = readers.iter().filter(|other| other.provider() == reader.provider());
+        let search = Search { streams: streams.clone(), ..arguments.search.clone() };
+        let same = able.iter().filter(|other| other.reader().provider() == reader.provider());
+        let grant = reader.grant_id().unwrap_or("");
+        let name = connection.as_ref().map_or_else(|| grant.to_owned(), |id| format!("{grant}/{id}"));
         Branch {
-            key: paging::branch_key(reader.provider().as_str(), reader.grant_id().unwrap_or("")),
+            key: paging::branch_key(reader.provider().as_str(), &name),
             reader,
-            listing: Listing { list: List::Search(search), cursor: None, ..whole.clone() },
+            listing: Listing {
+                list: List::Search(search),
+                cursor: None,
+                connection: connection.clone(),
+                ..whole.clone()
+            },
             has_rival: same.count() > 1,
         }
     });
@@ -168,7 +190,7 @@ pub async fn over_grants(
     let shape = HitShape { readers: &readers, is_over_grants: true, arguments, bounds };
     let hooks = OfGrants { readers: &readers, arguments };
     let warn = |missing: &[Missing]| {
-        let failed = missing.iter().map(|(at, error)| (&able[*at], error));
+        let failed = once_each(missing.iter().map(|(at, error)| (parts[*at].0, error)));
         warnings(unable.iter().map(|(member, why)| (member, why)).chain(failed))
     };
     let (deadline, walks) = (package.deadline(), package.walks());
@@ -176,10 +198,38 @@ pub async fn over_grants(
     match page.map_err(|error| restart(error, &arguments.call))? {
         Ok(page) => Ok(OverGrants::Answer(render(&shape, page))),
         Err(missing) => {
-            let failed = missing.into_iter().map(|(at, error)| (Arc::clone(&able[at]), error));
+            let failed = once_each(missing.iter().map(|(at, error)| (parts[*at].0, error)));
+            let failed = failed.into_iter().map(|(member, error)| (Arc::clone(member), error.clone()));
             Err(all_failed(&unable.into_iter().chain(failed).collect::<Vec<Failed>>()))
         }
     }
+}
+
+/// The connections of a grant that has to be searched in each of them, with the streams that each may have; none where
+/// it is searched at once.
+async fn connections_of(member: &Member, streams: &[&str]) -> Vec<(String, Vec<String>)> {
+    if !member.reader().spans_grants() {
+        return Vec::new();
+    }
+    if member.knows_no_connection()
+        && let Ok(body) = schema::compact(member.reader(), None, None).await
+    {
+        member.learn(&body);
+    }
+    member.connections_with(streams)
+}
+
+/// What fails alike in several connections of a grant, once.
+fn once_each<'a>(
+    failed: impl Iterator<Item = (&'a Arc<Member>, &'a ToolError)>,
+) -> Vec<(&'a Arc<Member>, &'a ToolError)> {
+    let mut each: Vec<(&Arc<Member>, &ToolError)> = Vec::new();
+    for (member, error) in failed {
+        if !each.iter().any(|(other, known)| Arc::ptr_eq(other, member) && *known == error) {
+            each.push((member, error));
+        }
+    }
+    each
 }
 
 /// What goes on around the read of each of several grants.
@@ -579,6 +629,8 @@ fn tail(hits: &[Hit], arguments: &Arguments, body: &Map<String, Value>, next: Op
     meta_lines(&mut out, body);
     if let Some(next) = next {
         let _ = writeln!(out, "{}", ladder::next_line(next));
+    } else if !more.is_empty() {
+        out.push_str(NO_WAY_ON);
     }
     out
 }

@@ -66,9 +66,7 @@ impl Tools {
         match (members.as_slice(), call) {
             ([], _) => Err(nothing_served()),
             // A list that several gave goes on as one of several, whoever is left of them.
-            ([only], call) if !matches!(call, ToolCall::Search(search) if search.is_over_grants()) => {
-                self.ask(only, call, false).await
-            }
+            ([only], call) if !is_over_grants(call, only) => self.ask(only, call, false).await,
             (_, ToolCall::Search(search)) if search.connection.is_none() => self.search(search).await,
             (_, ToolCall::Schema(schema)) if schema.connection.is_none() && !schema.is_full => {
                 self.schema(schema, call).await
@@ -151,6 +149,12 @@ impl Tools {
         let member = self.package.of_blob(&blob.id, blob.connection.as_deref());
         blob.read(member.map_err(|error| resource::failed_with(&error))?.reader()).await
     }
+}
+
+/// Whether a call of the one grant that is served is answered as one over several.
+fn is_over_grants(call: &ToolCall, member: &Member) -> bool {
+    let ToolCall::Search(search) = call else { return false };
+    search.is_over_grants() || (search.connection.is_none() && member.reader().spans_grants())
 }
 
 impl Service for Tools {

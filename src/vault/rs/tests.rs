@@ -10,6 +10,7 @@ use super::Answer;
 use super::read::{Read, Resource};
 use crate::vault::declaration::{Connector, StreamSpec};
 use crate::vault::grant::{Client, Declaration, Grant, GrantStream, Source, Subject, TimeConstraint};
+use crate::vault::oauth::owner::Announce;
 use crate::vault::pace::tests::MovedClock;
 use crate::vault::store::{Connection, Ingest};
 use crate::vault::{Config, Profile, Vault};
@@ -42,6 +43,7 @@ const PROFILE: Profile = Profile {
     name: "a test",
     title: "a test",
     owner: "nobody",
+    command: "a test",
     subject_id: "owner_test",
     declaration_version: "test.v1",
     introspection_client_id: "rs",
@@ -75,7 +77,13 @@ fn record(stream: &str, key: &str, day: &str, amount: usize) -> String {
 impl World {
     fn new(part: impl Fn(&mut GrantStream), has_hidden: bool) -> Self {
         let (clock, steps) = (Arc::new(MovedClock::default()), Arc::new(AtomicU64::new(0)));
-        let config = Config { data_dir: None, core: false, auto_approve: false, profile: PROFILE };
+        let config = Config {
+            data_dir: None,
+            core: false,
+            auto_approve: false,
+            announce: Announce::default(),
+            profile: PROFILE,
+        };
         let filling = move |ingest: &mut Ingest<'_>| {
             ingest.connector(&Connector {
                 key: "things".to_owned(),

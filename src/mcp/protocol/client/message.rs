@@ -46,10 +46,8 @@ pub(super) fn read(line: &[u8]) -> Option<(Map<String, Value>, Option<&'static s
         _ => None,
     };
     if let Some(message) = parsed(line) {
-        return Some((message, None));
-    }
-    if let Some(message) = line.strip_prefix(b"\xef\xbb\xbf").and_then(parsed) {
-        return Some((message, Some("a byte order mark before its answer")));
+        let is_marked = line.starts_with(lenient::BYTE_ORDER_MARK);
+        return Some((message, is_marked.then_some("a byte order mark before its answer")));
     }
     // Only what can hold an answer is looked at again.
     let text = String::from_utf8_lossy(line);

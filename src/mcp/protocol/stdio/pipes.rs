@@ -170,7 +170,7 @@ mod tests {
         pipes.out.send(value.to_string().into_bytes());
         crate::runtime::block_on(pipes.out.flush(Duration::from_secs(5))).unwrap();
         let line = String::from_utf8(written.lock().unwrap().clone()).unwrap();
-        assert!(!line.trim_end_matches('\n').chars().any(text::is_hidden), "{line:?}");
+        assert!(text::exposed(line.trim_end_matches('\n')).next().is_none(), "{line:?}");
         assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), value);
     }
 }

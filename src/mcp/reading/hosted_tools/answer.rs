@@ -2,10 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::mcp::call::Tool;
+use crate::mcp::call::{Call, Tool};
 use crate::mcp::id::RecordId;
 use crate::mcp::reading::backend::ReadError;
 use crate::provider::rs::Refusal;
+
+/// What marks a record of which a text is known and no more: it is not one of the record's fields.
+pub(in crate::mcp) const TEXT_ONLY: &str = "\u{0}text_only";
 
 /// The structured output of a result.
 ///
@@ -55,9 +58,22 @@ fn refused(mut structured: Map<String, Value>, message_text: &str) -> ReadError 
 
 /// What a resource server answers at once, put together from the pages of a tool.
 #[derive(Debug, Default)]
-pub(super) struct Whole(Option<Map<String, Value>>);
+pub(super) struct Whole {
+    body: Option<Map<String, Value>>,
+    /// The one field that a document was asked for: what its text is.
+    field: Option<String>,
+}
 
 impl Whole {
+    /// What answers `call`.
+    pub(super) fn of(call: &Call) -> Self {
+        let field = match call.texts("fields").as_deref() {
+            Some([only]) => Some((*only).to_owned()),
+            _ => None,
+        };
+        Self { body: None, field }
+    }
+
     /// Takes up one result. The arguments of the call that goes on, where there is more of what a resource server would
     /// have given at once.
     ///
@@ -69,13 +85,14 @@ impl Whole {
         mut structured: Map<String, Value>,
     ) -> Result<Option<Map<String, Value>>, String> {
         let next = structured.get_mut("next").and_then(|next| next.get_mut("arguments")).map(Value::take);
-        let body = body(tool, structured).ok_or_else(|| format!("a {tool} without its data"))?;
+        let body = body(tool, structured, self.field.as_deref())
+            .ok_or_else(|| format!("a {tool} without its data"))?;
         // The rows of a list go on by the provider's own cursor.
         let is_part = ["fields_not_shown", "streams_not_shown", "groups_not_shown"]
             .iter()
             .any(|key| body.get(*key).and_then(Value::as_u64).is_some_and(|left| left > 0));
-        match &mut self.0 {
-            None => self.0 = Some(body),
+        match &mut self.body {
+            None => self.body = Some(body),
             Some(whole) => add(whole, body),
         }
         Ok(next.filter(|_| is_part).and_then(|next| match next {
@@ -86,7 +103,7 @@ impl Whole {
 
     /// What was put together.
     pub(super) fn into_body(self) -> Map<String, Value> {
-        let mut body = self.0.unwrap_or_default();
+        let mut body = self.body.unwrap_or_default();
         body.retain(|key, _| {
             !matches!(key.as_str(), "fields_not_shown" | "streams_not_shown" | "groups_not_shown")
         });
@@ -141,7 +158,7 @@ fn add_named(rows: &mut Vec<Value>, row: Value, names: &[&str]) {
 }
 
 /// The body that a resource server would have given; `None` where its data is not there.
-fn body(tool: Tool, mut structured: Map<String, Value>) -> Option<Map<String, Value>> {
+fn body(tool: Tool, mut structured: Map<String, Value>, field: Option<&str>) -> Option<Map<String, Value>> {
     let ladder = structured.remove("content_ladder");
     let groups_left = structured.remove("groups_not_shown");
     let data = match structured.remove("data") {
@@ -149,12 +166,16 @@ fn body(tool: Tool, mut structured: Map<String, Value>) -> Option<Map<String, Va
         _ => None,
     };
     match tool {
-        Tool::Fetch => record(structured),
-        // The reference gives a window without `data` round it.
-        Tool::ReadRecordField => Some(data.unwrap_or(structured)),
+        Tool::Fetch => record(structured, ladder.as_ref(), field),
+        Tool::ReadRecordField => data.or_else(|| window(structured)),
         Tool::Search => {
             let Some(Value::Array(results)) = structured.remove("results") else { return None };
             let mut body = data.unwrap_or_default();
+            // What the tool says of its own answer.
+            body.retain(|key, _| !matches!(key.as_str(), "result_count" | "results_ref"));
+            if let Some(Value::Object(meta)) = body.get_mut("meta") {
+                meta.remove("package");
+            }
             let hits = results.into_iter().map(|hit| as_hit(hit, ladder.as_ref())).collect();
             body.insert("data".to_owned(), hits);
             Some(body)
@@ -173,9 +194,65 @@ fn body(tool: Tool, mut structured: Map<String, Value>) -> Option<Map<String, Va
     }
 }
 
+/// A window that has no `data` round it (the reference's), with the record named as a resource server does.
+fn window(mut structured: Map<String, Value>) -> Option<Map<String, Value>> {
+    let mut body = Map::new();
+    for key in ["field", "window"] {
+        body.extend(structured.remove_entry(key));
+    }
+    // Offsets as texts: a call that reads on has them as numbers.
+    if let Some(Value::Object(window)) = body.get_mut("window") {
+        window.retain(|key, _| !matches!(key.as_str(), "next_cursor" | "previous_cursor"));
+    }
+    if let Some(Value::Object(record)) = structured.remove("record") {
+        let named = record.into_iter();
+        body.extend(
+            named.filter(|(key, _)| matches!(key.as_str(), "connection_id" | "stream" | "record_id")),
+        );
+    }
+    body.contains_key("window").then_some(body)
+}
+
+/// Most fields of a document that are named for further reading.
+const MAX_FURTHER: usize = 6;
+
+/// The calls that read the fields which a document names, and does not hold.
+fn further(ladder: Option<&Value>) -> Vec<Value> {
+    let windows = ladder.and_then(|ladder| ladder.get("field_windows")?.as_array()).into_iter().flatten();
+    let call = |window: &Value| {
+        let path = window.get("field_path")?.as_str()?;
+        let id = window.get("read")?.get("args")?.get("id")?.as_str()?;
+        let is_short = path.len() + id.len() <= 120;
+        let arguments = json!({"id": id, "field_path": path});
+        is_short.then(|| Call::new(Tool::ReadRecordField, arguments).to_json())
+    };
+    windows.filter_map(call).take(MAX_FURTHER).collect()
+}
+
+/// A title that says nothing but source, stream and a time, of which it does not say whether it is the record's own
+/// or when it was stored: that time.
+fn made_up_title<'a>(row: &Map<String, Value>, title: &'a str) -> Option<&'a str> {
+    let text = |key: &str| row.get(key).and_then(Value::as_str);
+    let rest = title.strip_prefix(text("display_name")?)?.strip_prefix(" / ")?;
+    rest.strip_prefix(text("stream")?)?.strip_prefix(" / ")
+}
+
+/// Takes a title away that was made up of what the row says itself.
+fn without_made_up_title(row: &mut Map<String, Value>) {
+    let Some(Value::String(title)) = row.get("title").cloned() else { return };
+    if let Some(time) = made_up_title(row, &title) {
+        row.entry("emitted_at").or_insert_with(|| json!(time));
+        row.remove("title");
+    }
+}
+
 /// A document, as the record that it was made of. Of a record that is not JSON in the document, the text is all there
-/// is.
-fn record(mut document: Map<String, Value>) -> Option<Map<String, Value>> {
+/// is: it is `field`, where one was asked for, and `ladder` names others.
+fn record(
+    mut document: Map<String, Value>,
+    ladder: Option<&Value>,
+    field: Option<&str>,
+) -> Option<Map<String, Value>> {
     let Some(Value::String(text)) = document.remove("text") else { return None };
     let mut record = match document.remove("metadata") {
         Some(Value::Object(metadata)) => metadata,
@@ -194,9 +271,18 @@ fn record(mut document: Map<String, Value>) -> Option<Map<String, Value>> {
             record.insert(name.to_owned(), value);
         }
     }
-    let mut data = match serde_json::from_str(&text) {
+    without_made_up_title(&mut record);
+    let mut data = match crate::provider::json::parse(text.as_bytes()) {
         Ok(Value::Object(data)) => data,
-        _ => Map::from_iter([("text".to_owned(), Value::String(text))]),
+        _ => {
+            record.insert(TEXT_ONLY.to_owned(), json!(true));
+            let further = further(ladder);
+            if !further.is_empty() && field.is_none() {
+                record.insert("truncated".to_owned(), json!(true));
+                record.insert("read_more".to_owned(), further.into());
+            }
+            Map::from_iter([(field.unwrap_or("text").to_owned(), Value::String(text))])
+        }
     };
     if let Some(expanded) = data.remove("expanded").filter(Value::is_object) {
         record.insert("expanded".to_owned(), expanded);
@@ -238,6 +324,15 @@ fn as_hit(hit: Value, ladder: Option<&Value>) -> Value {
         }
     } else if let Some(id) = id.clone() {
         hit.insert("id".to_owned(), id);
+    }
+    without_made_up_title(&mut hit);
+    // The same as the excerpts, in other words.
+    hit.remove("match_windows");
+    let theirs = hit.get_mut("evidence_excerpts").and_then(Value::as_array_mut).into_iter().flatten();
+    for excerpt in theirs.filter_map(Value::as_object_mut) {
+        if let Some(status) = excerpt.remove("preview_status") {
+            excerpt.insert("truncated".to_owned(), json!(status != "complete"));
+        }
     }
     let records = ladder.and_then(|ladder| ladder.get("records")?.as_array()).into_iter().flatten();
     let fields = records
@@ -288,15 +383,64 @@ mod tests {
     fn a_document_is_its_record_again() {
         let document = json!({"id": "c/s:1", "title": "T", "url": "https://x.example/1", "text": r#"{"a":1.10,"b":"x"}"#,
             "metadata": {"stream": "s", "record_id": "1", "connection_id": "c", "warnings": [{"code": "w"}]}});
-        let found = record(object(document)).unwrap();
+        let found = record(object(document), None, None).unwrap();
         assert_eq!(found["data"].to_string(), r#"{"a":1.10,"b":"x"}"#);
         assert_eq!((&found["id"], &found["title"]), (&json!("1"), &json!("T")));
         assert_eq!(found["meta"], json!({"warnings": [{"code": "w"}]}));
         // The reference names the record in `metadata.id`, and gives one text as it is.
         let document =
             json!({"id": "c/s:1", "title": "T", "text": "words", "metadata": {"id": "1", "stream": "s"}});
-        let found = record(object(document)).unwrap();
-        assert_eq!((&found["data"], &found["id"]), (&json!({"text": "words"}), &json!("1")));
+        let found = |field: Option<&str>| record(object(document.clone()), None, field).unwrap();
+        assert_eq!((&found(None)["data"], &found(None)["id"]), (&json!({"text": "words"}), &json!("1")));
+        assert_eq!(found(Some("body"))["data"], json!({"body": "words"}));
+    }
+
+    #[test]
+    fn a_window_without_data_round_it_is_a_window() {
+        let given = json!({
+            "record": {"id": "c/s:1", "connection_id": "c", "stream": "s", "record_id": "1"},
+            "field": {"path": "body", "type": "string", "text_like": true},
+            "window": {"text": "abc", "start_chars": 2, "next_offset_chars": 5, "next_cursor": "5", "previous_cursor": null},
+            "provider_url": "https://p.example", "request_id": null
+        });
+        let found = body(Tool::ReadRecordField, object(given), None).unwrap();
+        let field = json!({"path": "body", "type": "string", "text_like": true});
+        let window = json!({"text": "abc", "start_chars": 2, "next_offset_chars": 5});
+        let expected =
+            json!({"connection_id": "c", "stream": "s", "record_id": "1", "field": field, "window": window});
+        assert_eq!(Value::Object(found), expected);
+        assert_eq!(body(Tool::ReadRecordField, object(json!({"record": {}})), None), None);
+    }
+
+    #[test]
+    fn a_hit_of_other_words_is_the_same_hit() {
+        let read = json!({"tool": "read_record_field", "args": {"id": "c/s:1", "field_path": "body"}});
+        let hit = as_hit(
+            json!({"id": "c/s:1", "title": "Mine / s / 2024-05-06T07:08:09Z", "stream": "s", "record_key": "1", "connection_id": "c",
+                "display_name": "Mine", "snippet": "a <mark>b</mark>", "match_windows": [{"field_path": "body"}],
+                "evidence_excerpts": [{"field_path": "body", "preview_text": "a <mark>b</mark>", "preview_status": "truncated", "read": read}]}),
+            Some(&json!({"records": [{"id": "c/s:1", "field_windows": []}]})),
+        );
+        assert_eq!(
+            (&hit["record_key"], &hit["evidence_excerpts"][0]["truncated"]),
+            (&json!("1"), &json!(true))
+        );
+        // When it was stored is not called when it happened, nor a title.
+        assert_eq!((&hit["title"], &hit["emitted_at"]), (&Value::Null, &json!("2024-05-06T07:08:09Z")));
+        assert!(hit.get("match_windows").is_none());
+    }
+
+    #[test]
+    fn a_document_of_one_text_says_what_else_there_is() {
+        let read = json!({"tool": "read_record_field", "args": {"id": "c/s:1", "field_path": "body", "limit_chars": 4096}});
+        let ladder = json!({"field_windows": [{"field_path": "body", "size_chars": 8000, "read": read}]});
+        let document =
+            json!({"id": "c/s:1", "title": "T", "text": "T", "metadata": {"id": "1", "stream": "s"}});
+        let found = record(object(document.clone()), Some(&ladder), None).unwrap();
+        let call = json!({"tool": "read_record_field", "arguments": {"id": "c/s:1", "field_path": "body"}});
+        assert_eq!((&found["truncated"], &found["read_more"]), (&json!(true), &json!([call])));
+        let asked = record(object(document), Some(&ladder), Some("title")).unwrap();
+        assert_eq!((asked.get("truncated"), &asked["data"]), (None, &json!({"title": "T"})));
     }
 
     #[test]

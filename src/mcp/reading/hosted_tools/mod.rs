@@ -9,6 +9,8 @@
 mod answer;
 mod call;
 
+pub(in crate::mcp) use answer::TEXT_ONLY;
+
 use base64::Engine as _;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -50,7 +52,7 @@ impl HostedTools {
         let session = self.client.session(bearer).await.map_err(|error| self.explain(error))?;
         self.check(&session, &call)?;
         let (tool, mut result) = (call.tool, self.result(bearer, &call).await?);
-        let mut whole = answer::Whole::default();
+        let mut whole = answer::Whole::of(&call);
         for _ in 0..MAX_PAGES {
             let Some(next) = whole.take(tool, result).map_err(|what| self.broken(&what))? else { break };
             let call = Call { tool, arguments: next };
@@ -163,6 +165,10 @@ impl Backend for HostedTools {
     }
 
     fn cuts_json(&self) -> bool {
+        true
+    }
+
+    fn spans_grants(&self) -> bool {
         true
     }
 

@@ -138,11 +138,38 @@ impl Member {
         }
     }
 
+    /// Each of its connections that may have one of `streams` (all without), with those that it may have; none where its
+    /// connections are not known.
+    pub fn connections_with(&self, streams: &[&str]) -> Vec<(String, Vec<String>)> {
+        let mut found: Vec<(String, Vec<String>)> = Vec::new();
+        for source in self.known().iter() {
+            let may_have = |stream: &&&str| {
+                !source.has_all_streams || source.streams.iter().any(|name| name == **stream)
+            };
+            let named = streams.iter().filter(may_have).map(|name| (*name).to_owned()).collect::<Vec<_>>();
+            if named.is_empty() && !streams.is_empty() {
+                continue;
+            }
+            for (id, _) in &source.connections {
+                match found.iter_mut().find(|(known, _)| known == id) {
+                    Some((_, known)) => {
+                        known.extend(
+                            named.iter().filter(|name| !known.contains(name)).cloned().collect::<Vec<_>>(),
+                        );
+                    }
+                    None => found.push((id.clone(), named.clone())),
+                }
+            }
+        }
+        found
+    }
+
     pub(super) fn has_connection(&self, id: &str) -> bool {
         self.known().iter().any(|source| source.connections.iter().any(|(known, _)| known == id))
     }
 
-    pub(super) fn knows_no_connection(&self) -> bool {
+    /// Whether none of its connections is known.
+    pub fn knows_no_connection(&self) -> bool {
         self.known().iter().all(|source| source.connections.is_empty())
     }
 

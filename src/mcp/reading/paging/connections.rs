@@ -51,7 +51,7 @@ pub(super) async fn merged(
         None => {
             let asks = live.iter().map(|index| {
                 let position = &positions[*index];
-                ask(reader, asked, position, Some(position.limit.unwrap_or(limit)), shape, added)
+                ask(reader, asked, position, Some(position.limit(limit)), shape, added)
             });
             let mut answers = try_join_all(asks).await?;
             // One that says that it goes on, and not where, ends here.
@@ -69,8 +69,8 @@ pub(super) async fn merged(
     body.remove("links");
 
     let order = order.filter(|order| answers.iter().all(|answer| is_ordered(&answer.rows, order)));
-    let mut turns =
-        interleave(&answers.iter().map(|answer| answer.rows.as_slice()).collect::<Vec<_>>(), order);
+    let lists = answers.iter().map(|answer| (answer.rows.as_slice(), answer.has_more)).collect::<Vec<_>>();
+    let mut turns = interleave(&lists, order);
     turns.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let mut rows = turns.iter().map(|(answer, row)| answers[*answer].rows[*row].clone()).collect::<Vec<_>>();
     if let Some(added) = added {
@@ -86,7 +86,7 @@ pub(super) async fn merged(
         }
         let mut after = positions.clone();
         for (at, index) in live.iter().enumerate() {
-            after[*index] = advance(&positions[*index], &answers[at], shown[at], used[at], limit);
+            after[*index] = advance(&positions[*index], &answers[at], shown[at], used[at]);
         }
         let has_more = after.iter().any(|position| !position.is_done);
         let next = has_more
@@ -140,7 +140,9 @@ fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answ
     };
     let of = |position: &Position| {
         let rows = answer.rows.iter().filter(|row| is_of(row, position)).cloned().collect::<Vec<_>>();
-        Answer { body: Map::new(), rows, has_more: answer.has_more, cursor: None }
+        // Fewer than were asked for are all of them.
+        let has_more = answer.has_more && rows.len() as u64 >= limit;
+        Answer { body: Map::new(), rows, has_more, cursor: None }
     };
     let parts = positions.iter().map(of).collect::<Vec<_>>();
     let is_whole = parts.iter().map(|part| part.rows.len()).sum::<usize>() == answer.rows.len();
@@ -148,7 +150,7 @@ fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answ
 }
 
 /// The position behind `used` further rows of `answer`; `shown` were shown before.
-fn advance(position: &Position, answer: &Answer, shown: usize, used: usize, limit: u64) -> Position {
+fn advance(position: &Position, answer: &Answer, shown: usize, used: usize) -> Position {
     if used == answer.rows.len() && (answer.cursor.is_some() || !answer.has_more) {
         return position.next_page(answer.cursor.as_ref());
     }
@@ -156,7 +158,7 @@ fn advance(position: &Position, answer: &Answer, shown: usize, used: usize, limi
         return position.clone();
     }
     // Of more that the provider has, and gives no cursor for, the page itself is asked for again.
-    position.behind(shown + used, answer.rows.get(used - 1), Some(position.limit.unwrap_or(limit)))
+    position.behind(shown + used, answer.rows.get(used - 1))
 }
 
 /// One envelope for several: counts added up, warnings once, without the one that says that the provider
@@ -183,16 +185,19 @@ fn merged_body(unscoped: Option<&Map<String, Value>>, answers: &[Answer]) -> Map
     body
 }
 
-/// Which row of which list comes when: in `order`, else in turns.
-fn interleave(lists: &[&[Row]], order: Option<&Sort>) -> Vec<(usize, usize)> {
+/// Which row of which list comes when: in `order`, else in turns. In order, nothing comes after the end of a list that
+/// goes on on its next page: what is there may come before it.
+fn interleave(lists: &[(&[Row], bool)], order: Option<&Sort>) -> Vec<(usize, usize)> {
     let mut at = vec![0usize; lists.len()];
-    let mut turns = Vec::with_capacity(lists.iter().map(|list| list.len()).sum());
+    let mut turns = Vec::with_capacity(lists.iter().map(|(list, _)| list.len()).sum());
     loop {
-        let open = (0..lists.len()).filter(|list| at[*list] < lists[*list].len());
+        let is_open = |list: &usize| at[*list] < lists[*list].0.len();
+        let open = (0..lists.len()).filter(is_open);
         let next = match order {
+            Some(_) if (0..lists.len()).any(|list| lists[list].1 && !is_open(&list)) => None,
             // The first among equals, so that the same rows come in the same order.
             Some(order) => open.min_by(|left, right| {
-                compare(&lists[*left][at[*left]], &lists[*right][at[*right]], order).then(left.cmp(right))
+                compare(&lists[*left].0[at[*left]], &lists[*right].0[at[*right]], order).then(left.cmp(right))
             }),
             None => open.min_by_key(|list| (at[*list], *list)),
         };
@@ -235,9 +240,12 @@ mod tests {
         let (left, right) = ([row("5"), row("3")], [row("4"), row("2"), row("1")]);
         let order = Sort { field: "at".into(), is_descending: true };
         assert!(is_ordered(&left, &order) && is_ordered(&right, &order));
-        let lists: [&[Row]; 2] = [&left, &right];
+        let lists: [(&[Row], bool); 2] = [(&left, false), (&right, false)];
         assert_eq!(interleave(&lists, Some(&order)), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
         assert_eq!(interleave(&lists, None), [(0, 0), (1, 0), (0, 1), (1, 1), (1, 2)]);
+        // The next page of the left list may begin before what is left of the other.
+        let goes_on: [(&[Row], bool); 2] = [(&left, true), (&right, false)];
+        assert_eq!(interleave(&goes_on, Some(&order)), [(0, 0), (1, 0), (0, 1)]);
         let ascending = Sort { is_descending: false, ..order };
         assert!(!is_ordered(&left, &ascending));
     }
@@ -246,7 +254,7 @@ mod tests {
         #[test]
         fn every_row_takes_its_turn_once(sizes in prop::collection::vec(0usize..6, 0..5)) {
             let lists = sizes.iter().map(|size| (0..*size).map(|n| row(&n.to_string())).collect::<Vec<_>>()).collect::<Vec<_>>();
-            let slices = lists.iter().map(Vec::as_slice).collect::<Vec<_>>();
+            let slices = lists.iter().map(|list| (list.as_slice(), false)).collect::<Vec<_>>();
             let mut turns = interleave(&slices, None);
             prop_assert_eq!(turns.len(), sizes.iter().sum::<usize>());
             turns.sort_unstable();

@@ -20,6 +20,9 @@ const PREFIX: &str = "pdpp1.";
 /// What a cursor begins with whose walk is kept here.
 pub(super) const KEPT_PREFIX: &str = "pdpp1.w-";
 
+/// Most rows of a page that providers give.
+const MOST_ROWS: u64 = 100;
+
 /// Most pages of walks that are kept.
 const MAX_KEPT: usize = 256;
 
@@ -38,15 +41,15 @@ pub struct Position {
     /// The provider's cursor.
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     pub(super) cursor: Option<String>,
-    /// The limit that the rows to skip were counted with.
-    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
-    pub(super) limit: Option<u64>,
     /// Rows of the page that were shown already.
     #[serde(rename = "k", default, skip_serializing_if = "is_zero")]
     pub(super) skip: usize,
     /// The last of them, by a number for its id: the page may have got other rows meanwhile.
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     pub(super) last: Option<u32>,
+    /// The bookmark that the page begins at, where it is the first one of changes: a call names it with no cursor.
+    #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+    pub(super) since: Option<String>,
     /// Whether nothing follows.
     #[serde(rename = "d", default, skip_serializing_if = "is_false")]
     pub(super) is_done: bool,
@@ -73,15 +76,20 @@ impl Position {
         rows.iter().position(is_last).map_or(skip, |at| at + 1)
     }
 
+    /// How many rows to ask for so that `limit` of them follow those that were shown: at most what a provider gives.
+    pub(super) fn limit(&self, limit: u64) -> u64 {
+        limit.saturating_add(self.skip as u64).min(limit.max(MOST_ROWS))
+    }
+
     /// The same page, of which `shown` rows were shown, `last` the last of them.
-    pub(super) fn behind(&self, shown: usize, last: Option<&Row>, limit: Option<u64>) -> Self {
-        Self { limit, skip: shown, last: last.and_then(row_number), ..self.clone() }
+    pub(super) fn behind(&self, shown: usize, last: Option<&Row>) -> Self {
+        Self { skip: shown, last: last.and_then(row_number), ..self.clone() }
     }
 
     /// The provider's next page; none follows without a cursor.
     pub(super) fn next_page(&self, cursor: Option<&String>) -> Self {
         let is_done = cursor.is_none();
-        Self { cursor: cursor.cloned(), limit: None, skip: 0, last: None, is_done, ..self.clone() }
+        Self { cursor: cursor.cloned(), skip: 0, last: None, since: None, is_done, ..self.clone() }
     }
 }
 
@@ -119,11 +127,9 @@ impl Walk {
         self.is_of(query, 4_096) && self.positions.iter().all(|at| at.grant.is_some())
     }
 
-    /// One that was made here has a place, and a page of at least one row.
+    /// One that was made here has a place.
     fn is_of(&self, query: u32, most: usize) -> bool {
-        self.query == query
-            && (1..=most).contains(&self.positions.len())
-            && self.positions.iter().all(|at| at.limit != Some(0))
+        self.query == query && (1..=most).contains(&self.positions.len())
     }
 
     pub(super) fn decode(text: &str) -> Option<Self> {
@@ -269,7 +275,7 @@ mod tests {
     fn a_cursor_of_another_query_or_a_damaged_one_is_refused() {
         let walk = Walk {
             query: listing(None).fingerprint(),
-            positions: vec![Position { limit: Some(5), skip: 2, ..Position::default() }],
+            positions: vec![Position { skip: 2, ..Position::default() }],
             seen: Vec::new(),
         };
         let encoded = walk.encode();
@@ -282,21 +288,19 @@ mod tests {
     }
 
     #[test]
-    fn a_made_up_cursor_without_a_place_or_a_page_is_refused() {
+    fn a_made_up_cursor_without_a_place_is_refused() {
         let one = Position { grant: Some("g".to_owned()), ..Position::default() };
         let grants = |positions| Walk { query: 1, positions, seen: Vec::new() }.is_of_grants(1);
-        assert!(grants(vec![one.clone()]));
+        assert!(grants(vec![one]));
         assert!(!grants(Vec::new()));
-        assert!(!grants(vec![Position { limit: Some(0), ..one }]));
         let alone = |positions| Walk { query: 1, positions, seen: Vec::new() }.is_of_one_grant(1);
         assert!(alone(vec![Position::default()]));
-        assert!(!alone(vec![Position { limit: Some(0), ..Position::default() }]));
     }
 
     proptest! {
         #[test]
-        fn cursors_round_trip(query in any::<u32>(), connection in any::<Option<String>>(), cursor in any::<Option<String>>(), limit in any::<Option<u64>>(), skip in 0usize..1000) {
-            let walk = Walk { query, positions: vec![Position { grant: None, shown: skip / 2, connection, cursor, limit, skip, last: limit.map(|_| query), is_done: skip == 7 }], seen: vec![u64::from(query); skip % 3] };
+        fn cursors_round_trip(query in any::<u32>(), connection in any::<Option<String>>(), cursor in any::<Option<String>>(), last in any::<Option<u32>>(), skip in 0usize..1000) {
+            let walk = Walk { query, positions: vec![Position { grant: None, shown: skip / 2, connection, cursor, skip, last, since: None, is_done: skip == 7 }], seen: vec![u64::from(query); skip % 3] };
             prop_assert_eq!(Walk::decode(&walk.encode()), Some(walk));
         }
     }

@@ -93,7 +93,7 @@ pub async fn read_branches(
                 let what = "did not answer in time a moment ago and was not asked again";
                 return Ok(Err(too_slow(branch.reader, what)));
             }
-            let limit = Some(position.limit.unwrap_or(limit));
+            let limit = Some(position.limit(limit));
             ask_branch(at, branch, position, limit, shape, hooks, deadline).await
         }
     });
@@ -163,7 +163,7 @@ pub async fn read_branches(
             position.next_page(answer.cursor.as_ref())
         } else if used > 0 {
             let last = answer.rows.get(used - 1);
-            position.behind(shown_before[list] + used, last, Some(position.limit.unwrap_or(limit)))
+            position.behind(shown_before[list] + used, last)
         } else {
             position.clone()
         };
@@ -254,7 +254,7 @@ fn likely_length(
         if answer.cursor.is_some() {
             position.cursor.clone_from(&answer.cursor);
         }
-        (position.limit, position.skip, position.shown) = (Some(limit), 100, 10_000);
+        (position.skip, position.shown) = (100, 10_000);
         position.last = Some(u32::MAX);
     }
     likely.seen.extend(std::iter::repeat_n(u64::MAX, usize::try_from(limit).unwrap_or(0).min(100)));

@@ -90,6 +90,30 @@ impl Listing {
         Some(Walk { query: self.fingerprint(), positions: vec![position], seen: Vec::new() }.encode())
     }
 
+    /// The rows that a page at `position` may have: as the call says; what providers give by themselves where a list
+    /// without cursors goes on.
+    pub(super) fn limit_of_page(&self, position: &Position) -> Option<u64> {
+        let goes_on = position.skip > 0 && !self.list.has_cursors();
+        self.limit.or(goes_on.then_some(DEFAULT_LIMIT))
+    }
+
+    /// The bookmark of the changes that it lists.
+    pub(super) fn since(&self) -> Option<&String> {
+        match &self.list {
+            List::Records(records) => records.changes_since.as_ref(),
+            List::Search(_) => None,
+        }
+    }
+
+    /// The same list of the changes since that bookmark.
+    pub(super) fn since_again(&self, since: &str) -> Self {
+        let mut listing = self.clone();
+        if let List::Records(records) = &mut listing.list {
+            records.changes_since = Some(since.to_owned());
+        }
+        listing
+    }
+
     /// Where the page begins, in each list that it is made of.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ use connections::Apart;
 pub use cursor::{Cursor, Walks, most_length};
 use cursor::{Position, Walk};
 pub use grants::{Branch, BranchHooks, Missing, branch_key, branch_of, read_branches};
-use list::{Answer, ask, page};
+use list::{Answer, DEFAULT_LIMIT, ask, page};
 pub use list::{Listing, Page, Shape};
 
 /// What reading several connections apart needs to know, asked for only then.
@@ -56,10 +56,14 @@ where
     C: Future<Output = Several> + 'a,
 {
     let positions = listing.start()?;
+    let again = positions.first().and_then(|first| first.since.as_deref());
+    let again = again.map(|since| listing.since_again(since));
+    let listing = again.as_ref().unwrap_or(listing);
     if let [position] = positions.as_slice()
         && position.connection.is_none()
     {
-        let answer = ask(reader, listing, position, position.limit.or(listing.limit), shape, None).await?;
+        let limit = listing.limit_of_page(position).map(|limit| position.limit(limit));
+        let answer = ask(reader, listing, position, limit, shape, None).await?;
         let is_stuck = answer.has_more || is_side_by_side(&answer.rows);
         let is_over_several =
             listing.list.has_cursors() && listing.connection.is_none() && !listing.list.is_of_changes();
@@ -86,16 +90,24 @@ fn single(listing: &Listing, shape: &dyn Shape, position: &Position, mut answer:
     // What the provider sends beyond the limit was not asked for, and its cursor is behind it.
     let most = listing.limit.map_or(rows.len(), |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let fit = shape.fit(&answer.body, &rows).clamp(1, rows.len().max(1)).min(most);
-    if fit >= rows.len() {
-        let next = listing.passed_on(answer.cursor);
-        return page(shape, answer.body, rows, answer.has_more, next);
-    }
-    let is_fitted = fit < most;
+    let is_last = fit >= rows.len();
+    let is_fitted = fit < most && !is_last;
     rows.truncate(fit);
-    let shown = answer.rows.len() + fit;
-    let position = position.behind(shown, rows.last(), position.limit.or(listing.limit));
-    let next = Walk { query: listing.fingerprint(), positions: vec![position], seen: Vec::new() }.encode();
-    Page { is_fitted, ..page(shape, answer.body, rows, true, Some(next)) }
+    let behind = || {
+        let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
+        let position = Position { since, ..position.behind(answer.rows.len() + fit, rows.last()) };
+        Walk { query: listing.fingerprint(), positions: vec![position], seen: Vec::new() }.encode()
+    };
+    // Of a list without cursors, more are asked for from its beginning, up to what a provider gives.
+    let is_widened = is_last && answer.has_more && !listing.list.has_cursors() && !rows.is_empty();
+    let can_widen =
+        |limit: u64| position.limit(limit) < position.behind(answer.rows.len() + fit, None).limit(limit);
+    if !is_last || (is_widened && can_widen(listing.limit.unwrap_or(DEFAULT_LIMIT))) {
+        let next = Some(behind());
+        return Page { is_fitted, ..page(shape, answer.body, rows, true, next) };
+    }
+    let next = listing.passed_on(answer.cursor);
+    page(shape, answer.body, rows, answer.has_more, next)
 }
 
 #[cfg(test)]

@@ -18,11 +18,13 @@ impl Reader {
         if let Some(facts) = self.catalog().get(stream, connection) {
             return facts;
         }
-        let facts = match compact(self, Some(stream), connection).await {
-            Ok(schema) => StreamFacts::all_from_schema(&schema, stream),
-            Err(_) => Vec::new(),
-        };
-        self.catalog().put(stream, connection, facts)
+        match compact(self, Some(stream), connection).await {
+            Ok(schema) => {
+                let facts = StreamFacts::all_from_schema(&schema, stream);
+                self.catalog().put(stream, connection, facts)
+            }
+            Err(_) => self.catalog().put_unread(stream, connection),
+        }
     }
 
     /// What the full schema declares, which says more of a field's values (`format`) than the compact one; nothing
