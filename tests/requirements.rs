@@ -56,9 +56,10 @@ fn tests_by_requirement(root: &Path) -> BTreeMap<String, Vec<String>> {
             let Some(function) = function else { continue };
             let runs = std::mem::take(&mut is_test) && !std::mem::take(&mut is_ignored);
             let name = function.split('(').next().unwrap_or_default();
-            if let Some(name) = name.strip_prefix('r').filter(|_| runs) {
-                for id in ids(name) {
-                    found.entry(id).or_default().push(format!("`r{name}`"));
+            for chapters in ['r', 'o'] {
+                let Some(numbers) = name.strip_prefix(chapters).filter(|_| runs) else { continue };
+                for id in ids(chapters, numbers) {
+                    found.entry(id).or_default().push(format!("`{name}`"));
                 }
             }
         }
@@ -70,18 +71,18 @@ fn tests_by_requirement(root: &Path) -> BTreeMap<String, Vec<String>> {
     found
 }
 
-/// The requirements at the beginning of a name without its first `r`: `3_40_r3_41_a_document` → R3.40, R3.41.
-fn ids(name: &str) -> Vec<String> {
+/// The requirements at the beginning of a name without its first letter: `3_40_r3_41_a_document` → R3.40, R3.41.
+fn ids(chapters: char, name: &str) -> Vec<String> {
     let mut ids = Vec::new();
     let mut parts = name.split('_').peekable();
     while let Some(chapter) = parts.next() {
-        let chapter = chapter.strip_prefix('r').unwrap_or(chapter);
+        let chapter = chapter.strip_prefix(chapters).unwrap_or(chapter);
         let (Ok(chapter), Some(Ok(number))) =
             (chapter.parse::<u8>(), parts.peek().map(|part| part.parse::<u8>()))
         else {
             break;
         };
-        ids.push(format!("R{chapter}.{number}"));
+        ids.push(format!("{}{chapter}.{number}", chapters.to_ascii_uppercase()));
         parts.next();
     }
     ids
@@ -103,7 +104,8 @@ fn rust_files(dir: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn names_are_read_as_numbers() {
-    assert_eq!(ids("3_40_r3_41_a_document"), ["R3.40", "R3.41"]);
-    assert_eq!(ids("1_8_an_idle_server"), ["R1.8"]);
-    assert_eq!(ids("ows_come_in_order"), Vec::<String>::new());
+    assert_eq!(ids('r', "3_40_r3_41_a_document"), ["R3.40", "R3.41"]);
+    assert_eq!(ids('r', "1_8_an_idle_server"), ["R1.8"]);
+    assert_eq!(ids('o', "7_11_a_link"), ["O7.11"]);
+    assert_eq!(ids('r', "ows_come_in_order"), Vec::<String>::new());
 }

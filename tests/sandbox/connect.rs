@@ -76,8 +76,8 @@ impl Page {
         let shown = page.get(app, "");
         assert_eq!(shown.status, 200);
         page.html = shown.text();
-        page.csrf =
-            page.html.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        let csrf = page.html.split("name=\"csrf\" value=\"").nth(1).unwrap();
+        csrf.split('"').next().unwrap().clone_into(&mut page.csrf);
         page
     }
 
@@ -421,7 +421,7 @@ fn o7_11_a_link_is_good_once() {
     assert!(second.header("set-cookie").is_none() && second.text().contains("not good any more"));
 }
 
-/// O7.12: a request_uri that somebody saw is worth nothing.
+/// O7.12: a `request_uri` that somebody saw is worth nothing.
 #[test]
 fn o7_12_a_request_uri_has_one_attempt_bound_to_its_client() {
     let app = shared();
@@ -512,7 +512,7 @@ fn o7_13_a_web_page_can_send_nothing() {
                 let answer = ask(app, "POST", target, &[kind, from], body.as_bytes());
                 assert_eq!(
                     (answer.status, answer.code().as_str()),
-                    (403, "foreign_origin"),
+                    (403, "origin_not_allowed"),
                     "{target} {from:?}"
                 );
             }

@@ -292,9 +292,15 @@ fn details_of_a_request_narrow_it() {
     assert_eq!(grant["expires_at"], soon.as_str());
     assert_eq!(grant["streams"][0]["time_constraint"]["since"], "2026-01-01T00:00:00.000Z");
     assert!(!grant["streams"][0]["fields"].as_array().unwrap().contains(&"memo".into()));
+}
 
-    // O7.8: an app's own end is told, and a year is the furthest that can be picked.
-    let far = details.replace(&soon, "9999-01-01T00:00:00Z");
+#[test]
+fn o7_8_an_apps_own_end_is_shown_and_a_year_is_the_furthest() {
+    let app = shared();
+    let client = register(app, "Native");
+    let details = json!([{ "type": "https://pdpp.dev/data-access", "source": { "id": BANK },
+        "expires_at": "9999-01-01T00:00:00Z", "streams": [{ "name": "*" }] }]);
+    let far = details.to_string();
     let begun = authorize(app, &client, |query| query.push(("authorization_details", &far)));
     let page = Page::open(app, begun.header("location").unwrap());
     assert!(

@@ -1,4 +1,6 @@
-//! What an owner approved.
+//! What an owner leaves of a request, and approved.
+
+use std::collections::BTreeSet;
 
 use crate::vault::grant::Grant;
 
@@ -20,4 +22,17 @@ pub struct Granted {
     pub grants: Vec<Grant>,
     /// For more than one: what holds them together.
     pub package_id: Option<String>,
+}
+
+/// What the owner left of a request.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Of each choice that is kept, by its number, the fields.
+    pub kept: Vec<(usize, BTreeSet<String>)>,
+    /// Choices that the date leaves out, because it cannot narrow them.
+    pub undated: Vec<usize>,
+    /// Records from here on only, in milliseconds, where they have a time.
+    pub since: Option<i64>,
+    /// When the grant ends, in milliseconds.
+    pub expires_ms: Option<i64>,
 }

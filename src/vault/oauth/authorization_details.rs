@@ -329,7 +329,8 @@ fn choices(
                     // Leaving the instances out never asks for all of them: of several, the owner picks.
                     // A provider as a whole is all of them.
                     choice.is_ambiguous = !is_whole && instances.is_none() && several;
-                    choice.is_named = !choice.is_ambiguous && !(is_whole && wildcard && instances.is_none());
+                    let names_nothing = is_whole && wildcard && instances.is_none();
+                    choice.is_named = !choice.is_ambiguous && !names_nothing;
                     choices.push(choice);
                 }
             }

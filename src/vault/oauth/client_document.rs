@@ -256,6 +256,25 @@ mod tests {
     }
 
     #[test]
+    fn o7_13_two_documents_are_fetched_at_once() {
+        let documents = Documents::default();
+        let first = documents.turn().unwrap();
+        let _second = documents.turn().unwrap();
+        documents.line.lock().unwrap().waiting = WAITING;
+        let refused = documents.turn().err().unwrap();
+        assert_eq!(
+            (refused.status, refused.code),
+            (StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable")
+        );
+        documents.line.lock().unwrap().waiting = 0;
+        std::thread::scope(|scope| {
+            let third = scope.spawn(|| documents.turn().is_ok());
+            drop(first);
+            assert!(third.join().unwrap(), "whoever waits is next");
+        });
+    }
+
+    #[test]
     fn a_document_speaks_for_its_own_address_only() {
         let id = "https://app.example/client.json";
         let url = Url::parse(id).unwrap();

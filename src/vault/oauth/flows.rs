@@ -4,10 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::approval::Granted;
+use super::approval::{Granted, Selection};
 use super::authorization_details::Requested;
 use super::client::Client;
-use super::selection::Selection;
 use crate::vault::grant::Grant;
 use crate::vault::id::{random_id, random_token, token_hash};
 use crate::vault::time;

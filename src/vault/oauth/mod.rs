@@ -145,7 +145,7 @@ fn from_here(request: &Request) -> Result<(), ApiError> {
     if request.is_foreign() {
         return Err(ApiError::new(
             StatusCode::FORBIDDEN,
-            "foreign_origin",
+            "origin_not_allowed",
             "Pages of other sites are not answered here",
         ));
     }

@@ -1,8 +1,8 @@
 //! What a decision comes to: the grants that a request is, narrowed by what the owner left of it.
 
-use std::collections::BTreeSet;
-
+use super::approval::Selection;
 use super::authorization_details::AuthorizationDetails;
+use super::flows::{Asked, Pending, Way};
 use crate::vault::Profile;
 use crate::vault::grant::{Client, Declaration, Grant, GrantStream, Source, Subject, TimeConstraint};
 use crate::vault::id::random_id;
@@ -10,24 +10,27 @@ use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
 
-/// What the owner left of a request.
-#[derive(Debug, Clone, Default)]
-pub struct Selection {
-    /// Of each choice that is kept, by its number, the fields.
-    pub kept: Vec<(usize, BTreeSet<String>)>,
-    /// Choices that the date leaves out, because it cannot narrow them.
-    pub undated: Vec<usize>,
-    /// Records from here on only, in milliseconds, where they have a time.
-    pub since: Option<i64>,
-    /// When the grant ends, in milliseconds.
-    pub expires_ms: Option<i64>,
-}
-
-/// Makes the grant that `asked` narrowed by `selection` is.
+/// The grants that an approval makes: one for what was asked for, one a source where the owner picked out of everything
+/// for a program whose token can be for several.
 ///
 /// # Errors
 /// `invalid_request` where nothing is left, or a choice is not one of the request's.
-pub fn resolve(
+pub fn grants(
+    catalog: &Catalog,
+    profile: &Profile,
+    pending: &Pending,
+    asked: &AuthorizationDetails,
+    selection: &Selection,
+) -> Result<Vec<Grant>, ApiError> {
+    let client = &pending.client.id;
+    match (&pending.way, &pending.asked) {
+        (Way::Redirect(_), Asked::Everything) => resolve_each(catalog, profile, client, asked, selection),
+        _ => resolve(catalog, profile, client, asked, selection).map(|grant| vec![grant]),
+    }
+}
+
+/// Makes the grant that `asked` narrowed by `selection` is.
+fn resolve(
     catalog: &Catalog,
     profile: &Profile,
     client_id: &str,
@@ -92,10 +95,7 @@ pub fn resolve(
 }
 
 /// Makes the grants that `asked` narrowed by `selection` is, one a source.
-///
-/// # Errors
-/// As [`resolve`].
-pub fn resolve_each(
+fn resolve_each(
     catalog: &Catalog,
     profile: &Profile,
     client_id: &str,

@@ -18,11 +18,12 @@ use std::collections::BTreeSet;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
+use super::approval::Selection;
 use super::authorization_details::{self, AI_TRAINING, AuthorizationDetails};
 use super::client::Client;
 use super::flows::{Approval, Asked, Code, Decision, Outcome, Pending, Summary, URI_PREFIX, Way};
 use super::owner::Notice;
-use super::selection::{Selection, resolve, resolve_each};
+use super::selection::grants;
 use super::tokens;
 use crate::vault::grant::Grant;
 use crate::vault::id::random_token;
@@ -142,15 +143,11 @@ fn form_page(
         for choice in &asked.choices {
             let is_narrowed = choice.since.is_some() || choice.until.is_some();
             let slot = catalog.slot(&choice.connection, &choice.stream).filter(|_| is_narrowed);
-            counts.push(match slot {
-                Some(slot) => {
-                    u64::try_from(record_count_within(db, slot, choice.since, choice.until)?).unwrap_or(0)
-                }
-                None => {
-                    let total = totals.get(&format!("{}/{}", choice.connection, choice.stream));
-                    total.and_then(Value::as_u64).unwrap_or(0)
-                }
-            });
+            let total =
+                totals.get(&format!("{}/{}", choice.connection, choice.stream)).and_then(Value::as_u64);
+            let within =
+                slot.map(|slot| record_count_within(db, slot, choice.since, choice.until)).transpose()?;
+            counts.push(within.and_then(|count| u64::try_from(count).ok()).or(total).unwrap_or(0));
         }
         let left = pending.left.as_deref();
         let form = Form { place, pending, asked: &asked, catalog, counts: &counts, left, problem };
@@ -292,22 +289,6 @@ pub fn approve(vault: &Vault, request: &Request, page: &str) -> Result<Reply, Ap
         Ok(Outcome::Redirect(back)) => Ok(Reply::see_other(&back)),
         // Decided meanwhile: its page says how.
         Ok(_) | Err(_) => Ok(Reply::see_other(&place.address(&request.base))),
-    }
-}
-
-/// The grants that an approval makes: one for what was asked for, one a source where the owner picked out of everything
-/// for a program whose token can be for several.
-fn grants(
-    catalog: &Catalog,
-    profile: &crate::vault::Profile,
-    pending: &Pending,
-    asked: &AuthorizationDetails,
-    selection: &Selection,
-) -> Result<Vec<Grant>, ApiError> {
-    let client = &pending.client.id;
-    match (&pending.way, &pending.asked) {
-        (Way::Redirect(_), Asked::Everything) => resolve_each(catalog, profile, client, asked, selection),
-        _ => resolve(catalog, profile, client, asked, selection).map(|grant| vec![grant]),
     }
 }
 

@@ -2,14 +2,14 @@
 
 use axum::http::StatusCode;
 
-use super::grants;
 use super::page::{DENY, Place, counted, heading, kind, minute, page_reply, purpose, shell, who_asks, words};
 use crate::vault::declaration::Stream;
 use crate::vault::grant::{Grant, GrantStream};
 use crate::vault::html::Html;
+use crate::vault::oauth::approval::Selection;
 use crate::vault::oauth::authorization_details::AuthorizationDetails;
 use crate::vault::oauth::flows::{Approval, Pending};
-use crate::vault::oauth::selection::Selection;
+use crate::vault::oauth::selection::grants;
 use crate::vault::store::Catalog;
 use crate::vault::wire::{ApiError, Reply};
 use crate::vault::{Profile, time};

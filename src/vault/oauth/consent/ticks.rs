@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ends::{ASKED, ENDS, MAX_MS, USUAL};
 use crate::vault::declaration::{Kind, Stream};
+use crate::vault::oauth::approval::Selection;
 use crate::vault::oauth::authorization_details::{AuthorizationDetails, Choice};
-use crate::vault::oauth::selection::Selection;
 use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
