@@ -8,6 +8,9 @@ use super::{authorization_details, clients, connect, consent, token_endpoint};
 use crate::vault::Vault;
 use crate::vault::wire::{ApiError, Reply, Request};
 
+/// RFC 9396 §5.
+const DETAILS_FAULT: &str = "invalid_authorization_details";
+
 /// `GET /oauth/authorize`
 ///
 /// # Errors
@@ -39,7 +42,10 @@ pub fn answer(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
         challenge: text("code_challenge").unwrap_or_default().to_owned(),
         resource: text("resource").map(str::to_owned),
     };
-    let made = check(request, &params).and_then(|()| {
+    if let Err(error) = check(request, &params) {
+        return page(error.message());
+    }
+    let made = (|| {
         let asked = match text("authorization_details") {
             // Without them the owner picks out of everything (the reference's own way).
             None => Asked::Everything,
@@ -48,17 +54,23 @@ pub fn answer(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
                 &connect::with_details(details)?,
             )?)),
         };
-        let way = Way::Redirect(Box::new(redirect));
+        let way = Way::Redirect(Box::new(redirect.clone()));
         let id = consent::ask_owner(vault, request, client, asked, way)?;
         if vault.config.auto_approve {
             consent::approve_unasked(vault, &request.base, &id)?;
         }
-        Ok(id)
-    });
+        Ok::<_, ApiError>(id)
+    })();
     // Whatever is wrong is shown: nobody is sent anywhere before an owner decided.
     let id = match made {
         Ok(id) => id,
         Err(error) if error.status.is_server_error() => return Err(error),
+        // With --auto-approve nobody is asked, so that a program is told of a fault as it is of an approval.
+        Err(error) if vault.config.auto_approve => {
+            let code = if error.code == "invalid_request" { DETAILS_FAULT } else { error.code };
+            let fault = [("error", code), ("error_description", error.message())];
+            return Ok(Reply::see_other(&redirect.back(&request.base, &fault)));
+        }
         Err(error) => return page(error.message()),
     };
     if vault.config.auto_approve
