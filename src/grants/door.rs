@@ -100,9 +100,8 @@ impl Door {
                 return handed;
             }
             (Way::Address, Some(listener)) => {
-                if !browser::open_address(&listener.address()).await {
-                    dialog.on(Event::NotOpened { why: None });
-                }
+                let is_opened = browser::open_address(&listener.address()).await;
+                (!is_opened).then(|| dialog.on(Event::NotOpened { why: None }));
             }
             _ if request.opens_browser && !matches!(attempt, Attempt::DeviceCode(_)) => {
                 dialog.on(Event::NotOpened { why: elsewhere });

@@ -77,14 +77,14 @@ impl Port {
     pub fn leading_to(self, target: Url) -> Result<Listener, ApproveError> {
         let Self { listener, address } = self;
         let entrance = Entrance::to(target, address.port())?;
-        Ok(Listener { listener, address, entrance, has_turned_back: AtomicBool::new(false) })
+        Ok(Listener { socket: listener, address, entrance, has_turned_back: AtomicBool::new(false) })
     }
 }
 
 /// A port of this machine that waits for a browser.
 #[derive(Debug)]
 pub struct Listener {
-    listener: TcpListener,
+    socket: TcpListener,
     address: SocketAddr,
     entrance: Entrance,
     has_turned_back: AtomicBool,
@@ -148,7 +148,7 @@ impl Listener {
         let mut silent: VecDeque<oneshot::Sender<()>> = VecDeque::new();
         loop {
             tokio::select! {
-                accepted = self.listener.accept() => match accepted {
+                accepted = self.socket.accept() => match accepted {
                     Ok((stream, _)) => {
                         silent.retain(|evict| !evict.is_closed());
                         if silent.len() >= MAX_SILENT {
