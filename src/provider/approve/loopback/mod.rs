@@ -1,7 +1,7 @@
 //! The one port of this machine that the owner's browser comes in by, and comes back to (RFC 8252 §7.3).
 //!
 //! Other programs, other users of the machine, and pages of any site can reach the port too. So a browser comes in with a
-//! secret or a code ([`entrance`]), which it gets by a private file or from its person; it is then told where to go, and
+//! secret or a code (`entrance`), which it gets by a private file or from its person; it is then told where to go, and
 //! known by a cookie. The answer has to come from that browser, with the state that only it was given. Everything else is
 //! turned away, costs little, and ends nothing.
 
