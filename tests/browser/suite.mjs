@@ -37,7 +37,7 @@ async function on(asked, options, act) {
   const context = await browser.newContext({ javaScriptEnabled: false, viewport: WIDE, locale: "en-US", ...options });
   context.setDefaultTimeout(15_000);
   try {
-    const cookie = machine.cookies.get(url);
+    const cookie = machine.cookies.get(asked.page ?? asked);
     if (cookie) await context.addCookies([cookie]);
     const page = await context.newPage();
     let answer = await page.goto(asked.page ?? asked);
@@ -174,6 +174,8 @@ async function comes_in_by_its_file_and_brings_the_answer() {
       await on(waiting.file, { javaScriptEnabled }, async (page) => {
         if (!javaScriptEnabled) await page.getByRole("button", { name: "Continue" }).click();
         await page.waitForURL((url) => url.href.startsWith(machine.url));
+        await showsHeading(page, "Only the owner decides");
+        await page.goto(await machine.link());
         await approve(page);
         await showsHeading(page, flow === "agent-connect" ? "Access approved" : "Back to the terminal");
         await shoot(page, `in-by-file-${flow}`);
