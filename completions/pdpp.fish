@@ -80,7 +80,7 @@ warn\t''
 info\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l no-browser -d 'Open no browser; only print the approval URL, as is done in any case'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l no-browser -d 'Open no browser; print an address of this machine, and the code that it asks for'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l renew -d 'Ask again for a grant that is on this machine, and replace it: the old one is ended at its provider'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l json -d 'Print the result, or the failure, as one JSON object'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -109,8 +109,8 @@ info\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l all -d 'Everything that matches; without a match to make, everything'
-complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l forget -d 'Delete here also what cannot be ended at its provider yet, for its token cannot be read'
-complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -s y -l yes -d 'Do not ask'
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l forget -d 'Delete here also what cannot be ended at its provider yet: its token cannot be read, or the provider is away'
+complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -s y -l yes -d 'Do not ask; without a terminal nothing is ended unless this says so'
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -l json -d 'Print one JSON object; asks nothing'
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand disconnect" -s V -l version -d 'Print version'

@@ -50,7 +50,13 @@
 //! - The start of `mcp serve` touches its arguments, one small index file and stdin: no keyring, name look-up,
 //!   TLS or directory walk before `initialize` is answered (`benches/start.rs`).
 //! - A bearer goes to the provider it was issued for: scheme, host, port and path
-//!   ([`provider::rs::ForeignQueryBase`], [`provider::url::ProviderUrl::covers`]).
+//!   ([`provider::rs::ForeignQueryBase`], [`provider::url::ProviderUrl::covers`]), which are stored beside it and not believed of
+//!   the index alone (`tests/cache/guard.rs`).
+//! - No secret and no capability to approve is in an argument, or in a URL that another user of the machine could read: the
+//!   browser gets a private file, and only the browser that came in with it brings the answer
+//!   ([`provider::approve::loopback`], `tests/connect`).
+//! - A program of the same user can read what this one can: files, keyring, the file that the browser is handed. Nothing here
+//!   stands in its way.
 //! - A text from outside is data: never a format string, a path, a command or an instruction
 //!   ([`text`], [`mcp::line`]).
 //! - A result is bounded before it is built, not cut after ([`mcp::reading::paging`], [`mcp::size::Bounds`]).

@@ -84,7 +84,7 @@ impl Cache {
         publish: impl FnOnce(&mut Index, Credential) -> Option<T>,
     ) -> Result<Option<T>> {
         let store = self.secret_store(credential.store);
-        let text = secrets.to_text(&credential);
+        let text = secrets.clone().issued_for(&credential).to_text();
         credential.parts = store.parts(&text);
         let place = credential.place();
 

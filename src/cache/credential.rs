@@ -269,12 +269,20 @@ impl Secrets {
         Self { access_token, refresh_token, issued: None }
     }
 
-    /// As the store keeps them, for `credential`.
-    pub fn to_text(&self, credential: &Credential) -> SecretString {
+    /// The same, as those of `credential`.
+    #[must_use]
+    pub fn issued_for(mut self, credential: &Credential) -> Self {
+        let (provider, issuer) = (credential.provider.clone(), credential.issuer.clone());
+        self.issued = Some(Issued { provider, issuer });
+        self
+    }
+
+    /// As the store keeps them.
+    pub fn to_text(&self) -> SecretString {
         let text = SecretText {
             access_token: self.access_token.expose_bearer().to_owned(),
             refresh_token: self.refresh_token.as_ref().map(|token| token.expose_secret().to_owned()),
-            issued: Some(Issued { provider: credential.provider.clone(), issuer: credential.issuer.clone() }),
+            issued: self.issued.clone(),
         };
         // Strings always serialise.
         SecretString::from(serde_json::to_string(&text).unwrap_or_default())
@@ -407,7 +415,7 @@ pub(crate) mod tests {
         let token = AccessToken::new("canary-at".to_owned()).unwrap();
         let secrets = Secrets::new(token, Some(SecretString::from("canary-rt")));
         assert!(!format!("{secrets:?}").contains("canary"));
-        let back = Secrets::from_text(&secrets.to_text(&credential("https://a.example", "g"))).unwrap();
+        let back = Secrets::from_text(&secrets.to_text()).unwrap();
         assert_eq!(back.access_token.expose_bearer(), "canary-at");
         assert_eq!(back.refresh_token.unwrap().expose_secret(), "canary-rt");
         assert!(Secrets::from_text(&SecretString::from("{}")).is_none());
@@ -416,8 +424,8 @@ pub(crate) mod tests {
     #[test]
     fn secrets_know_whose_they_are() {
         let one = credential("https://a.example/t1", "g");
-        let secrets = Secrets::new(AccessToken::new("at".to_owned()).unwrap(), None);
-        let back = Secrets::from_text(&secrets.to_text(&one)).unwrap();
+        let secrets = Secrets::new(AccessToken::new("at".to_owned()).unwrap(), None).issued_for(&one);
+        let back = Secrets::from_text(&secrets.to_text()).unwrap();
         assert_eq!(back.foreign_to(&one), None);
         let edits: [fn(&mut Credential); 2] = [
             |one| one.provider = "https://a.example/t2".parse().unwrap(),

@@ -38,11 +38,11 @@ pub struct Args {
     #[arg(long)]
     pub all: bool,
 
-    /// Delete here also what cannot be ended at its provider yet, for its token cannot be read
+    /// Delete here also what cannot be ended at its provider yet: its token cannot be read, or the provider is away
     #[arg(long)]
     pub forget: bool,
 
-    /// Do not ask
+    /// Do not ask; without a terminal nothing is ended unless this says so
     #[arg(long, short)]
     pub yes: bool,
 

@@ -1,6 +1,6 @@
 //! How the owner's browser gets to the provider's page. The page's own address is a capability: whoever has it can answer
 //! in the owner's place. So it stands in no argument, which every user of the machine can read; a browser of this machine
-//! comes in by the loopback port, with a private file or a code ([`loopback`]).
+//! comes in by the loopback port, with a private file or a code ([`crate::provider::approve::loopback`]).
 
 use std::convert::Infallible;
 
@@ -100,9 +100,8 @@ impl Door {
                 return handed;
             }
             (Way::Address, Some(listener)) => {
-                if !browser::open_address(&listener.address()).await {
-                    dialog.on(Event::NotOpened { why: None });
-                }
+                let is_opened = browser::open_address(&listener.address()).await;
+                (!is_opened).then(|| dialog.on(Event::NotOpened { why: None }));
             }
             _ if request.opens_browser && !matches!(attempt, Attempt::DeviceCode(_)) => {
                 dialog.on(Event::NotOpened { why: elsewhere });

@@ -411,6 +411,25 @@ mod tests {
         )
     }
 
+    /// A device code's token answer may name the grant alone.
+    #[test]
+    fn an_answer_that_says_nothing_of_the_streams_is_not_said_to_give_more() {
+        let mut old = mail_of_one_account();
+        let mut given = old.given.streams().unwrap();
+        for stream in &mut given {
+            (stream.since, stream.until) = (Some(at(500)), Some(at(900)));
+        }
+        old.given = given.clone().into();
+        let mut new = Credential { given: Vec::new().into(), ..old.clone() };
+        assert_eq!(compare(&old, &new), Difference::default());
+        // One that does say it is compared.
+        given[0].since = Some(at(400));
+        new.given = given.into();
+        let found = compare(&old, &new);
+        assert_eq!((found.more.len(), found.less.len()), (1, 0), "{found:?}");
+        assert!(found.more[0].contains("records from before"), "{found:?}");
+    }
+
     #[test]
     fn what_was_given_is_asked_for_and_no_more() {
         // Asked for everything; the owner left two streams of one account, one of them with fewer fields.

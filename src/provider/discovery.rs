@@ -343,7 +343,7 @@ async fn resource(http: &Http, provider: &ProviderUrl) -> Result<Resource, Disco
     Err(other.unwrap_or(first))
 }
 
-/// The metadata of `issuer`: where RFC 8414 has it, or where servers that follow OpenID Connect Discovery do.
+/// The metadata of `issuer`: where RFC 8414 has it, or where servers of `OpenID Connect Discovery` have it.
 async fn authorization_server(
     http: &Http,
     issuer: &ProviderUrl,

@@ -2,7 +2,7 @@
 // not the sandbox's. Nothing here knows the page.
 
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -42,6 +42,8 @@ export class Machine {
   #homes = 0;
   #said;
   #links = 0;
+  /** What a browser is known by that `pdpp connect` has let in, by the page that it was led to. */
+  cookies = new Map();
 
   static async start(pdpp) {
     const machine = new Machine();
@@ -108,17 +110,50 @@ export class Machine {
     const child = this.#spawn(["connect", this.url, "--no-browser", ...args], { HOME: home });
     const end = ended(child);
     let heard = "";
+    let entering = false;
     const page = await new Promise((resolve, reject) => {
       child.stderr.on("data", (chunk) => {
         heard += chunk;
-        const found = /(https?:\S+\/(?:consent\?|consent\/device\?|oauth\/authorize\?)\S+)\s/.exec(heard);
-        if (found) resolve(found[1]);
+        // A device code's page is named as it is; the others' are behind a page of this machine and a code.
+        const device = /(https?:\S+\/consent\/device\?\S+)\s/.exec(heard);
+        if (device) resolve(device[1]);
+        const [, address] = /^ {2}(http:\/\/127\.0\.0\.1:\d+\/)$/m.exec(heard) ?? [];
+        const [, code] = /│ {2}([A-Z]{4}-[A-Z]{4}) {2}│/.exec(heard) ?? [];
+        if (address && code && !entering) {
+          entering = true;
+          resolve(this.#enter(address, code));
+        }
       });
       child.once("exit", (code) => reject(new Failed(`connect ended with ${code} and without a page: ${heard}`)));
     });
     // Where the browser is what asks, there is no request yet.
     const link = page.includes("/oauth/authorize") ? null : await this.link();
     return { page, link, end, stop: () => child.kill() };
+  }
+
+  /** Types `code` at `address`, and gives the page that this leads to. */
+  async #enter(address, code) {
+    const answer = await fetch(address, { method: "POST", body: new URLSearchParams({ code }) });
+    const html = await answer.text();
+    const found = /content="0; url=([^"]+)"/.exec(html);
+    must(found, `${address} leads nowhere: ${html}`);
+    const page = found[1].replaceAll("&amp;", "&");
+    const [name, value] = answer.headers.get("set-cookie").split(";")[0].split("=");
+    this.cookies.set(page, { name, value, domain: "127.0.0.1", path: "/callback", httpOnly: true, sameSite: "Lax" });
+    return page;
+  }
+
+  /** Starts `pdpp connect` with a browser of its own that keeps what it is handed: gives that file, and its arguments. */
+  async connectByFile(home, ...args) {
+    const [script, kept] = [join(this.root, "keeping-browser"), join(home, "handed.html")];
+    const lines = ["#!/bin/sh", `cp "\${1#file://}" "${kept}.tmp"`, `mv "${kept}.tmp" "${kept}"`, ""];
+    writeFileSync(script, lines.join("\n"), { mode: 0o755 });
+    const end = ended(this.#spawn(["connect", this.url, ...args], { HOME: home, BROWSER: script }));
+    for (let tries = 0; !existsSync(kept); tries++) {
+      must(tries < 300, "no browser was started");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    return { file: `file://${kept}`, end };
   }
 
   /** What a host would get from a tool. */

@@ -37,6 +37,8 @@ async function on(asked, options, act) {
   const context = await browser.newContext({ javaScriptEnabled: false, viewport: WIDE, locale: "en-US", ...options });
   context.setDefaultTimeout(15_000);
   try {
+    const cookie = machine.cookies.get(asked.page ?? asked);
+    if (cookie) await context.addCookies([cookie]);
     const page = await context.newPage();
     let answer = await page.goto(asked.page ?? asked);
     if (asked.page) {
@@ -161,6 +163,26 @@ async function approves_as_it_stands() {
   }
   equal((await streamsOf(home)).length, 29, "streams that a tool sees");
   equal((await records(home, { stream: "transactions", limit: 3 })).length, 3, "records");
+}
+
+/** The whole way of a browser: the private file, this machine's page, the provider's, and back; with scripts and without. */
+async function comes_in_by_its_file_and_brings_the_answer() {
+  for (const javaScriptEnabled of [true, false]) {
+    for (const flow of ["agent-connect", "authorization-code"]) {
+      const home = machine.home();
+      const waiting = await machine.connectByFile(home, "--flow", flow, "--source", BANK);
+      await on(waiting.file, { javaScriptEnabled }, async (page) => {
+        if (!javaScriptEnabled) await page.getByRole("button", { name: "Continue" }).click();
+        await page.waitForURL((url) => url.href.startsWith(machine.url));
+        await showsHeading(page, "Only the owner decides");
+        await page.goto(await machine.link());
+        await approve(page);
+        await showsHeading(page, flow === "agent-connect" ? "Access approved" : "Back to the terminal");
+        await shoot(page, `in-by-file-${flow}`);
+      });
+      await connected(waiting);
+    }
+  }
 }
 
 async function denies() {
@@ -844,6 +866,7 @@ async function fits_every_window() {
 
 const CHECKS = [
   approves_as_it_stands,
+  comes_in_by_its_file_and_brings_the_answer,
   denies,
   narrows,
   picks_one_of_two_accounts,

@@ -109,6 +109,37 @@ fn a_silent_keyring_stays_the_keyring_and_says_so_in_time() {
     assert_eq!(env.files(), [""; 0]);
 }
 
+/// A password takes longer to type than a host waits for an answer.
+#[test]
+fn a_person_at_a_terminal_has_time_to_unlock_the_keyring() {
+    let mut env = TestEnv::new();
+    let taken = silent_bus(&mut env);
+    let provider = Provider::start(Switches::default());
+    let pdpp = env.pdpp(&[]);
+    // A terminal of its own, on all three streams.
+    let line = format!("{} connect {} --no-browser", pdpp.get_program().display(), provider.url());
+    let mut at_a_terminal = std::process::Command::new("script");
+    at_a_terminal.args(["-qec", &line, "/dev/null"]).env_clear();
+    for (name, value) in pdpp.get_envs() {
+        at_a_terminal.env(name, value.unwrap());
+    }
+    let mut child = at_a_terminal
+        .env("SHELL", "/bin/sh")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until(|| taken.load(Ordering::SeqCst) > 0);
+    // Without anybody it gives up after three.
+    std::thread::sleep(Duration::from_secs(6));
+    let is_waiting = child.try_wait().unwrap().is_none();
+    child.kill().unwrap();
+    let mut said = String::new();
+    let _ = std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut said);
+    child.wait().unwrap();
+    assert!(is_waiting && !said.contains("keyring_silent"), "{said}");
+}
+
 #[test]
 fn initialize_does_not_touch_the_keyring() {
     let mut env = TestEnv::new();
@@ -412,6 +443,31 @@ fn an_entry_of_an_earlier_version_is_read_and_deleted() {
     for name in &names {
         assert_eq!(desktop.search(name), "", "{name}");
     }
+}
+
+/// What is in the collection `session` is gone with its session, though the keyring says that it has it.
+#[test]
+#[ignore = "needs gnome-keyring and dbus-daemon: bash .ci/run keyring"]
+fn a_keyring_that_is_kept_in_memory_gets_no_token() {
+    let mut env = TestEnv::new();
+    let mut desktop = Desktop::start(&mut env, "memory");
+    desktop.keyring(&env, true);
+    let provider = Provider::start(Switches::default());
+    let set = env.pdpp(&[]);
+    let bus = set.get_envs().find(|(name, _)| *name == BUS).unwrap().1.unwrap().to_owned();
+    let set = std::process::Command::new("dbus-send")
+        .env(BUS, bus)
+        .args(["--session", "--print-reply", "--dest=org.freedesktop.secrets", "/org/freedesktop/secrets"])
+        .args(["org.freedesktop.Secret.Service.SetAlias", "string:default"])
+        .arg("objpath:/org/freedesktop/secrets/collection/session")
+        .output()
+        .unwrap();
+    assert!(set.status.success(), "{set:?}");
+    let ran = connect(&env, &provider, &[]);
+    assert!(ran.code == Some(0) && ran.stderr.contains("kept in memory"), "{ran:?}");
+    assert!(ran.stdout.contains("kept in a file that only you can read"), "{ran:?}");
+    let ran = connect(&env, &provider, &["--store", "keyring"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("code: keyring_absent"), "{ran:?}");
 }
 
 #[test]

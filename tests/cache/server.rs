@@ -37,6 +37,7 @@ pub enum Token {
     WithoutResource,
 }
 
+#[allow(clippy::struct_excessive_bools, reason = "each is one thing that a server does")]
 pub struct Life {
     pub does: Token,
     /// The family lives.

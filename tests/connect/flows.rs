@@ -309,7 +309,7 @@ fn an_answer_of_somebody_else_is_not_taken() {
 /// Another user of the machine, who has come to know the address of the provider's page, brings an answer of their own;
 /// and anybody who reaches the port says that the owner has said no.
 #[test]
-fn only_the_browser_that_was_let_in_can_bring_the_answer() {
+fn r8_7_only_the_browser_that_was_let_in_can_bring_the_answer() {
     let env = TestEnv::new();
     let provider = Provider::start(code_switches());
     let ran = by_code(&env, &provider, &[], |owner| {
@@ -397,7 +397,7 @@ fn a_client_that_would_need_a_secret_asks_nobody() {
             provider::with_code,
         ),
     ] {
-        let switches = Switches { registration, server, ..Switches::default() };
+        let switches = Switches { server, registration, ..Switches::default() };
         let stderr = fails(&switches, &["--wait", "2"], 77, "client_secret_required");
         assert!(!stderr.contains("http://127.0.0.1:1"), "no page is shown: {stderr}");
     }
@@ -408,7 +408,7 @@ fn a_client_that_would_need_a_secret_asks_nobody() {
     };
     for (registration, server) in [(none, provider::with_code as provider::Edit), (secret, |_, _| ())] {
         let env = TestEnv::new();
-        let provider = Provider::start(Switches { registration, server, ..Switches::default() });
+        let provider = Provider::start(Switches { server, registration, ..Switches::default() });
         assert_eq!(by_code(&env, &provider, &[], approving).code, Some(0));
     }
 }

@@ -26,6 +26,7 @@ pub type Edit = fn(&mut Value, &Urls);
 
 /// What the provider does other than well.
 #[derive(Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each is one thing that a provider does")]
 pub struct Switches {
     /// Path of the provider below its origin: `/me`, or empty.
     pub path: &'static str,

@@ -68,7 +68,8 @@ const SHOWN: &[(&str, Before, i32, &str)] = &[
     ("pdpp status --json", Connected, 0, r#""credentials""#),
     ("pdpp status --grant Work", Connected, 0, "Work"),
     ("pdpp status --move-to file", Connected, 0, "file"),
-    ("pdpp disconnect", Connected, 0, "ended at the provider, and deleted here"),
+    // At a terminal it asks; here is none.
+    ("pdpp disconnect", Connected, 2, "code: confirmation_required"),
     ("pdpp disconnect --all --yes", Connected, 0, "ended at the provider, and deleted here"),
     ("pdpp doctor", Connected, 0, "works"),
     ("pdpp doctor https://provider.example", Nothing, 1, "answers"),

@@ -59,16 +59,17 @@ impl KeyringStore {
 }
 
 /// Whether what is kept in the default collection is there in the next session too. The Secret Service has one that is not,
-/// and where nobody has made another it may be the default.
+/// and where nobody has made another it may be the default. Asked once in a process.
 #[cfg(all(unix, not(any(target_os = "macos", target_os = "ios", target_os = "android"))))]
 fn lasts() -> bool {
     use secret_service::{EncryptionType, blocking::SecretService};
-    let is_of_the_session = SecretService::connect(EncryptionType::Plain).is_ok_and(|service| {
-        let collection = service.get_default_collection();
-        collection
-            .is_ok_and(|collection| collection.collection_path.as_str().ends_with("/collection/session"))
-    });
-    !is_of_the_session
+    static LASTS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *LASTS.get_or_init(|| {
+        let service = SecretService::connect(EncryptionType::Plain);
+        let collection = service.as_ref().map(SecretService::get_default_collection);
+        let Ok(Ok(collection)) = collection else { return true };
+        !collection.collection_path.as_str().ends_with("/collection/session")
+    })
 }
 
 /// The other systems have no such place.

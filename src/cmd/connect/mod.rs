@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(value_name = "PROVIDER_URL", required_unless_present = "renew")]
     provider: Option<String>,
 
-    /// Open no browser; only print the approval URL, as is done in any case
+    /// Open no browser; print an address of this machine, and the code that it asks for
     #[arg(long)]
     no_browser: bool,
 

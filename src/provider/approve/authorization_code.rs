@@ -150,10 +150,11 @@ impl Attempt {
     /// [`ApproveError`].
     pub async fn wait(&self, http: &Http) -> Result<TokenResponse, ApproveError> {
         let answered = tokio::time::timeout(self.patience.waits, self.listener.answer(&self.expected)).await;
-        let code = answered.map_err(|_| match self.listener.has_turned_back() {
-            true => ApproveError::StateMismatch,
-            false => self.patience.over(None),
-        })??;
+        let nothing = || {
+            let has_turned_back = self.listener.has_turned_back();
+            if has_turned_back { ApproveError::StateMismatch } else { self.patience.over(None) }
+        };
+        let code = answered.map_err(|_| nothing())??;
         let mut answer = self.exchange(http, &code, true).await?;
         if !answer.is_success() && OAuthError::of(&answer).is_of_resource() {
             answer = self.exchange(http, &code, false).await?;

@@ -285,18 +285,7 @@ impl ApproveError {
                 Hint::new("Try another way: ").run(again(&["--flow"]).words("--flow device-code"))
             }
             Self::Busy(_) => Hint::new("Try again in a minute: ").run(again(&[])),
-            // The draft's grants have an end; not every provider lets a request name it.
-            Self::RequestRefused(error)
-                if error.says("additional propert")
-                    && again(&[]).to_string() != again(&["--expires"]).to_string() =>
-            {
-                Hint::new("It may be that the provider takes no end in a request; leave it out, and set it on the provider's page: ")
-                    .run(again(&["--expires"]))
-            }
-            Self::RequestRefused(_) => {
-                Hint::new("Leave out what narrows the request, and narrow it on the provider's page: ")
-                    .run(Command::connect(provider.as_str()))
-            }
+            Self::RequestRefused(error) => refused_hint(error, provider, again),
             Self::Denied | Self::Expired { .. } | Self::InvalidGrant(_) | Self::PollRefused(_) => {
                 Hint::new("Nothing is stored. To ask again: ").run(again(&[]))
             }
@@ -336,6 +325,18 @@ impl ApproveError {
             cause => error.because(cause),
         }
     }
+}
+
+/// What to type after a request that was refused as a whole.
+fn refused_hint(error: &OAuthError, provider: &ProviderUrl, again: &dyn Fn(&[&str]) -> Command) -> Hint {
+    // The draft's grants have an end; not every provider lets a request name it.
+    let names_an_end = again(&[]).to_string() != again(&["--expires"]).to_string();
+    if error.says("additional propert") && names_an_end {
+        let hint = "It may be that the provider takes no end in a request; leave it out, and set it on the provider's page: ";
+        return Hint::new(hint).run(again(&["--expires"]));
+    }
+    Hint::new("Leave out what narrows the request, and narrow it on the provider's page: ")
+        .run(Command::connect(provider.as_str()))
 }
 
 /// What to type after a name that a provider does not know. A field's choices are written as the option takes them:

@@ -1,7 +1,7 @@
 //! The one port of this machine that the owner's browser comes in by, and comes back to (RFC 8252 §7.3).
 //!
 //! Other programs, other users of the machine, and pages of any site can reach the port too. So a browser comes in with a
-//! secret or a code ([`entrance`]), which it gets by a private file or from its person; it is then told where to go, and
+//! secret or a code (`entrance`), which it gets by a private file or from its person; it is then told where to go, and
 //! known by a cookie. The answer has to come from that browser, with the state that only it was given. Everything else is
 //! turned away, costs little, and ends nothing.
 
@@ -77,14 +77,14 @@ impl Port {
     pub fn leading_to(self, target: Url) -> Result<Listener, ApproveError> {
         let Self { listener, address } = self;
         let entrance = Entrance::to(target, address.port())?;
-        Ok(Listener { listener, address, entrance, has_turned_back: AtomicBool::new(false) })
+        Ok(Listener { socket: listener, address, entrance, has_turned_back: AtomicBool::new(false) })
     }
 }
 
 /// A port of this machine that waits for a browser.
 #[derive(Debug)]
 pub struct Listener {
-    listener: TcpListener,
+    socket: TcpListener,
     address: SocketAddr,
     entrance: Entrance,
     has_turned_back: AtomicBool,
@@ -148,7 +148,7 @@ impl Listener {
         let mut silent: VecDeque<oneshot::Sender<()>> = VecDeque::new();
         loop {
             tokio::select! {
-                accepted = self.listener.accept() => match accepted {
+                accepted = self.socket.accept() => match accepted {
                     Ok((stream, _)) => {
                         silent.retain(|evict| !evict.is_closed());
                         if silent.len() >= MAX_SILENT {
