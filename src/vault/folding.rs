@@ -106,7 +106,7 @@ impl Iterator for Folding<'_> {
         let mut chars = self.text[self.at..].chars();
         let c = chars.next()?;
         if let Some(known) = known(c)
-            && chars.next().is_none_or(|next| known_to_begin(next))
+            && chars.next().is_none_or(known_to_begin)
         {
             let place = self.at..self.at + c.len_utf8();
             self.at = place.end;
