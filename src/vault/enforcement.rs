@@ -20,6 +20,10 @@ use super::store::{Catalog, Connection};
 use super::wire::ApiError;
 use super::{time, words};
 
+/// The index of UNIQUE (slot, key).
+const BY_KEY: &str = "INDEXED BY sqlite_autoindex_record_1";
+const BY_CONSENT_TIME: &str = "INDEXED BY record_consent";
+
 /// A grant of more named records than these is searched by the index of words.
 const MOST_SCANNED: usize = 10_000;
 
@@ -293,19 +297,18 @@ impl Access {
     /// Where the covered rows are found without others being looked at.
     const fn index(&self) -> &'static str {
         if self.resources.is_some() {
-            // Of UNIQUE (slot, key).
-            "sqlite_autoindex_record_1"
+            BY_KEY
         } else if self.since.is_some() || self.until.is_some() {
-            "record_consent"
+            BY_CONSENT_TIME
         } else {
-            "record_sort"
+            "INDEXED BY record_sort"
         }
     }
 
     /// The column that pages are sorted by: what is the same in the index of the covered rows, where that is in order.
     fn sort(&self) -> &'static str {
         let is_consent_time = self.stream.cursor_field == self.stream.consent_time_field;
-        if self.index() == "record_consent" && is_consent_time { "r.consent_ms" } else { "r.sort" }
+        if self.index() == BY_CONSENT_TIME && is_consent_time { "r.consent_ms" } else { "r.sort" }
     }
 
     /// The part of a row that is granted, and of that what `wanted` names; nothing else leaves here.
@@ -353,9 +356,11 @@ impl Access {
     }
 
     /// The covered rows for which `more` holds, in this order. Numbers are sorted, not whole records.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one statement")]
     fn query(
         &self,
         db: &Sqlite,
+        index: &str,
         filter: &Filter,
         more: &str,
         order: &str,
@@ -367,10 +372,9 @@ impl Access {
         params.extend(values);
         params.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
         let sql = format!(
-            "SELECT {} FROM record r WHERE r.rid IN (SELECT r.rid FROM record r INDEXED BY {} WHERE {condition}{}{more} \
+            "SELECT {} FROM record r WHERE r.rid IN (SELECT r.rid FROM record r {index} WHERE {condition}{}{more} \
              ORDER BY {order} LIMIT ?) ORDER BY {order}",
             Row::COLUMNS,
-            self.index(),
             filter.sql,
         );
         let mut statement = db.prepare_cached(&sql)?;
@@ -427,24 +431,41 @@ impl Access {
         };
         if self.cursor_field().is_none() {
             let (more, key) = after_key();
-            return self.query(db, filter, &more, &by_key, key, limit);
+            let index = if self.hides_rows() { self.index() } else { BY_KEY };
+            return self.query(db, index, filter, &more, &by_key, key, limit);
         }
         let sort = self.sort();
         let mut rows = Vec::new();
         if unsorted.is_none() {
-            let mut more = format!(" AND {sort} > ?");
+            let following = after.map(|_| format!(" AND ({sort}, r.key) {sign} (?, ?)"));
+            let more = format!(" AND {sort} > ?{}", following.unwrap_or_default());
             let mut values = vec![Sql::from(i64::MIN)];
             if let Some(after) = after {
-                more.push_str(&format!(" AND ({sort}, r.key) {sign} (?, ?)"));
                 values.extend([after.sort.into(), after.key.clone().into()]);
             }
-            rows = self.query(db, filter, &more, &format!("{sort} {word}, {by_key}"), values, limit)?;
+            rows = self.query(
+                db,
+                self.index(),
+                filter,
+                &more,
+                &format!("{sort} {word}, {by_key}"),
+                values,
+                limit,
+            )?;
         }
         if rows.len() < limit {
             let (more, key) = after_key();
             let values = std::iter::once(Sql::from(i64::MIN)).chain(key);
             let rest = limit - rows.len();
-            rows.extend(self.query(db, filter, &format!(" AND {sort} = ?{more}"), &by_key, values, rest)?);
+            rows.extend(self.query(
+                db,
+                self.index(),
+                filter,
+                &format!(" AND {sort} = ?{more}"),
+                &by_key,
+                values,
+                rest,
+            )?);
         }
         Ok(rows)
     }
@@ -462,11 +483,7 @@ impl Access {
     pub fn count(&self, db: &Sqlite, filter: &Filter) -> rusqlite::Result<u64> {
         let (condition, mut params) = self.condition();
         params.extend(filter.params.iter().cloned());
-        let sql = format!(
-            "SELECT count(*) FROM record r INDEXED BY {} WHERE {condition}{}",
-            self.index(),
-            filter.sql
-        );
+        let sql = format!("SELECT count(*) FROM record r {} WHERE {condition}{}", self.index(), filter.sql);
         db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| count(row, 0))
     }
 
@@ -476,8 +493,7 @@ impl Access {
     /// Whatever SQLite says.
     pub fn last_emitted(&self, db: &Sqlite) -> rusqlite::Result<Option<i64>> {
         let (condition, params) = self.condition();
-        let sql =
-            format!("SELECT max(r.emitted_ms) FROM record r INDEXED BY {} WHERE {condition}", self.index());
+        let sql = format!("SELECT max(r.emitted_ms) FROM record r {} WHERE {condition}", self.index());
         db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| row.get(0))
     }
 
@@ -499,7 +515,7 @@ impl Access {
         params.insert(0, path(&field.name).into());
         params.extend(filter.params.iter().cloned());
         let sql = format!(
-            "SELECT coalesce(r.data -> ?, 'null') AS value, count(*) FROM record r INDEXED BY {} WHERE {condition}{} GROUP BY value",
+            "SELECT coalesce(r.data -> ?, 'null') AS value, count(*) FROM record r {} WHERE {condition}{} GROUP BY value",
             self.index(),
             filter.sql
         );
@@ -540,6 +556,8 @@ impl Access {
         }
         self.query(
             db,
+            // Begins with the other end of the relation.
+            "",
             &Filter::default(),
             " AND r.rid IN (SELECT f.rid FROM foreign_key f WHERE f.slot = ? AND f.field = ? AND f.value = ?)",
             "r.key",
@@ -598,12 +616,12 @@ impl Access {
                 })
                 .optional()?
                 .and_then(|(consent, data)| shown(consent, data.as_deref()));
-            let place = ChangePosition { key: key.clone(), connection: self.connection.id.clone() };
+            let at = ChangePosition { key: key.clone(), connection: self.connection.id.clone() };
             match (then, now) {
                 (then, Some(now)) if then.as_ref() != Some(&now) => {
-                    changes.push((place, Change::Present(Row::read(row)?)));
+                    changes.push((at, Change::Present(Row::read(row)?)));
                 }
-                (Some(_), None) => changes.push((place, Change::Gone { key, emitted_ms })),
+                (Some(_), None) => changes.push((at, Change::Gone { key, emitted_ms })),
                 _ => {}
             }
         }
@@ -692,7 +710,7 @@ impl Access {
         let (condition, mut params) = self.condition();
         params.extend(filter.params.iter().cloned());
         let sql = format!(
-            "SELECT r.rid FROM record r INDEXED BY {} WHERE {condition}{} ORDER BY {}",
+            "SELECT r.rid FROM record r {} WHERE {condition}{} ORDER BY {}",
             self.index(),
             filter.sql,
             self.newest_first(),

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
@@ -95,16 +96,75 @@ impl Iterator for Folding<'_> {
         }
         let bytes = self.text.as_bytes();
         let first = *bytes.get(self.at)?;
+        // Known too, and most of most texts.
         if first.is_ascii() && bytes.get(self.at + 1).is_none_or(u8::is_ascii) {
             let place = self.at..self.at + 1;
             let class = if first.is_ascii_alphanumeric() { Class::Letter } else { Class::Other };
-            self.at = place.end;
-            self.base = Base::Plain;
+            (self.at, self.base) = (place.end, Base::Plain);
             return Some(Folded { place, class, c: char::from(first.to_ascii_lowercase()) });
+        }
+        let mut chars = self.text[self.at..].chars();
+        let c = chars.next()?;
+        if let Some(known) = known(c)
+            && chars.next().is_none_or(known_to_begin)
+        {
+            let place = self.at..self.at + c.len_utf8();
+            self.at = place.end;
+            self.base = known.base;
+            let of = |(class, c)| Folded { place: place.clone(), class, c };
+            self.ready.extend(known.then.map(of));
+            return Some(of(known.first));
         }
         self.fill();
         self.ready.pop_front()
     }
+}
+
+/// The form of a character that is not followed by a combining one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Known {
+    first: (Class, char),
+    then: Option<(Class, char)>,
+    base: Base,
+}
+
+/// Where the most are that are written with letters: from Latin to kana.
+const COMMON: Range<u32> = 0x80..0x3100;
+/// Their forms, worked out once: that takes longer than to look them up, and texts are long.
+static FORMS: LazyLock<Vec<Option<Known>>> =
+    LazyLock::new(|| COMMON.map(|c| char::from_u32(c).and_then(form_of)).collect());
+
+/// The form of `c`, unless it goes with what stands before it, or is of more than two.
+fn form_of(c: char) -> Option<Known> {
+    if matches!(CLUSTER.get(c), GraphemeClusterBreak::V | GraphemeClusterBreak::T) {
+        return None;
+    }
+    let text = String::from(c);
+    let mut folding = fold(&text);
+    folding.fill();
+    let first =
+        folding.ready.pop_front().filter(|first| !matches!(first.class, Class::Dropped | Class::Mark))?;
+    let mut rest = folding.ready.iter().filter(|folded| folded.class != Class::Dropped);
+    let then = rest.next().map(|then| (then.class, then.c));
+    rest.next().is_none().then_some(Known { first: (first.class, first.c), then, base: folding.base })
+}
+
+#[inline]
+fn known(c: char) -> Option<Known> {
+    match c {
+        _ if c.is_ascii() => {
+            let class = if c.is_ascii_alphanumeric() { Class::Letter } else { Class::Other };
+            Some(Known { first: (class, c.to_ascii_lowercase()), then: None, base: Base::Plain })
+        }
+        '\u{4e00}'..='\u{9fff}' => Some(Known { first: (Class::Lone, c), then: None, base: Base::Marked }),
+        _ if COMMON.contains(&u32::from(c)) => FORMS.get((u32::from(c) - COMMON.start) as usize).copied()?,
+        _ => None,
+    }
+}
+
+/// Whether `c` is known not to combine with what stands before it.
+fn known_to_begin(c: char) -> bool {
+    c.is_ascii() || known(c).is_some()
 }
 
 impl Folding<'_> {
@@ -276,6 +336,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_is_known_is_what_is_worked_out() {
+        for c in ('\0'..='\u{3100}').chain('\u{4e00}'..='\u{9fff}') {
+            assert!(known(c).is_none() || known(c) == form_of(c), "{c:?}");
+        }
+        assert!(
+            known('é').is_some() && known('й').is_some() && known('が').is_some() && known('ไ').is_some()
+        );
+        assert!(known('\u{301}').is_none() && known('\u{e34}').is_none() && known('\u{ad}').is_none());
     }
 
     #[test]

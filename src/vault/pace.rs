@@ -66,23 +66,22 @@ impl<'a> Pace<'a> {
 }
 
 #[cfg(test)]
-#[allow(missing_docs, reason = "a test module")]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::sync::Mutex;
 
     /// A clock that moves by `work` whenever it is looked at, and by what is slept.
     #[derive(Debug, Default)]
-    pub struct MovedClock {
+    pub(crate) struct MovedClock {
         /// What is done between two looks.
-        pub work: Mutex<Duration>,
+        pub(crate) work: Mutex<Duration>,
         now: Mutex<Duration>,
         slept: Mutex<Vec<Duration>>,
     }
 
     impl MovedClock {
         /// How long was slept since the last time that this was asked.
-        pub fn slept(&self) -> Vec<Duration> {
+        pub(crate) fn slept(&self) -> Vec<Duration> {
             std::mem::take(&mut self.slept.lock().unwrap())
         }
     }

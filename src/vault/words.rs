@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn words_at_one_place_are_marked_once() {
         assert_eq!(Query::parse("1 2").matches("a ½ b 1", 9), [2..4, 7..8]);
-        assert_eq!(Query::parse("キロ").matches("5㌔", 9), [1..4]);
+        assert_eq!(Query::parse("キロ").matches("5㌔ 5㌔", 9), [1..4, 6..9]);
     }
 
     proptest! {

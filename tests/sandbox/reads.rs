@@ -244,9 +244,15 @@ fn search_finds_marks_pages_and_says_how_complete_it_is() {
     let many = get(app, &token, "/v1/search?q=the").json();
     assert_eq!(many["meta"]["recall"]["truncated"], true);
     assert_eq!(many["meta"]["count_accuracy"], "lower_bound");
-    for nothing in ["%22unbalanced%20AND%20(", "zzzznotthere", "%22%22%20*"] {
+    for nothing in ["%22unbalanced%20AND%20(", "zzzznotthere"] {
         let none = get(app, &token, &format!("/v1/search?q={nothing}")).json();
         assert_eq!(none["data"].as_array().unwrap().len(), 0, "{nothing}");
+    }
+    for no_word in ["%22%22%20*", "%CC%81", "%E2%80%A6"] {
+        let refused = get(app, &token, &format!("/v1/search?q={no_word}"));
+        let error = refused.json()["error"].clone();
+        assert_eq!((refused.status, &error["param"]), (400, &serde_json::json!("q")), "{no_word}");
+        assert!(error["message"].as_str().unwrap().contains("no word"), "{error}");
     }
     let japanese = get(app, &token, "/v1/search?q=%E5%B1%A5%E6%AD%B4").json();
     assert_eq!(japanese["data"][0]["stream"], "labels", "a part of a word without spaces is found");

@@ -58,8 +58,8 @@ impl Wait {
     /// The seconds that are left of what the provider asked for, while that is enforced here.
     fn left(self, now: Instant) -> Option<u64> {
         let waited = now.saturating_duration_since(self.since);
-        (waited < self.asked.min(MOST_WAIT))
-            .then(|| (self.asked - waited).as_secs().saturating_add(1).min(self.asked.as_secs()))
+        let left = self.asked.checked_sub(waited).filter(|left| !left.is_zero() && waited < MOST_WAIT)?;
+        Some(left.as_secs().saturating_add(1).min(self.asked.as_secs()))
     }
 }
 

@@ -253,15 +253,12 @@ fn sum(values: &BTreeMap<String, u64>) -> (Value, bool) {
     }
     let exact = numbers()
         .try_fold(Decimal::ZERO, |total, (text, count)| total.plus(Decimal::parse(text)?.times(*count)?));
-    match exact {
-        Some(total) => (json_of(&total.to_string()), true),
-        #[allow(clippy::cast_precision_loss, reason = "only for numbers that are no decimal of 28 digits")]
-        None => {
-            let numbers =
-                numbers().filter_map(|(text, count)| Some(text.parse::<f64>().ok()? * *count as f64));
-            (numbers.sum::<f64>().into(), false)
-        }
+    if let Some(total) = exact {
+        return (json_of(&total.to_string()), true);
     }
+    #[allow(clippy::cast_precision_loss, reason = "only for numbers that are no decimal of 28 digits")]
+    let numbers = numbers().filter_map(|(text, count)| Some(text.parse::<f64>().ok()? * *count as f64));
+    (numbers.sum::<f64>().into(), false)
 }
 
 fn extreme(values: BTreeMap<String, u64>, greatest: bool) -> Value {

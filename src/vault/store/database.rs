@@ -149,7 +149,7 @@ impl Store {
 
     /// Calls `each` for every few steps that the database in memory takes.
     #[cfg(test)]
-    pub fn count_steps(&self, mut each: impl FnMut() + Send + 'static) {
+    pub(crate) fn count_steps(&self, mut each: impl FnMut() + Send + 'static) {
         let counted = move || {
             each();
             false

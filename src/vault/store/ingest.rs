@@ -15,9 +15,12 @@ use crate::vault::{time, words};
 /// # Errors
 /// Whatever SQLite says.
 pub fn reindex(tx: &Transaction<'_>) -> rusqlite::Result<()> {
-    let mut slots = tx.prepare("SELECT slot FROM slot")?;
-    for slot in slots.query_map([], |row| row.get::<_, i64>(0))? {
-        tx.execute_batch(&format!("DROP TABLE IF EXISTS text_{}", slot?))?;
+    let slots: Vec<i64> = tx
+        .prepare("SELECT slot FROM slot")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for slot in slots {
+        tx.execute_batch(&format!("DROP TABLE IF EXISTS text_{slot}"))?;
     }
     let catalog = Catalog::load(tx, 0)?;
     for connection in &catalog.connections {
