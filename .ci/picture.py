@@ -24,6 +24,7 @@ VARYING = [
     (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE"),
     (r"pdpp-demo-\w+", "pdpp-demo-ID"),
+    (r"req_[0-9a-f]+", "req_ID"),
     (r"about \d+ tokens", "about N tokens"),
     (r"costs about \d+ once", "costs about N once"),
     (r"\d+\.\d m?s\b", "TIME"),

@@ -1,5 +1,5 @@
-//! The main job in a few seconds: a provider with made-up data, a grant, and an agent's five questions. Leaves nothing
-//! behind.
+//! The main job in a few seconds: a provider with made-up data, a grant, an agent's five questions, and one that the grant
+//! does not cover. Leaves nothing behind.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::cache::store::choice::StoreChoice;
 use crate::error::{Error, Kind, Result};
 use crate::grants::{self, Connected, Dialog, Event, Request, SourceAnswer};
 use crate::mcp::protocol::client::{Client, ServerCommand};
-use crate::mcp::protocol::measure::estimate_tokens;
+use crate::mcp::protocol::measure::{estimate_tokens, measure};
 use crate::provider::approve::Choice;
 use crate::provider::approve::flow::Flow;
 use crate::provider::network::Network;
@@ -165,10 +165,8 @@ impl Dialog for Silent<'_> {
 
 async fn ask_five(client: &mut Client, show: &dyn Fn(Scene<'_>)) -> Result<Cost> {
     client.initialize().await?;
-    let mut cost = Cost {
-        list_tokens: estimate_tokens(&Value::Array(client.list_tools().await?).to_string()),
-        ..Cost::default()
-    };
+    let mut cost =
+        Cost { list_tokens: measure(&client.list_tools().await?, "").tools_tokens, ..Cost::default() };
 
     let mut agent = Agent { client, cost: &mut cost, show };
     agent.question("What may I read?");
@@ -179,7 +177,7 @@ async fn ask_five(client: &mut Client, show: &dyn Fn(Scene<'_>)) -> Result<Cost>
     agent.question("What are the latest entries of the calendar?");
     let events = json!({"stream": "events", "sort": "-start_at", "limit": 2, "fields": ["title", "start_at", "location"]});
     agent.call("query_records", events).await?;
-    agent.question("Who wrote about the plumber's invoice?");
+    agent.question("Where does the plumber's invoice come up?");
     agent.call("search", json!({"q": "invoice plumber", "streams": ["messages"], "limit": 2})).await?;
     agent.question("A build log of 200 KB mentions NEEDLE-build-log: what stands around it?");
     let found = agent.call("search", json!({"q": "NEEDLE-build-log", "limit": 1})).await?;
@@ -191,6 +189,8 @@ async fn ask_five(client: &mut Client, show: &dyn Fn(Scene<'_>)) -> Result<Cost>
     window["before_chars"] = json!(120);
     window["after_chars"] = json!(160);
     agent.call("read_record_field", window).await?;
+    agent.question("And what the grant does not hold?");
+    agent.refused("query_records", json!({"stream": "health_records", "limit": 1})).await?;
     Ok(cost)
 }
 
@@ -207,14 +207,24 @@ impl Agent<'_> {
     }
 
     async fn call(&mut self, tool: &'static str, arguments: Value) -> Result<Value> {
+        self.answer(tool, arguments, false).await
+    }
+
+    async fn refused(&mut self, tool: &'static str, arguments: Value) -> Result<Value> {
+        self.answer(tool, arguments, true).await
+    }
+
+    async fn answer(&mut self, tool: &'static str, arguments: Value, is_refused: bool) -> Result<Value> {
         let arguments = arguments.as_object().cloned().unwrap_or_else(Map::new);
         (self.show)(Scene::Call(tool, &arguments));
         let start = Instant::now();
         let result = self.client.call_tool(tool, arguments).await?;
         let elapsed = start.elapsed();
         let text = result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();
-        if result.get("isError") == Some(&Value::Bool(true)) || text.is_empty() {
-            return Err(Error::failed("demo_failed", format!("The {tool} call was refused: {text}")));
+        let refused = result.get("isError") == Some(&Value::Bool(true));
+        if refused != is_refused || text.is_empty() {
+            let what = if refused { "refused" } else { "answered" };
+            return Err(Error::failed("demo_failed", format!("The {tool} call was {what}: {text}")));
         }
         self.cost.calls += 1;
         self.cost.bytes += text.len();

@@ -23,6 +23,34 @@ pub struct Ui {
     lost: AtomicBool,
     done: Mutex<Option<Done>>,
     err_goes_nowhere: OnceLock<bool>,
+    has_colour: OnceLock<bool>,
+}
+
+/// How a result's lines look on a terminal that has colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// As they are.
+    Plain,
+    /// What is done now.
+    Step,
+    /// What is asked.
+    Question,
+    /// What is called.
+    Call,
+    /// What stands beside the matter.
+    Dim,
+}
+
+impl Tone {
+    const fn sgr(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Plain => return None,
+            Self::Step => "1",
+            Self::Question => "33",
+            Self::Call => "36",
+            Self::Dim => "2",
+        })
+    }
 }
 
 /// What a command has done, whether or not its result can be written.
@@ -46,6 +74,7 @@ impl Ui {
             lost: AtomicBool::new(false),
             done: Mutex::default(),
             err_goes_nowhere: OnceLock::new(),
+            has_colour: OnceLock::new(),
         }
     }
 
@@ -60,6 +89,7 @@ impl Ui {
             lost: AtomicBool::new(false),
             done: Mutex::default(),
             err_goes_nowhere: OnceLock::from(false),
+            has_colour: OnceLock::from(false),
         }
     }
 
@@ -198,6 +228,17 @@ impl Ui {
     /// A result, to stdout. Line breaks are kept, hidden characters are escaped.
     pub fn print(&self, result: &str) {
         self.keep(write_line(&self.out, &text::lines(result)));
+    }
+
+    /// As [`Ui::print`], in the colour of `tone` where a person sees it on a terminal that has colours and was not asked to
+    /// do without (`NO_COLOR`, <https://no-color.org>).
+    pub fn print_as(&self, tone: Tone, result: &str) {
+        let shown = text::lines(result);
+        let Some(code) = tone.sgr().filter(|_| *self.has_colour.get_or_init(shows_colour)) else {
+            return self.keep(write_line(&self.out, &shown));
+        };
+        let lines: Vec<_> = shown.lines().map(|line| format!("\u{1b}[{code}m{line}\u{1b}[0m")).collect();
+        self.keep(write_line(&self.out, &lines.join("\n")));
     }
 
     /// A result as one line of JSON, to stdout. JSON's own escapes already cover controls; the
@@ -563,7 +604,7 @@ pub fn labelled<const N: usize>(
 }
 
 /// `text` on as many lines as it needs, `indent` columns in. No word is broken.
-fn indented(width: u16, indent: u16, text: &str) -> String {
+pub fn indented(width: u16, indent: u16, text: &str) -> String {
     let mut table = laid_out(width);
     table.add_row([text]);
     if let Some(column) = table.column_mut(0) {
@@ -613,6 +654,11 @@ pub fn steps_within(width: u16, steps: &[(&str, &str)]) -> String {
         what.set_padding((0, 0)).set_constraint(unbroken(0, steps.iter().map(|(_, what)| *what)));
     }
     lines_of(&table)
+}
+
+fn shows_colour() -> bool {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    is_output_terminal() && !unwanted && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
 }
 
 fn terminal_width() -> u16 {
@@ -669,6 +715,32 @@ pub(crate) mod tests {
             let all = ["first", "second", "third"].map(|line| ui.try_note(line).is_ok());
             assert_eq!(all, [true, false, true]);
             assert_eq!(String::from_utf8_lossy(&written.lock().unwrap()), wanted);
+        }
+    }
+
+    #[test]
+    fn a_tone_is_for_a_terminal_with_colours_and_what_others_wrote_has_none() {
+        struct To(Arc<Mutex<Vec<u8>>>);
+        impl Write for To {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.lock().unwrap().extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let written: Arc<Mutex<Vec<u8>>> = Arc::default();
+        for (has_colour, wanted) in [
+            (false, "one\ntwo \\u{1b}[31m\n"),
+            (true, "\u{1b}[36mone\u{1b}[0m\n\u{1b}[36mtwo \\u{1b}[31m\u{1b}[0m\n"),
+        ] {
+            let to = Box::new(To(Arc::clone(&written)));
+            let ui =
+                Ui { has_colour: has_colour.into(), ..Ui::to_writers(to, Box::new(std::io::sink()), 80) };
+            ui.print_as(Tone::Call, "one\ntwo \u{1b}[31m");
+            assert_eq!(String::from_utf8(std::mem::take(&mut *written.lock().unwrap())).unwrap(), wanted);
         }
     }
 

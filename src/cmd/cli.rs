@@ -29,8 +29,8 @@ Examples:
   pdpp status                             see what is connected
   pdpp doctor                             find out what is wrong
 
-With --json a command prints one JSON object on stdout; if it fails, that is {\"error\": {code, message,
-because, next, exit_code}}, with the same exit code.";
+With --json a command prints one JSON object on stdout. If it fails, that is {\"error\": \
+{code, message, because, next, exit_code}}, with the same exit code.";
 
 /// What `pdpp` does.
 #[derive(Debug, Subcommand)]

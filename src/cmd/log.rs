@@ -200,10 +200,11 @@ fn calls(shown: &[Entry], now: Timestamp, width: u16) -> String {
         .iter()
         .map(|entry| {
             let mut from = entry.streams.join(", ");
-            if !one_provider && let Some(first) = entry.grants.first() {
-                let _ = write!(from, " {}", first.provider.trim_start_matches("https://"));
-                if entry.grants.len() > 1 {
-                    let _ = write!(from, " and {} more", entry.grants.len() - 1);
+            let of_entry: BTreeSet<&str> = entry.grants.iter().map(|grant| grant.provider.as_str()).collect();
+            if !one_provider && let Some(first) = of_entry.first() {
+                let _ = write!(from, " {}", first.trim_start_matches("https://"));
+                if of_entry.len() > 1 {
+                    let _ = write!(from, " and {} more", of_entry.len() - 1);
                 }
             }
             [
@@ -295,6 +296,14 @@ mod tests {
         let two =
             Entries { entries: vec![entry("https://a.example"), entry("https://b.example")], damaged: 0 };
         let out = to_text(&two, None, 100, 80);
+        assert!(out.contains("b.example") && !out.contains("more"), "{out}");
+        // Two grants of one provider are one place that it came from.
+        let mut both = two.clone();
+        let second = Grant { grant_id: Some("g2".to_owned()), ..two.entries[0].grants[0].clone() };
+        both.entries[0].grants.push(second);
+        assert!(!to_text(&both, None, 100, 80).contains("more"));
+        both.entries[0].grants.push(two.entries[1].grants[0].clone());
+        assert!(to_text(&both, None, 100, 200).contains("a.example and 1 more"));
         assert!(out.contains("b.example") && out.lines().all(|line| line.chars().count() <= 80), "{out}");
     }
 

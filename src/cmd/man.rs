@@ -53,7 +53,12 @@ fn how_to_read(command: &[String], width: u16) -> String {
 }
 
 /// Every page of the definitions `root`, as it is committed under `man/`: file name and roff.
-pub fn pages(mut root: Command) -> Vec<(String, Vec<u8>)> {
+pub fn pages(root: Command) -> Vec<(String, Vec<u8>)> {
+    // It has no page, and would be among the commands of each that has some.
+    fn without_help(command: Command) -> Command {
+        command.disable_help_subcommand(true).mut_subcommands(without_help)
+    }
+    let mut root = without_help(root);
     root.build();
     let mut pages = Vec::new();
     collect(&root, "pdpp", &mut pages);
@@ -68,8 +73,7 @@ fn collect(command: &Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) {
     // Writing to memory cannot fail.
     let _ = page.render(&mut roff);
     pages.push((format!("{name}.1"), roff));
-    for child in command.get_subcommands().filter(|child| !child.is_hide_set() && child.get_name() != "help")
-    {
+    for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
         collect(child, &format!("{name}-{}", child.get_name()), pages);
     }
 }
@@ -77,6 +81,22 @@ fn collect(command: &Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_page_that_a_page_names_is_there() {
+        use clap::CommandFactory as _;
+        let pages = pages(crate::cmd::Cli::command());
+        let mut named = 0;
+        for (page, roff) in &pages {
+            let text = String::from_utf8_lossy(roff).replace('\\', "");
+            for (before, _) in text.match_indices("(1)").map(|(at, _)| text.split_at(at)) {
+                let name = before.rsplit(|c: char| c.is_whitespace()).next().unwrap_or_default();
+                assert!(pages.iter().any(|(other, _)| *other == format!("{name}.1")), "{name} in {page}");
+                named += 1;
+            }
+        }
+        assert!(named > 15, "{named}");
+    }
 
     #[test]
     fn who_wants_to_read_a_page_is_told_how() {

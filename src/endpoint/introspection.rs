@@ -240,6 +240,12 @@ fn read(
         return Ok(Err(Unusable::WrongIssuer));
     }
     let kind = text("pdpp_token_kind");
+    // Whatever they are for: an endpoint that took them would still refuse them.
+    match kind {
+        Some("mcp_package") => return Ok(Err(Unusable::Package)),
+        Some("owner" | "control_plane" | "control-plane" | "control") => return Ok(Err(Unusable::Owner)),
+        _ => {}
+    }
     if is_there("aud") && !answer.get("aud").is_some_and(|aud| is_for_us(aud, kind, expected)) {
         return Ok(Err(Unusable::WrongAudience));
     }
@@ -249,8 +255,6 @@ fn read(
             grant_id: text("grant_id").map(str::to_owned),
             exp,
         }),
-        Some("mcp_package") => Err(Unusable::Package),
-        Some("owner" | "control_plane" | "control-plane" | "control") => Err(Unusable::Owner),
         _ => Err(Unusable::UnknownKind),
     })
 }
@@ -321,6 +325,10 @@ mod tests {
             (json!(null), Unusable::UnknownKind),
         ] {
             assert_eq!(with(&json!({ "pdpp_token_kind": kind })), Err(why));
+            // The right token for another place is that, and the wrong kind is no better for being for here.
+            let elsewhere = with(&json!({"pdpp_token_kind": kind, "aud": "https://x.example"}));
+            let why = if why == Unusable::UnknownKind { Unusable::WrongAudience } else { why };
+            assert_eq!(elsewhere, Err(why));
         }
         assert_eq!(asked(&json!({"active": true})).unwrap(), Err(Unusable::UnknownKind));
     }

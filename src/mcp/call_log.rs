@@ -22,7 +22,8 @@ pub struct Access {
     pub caller: Option<Caller>,
     /// The tool, or `resources/read`.
     pub tool: String,
-    /// The grants that were read: provider and grant id, each once.
+    /// The grants that were read: provider and grant id, each once. Those that were only asked what they have stand here
+    /// where no other was read.
     pub grants: Vec<(String, Option<String>)>,
     /// The streams that were read, each once, as the requests or the answer named them.
     pub streams: Vec<String>,
@@ -45,9 +46,13 @@ pub trait AccessSink: Send + Sync + 'static {
 /// Most grants and streams that are named in one call's note.
 const MOST: usize = 32;
 
+/// The route of a request that says what a grant has, and gives nothing of it.
+const LOOK_UP: &str = "schema";
+
 #[derive(Default)]
 struct Notes {
-    grants: Vec<(String, Option<String>)>,
+    /// With whether more than a look-up was made.
+    grants: Vec<(String, Option<String>, bool)>,
     streams: Vec<String>,
 }
 
@@ -58,19 +63,30 @@ impl Notes {
             self.streams.push(stream.to_owned());
         }
     }
+
+    /// A call to several grants looks up which of them has the stream.
+    fn grants_read(grants: Vec<(String, Option<String>, bool)>) -> Vec<(String, Option<String>)> {
+        let any_read = grants.iter().any(|(.., is_read)| *is_read);
+        let read = grants.into_iter().filter(|(.., is_read)| *is_read || !any_read);
+        read.map(|(provider, id, _)| (provider, id)).collect()
+    }
 }
 
 tokio::task_local! {
     static NOTES: Arc<Mutex<Notes>>;
 }
 
-/// Notes a read of a grant and of these streams, if the call that it belongs to is recorded.
-pub fn note(provider: &str, grant_id: Option<&str>, streams: &[&str]) {
+/// Notes a read of a grant by `route`, and of these streams, if the call that it belongs to is recorded.
+pub fn note(provider: &str, grant_id: Option<&str>, route: &str, streams: &[&str]) {
     let _ = NOTES.try_with(|notes| {
         let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_known = notes.grants.iter().any(|(known, id)| known == provider && id.as_deref() == grant_id);
-        if !is_known && notes.grants.len() < MOST {
-            notes.grants.push((provider.to_owned(), grant_id.map(str::to_owned)));
+        let is_read = route != LOOK_UP;
+        let known =
+            notes.grants.iter_mut().find(|(known, id, _)| known == provider && id.as_deref() == grant_id);
+        if let Some((.., was_read)) = known {
+            *was_read |= is_read;
+        } else if notes.grants.len() < MOST {
+            notes.grants.push((provider.to_owned(), grant_id.map(str::to_owned), is_read));
         }
         for stream in streams {
             notes.stream(stream);
@@ -132,7 +148,7 @@ impl Drop for Pending {
         self.sink.record(Access {
             caller: self.caller.take(),
             tool: std::mem::take(&mut self.tool),
-            grants: notes.grants,
+            grants: Notes::grants_read(notes.grants),
             streams: notes.streams,
             rows: ended.rows,
             bytes: ended.bytes,
@@ -234,8 +250,11 @@ mod tests {
         fn call(&self, tool: &str, _arguments: Map<String, Value>) -> BoxFuture<'_, ToolAnswer> {
             let tool = tool.to_owned();
             async move {
-                note("https://a.example", Some("g1"), &["mail", "notes"]);
-                note("https://a.example", Some("g1"), &["mail"]);
+                note("https://a.example", Some("g1"), "schema", &[]);
+                note("https://a.example", Some("g1"), "search", &["mail", "notes"]);
+                // Only asked whether it has such a stream.
+                note("https://a.example", Some("g2"), "schema", &[]);
+                note("https://a.example", Some("g1"), "search", &["mail"]);
                 let structured = match tool.as_str() {
                     "search" => json!({"results": [{"stream": "chat"}, {"stream": "mail"}]}),
                     "query_records" => std::future::pending().await,
@@ -284,6 +303,17 @@ mod tests {
         assert_eq!(seen[0], found);
         assert_eq!((seen[1].outcome.as_str(), seen[1].rows, &seen[1].caller), ("invalid_id", 0, &None));
         assert_eq!((seen[2].tool.as_str(), seen[2].bytes), ("resources/read", 7));
+    }
+
+    #[test]
+    fn look_ups_alone_are_what_was_read() {
+        let grants = |read: [bool; 2]| {
+            let noted = ["g1", "g2"].into_iter().zip(read);
+            let noted =
+                noted.map(|(id, is_read)| ("https://a.example".to_owned(), Some(id.to_owned()), is_read));
+            Notes::grants_read(noted.collect()).len()
+        };
+        assert_eq!((grants([false, false]), grants([true, false]), grants([true, true])), (2, 1, 2));
     }
 
     #[tokio::test]

@@ -16,6 +16,32 @@ fn a_demo_that_cannot_go_on_says_how_it_can() {
     assert!(!ran.stderr.contains("\\n"), "{}", ran.stderr);
 }
 
+#[test]
+fn a_demo_breaks_no_word_and_shows_what_a_grant_does_not_give() {
+    for width in ["80", "56"] {
+        let mut env = TestEnv::new();
+        env.set("COLUMNS", Some(width.to_owned()));
+        let ran = env.run(&["demo"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        // What is one word, as an address or a path, may be longer than the terminal is wide.
+        let too_long =
+            |line: &&str| line.chars().count() > width.parse().unwrap() && line.trim_start().contains(' ');
+        assert_eq!(ran.stdout.lines().find(too_long), None, "{}", ran.stdout);
+        assert!(!ran.stdout.contains('\u{1b}'), "no terminal, no colour");
+        let (_, beyond) = ran.stdout.split_once("“And what the grant does not hold?”").unwrap();
+        assert!(
+            beyond.contains("health_records") && beyond.contains("stream_not_found")
+                || beyond.contains("no stream"),
+            "{beyond}"
+        );
+        let tokens = |text: &str| text.split_whitespace().last().unwrap().to_owned();
+        let demo = ran.stdout.split("list costs").nth(1).unwrap().split("once").next().map(tokens).unwrap();
+        let inspect: serde_json::Value =
+            serde_json::from_str(&env.run(&["mcp", "inspect", "--json"]).stdout).unwrap();
+        assert_eq!(demo, inspect["tools_tokens"].to_string());
+    }
+}
+
 #[cfg(unix)]
 mod left_behind {
     use std::io::{BufRead as _, BufReader, Read as _};

@@ -40,3 +40,29 @@ fn a_dumb_terminal_is_told_what_is_waited_for_once_and_a_pipe_nothing() {
     assert!(!shown.contains('\n') && cleared.contains("\u{1b}[2K"), "{said:?}");
     assert!(!cleared.contains('\n'), "{said:?}");
 }
+
+/// It reads from a person's terminal, where nothing comes.
+#[test]
+fn a_server_on_a_terminal_says_what_it_waits_for() {
+    let env = TestEnv::new();
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&ours).unwrap();
+    unlockpt(&ours).unwrap();
+    let name = ptsname(&ours, Vec::new()).unwrap();
+    let open = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let mut serve = env.pdpp(&["mcp", "serve"]);
+    let mut running = serve.stdin(open()).stdout(Stdio::null()).stderr(open()).spawn().unwrap();
+    drop(serve);
+    let mut said = Vec::new();
+    let mut ours = File::from(ours);
+    while !String::from_utf8_lossy(&said).contains('\n') {
+        let mut part = [0; 512];
+        let read = ours.read(&mut part).unwrap();
+        said.extend_from_slice(&part[..read]);
+    }
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.starts_with("Waiting for an MCP host's messages on standard input"), "{said}");
+    assert!(said.contains("pdpp mcp setup"), "{said}");
+}

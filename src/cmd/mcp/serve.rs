@@ -49,6 +49,12 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         ui.json(&checked.as_ref().map_or_else(Error::to_json, |()| json!({"error": null})));
         return Ok(checked.map_or_else(|error| error.kind().exit_code(), |()| 0));
     }
+    if ui.can_ask() {
+        ui.note(&format!(
+            "Waiting for an MCP host's messages on standard input; Ctrl-C ends it. To have a host start this by itself: {}",
+            Command::new("mcp setup")
+        ));
+    }
     // Arguments and the index: nothing slower may happen before `initialize` is answered.
     match args.which.tools(global) {
         Ok(tools) if args.no_access_log => serve(Arc::new(tools)),

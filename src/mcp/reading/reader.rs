@@ -215,7 +215,7 @@ impl Reader {
     {
         self.check_wait()?;
         let bearer = self.bearer().await?;
-        call_log::note(self.provider.as_str(), self.grant_id(), streams);
+        call_log::note(self.provider.as_str(), self.grant_id(), route, streams);
         let started = Instant::now();
         let mut answer = send(bearer.clone()).await;
         // A token that was replaced or ended early: one try with another, where one can be had.
