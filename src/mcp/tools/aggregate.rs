@@ -74,6 +74,7 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     check_filter(reader, call, &request.filter, stream, request.connection.as_deref()).await?;
     let mut body = reader.read(&Request::Aggregate(request.clone())).await?.body;
     envelope::prepare(&mut body);
+    envelope::keep_digits(&mut body);
     let is_grouped = request.group_by.is_some() || request.group_by_time.is_some();
     let groups = match body.remove("groups") {
         groups if is_grouped || matches!(groups, Some(Value::Array(_))) => {

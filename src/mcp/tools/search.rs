@@ -275,6 +275,7 @@ impl HitShape<'_> {
 impl Shape for HitShape<'_> {
     fn prepare(&self, body: &mut Map<String, Value>, _keep: Option<&str>) {
         envelope::prepare(body);
+        envelope::keep_digits(body);
     }
 
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
