@@ -215,7 +215,11 @@ async fn r3_20_aggregates_are_numbers_in_the_text() {
         "{}",
         answer.text
     );
-    assert!(answer.text.contains("\n2 groups shown, the largest first; limit says how many\n"), "{}", answer.text);
+    assert!(
+        answer.text.contains("\n2 groups shown, the largest first; limit says how many\n"),
+        "{}",
+        answer.text
+    );
     assert_eq!(structured(&answer)["data"]["groups"].as_array().map(Vec::len), Some(2));
     assert_eq!(
         structured(&answer)["next"]["arguments"],

@@ -130,16 +130,16 @@ const MAX_NAMED: usize = 3;
 /// Writes the numbers that a double cannot hold as texts, and says so: most hosts read JSON into doubles, and would
 /// show other digits (R5.6).
 pub fn keep_digits(body: &mut Map<String, Value>) {
-    let mut named = Vec::new();
+    let mut found = Vec::new();
     for (name, value) in body.iter_mut() {
-        digits_as_text(value, name, &mut named);
+        digits_as_text(value, name, &mut found);
     }
-    if named.is_empty() {
+    if found.is_empty() {
         return;
     }
-    let more = if named.len() > MAX_NAMED { " and others" } else { "" };
+    let more = if found.len() > MAX_NAMED { " and others" } else { "" };
     let names =
-        named.iter().take(MAX_NAMED).map(|name| prefix_on_wire(name, 30)).collect::<Vec<_>>().join(", ");
+        found.iter().take(MAX_NAMED).map(|name| prefix_on_wire(name, 30)).collect::<Vec<_>>().join(", ");
     let message = format!(
         "{names}{more}: a number with more digits than a double holds is a text here; filter takes it so"
     );
@@ -147,17 +147,17 @@ pub fn keep_digits(body: &mut Map<String, Value>) {
 }
 
 /// As [`keep_digits`], of one value, which the member `name` holds.
-fn digits_as_text(value: &mut Value, name: &str, named: &mut Vec<String>) {
+fn digits_as_text(value: &mut Value, name: &str, found: &mut Vec<String>) {
     match value {
         Value::Number(number) if !decimal::is_held_by_a_double(number.as_str()) => {
             *value = json!(number.to_string());
-            if !named.iter().any(|known| known == name) {
-                named.push(name.to_owned());
+            if !found.iter().any(|known| known == name) {
+                found.push(name.to_owned());
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| digits_as_text(item, name, named)),
+        Value::Array(items) => items.iter_mut().for_each(|item| digits_as_text(item, name, found)),
         Value::Object(fields) => {
-            fields.iter_mut().for_each(|(name, value)| digits_as_text(value, name, named));
+            fields.iter_mut().for_each(|(name, value)| digits_as_text(value, name, found));
         }
         _ => {}
     }

@@ -473,7 +473,7 @@ impl Hit {
         let label = text_of(hit, "display_name");
         let source_label = label.or(connection).or(connector_key).unwrap_or("").to_owned();
         let mut labels = String::new();
-        let when = title::when(hit, None).map(|when| when.shown()).filter(|(_, time)| !title.contains(time));
+        let when = title::when(hit, None).map(title::When::shown).filter(|(_, time)| !title.contains(time));
         if let Some((name, time)) = when {
             let _ = write!(labels, " {name}={}", line::token(time));
         }
