@@ -231,7 +231,7 @@ fn a_full_disk_is_known_before_the_owner_is_asked_and_costs_nothing() {
 
 /// The index is a plain file. Whoever edits where a token goes does not get it: the secret says whose it is.
 #[test]
-fn r8_8_a_bearer_does_not_follow_an_edited_index() {
+fn a_bearer_does_not_follow_an_edited_index() {
     let env = TestEnv::new();
     let (real, other) = (Provider::start(Switches::default()), Provider::start(Switches::default()));
     let ran = env.run(&["connect", real.url(), "--no-browser", "--store", "file"]);

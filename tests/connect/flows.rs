@@ -309,7 +309,7 @@ fn an_answer_of_somebody_else_is_not_taken() {
 /// Another user of the machine, who has come to know the address of the provider's page, brings an answer of their own;
 /// and anybody who reaches the port says that the owner has said no.
 #[test]
-fn r8_7_only_the_browser_that_was_let_in_can_bring_the_answer() {
+fn o7_2_only_the_browser_that_was_let_in_can_bring_the_answer() {
     let env = TestEnv::new();
     let provider = Provider::start(code_switches());
     let ran = by_code(&env, &provider, &[], |owner| {

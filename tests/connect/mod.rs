@@ -617,7 +617,7 @@ fn a_cache_that_cannot_be_used_is_known_before_the_owner_is_asked() {
 /// browser in a private file, which goes when the browser has come in.
 #[cfg(unix)]
 #[test]
-fn r8_7_the_browser_gets_a_private_file_and_no_argument_says_more() {
+fn o7_2_the_browser_gets_a_private_file_and_no_argument_says_more() {
     use std::os::unix::fs::PermissionsExt;
     let env = TestEnv::new();
     let provider = Provider::start(Switches {

@@ -295,9 +295,9 @@ impl Reader<'_> {
     async fn pick(&mut self, wanted: &Map<String, Value>, names: &Map<String, Value>) -> Result<(), String> {
         loop {
             let fits = |item: &&Item| {
-                wanted
-                    .iter()
-                    .all(|(name, wanted)| holds(item.values.get(name).unwrap_or(&Value::Null), wanted))
+                wanted.iter().all(|(name, wanted)| {
+                    holds(item.values.get(name).unwrap_or(&Value::Null), &as_texts(wanted))
+                })
             };
             if let Some(item) = self.seen.items.iter().find(fits) {
                 for (name, value) in names {
@@ -463,8 +463,20 @@ fn fill(value: &Value, names: &Map<String, Value>) -> Value {
     }
 }
 
+/// Numbers that a double cannot hold, as an answer has them (R5.6).
+fn as_texts(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if !pdpp::mcp::reading::decimal::is_held_by_a_double(number.as_str()) => {
+            json!(number.to_string())
+        }
+        Value::Array(items) => items.iter().map(as_texts).collect(),
+        other => other.clone(),
+    }
+}
+
 /// Compares digit for digit; says what is lost, repeated or out of its place where both are lists of rows.
 fn same(claim: &str, claimed: &Value, expected: &Value) -> Result<(), String> {
+    let expected = &as_texts(expected);
     if claimed == expected {
         return Ok(());
     }

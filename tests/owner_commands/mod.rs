@@ -240,7 +240,7 @@ fn everything_is_disconnected_only_where_somebody_confirms_it() {
 }
 
 #[test]
-fn r8_9_nothing_is_ended_where_nobody_says_so() {
+fn nothing_is_ended_where_nobody_says_so() {
     use std::io::Write as _;
     let (env, provider) = connected(Switches::default());
     let asked = provider.seen("").len();
@@ -264,7 +264,7 @@ fn r8_9_nothing_is_ended_where_nobody_says_so() {
 
 /// While its provider is away a grant cannot be ended there. Its token is what ends it later, so that is kept.
 #[test]
-fn r8_9_a_grant_whose_provider_is_away_is_kept_to_be_ended() {
+fn a_grant_whose_provider_is_away_is_kept_to_be_ended() {
     for more in [&["--yes"][..], &["--all", "--yes"]] {
         let (env, provider) = connected(Switches::default());
         drop(provider);

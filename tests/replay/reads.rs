@@ -179,6 +179,31 @@ fn check(
     found
 }
 
+/// Numbers that a double cannot hold, as texts (R5.6).
+fn digits_as_texts(sent: &Value) -> Value {
+    match sent {
+        Value::Number(number) if !pdpp::mcp::reading::decimal::is_held_by_a_double(number.as_str()) => {
+            json!(number.to_string())
+        }
+        Value::Array(items) => items.iter().map(digits_as_texts).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| (name.clone(), digits_as_texts(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// A page without what no provider sends: that numbers are texts, and a place in a hybrid search.
+fn without_own(mut page: Answer, is_hybrid: bool) -> Answer {
+    if let Some(Value::Array(warnings)) = page.structured.pointer_mut("/data/meta/warnings") {
+        warnings.retain(|warning| warning["code"] != "numbers_as_text");
+    }
+    if is_hybrid && let Some(Value::Object(data)) = page.structured.get_mut("data") {
+        data.remove("next_cursor");
+    }
+    page
+}
+
 fn success(
     pages: &[Answer],
     class: &Class,
@@ -188,6 +213,13 @@ fn success(
     has_schema: bool,
     room: usize,
 ) -> Differences {
+    let is_hybrid = exchange.segments.last().is_some_and(|last| last == "hybrid");
+    let own = pages.iter().map(|page| without_own(page.clone(), is_hybrid)).collect::<Vec<_>>();
+    let as_texts = digits_as_texts(sent);
+    let (pages, sent) = match name {
+        "query_records" | "search" | "aggregate" => (own.as_slice(), &as_texts),
+        _ => (pages, sent),
+    };
     let first = &pages[0];
     match name {
         "query_records" => {

@@ -44,6 +44,12 @@ fn r1_7_what_is_no_message_is_answered_and_the_server_goes_on() {
         ),
         (br#"{"jsonrpc":"2.0","id":5,"method":"resources/read","params":{"uri":"other://x"}}"#, -32602, "5"),
         (br#"{"jsonrpc":"2.0","id":5,"method":"resources/read"}"#, -32602, "5"),
+        (br#"{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"cursor":"made-up"}}"#, -32602, "5"),
+        (
+            br#"{"jsonrpc":"2.0","id":5,"method":"resources/templates/list","params":{"cursor":"x"}}"#,
+            -32602,
+            "5",
+        ),
     ];
     let mut peer = Peer::initialized();
     for (line, expected, id) in rows {

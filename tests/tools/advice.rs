@@ -374,7 +374,27 @@ async fn r3_10_an_order_of_changes_is_refused_instead_of_ignored() {
 #[tokio::test]
 async fn r3_32_a_search_without_hits_says_what_may_be_wrong() {
     let fake = fake(|_| (200, list(vec![], None))).await;
-    let answer = fake.call("search", json!({"q": "invoice plumber"})).await;
-    assert!(answer.text.contains("try fewer, or one at a time"), "{}", answer.text);
-    assert_eq!(structured(&answer)["note"].as_str().map(|note| note.contains("try fewer")), Some(true));
+    for (arguments, note) in [
+        (
+            json!({"q": "tax plumber"}),
+            r#"no record is found by all of these words together; one of them: search {"q":"plumber"}"#,
+        ),
+        (
+            json!({"q": "\"tax\" OR plum*"}),
+            r#"quotes, *, OR and field: may be taken for words; the words alone: search {"q":"tax plum"}"#,
+        ),
+        (
+            json!({"q": "tax", "streams": ["notes"], "filter": {"title": "x"}}),
+            r#"no record that passes the filter is found by these words; without it: search {"q":"tax","streams":["notes"]}"#,
+        ),
+        (
+            json!({"q": "tax", "streams": ["notes"]}),
+            "no record in what was searched is found by this word as it is spelled",
+        ),
+        (json!({"q": "tax"}), "no record is found by this word as it is spelled"),
+    ] {
+        let answer = fake.call("search", arguments).await;
+        assert!(answer.text.lines().any(|line| line == note), "{}", answer.text);
+        assert_eq!(structured(&answer)["note"], note);
+    }
 }

@@ -215,6 +215,11 @@ async fn r3_20_aggregates_are_numbers_in_the_text() {
         "{}",
         answer.text
     );
+    assert!(
+        answer.text.contains("\n2 groups shown, the largest first; limit says how many\n"),
+        "{}",
+        answer.text
+    );
     assert_eq!(structured(&answer)["data"]["groups"].as_array().map(Vec::len), Some(2));
     assert_eq!(
         structured(&answer)["next"]["arguments"],
@@ -776,6 +781,14 @@ async fn r3_0_numbers_are_exact_in_every_tool_and_both_views() {
             let is_end = |c: char| !c.is_ascii_digit() && !matches!(c, '.' | 'e' | 'E' | '-' | '+');
             for view in [answer.text.clone(), structured(&answer).to_string()] {
                 assert!(view.split(is_end).any(|word| word == number), "{number} of {tool} in {view}");
+            }
+            // R5.6: what a host's double would round is a text there, and told in both views; other numbers are not.
+            if matches!(tool, "query_records" | "aggregate" | "search") {
+                let view = structured(&answer).to_string();
+                let is_rounded = number == NUMBERS[0];
+                assert_eq!(view.contains(&format!("{number:?}")), is_rounded, "{view}");
+                assert_eq!(view.contains("numbers_as_text"), is_rounded, "{view}");
+                assert_eq!(answer.text.contains("numbers_as_text"), is_rounded, "{}", answer.text);
             }
         }
     }

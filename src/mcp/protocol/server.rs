@@ -86,6 +86,17 @@ fn unknown_tool(name: &str, offer: &Offer) -> ErrorData {
     )
 }
 
+/// Refuses a cursor: a list is given whole, so none was ever given out (MCP: `-32602`).
+fn check_cursor(method: &str, request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor).filter(|cursor| !cursor.is_empty()) {
+        Some(_) => Err(jsonrpc::invalid_params(
+            method,
+            "the cursor is not one of this server: the list has one page",
+        )),
+        None => Ok(()),
+    }
+}
+
 fn resource_result(uri: &str, contents: ResourceContents) -> ReadResourceResult {
     let contents = match contents {
         ResourceContents::Text { media_type, text } => WireContents::TextResourceContents {
@@ -140,9 +151,10 @@ impl ServerHandler for Server {
 
     async fn list_tools(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        check_cursor("tools/list", request)?;
         Ok(ListToolsResult::with_all_items(self.service.offer().tools.to_vec()))
     }
 
@@ -166,9 +178,10 @@ impl ServerHandler for Server {
 
     async fn list_resource_templates(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        check_cursor("resources/templates/list", request)?;
         Ok(ListResourceTemplatesResult::with_all_items(self.service.offer().resource_templates))
     }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::binary;
+use super::{binary, decimal};
 use crate::mcp::size::{json_len, prefix_on_wire};
 
 /// Prepares the body of any `/v1` answer in place. A record's own `data` is the person's: only its
@@ -124,6 +124,45 @@ pub fn warn(body: &mut Map<String, Value>, code: &str, message: impl Into<String
     }
 }
 
+/// Most fields that are named as having numbers written as texts.
+const MAX_NAMED: usize = 3;
+
+/// Writes the numbers that a double cannot hold as texts, and says so: most hosts read JSON into doubles, and would
+/// show other digits (R5.6).
+pub fn keep_digits(body: &mut Map<String, Value>) {
+    let mut found = Vec::new();
+    for (name, value) in body.iter_mut() {
+        digits_as_text(value, name, &mut found);
+    }
+    if found.is_empty() {
+        return;
+    }
+    let more = if found.len() > MAX_NAMED { " and others" } else { "" };
+    let names =
+        found.iter().take(MAX_NAMED).map(|name| prefix_on_wire(name, 30)).collect::<Vec<_>>().join(", ");
+    let message = format!(
+        "{names}{more}: a number with more digits than a double holds is a text here; filter takes it so"
+    );
+    warn(body, "numbers_as_text", message);
+}
+
+/// As [`keep_digits`], of one value, which the member `name` holds.
+fn digits_as_text(value: &mut Value, name: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Number(number) if !decimal::is_held_by_a_double(number.as_str()) => {
+            *value = json!(number.to_string());
+            if !found.iter().any(|known| known == name) {
+                found.push(name.to_owned());
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| digits_as_text(item, name, found)),
+        Value::Object(fields) => {
+            fields.iter_mut().for_each(|(name, value)| digits_as_text(value, name, found));
+        }
+        _ => {}
+    }
+}
+
 fn short_warning(warning: &Value) -> Value {
     if json_len(warning) <= 250 {
         return warning.clone();
@@ -202,6 +241,21 @@ mod tests {
         let before = small.clone();
         shorten(&mut small);
         assert_eq!(small, before);
+    }
+
+    #[test]
+    fn r5_6_numbers_that_a_double_would_round_are_texts_and_told() {
+        let body = r#"{"object":"list","data":[{"id":"1","data":{"ref":10440000000000000391,"n":1.10,"deep":[0.12345678901234567891]}}]}"#;
+        let mut body: Map<String, Value> = serde_json::from_str(body).unwrap();
+        keep_digits(&mut body);
+        let data = r#"{"deep":["0.12345678901234567891"],"n":1.10,"ref":"10440000000000000391"}"#;
+        assert_eq!(body["data"][0]["data"].to_string(), data);
+        let warning = &body["meta"]["warnings"][0];
+        assert_eq!(warning["code"], "numbers_as_text");
+        assert!(warning["message"].as_str().unwrap().starts_with("deep, ref: "), "{warning}");
+        let Value::Object(mut plain) = json!({"value": 9_007_199_254_740_991_u64}) else { panic!() };
+        keep_digits(&mut plain);
+        assert_eq!(Value::Object(plain), json!({"value": 9_007_199_254_740_991_u64}));
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod audience;
 pub mod backend;
 pub mod binary;
 pub mod catalog;
+pub mod decimal;
 pub mod envelope;
 pub mod filter;
 pub mod hosted_tools;

@@ -8,8 +8,40 @@ use crate::text;
 /// Longest title, in bytes.
 const MAX_BYTES: usize = 120;
 
-/// The title of a record or hit: its declared title, else stream, time and source. The time is an
-/// authored one where the provider says one, else when it was ingested.
+/// A time of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When<'a> {
+    /// The record's own.
+    Own(&'a str),
+    /// When it was stored, where nothing says more: that is not when it happened.
+    Stored(&'a str),
+}
+
+impl<'a> When<'a> {
+    /// What it is called in a line, and the time to the minute.
+    pub fn shown(self) -> (&'static str, &'a str) {
+        match self {
+            Self::Own(time) => ("time", minute(time)),
+            Self::Stored(time) => ("stored", minute(time)),
+        }
+    }
+}
+
+/// The time of a record or hit (R3.36): the declared one, else the one that the provider calls authored, else what the
+/// stream is ordered by, else when it was stored.
+pub fn when<'a>(record: &'a Map<String, Value>, facts: Option<&StreamFacts>) -> Option<When<'a>> {
+    let stated = |key: &str| record.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    let data = record.get("data").and_then(Value::as_object);
+    let of = |field: Option<&String>| data?.get(field?)?.as_str().filter(|text| !text.trim().is_empty());
+    let declared = of(facts.and_then(|facts| facts.time_field.as_ref()));
+    let ordered =
+        || of(facts.and_then(|facts| facts.cursor_field.as_ref())).filter(|text| is_timestamp(text));
+    // `authored_at` and `sent_at` are what a hit itself may carry.
+    let own = declared.or_else(|| stated("authored_at")).or_else(|| stated("sent_at")).or_else(ordered);
+    own.map(When::Own).or_else(|| stated("emitted_at").map(When::Stored))
+}
+
+/// The title of a record or hit: its declared title, else stream, time and source.
 pub fn of(record: &Map<String, Value>, facts: Option<&StreamFacts>) -> String {
     let data = record.get("data").and_then(Value::as_object);
     let declared = facts.and_then(|facts| {
@@ -24,21 +56,12 @@ pub fn of(record: &Map<String, Value>, facts: Option<&StreamFacts>) -> String {
         return shorten(title);
     }
     let stream = stated("stream").unwrap_or("record");
-    let authored = facts.and_then(|facts| data?.get(facts.time_field.as_deref()?)?.as_str());
-    // `sent_at` is the authored time that a hit itself may carry.
-    let time = authored.or_else(|| stated("sent_at"));
-    let stored = stated("emitted_at").filter(|_| time.is_none());
     let source =
         stated("display_name").or_else(|| stated("connector_key")).or_else(|| stated("connector_id"));
     let mut title = stream.replace('_', " ");
-    if let Some(time) = time {
-        title.push(' ');
-        title.push_str(minute(time));
-    }
-    // When it was ingested is not when it happened.
-    if let Some(stored) = stored {
-        title.push_str(", stored ");
-        title.push_str(minute(stored));
+    if let Some(when) = when(record, facts) {
+        title.push_str(if matches!(when, When::Own(_)) { " " } else { ", stored " });
+        title.push_str(when.shown().1);
     }
     if let Some(source) = source {
         title.push_str(" · ");
@@ -49,8 +72,11 @@ pub fn of(record: &Map<String, Value>, facts: Option<&StreamFacts>) -> String {
 
 /// A timestamp to the minute, as people write it; anything else as it is.
 fn minute(time: &str) -> &str {
-    let is_timestamp = time.len() >= 16 && time.is_char_boundary(16) && time.as_bytes()[10] == b'T';
-    if is_timestamp { &time[..16] } else { text::prefix(time, 40) }
+    if is_timestamp(time) { &time[..16] } else { text::prefix(time, 40) }
+}
+
+fn is_timestamp(time: &str) -> bool {
+    time.len() >= 16 && time.is_char_boundary(16) && time.as_bytes()[10] == b'T'
 }
 
 fn shorten(title: &str) -> String {
@@ -82,6 +108,17 @@ mod tests {
         assert_eq!(title(&record, None), "chat messages, stored 2024-02-02T10:11 · Work");
         record["sent_at"] = json!("2022-01-01T09:08:07Z");
         assert_eq!(title(&record, None), "chat messages 2022-01-01T09:08 · Work");
+        record["authored_at"] = json!("2021-01-01T09:08:07Z");
+        assert_eq!(title(&record, None), "chat messages 2021-01-01T09:08 · Work");
+    }
+
+    #[test]
+    fn r3_36_what_a_stream_is_ordered_by_is_a_time_and_stored_is_the_last_resort() {
+        let facts = StreamFacts { cursor_field: Some("start".into()), ..StreamFacts::default() };
+        let mut record = json!({"stream": "events", "emitted_at": "2024-01-01T00:00:00Z", "data": {"start": "2026-11-05T18:30:00Z"}});
+        assert_eq!(title(&record, Some(&facts)), "events 2026-11-05T18:30");
+        record["data"]["start"] = json!("row 7");
+        assert_eq!(title(&record, Some(&facts)), "events, stored 2024-01-01T00:00");
     }
 
     #[test]

@@ -74,6 +74,7 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     check_filter(reader, call, &request.filter, stream, request.connection.as_deref()).await?;
     let mut body = reader.read(&Request::Aggregate(request.clone())).await?.body;
     envelope::prepare(&mut body);
+    envelope::keep_digits(&mut body);
     let is_grouped = request.group_by.is_some() || request.group_by_time.is_some();
     let groups = match body.remove("groups") {
         groups if is_grouped || matches!(groups, Some(Value::Array(_))) => {
@@ -244,12 +245,15 @@ fn fit(
     rest
 }
 
+/// The bytes of the line that says the order of groups.
+const ORDER_BYTES: usize = 70;
+
 /// Bytes of the structured view and of the text that groups may take.
 fn room(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>, bounds: Bounds) -> (usize, usize) {
     let without = assemble(stream, body.clone(), Some(Vec::new()), rest);
     let structured = without.structured.as_ref().map_or(0, json_len);
     // A longer cursor than that of no group.
-    let (structured, text) = (structured + 20, without.text.len() + 20);
+    let (structured, text) = (structured + 20, without.text.len() + 20 + ORDER_BYTES);
     (bounds.structured.saturating_sub(structured), bounds.text.saturating_sub(text))
 }
 
@@ -319,6 +323,18 @@ fn group_line(group: &Value) -> String {
     out
 }
 
+/// In which order groups are, where they are in any.
+fn order_of(groups: &[Value]) -> Option<&'static str> {
+    let counts = groups.iter().map(|group| group.get("count")?.as_u64()).collect::<Option<Vec<_>>>()?;
+    let keys = groups.iter().map(|group| group.get("key")?.as_str()).collect::<Option<Vec<_>>>();
+    match (counts.is_sorted_by(|left, right| left >= right), keys.is_some_and(|keys| keys.is_sorted())) {
+        _ if groups.len() < 2 => None,
+        (true, _) => Some("shown, the largest first"),
+        (_, true) => Some("shown, in the order of their keys"),
+        _ => None,
+    }
+}
+
 fn assemble(
     stream: &str,
     mut body: Map<String, Value>,
@@ -377,6 +393,9 @@ fn text(stream: &str, body: &Map<String, Value>, rest: Option<&Rest>) -> String 
                 });
             }
             out.push('\n');
+        }
+        if let Some(order) = order_of(groups) {
+            let _ = writeln!(out, "{} {order}; limit says how many", counted(groups.len(), "group"));
         }
         if let Some(rest) = rest.filter(|rest| rest.groups > 0) {
             let _ =

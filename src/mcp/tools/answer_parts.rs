@@ -79,9 +79,10 @@ pub(super) fn meta_lines(out: &mut String, body: &Map<String, Value>) {
             let value = count.get("value").map_or_else(String::new, |value| line::value(value, 40).text);
             let _ = writeln!(out, "count: {} {value}", line::token(kind));
         }
-        Some(count @ Value::Number(_)) => {
+        Some(count @ (Value::Number(_) | Value::String(_))) => {
             let accuracy = meta.get("count_accuracy").and_then(Value::as_str).unwrap_or("");
-            let _ = writeln!(out, "count: {} {}", line::value(count, 40).text, line::token(accuracy));
+            let accuracy = if accuracy.is_empty() { String::new() } else { line::token(accuracy) + " " };
+            let _ = writeln!(out, "count: {accuracy}{}", line::value(count, 40).text);
         }
         _ => {}
     }

@@ -20,7 +20,11 @@ use crate::mcp::tool_error::ToolError;
 /// `invalid_expand_limit` for everything that a resource server would silently ignore (R3.60, R3.61).
 pub fn checked(tool: Tool, mut arguments: Map<String, Value>) -> Result<Call, ToolError> {
     arguments.retain(|_, value| !value.is_null());
-    let checked = argument_repair::check(tool, &surface::input_schema(tool), &arguments);
+    let schema = surface::input_schema(tool);
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        argument_repair::take(properties, &mut arguments);
+    }
+    let checked = argument_repair::check(tool, &schema, &arguments);
     let Some(first) = checked.faults.first() else { return Ok(Call { tool, arguments }) };
     let messages = checked.faults.iter().map(|fault| fault.message.as_str()).collect::<Vec<_>>();
     let hints = checked.faults.iter().filter_map(|fault| fault.hint.as_deref()).collect::<Vec<_>>();
@@ -212,13 +216,49 @@ mod tests {
 
     #[test]
     fn r3_11_limits_are_refused_never_clamped() {
-        for bad in [json!(0), json!(101), json!(-1), json!("5"), json!(1.5), json!(true)] {
+        for bad in [json!(0), json!(101), json!(-1), json!("500"), json!("five"), json!(1.5), json!(true)] {
             let error = arguments("query_records", json!({"stream": "s", "limit": bad})).unwrap_err();
             assert_eq!(error.code(), "invalid_argument");
             assert!(error.to_text().contains("from 1 to 100"));
         }
         let arguments = arguments("query_records", json!({"stream": "s", "limit": 5.0})).unwrap();
         assert_eq!(Given(&arguments).integer("limit"), Some(5));
+    }
+
+    #[test]
+    fn r5_6_lists_and_numbers_as_json_text_are_taken_and_objects_are_not() {
+        let given = json!({"stream": "s", "limit": "5", "fields": "[\"a\", \"b\"]", "expand": " [\"x\"] "});
+        let call = arguments("query_records", given).unwrap();
+        let expected = json!({"stream": "s", "limit": 5, "fields": ["a", "b"], "expand": ["x"]});
+        assert_eq!(Value::Object(call.arguments), expected);
+        let call = arguments("search", json!({"q": "5", "streams": "[\"s\"]", "limit": "100"})).unwrap();
+        assert_eq!(Value::Object(call.arguments), json!({"q": "5", "streams": ["s"], "limit": 100}));
+        for (name, text, code) in [
+            ("filter", "{\"a\":1}", "invalid_filter"),
+            ("expand_limit", "{\"a\":1}", "invalid_expand_limit"),
+            ("fields", "[]", "invalid_argument"),
+            ("fields", "[1, {}]", "invalid_argument"),
+            ("fields", "a, b", "invalid_argument"),
+            ("limit", "101", "invalid_argument"),
+            ("limit", "-1", "invalid_argument"),
+        ] {
+            let error = arguments("query_records", json!({"stream": "s", name: text})).unwrap_err();
+            assert_eq!(error.code(), code, "{name} {text}");
+        }
+    }
+
+    #[test]
+    fn r5_6_what_is_empty_and_says_nothing_is_absent() {
+        let empty =
+            json!({"stream": "s", "cursor": "", "sort": "", "view": "", "order": "", "connection_id": ""});
+        assert_eq!(
+            Value::Object(arguments("query_records", empty).unwrap().arguments),
+            json!({"stream": "s"})
+        );
+        for (name, value) in [("filter", json!({})), ("expand_limit", json!({})), ("fields", json!([]))] {
+            assert!(arguments("query_records", json!({"stream": "s", name: value})).is_err(), "{name}");
+        }
+        assert!(arguments("query_records", json!({"stream": ""})).is_err());
     }
 
     #[test]

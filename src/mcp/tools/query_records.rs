@@ -181,6 +181,7 @@ impl RecordShape<'_> {
 impl Shape for RecordShape<'_> {
     fn prepare(&self, body: &mut Map<String, Value>, keep: Option<&str>) {
         envelope::prepare(body);
+        envelope::keep_digits(body);
         let fields = &self.arguments.records.fields;
         if fields.is_empty() {
             return;

@@ -275,6 +275,7 @@ impl HitShape<'_> {
 impl Shape for HitShape<'_> {
     fn prepare(&self, body: &mut Map<String, Value>, _keep: Option<&str>) {
         envelope::prepare(body);
+        envelope::keep_digits(body);
     }
 
     fn fit(&self, body: &Map<String, Value>, rows: &[Row]) -> usize {
@@ -330,7 +331,7 @@ fn render(shape: &HitShape<'_>, page: Page) -> ToolAnswer {
     let mut structured = Map::new();
     structured.insert("results".into(), results.into());
     structured.insert("data".into(), Value::Object(page.body));
-    if let Some(note) = note.or_else(|| hint.map(str::to_owned)) {
+    if let Some(note) = note.or(hint) {
         structured.insert("note".into(), json!(note));
     }
     if let Some(next) = next {
@@ -436,6 +437,7 @@ impl Hit {
         for key in [
             "display_name",
             "emitted_at",
+            "authored_at",
             "sent_at",
             "matched_fields",
             "score",
@@ -471,6 +473,10 @@ impl Hit {
         let label = text_of(hit, "display_name");
         let source_label = label.or(connection).or(connector_key).unwrap_or("").to_owned();
         let mut labels = String::new();
+        let when = title::when(hit, None).map(title::When::shown).filter(|(_, time)| !title.contains(time));
+        if let Some((name, time)) = when {
+            let _ = write!(labels, " {name}={}", line::token(time));
+        }
         if let Some(key) = connector_key.filter(|key| !key.contains("://")) {
             let _ = write!(labels, " connector_key={}", line::token(key));
         }
@@ -586,22 +592,53 @@ fn url_of(reader: &Reader, hit: &Map<String, Value>, id: Option<&RecordId>) -> S
     id.map_or_else(|| reader.provider().to_string(), |id| reader.record_url(id).to_string())
 }
 
-/// What a first page without hits may be due to.
-fn nothing_found(hits: usize, arguments: &Arguments) -> Option<&'static str> {
-    let q = arguments.search.q.as_str();
-    let has_operator =
-        q.contains(['"', '*', ':', '(']) || q.split_whitespace().any(|word| word == "OR" || word == "AND");
-    match q.split_whitespace().count() {
-        _ if hits > 0 || arguments.call.has("cursor") => None,
-        _ if arguments.call.has("filter") => {
-            Some("try it without the filter too: a filter takes whole values, not a part")
-        }
-        _ if has_operator => {
-            Some("*, OR and field: may be taken for words, quotes for a phrase: try the words alone")
-        }
-        0 | 1 => Some("a word is looked for as it is spelled: try another form of it"),
-        _ => Some("a record may have to hold every word as it is spelled: try fewer, or one at a time"),
+/// What a first page without hits is due to, as far as the call shows, and the one call that is worth a try then; nothing
+/// to try where one word is looked for everywhere.
+fn nothing_found(hits: usize, arguments: &Arguments) -> Option<String> {
+    let call = &arguments.call;
+    if hits > 0 || call.has("cursor") {
+        return None;
     }
+    let q = arguments.search.q.as_str();
+    let (cause, next) = if call.has("filter") {
+        (
+            "no record that passes the filter is found by these words; without it",
+            call.with([("filter", None)]),
+        )
+    } else if let Some(plain) = without_operators(q) {
+        let next = call.with([("q", Some(json!(plain)))]);
+        ("quotes, *, OR and field: may be taken for words; the words alone", next)
+    } else if let Some(longest) = longest_of_several(q) {
+        // What belongs together may be told in several records, which refer to each other.
+        let next = call.with([("q", Some(json!(longest)))]);
+        ("no record is found by all of these words together; one of them", next)
+    } else {
+        let where_to =
+            if call.has("streams") || call.has("connection_id") { " in what was searched" } else { "" };
+        return Some(format!("no record{where_to} is found by this word as it is spelled"));
+    };
+    Some(if json_len(&next.arguments) <= MAX_PART {
+        format!("{cause}: {next}")
+    } else {
+        cause.split("; ").next().unwrap_or(cause).to_owned()
+    })
+}
+
+/// The words of a query without what looks like operators; nothing where there are none of them.
+fn without_operators(q: &str) -> Option<String> {
+    let has_operator = |word: &str| matches!(word, "OR" | "AND") || word.contains(['"', '*', ':', '(', ')']);
+    if !q.split_whitespace().any(has_operator) {
+        return None;
+    }
+    let words = q.split(|c: char| c.is_whitespace() || matches!(c, '"' | '*' | ':' | '(' | ')'));
+    let words = words.filter(|word| !word.is_empty() && !matches!(*word, "OR" | "AND")).collect::<Vec<_>>();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// The longest of several words, which is the least common one as a rule.
+fn longest_of_several(q: &str) -> Option<&str> {
+    let words = q.split_whitespace().collect::<Vec<_>>();
+    words.iter().copied().filter(|_| words.len() > 1).max_by_key(|word| word.chars().count())
 }
 
 fn tail(hits: &[Hit], arguments: &Arguments, body: &Map<String, Value>, next: Option<&Call>) -> String {

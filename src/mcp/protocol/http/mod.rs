@@ -93,7 +93,8 @@ pub fn router(endpoint: Arc<Endpoint>, gate: Arc<dyn Gate>) -> axum::Router {
     });
     let mut routes = axum::Router::new();
     // A proxy in front may or may not take the prefix away.
-    let mut paths = vec!["/mcp", ICON_PATH, path.as_str(), icon.path()];
+    let with_slash = format!("{path}/");
+    let mut paths = vec!["/mcp", "/mcp/", ICON_PATH, path.as_str(), with_slash.as_str(), icon.path()];
     paths.sort_unstable();
     paths.dedup();
     for path in paths.into_iter().filter(|path| !path.is_empty()) {

@@ -272,17 +272,16 @@ fn record(
         }
     }
     without_made_up_title(&mut record);
-    let mut data = match crate::provider::json::parse(text.as_bytes()) {
-        Ok(Value::Object(data)) => data,
-        _ => {
-            record.insert(TEXT_ONLY.to_owned(), json!(true));
-            let further = further(ladder);
-            if !further.is_empty() && field.is_none() {
-                record.insert("truncated".to_owned(), json!(true));
-                record.insert("read_more".to_owned(), further.into());
-            }
-            Map::from_iter([(field.unwrap_or("text").to_owned(), Value::String(text))])
+    let mut data = if let Ok(Value::Object(data)) = crate::provider::json::parse(text.as_bytes()) {
+        data
+    } else {
+        record.insert(TEXT_ONLY.to_owned(), json!(true));
+        let further = further(ladder);
+        if !further.is_empty() && field.is_none() {
+            record.insert("truncated".to_owned(), json!(true));
+            record.insert("read_more".to_owned(), further.into());
         }
+        Map::from_iter([(field.unwrap_or("text").to_owned(), Value::String(text))])
     };
     if let Some(expanded) = data.remove("expanded").filter(Value::is_object) {
         record.insert("expanded".to_owned(), expanded);

@@ -46,18 +46,19 @@ pub(super) async fn merged(
     let parts =
         unscoped.as_ref().filter(|_| added.is_none()).and_then(|answer| parts(answer, &positions, limit));
     let unscoped = unscoped.map(|answer| answer.body);
-    let mut answers = match parts {
-        Some(parts) => parts,
-        None => {
-            let asks = live.iter().map(|index| {
-                let position = &positions[*index];
-                ask(reader, asked, position, Some(position.limit(limit)), shape, added)
-            });
-            let mut answers = try_join_all(asks).await?;
-            // One that says that it goes on, and not where, ends here.
-            answers.iter_mut().for_each(|answer| answer.has_more = answer.cursor.is_some());
-            answers
+    let mut answers = if let Some(parts) = parts {
+        parts
+    } else {
+        let asks = live.iter().map(|index| {
+            let position = &positions[*index];
+            ask(reader, asked, position, Some(position.limit(limit)), shape, added)
+        });
+        let mut answers = try_join_all(asks).await?;
+        // One that says that it goes on, and not where, ends here.
+        for answer in &mut answers {
+            answer.has_more = answer.cursor.is_some();
         }
+        answers
     };
     let shown = live.iter().zip(&mut answers).map(|(index, answer)| {
         let shown = positions[*index].shown_of(&answer.rows);

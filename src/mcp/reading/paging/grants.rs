@@ -162,8 +162,7 @@ pub async fn read_branches(
             is_stuck |= answer.has_more && answer.cursor.is_none();
             position.next_page(answer.cursor.as_ref())
         } else if used > 0 {
-            let last = answer.rows.get(used - 1);
-            position.behind(shown_before[list] + used, last)
+            position.behind(shown_before[list] + used, answer.rows.get(used - 1))
         } else {
             position.clone()
         };

@@ -259,6 +259,24 @@ fn about_integer(tool: Tool, name: &str, meant: &Meant, most: Option<u64>) -> Op
     }
 }
 
+/// Takes a value as the input schema has it where nothing is lost: a list or a whole number written as JSON text, as
+/// some hosts send all of them; and as absent what is empty and says nothing by that.
+pub fn take(properties: &Map<String, Value>, arguments: &mut Map<String, Value>) {
+    arguments.retain(|name, value| !(*value == json!("") && MEANS_ABSENT.contains(&name.as_str())));
+    for (name, value) in arguments.iter_mut() {
+        let kind = properties.get(name).and_then(|spec| spec.get("type")?.as_str());
+        let Some(text) = value.as_str().filter(|text| text.len() <= MAX_READ_BYTES) else { continue };
+        match (kind, serde_json::from_str::<Value>(text)) {
+            (Some("array"), Ok(list @ Value::Array(_))) => *value = list,
+            (Some("integer"), Ok(number)) if whole(&number).is_some() => *value = number,
+            _ => {}
+        }
+    }
+}
+
+/// Arguments that an empty text leaves out.
+const MEANS_ABSENT: [&str; 5] = ["cursor", "sort", "view", "order", "connection_id"];
+
 /// A whole number: `5.0` is one too, because JSON has one number type.
 pub fn whole(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_number()?.to_string().strip_suffix(".0")?.parse().ok())

@@ -16,7 +16,8 @@ use crate::mcp::tools::arguments::foreign_cursor;
 
 /// What the flags of a compact field mean.
 const LEGEND: &str = "flags: t=type, role=declared meaning, eq=filter {\"field\":value}, r=ops: filter {\"field\":{op:value}}, \
-lex/sem=searched by search, a=aggregate uses, g=false: not granted, declared=readable only\n";
+lex/sem=searched by search, a=aggregate uses (group_by with count only), g=false: not granted, declared=readable only; \
+records sort by the sort field alone, and fields names none of what expand adds\n";
 
 /// What a cursor of one stream begins with; the number of fields before it follows.
 const CURSOR: &str = "fields:";
