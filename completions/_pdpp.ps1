@@ -317,7 +317,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
             [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
             [CompletionResult]::new('--core', '--core', [CompletionResultType]::ParameterName, 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused')
-            [CompletionResult]::new('--auto-approve', '--auto-approve', [CompletionResultType]::ParameterName, 'Approve every request without asking anybody; for tests')
+            [CompletionResult]::new('--auto-approve', '--auto-approve', [CompletionResultType]::ParameterName, 'Approve every request without asking anybody, so that every program on this computer, other users'' too, gets a token; for tests')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Tell where it is as one line of JSON on stdout: {"url":…,"mcp_url":…,"pid":…}')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')

@@ -292,7 +292,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
             cand --ca-file 'Trust the certificate authorities in this PEM file too'
             cand --core 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused'
-            cand --auto-approve 'Approve every request without asking anybody; for tests'
+            cand --auto-approve 'Approve every request without asking anybody, so that every program on this computer, other users'' too, gets a token; for tests'
             cand --json 'Tell where it is as one line of JSON on stdout: {"url":…,"mcp_url":…,"pid":…}'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'

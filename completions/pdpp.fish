@@ -278,7 +278,7 @@ info\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l core -d 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l auto-approve -d 'Approve every request without asking anybody; for tests'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l auto-approve -d 'Approve every request without asking anybody, so that every program on this computer, other users\' too, gets a token; for tests'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l json -d 'Tell where it is as one line of JSON on stdout: {"url":…,"mcp_url":…,"pid":…}'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -s V -l version -d 'Print version'
