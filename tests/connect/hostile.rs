@@ -80,7 +80,7 @@ fn is_told(ran: &Ran, what: &str) -> String {
 
 fn is_plain(ran: &Ran, what: &str) {
     for text in [&ran.stdout, &ran.stderr] {
-        assert!(pdpp::text::exposed(&text).all(|(_, c)| c == '\n'), "{what}: {text:?}");
+        assert!(pdpp::text::exposed(text).all(|(_, c)| c == '\n'), "{what}: {text:?}");
         assert!(!text.contains("\nerror: fake"), "{what}: {text}");
     }
 }

@@ -544,7 +544,7 @@ fn what_a_provider_writes_cannot_steer_the_terminal() {
         let ran = connect(&env, &Provider::start(everywhere.clone()), more);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         for text in [&ran.stdout, &ran.stderr] {
-            assert!(pdpp::text::exposed(&text).all(|(_, c)| c == '\n'), "{text:?}");
+            assert!(pdpp::text::exposed(text).all(|(_, c)| c == '\n'), "{text:?}");
             assert!(!text.contains("\nerror: fake"), "{text}");
         }
     }
