@@ -573,6 +573,11 @@ fn another_grant_stays_and_the_same_is_replaced() {
     assert!(again.stdout.contains("is replaced"), "{}", again.stdout);
     assert_eq!(credentials(&env).len(), 1);
     provider.switch(|switches| switches.grant_id = "../../etc/passwd");
+    assert!(
+        connect(&env, &provider, &[]).stderr.contains("code: grant_id_missing"),
+        "an id that leads elsewhere"
+    );
+    provider.switch(|switches| switches.grant_id = "/etc/passwd");
     let other = connect(&env, &provider, &[]);
     assert_eq!(other.code, Some(0), "{other:?}");
     assert!(other.stdout.contains("every grant on this machine together"), "{}", other.stdout);
