@@ -3,7 +3,7 @@
 //!
 //! It works without a script. What the client said stands in its own words, marked as such; what the
 //! provider enforces is said by the provider. Only the browser that opened the owner's link is shown anything
-//! ([`session`]), and a decision is about exactly what that browser was shown last.
+//! (`session.rs`), and a decision is about exactly what that browser was shown last.
 
 mod ends;
 mod page;
