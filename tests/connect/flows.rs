@@ -251,6 +251,8 @@ fn every_flow_leads_to_a_grant_of_the_sandbox() {
             let ran = by_code_at(&env, provider.url(), &[&["--flow", flow], &narrow[..]].concat(), approving);
             assert_eq!(ran.code, Some(0), "{flow}: {ran:?}");
             assert!(!ran.stderr.contains("warning"), "what was asked for is what was given: {ran:?}");
+            let compares = ran.stderr.contains("The page where you approve shows the code ");
+            assert_eq!(compares, ["agent-connect", "par"].contains(flow), "{flow}: {ran:?}");
             let kept = credentials(&env).pop().unwrap();
             assert_eq!(kept.asked.unwrap().streams[0].name, "transactions");
             (kept.token_kind, kept.refreshable, kept.sources[0].stream_count)

@@ -234,6 +234,9 @@ fn search_finds_marks_pages_and_says_how_complete_it_is() {
     let unique: BTreeSet<String> =
         hits.iter().map(|hit| format!("{} {}", hit["connection_id"], hit["record_key"])).collect();
     assert_eq!(unique.len(), hits.len());
+    let record = get(app, &token, hits[0]["record_url"].as_str().unwrap()).json();
+    assert_eq!(hits[0]["sent_at"], record["data"]["date"], "the record's own time: {record}");
+    assert!(hits[0]["sent_at"].is_string());
     for hit in &hits {
         for excerpt in hit["evidence_excerpts"].as_array().unwrap() {
             let text = excerpt["preview_text"].as_str().unwrap();

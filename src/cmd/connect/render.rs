@@ -92,9 +92,21 @@ fn invite(invitation: &Invitation<'_>) -> String {
             format!("Approve the request of {CLIENT_NAME} at {provider}:\n\n  {}\n", attempt.url())
         }
     };
-    if let Attempt::DeviceCode(device) = attempt {
-        let _ = write!(text, "\nThe page has to show this code, or asks for it at {}:\n\n", device.typed_at);
-        text.push_str(&framed(&device.user_code));
+    match attempt {
+        Attempt::DeviceCode(device) => {
+            let _ =
+                write!(text, "\nThe page has to show this code, or asks for it at {}:\n\n", device.typed_at);
+            text.push_str(&framed(&device.user_code));
+        }
+        Attempt::AgentConnect(attempt) => {
+            if let Some(code) = &attempt.user_code {
+                let _ = writeln!(
+                    text,
+                    "\nThe page where you approve shows the code {code}: deny where it shows another."
+                );
+            }
+        }
+        Attempt::AuthorizationCode(_) => {}
     }
     text.push_str("\nAsked for:\n");
     let lines = if invitation.is_sent() { wanted.summary() } else { Wanted::unsent_summary() };

@@ -16,12 +16,18 @@ use crate::provider::http::{Answer, Http, HttpError};
 use crate::provider::json;
 use crate::provider::oauth_error::OAuthError;
 use crate::provider::register::{CLIENT_NAME, Client};
+use crate::text;
+
+/// Bytes of a user code at most: a person has to compare it.
+pub(super) const MAX_USER_CODE: usize = 64;
 
 /// A request that waits for its owner.
 #[derive(Debug)]
 pub struct Attempt {
     /// What the owner opens; on the issuer's origin.
     pub approval_url: Url,
+    /// What the owner's page shows too, so that they can tell this request from another's.
+    pub user_code: Option<String>,
     /// How often to ask, and for how long.
     pub pace: Pace,
     poll_url: Url,
@@ -73,14 +79,19 @@ pub async fn begin(
         });
     }
     let begun = answer.object().map_err(ApproveError::Malformed)?;
-    let text = |name: &str| {
+    let required = |name: &str| {
         let missing = || ApproveError::Malformed(format!("it has no `{name}`"));
         begun.get(name).and_then(Value::as_str).ok_or_else(missing)
     };
     Ok(Attempt {
-        approval_url: on_issuers_origin(&server.issuer, "approval_url", text("approval_url")?)?,
-        poll_url: on_issuers_origin(&server.issuer, "poll_url", text("poll_url")?)?,
-        polling_code: SecretString::from(text("polling_code")?),
+        approval_url: on_issuers_origin(&server.issuer, "approval_url", required("approval_url")?)?,
+        poll_url: on_issuers_origin(&server.issuer, "poll_url", required("poll_url")?)?,
+        polling_code: SecretString::from(required("polling_code")?),
+        user_code: begun
+            .get("user_code")
+            .and_then(Value::as_str)
+            .filter(|code| (1..=MAX_USER_CODE).contains(&code.len()))
+            .map(|code| text::one_line(code).into_owned()),
         pace: Pace::new(seconds(&begun, "interval"), seconds(&begun, "expires_in")),
     })
 }

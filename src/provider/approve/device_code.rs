@@ -5,7 +5,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::ApproveError;
-use super::agent_connect::{polled, seconds, unanswered};
+use super::agent_connect::{MAX_USER_CODE, polled, seconds, unanswered};
 use super::flow::FlowError;
 use super::token::TokenResponse;
 use super::wait::{Pace, wait};
@@ -16,8 +16,6 @@ use crate::provider::register::Client;
 use crate::text;
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// Bytes of a user code at most: a person has to compare it.
-const MAX_USER_CODE: usize = 64;
 
 /// A device code that waits for its owner.
 #[derive(Debug)]

@@ -251,6 +251,12 @@ fn hit(query: &Query, found: &Found<'_>) -> Value {
         "evidence_excerpts": excerpts,
         "score": { "kind": "bm25_tf", "order": "lower_is_better", "value": found.score },
     });
+    // The record's own time, as far as it is granted (R3.36); `emitted_at` is when it was stored.
+    let dated_by = access.fields().find(|field| field.role.as_deref() == Some("event-time"));
+    let dated_by = dated_by.map(|field| field.name.as_str()).or_else(|| access.cursor_field());
+    if let Some(time) = dated_by.and_then(|field| access.text(row, field)) {
+        hit["sent_at"] = time.into();
+    }
     if let Some((field, excerpt)) = best {
         hit["snippet"] = json!({ "field": field.name, "text": excerpt.marked });
     }
