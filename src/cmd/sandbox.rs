@@ -15,6 +15,8 @@ use crate::text;
 use crate::ui::Ui;
 use crate::vault::oauth::owner::{Announce, Notice};
 
+/// Characters of a program's name that are printed.
+const MOST_NAME: usize = 40;
 /// Requests that wait to be printed at most.
 const MAX_UNSAID: usize = 200;
 
@@ -173,10 +175,23 @@ fn ask_to_decide(notice: &Notice<'_>) -> String {
     format!(
         "\n“{}” asks to read your data, code {}. If you began this, decide within ten minutes, at this link, which is good \
          once and for you alone:\n  {}",
-        text::one_line(notice.client),
+        quoted(notice.client),
         notice.code,
         notice.link
     )
+}
+
+/// A program's own name between quotation marks: it neither ends them, nor fills a line so that a link of its own stands on the
+/// next.
+fn quoted(name: &str) -> String {
+    let words = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    let marks = |c: char| matches!(c, '“' | '”' | '„' | '‟' | '"' | '＂' | '″' | '〝' | '〞');
+    let name = text::one_line(&words).replace(marks, "'");
+    if name.chars().count() <= MOST_NAME {
+        name
+    } else {
+        name.chars().take(MOST_NAME).chain(['…']).collect()
+    }
 }
 
 fn run_import(args: &ImportArgs, ui: &Ui) -> Result<u8> {
@@ -197,4 +212,19 @@ fn run_import(args: &ImportArgs, ui: &Ui) -> Result<u8> {
         imported.upserts, imported.deletes, imported.lines, args.connection
     ));
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_programs_name_stays_between_its_marks() {
+        assert_eq!(quoted("PDPP CLI"), "PDPP CLI");
+        let name =
+            "PDPP CLI” asks to read your data. Decide at:                    http://127.0.0.1:9/consent";
+        assert_eq!(quoted(name), "PDPP CLI' asks to read your data. Decide…");
+        assert_eq!(quoted("a\n\tb"), "a b");
+        assert_eq!(quoted("a\u{1b}[2J"), text::one_line("a\u{1b}[2J"));
+    }
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::serve::ListenerExt as _;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
+use super::connections;
 use super::mcp_endpoint::{self, Endpoints};
 use super::open_error::OpenError;
 use super::store::Filling;
@@ -116,29 +117,21 @@ async fn serve(
     vault: Arc<Vault>,
     stopped: oneshot::Receiver<()>,
 ) -> io::Result<()> {
-    // Answers are small and come one at a time: waiting to fill a packet only costs time.
-    let listener = tokio::net::TcpListener::from_std(listener)?.tap_io(|stream| {
-        let _ = stream.set_nodelay(true);
-    });
+    let listener = tokio::net::TcpListener::from_std(listener)?;
     let names: Arc<[String]> = names(address).into();
     let endpoints = Arc::new(mcp_endpoint::endpoints(&vault, &names).map_err(io::Error::other)?);
     let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
         let (vault, names, endpoints) = (Arc::clone(&vault), Arc::clone(&names), Arc::clone(&endpoints));
         async move { handle(vault, &names[0], &endpoints, request).await }
     });
-    let (closing, closed) = oneshot::channel::<()>();
-    let server = axum::serve(listener, router).with_graceful_shutdown(async move {
+    let stop = CancellationToken::new();
+    let stopping = stop.clone();
+    tokio::spawn(async move {
         let _ = stopped.await;
-        let _ = closing.send(());
+        stopping.cancel();
     });
-    tokio::select! {
-        done = async { server.await } => done,
-        // A client that keeps its connection open does not keep the process.
-        () = async {
-            let _ = closed.await;
-            tokio::time::sleep(STOP_TIME).await;
-        } => Ok(()),
-    }
+    connections::serve(listener, router, stop, STOP_TIME).await;
+    Ok(())
 }
 
 /// What a request may call this server: a page of another site whose name was made to lead here is

@@ -283,11 +283,12 @@ fn details_of_a_request_narrow_it() {
     let details = details.to_string();
     let begun = authorize(app, &client, |query| query.push(("authorization_details", &details)));
     let page = Page::open(app, begun.header("location").unwrap());
-    assert!(page.html.contains("value=\"30d\" selected") && !page.html.contains("statements"));
+    assert!(
+        page.html.contains("value=\"asked\" selected") && !page.html.contains("statements"),
+        "sooner than usual"
+    );
     assert!(page.html.contains(&format!("as the app asks: {} {} UTC", &soon[..10], &soon[11..16])));
-    let mut fields = page.fields();
-    fields.push(("expires".to_owned(), "asked".to_owned()));
-    let code = code(&page.approve(app, &fields));
+    let code = code(&page.approve(app, &page.fields()));
     let grant = exchange(app, &client, &code, |_| ()).json()["grant"].clone();
     assert_eq!(grant["expires_at"], soon.as_str());
     assert_eq!(grant["streams"][0]["time_constraint"]["since"], "2026-01-01T00:00:00.000Z");

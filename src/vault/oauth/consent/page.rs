@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use indicatif::HumanCount;
 
-use super::ends::{ASKED, ENDS, MAX_MS, USUAL};
+use super::ends::{self, ASKED, ENDS};
 use super::ticks::{Set, is_in_no_set};
 use crate::vault::Profile;
 use crate::vault::html::Html;
@@ -447,8 +447,9 @@ fn limits(main: &mut Html, form: &Form<'_>) {
          <p><label for=\"expires\">The access ends after</label>\
          <select id=\"expires\" name=\"expires\" aria-describedby=\"expires-hint\">",
     );
-    let wished = form.asked.expires_ms.filter(|wished| *wished <= time::now_ms() + MAX_MS);
-    let chosen = form.value("expires", if form.asked.single_use { "1d" } else { USUAL });
+    let now = time::now_ms();
+    let wished = ends::wished(form.asked.expires_ms, now);
+    let chosen = form.value("expires", ends::beforehand(form.asked.expires_ms, form.asked.single_use, now));
     for (value, label, _) in ENDS {
         main.markup("<option")
             .attribute("value", value)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ends::{ASKED, ENDS, MAX_MS, USUAL};
+use super::ends::{self, ASKED, ENDS};
 use crate::vault::declaration::{Kind, Stream};
 use crate::vault::oauth::approval::Selection;
 use crate::vault::oauth::authorization_details::{AuthorizationDetails, Choice};
@@ -147,14 +147,15 @@ pub(super) fn selection(
             "Nothing would be shared: the date leaves out streams that have no time; take it away, or deny"
         }));
     }
-    let end = values("expires").next().unwrap_or(USUAL);
-    let wished = asked.expires_ms.filter(|wished| *wished <= time::now_ms() + MAX_MS);
-    if let (ASKED, Some(wished)) = (end, wished) {
+    let now = time::now_ms();
+    let end =
+        values("expires").next().unwrap_or_else(|| ends::beforehand(asked.expires_ms, asked.single_use, now));
+    if let (ASKED, Some(wished)) = (end, ends::wished(asked.expires_ms, now)) {
         return Ok(Selection { expires_ms: Some(wished), ..selection });
     }
     let (.., lasts) = ENDS
         .iter()
         .find(|(value, ..)| *value == end)
         .ok_or_else(|| ApiError::invalid("Pick how long the access lasts"))?;
-    Ok(Selection { expires_ms: Some(time::now_ms() + lasts), ..selection })
+    Ok(Selection { expires_ms: Some(now + lasts), ..selection })
 }
