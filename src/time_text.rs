@@ -36,6 +36,12 @@ pub fn day_and_time(time: Timestamp) -> String {
     format!("{} {:02}:{:02} UTC", time.date(), time.hour(), time.minute())
 }
 
+/// The day of an `end`; with the time, to the minute, where that is less than two days away.
+pub fn end(end: Timestamp, now: Timestamp) -> String {
+    let is_near = end.duration_since(now).abs() < SignedDuration::from_hours(48);
+    if is_near { day_and_time(end) } else { utc(end).date().to_string() }
+}
+
 /// `5:00 min`.
 pub fn minutes(span: Duration) -> String {
     let seconds = span.as_secs();
@@ -64,6 +70,16 @@ mod tests {
         assert_eq!(left_after(7_200).as_deref(), Some("in 2 hours"));
         assert_eq!(left_after(6 * 86_400 + 80_000).as_deref(), Some("in 6 days"));
         assert_eq!(day_and_time(at(59)), "1970-01-01 00:00 UTC");
+    }
+
+    #[test]
+    fn an_end_that_is_near_has_a_time() {
+        let near = 2 * 86_400 - 1;
+        assert_eq!(end(at(3_600), at(0)), "1970-01-01 01:00 UTC");
+        assert_eq!(end(at(near), at(0)), "1970-01-02 23:59 UTC");
+        assert_eq!(end(at(near + 1), at(0)), "1970-01-03");
+        assert_eq!(end(at(0), at(near)), "1970-01-01 00:00 UTC", "one that is just over");
+        assert_eq!(end(at(0), at(near + 1)), "1970-01-01");
     }
 
     #[test]

@@ -86,7 +86,7 @@ async fn grants(cache: &Cache, http: &Http, credentials: &[Credential], away: &[
                 let left = time_text::left(end, now).unwrap_or_default();
                 Check::warn(
                     "grant",
-                    format!("{name} works, and ends {left}"),
+                    format!("{name} works, and ends {} ({left})", time_text::day_and_time(end)),
                     renew_command(grant, credentials),
                 )
             }

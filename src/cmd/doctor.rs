@@ -90,7 +90,7 @@ mod tests {
             Check::ok("program", "/usr/bin/pdpp"),
             Check::warn(
                 "grant",
-                "Diary\u{1b}[2J (g1) works, and ends in 3 days",
+                "Diary\u{1b}[2J (g1) works, and ends 2026-12-01 10:30 UTC (in 3 days)",
                 Command::connect("x").words("--renew"),
             ),
             Check::stop("provider", "word ".repeat(30), Command::new("doctor")),

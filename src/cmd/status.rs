@@ -179,7 +179,7 @@ impl Shown<'_> {
                 }
                 let until = credential
                     .expires_at()
-                    .map_or_else(|| "no end".to_owned(), |end| time_text::utc(end).date().to_string());
+                    .map_or_else(|| "no end".to_owned(), |end| time_text::end(end, self.status.now));
                 let grant = short_id(credential, &self.status.all).to_owned();
                 [
                     name,
@@ -347,6 +347,17 @@ mod tests {
             (&credential["grant_id"], credential["stream_count"].to_string()),
             (&json!("grt_1"), "14".to_owned())
         );
+    }
+
+    #[test]
+    fn an_end_within_two_days_is_shown_with_its_time() {
+        let until = |end: &str| shown(|credential| credential.grant_expires_at = Some(at(end))).0;
+        let hour = until("2026-11-28T11:00:00Z");
+        assert!(hour.lines().any(|line| line.contains("2026-11-28 11:00 UTC  file")), "{hour}");
+        let table = hour.split("Acme\\u{1b}[31m Slack (").next().unwrap();
+        assert!(table.lines().all(|line| line.chars().count() <= 80), "{hour}");
+        let days = until("2026-12-10T11:00:00Z");
+        assert!(days.lines().any(|line| line.contains("2026-12-10  file")), "{days}");
     }
 
     #[test]

@@ -541,6 +541,7 @@ fn schema_and_status_warn_of_an_end_within_seven_days() {
     let ran = env.run(&["doctor"]);
     assert_eq!(ran.code, Some(0), "an end is a warning: {ran:?}");
     assert!(ran.stdout.contains("warn  grant") && ran.stdout.contains(&command), "{}", ran.stdout);
+    assert!(ran.stdout.contains(" UTC (in 3 days)"), "{}", ran.stdout);
 }
 
 #[test]
