@@ -131,6 +131,7 @@ pub(super) fn to_json(connected: &Connected) -> Value {
         "more_than_asked": connected.difference.more,
         "less_than_asked": connected.difference.less,
         "beside_what_was_asked": connected.difference.beside,
+        "not_compared_with_asked": connected.difference.not_compared,
         "more_than_before": connected.since_before.as_ref().map(|difference| &difference.more),
         "less_than_before": connected.since_before.as_ref().map(|difference| &difference.less),
         "issuer": granted.issuer,

@@ -119,7 +119,7 @@ async fn get_grant(
         (flow, response.kind, response.package_id.clone())
     {
         let sources = package_token::sources(http, &discovery, &id, &response).await;
-        let (proof, difference) = (Proof { grant_id: id, sources }, Difference::default());
+        let (proof, difference) = (Proof { grant_id: id, sources }, Difference::unknown());
         let kind = TokenKind::McpPackage;
         return Ok(Granted { discovery, client, response, wanted, flow, proof, kind, difference });
     }

@@ -20,6 +20,15 @@ pub struct Difference {
     pub less: Vec<String>,
     /// What is there beside what was asked for, and may have to be: the provider does not say what it requires.
     pub beside: Vec<String>,
+    /// What was asked for without names, or was given without: all of it may be there, or less.
+    pub not_compared: Vec<&'static str>,
+}
+
+impl Difference {
+    /// Where nothing was compared.
+    pub fn unknown() -> Self {
+        Self { not_compared: vec!["accounts", "streams", "fields"], ..Self::default() }
+    }
 }
 
 /// Names in one line at most.
@@ -80,7 +89,27 @@ pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof, require
     if let Some(mode) = response.access_mode.as_deref().filter(|mode| *mode != "continuous") {
         found.less.push(format!("access that is {}, not ongoing", mode.replace('_', "-")));
     }
+    found.not_compared = not_compared(wanted, response, proof);
     found
+}
+
+/// Of what the provider has nobody says how much it is, so that "all of it" is compared with nothing.
+fn not_compared(wanted: &Wanted, response: &TokenResponse, proof: &Proof) -> Vec<&'static str> {
+    let named = wanted.source.iter().flat_map(|source| &source.instance_ids);
+    let accounts =
+        named.chain(wanted.streams.iter().flat_map(|stream| &stream.instance_ids)).next().is_none();
+    let is_cut = proof.sources.iter().any(|source| source.streams.len() != source.stream_count);
+    let has_fields = |stream: &GivenStream| stream.fields.is_some();
+    let fields = wanted.streams.iter().any(|asked| {
+        let mut given = response.streams.iter().filter(|given| given.name == asked.name);
+        asked.fields.is_empty() || given.any(|given| !has_fields(given)) || response.streams.is_empty()
+    });
+    let all = [
+        ("accounts", accounts),
+        ("streams", wanted.streams.is_empty() || is_cut),
+        ("fields", wanted.streams.is_empty() || fields),
+    ];
+    all.into_iter().filter(|(_, is_so)| *is_so).map(|(what, _)| what).collect()
 }
 
 /// Adds a line about `names` to `lines`, where there are any.
@@ -234,10 +263,15 @@ mod tests {
             {"name": "messages", "fields": ["id", "subject"], "time_constraint": range},
             {"name": "labels", "fields": ["id", "name"], "time_range": range},
         ]});
-        assert_eq!(compared(&wanted(), &exact), Difference::default());
+        // Of `labels` every field was asked for, of which nobody says what they are.
+        let none = |not_compared: &[&'static str]| Difference {
+            not_compared: not_compared.to_vec(),
+            ..Difference::default()
+        };
+        assert_eq!(compared(&wanted(), &exact), none(&["fields"]));
         // A provider that says nothing about the grant is not said to differ, but in its end.
         let bare = Wanted { expires: None, ..wanted() };
-        assert_eq!(compared(&bare, &json!({"streams": [{"name": "messages"}]})), Difference::default());
+        assert_eq!(compared(&bare, &json!({"streams": [{"name": "messages"}]})), none(&["fields"]));
         // The owner added a range.
         let less = [
             "no records from before 2026-01-01 00:00 UTC: messages, labels",
@@ -245,6 +279,10 @@ mod tests {
         ];
         let found = compared(&Wanted::default(), &exact);
         assert_eq!((found.more, found.less), (Vec::new(), less.map(str::to_owned).to_vec()));
+        assert_eq!(found.not_compared, ["accounts", "streams", "fields"]);
+        let mut named = wanted();
+        named.streams.pop();
+        assert!(compared(&named, &exact).not_compared.is_empty(), "each name was asked for");
     }
 
     #[test]
@@ -269,7 +307,8 @@ mod tests {
         assert_eq!((found.more, found.beside), (Vec::new(), vec![line.clone()]));
         let found = compared(&["id"]);
         assert_eq!((found.more, found.beside), (vec![line], Vec::new()));
-        assert_eq!(compared(&["sent_at"]), Difference::default());
+        let found = compared(&["sent_at"]);
+        assert_eq!((found.more, found.less, found.beside), (Vec::new(), Vec::new(), Vec::new()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::advice::Command;
 use crate::cache::credential::Credential;
 use crate::cmd::granted::source_line;
-use crate::grants::{Event, Invitation, Shown, Than};
+use crate::grants::{Difference, Event, Invitation, Shown, Than};
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::approve::{ApproveError, Attempt};
 use crate::provider::register::CLIENT_NAME;
@@ -59,6 +59,9 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
             }
             for less in &difference.less {
                 ui.note(&format!("Less was given {than}: {}", one_line(less)));
+            }
+            if let Some(note) = not_compared(difference) {
+                ui.note(&note);
             }
         }
         Event::Kept { provider, label } => {
@@ -116,6 +119,20 @@ fn invite(invitation: &Invitation<'_>) -> String {
     text
 }
 
+/// That what is said to be less may not be all that is less.
+fn not_compared(difference: &Difference) -> Option<String> {
+    let all = match difference.not_compared.as_slice() {
+        [] => return None,
+        _ if difference.less.is_empty() => return None,
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        [all, ..] => (*all).to_owned(),
+    };
+    Some(format!(
+        "That may not be all that was left out: it is not known here which {all} there are. `pdpp status --grant` lists \
+         what was given."
+    ))
+}
+
 /// A code that a person types or compares.
 fn framed(code: &str) -> String {
     let line = "─".repeat(code.chars().count() + 4);
@@ -132,4 +149,27 @@ fn pick_the_same(refused: &ApproveError, old: &Credential) -> String {
         let _ = writeln!(text, "  {}", source_line(source));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_less_is_not_said_to_be_all_where_that_is_not_known() {
+        let said = |less: &[&str], not_compared: &[&'static str]| {
+            let less = less.iter().map(ToString::to_string).collect();
+            let not_compared = not_compared.to_vec();
+            super::not_compared(&Difference { less, not_compared, ..Difference::default() })
+        };
+        let days = ["no records from before 2026-09-01 00:00 UTC: messages"];
+        let all = said(&days, &["accounts", "streams", "fields"]).unwrap();
+        assert!(
+            all.contains("may not be all") && all.contains("which accounts, streams and fields there are"),
+            "{all}"
+        );
+        assert!(said(&days, &["fields"]).unwrap().contains("which fields there are"));
+        assert_eq!(said(&days, &[]), None, "each name was compared");
+        assert_eq!(said(&[], &["accounts", "streams", "fields"]), None, "nothing is said to be less");
+    }
 }
