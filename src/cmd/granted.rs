@@ -1,7 +1,9 @@
 //! What was granted, as `connect` and `demo` show it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::advice::{Command, Hint};
@@ -11,9 +13,9 @@ use crate::cache::select::disconnect_command;
 use crate::cache::store::StoreKind;
 use crate::grants::{AtProvider, Connected, Old};
 use crate::provider::approve::token::GivenStream;
-use crate::provider::grant::{GrantedSource, TokenKind};
+use crate::provider::grant::{GrantedConnection, GrantedSource, TokenKind};
 use crate::text::{one_line, prefix};
-use crate::time_text::day_and_time;
+use crate::time_text::{self, day_and_time};
 use crate::ui;
 
 /// Commands to type next, a host's config first: without a host nothing reads.
@@ -218,15 +220,169 @@ pub(super) fn limits_in_short(credential: &Credential) -> Option<String> {
     let given = credential.given.streams().unwrap_or_default();
     let mut parts = Vec::new();
     if let [GivenStream { fields: Some(fields), .. }] = given.as_slice() {
-        parts.push(field_count(fields));
+        parts.push(fields_of(fields, &left_out(credential, &given, &given[0])));
+    } else {
+        let mut narrowed = given.iter().map(|stream| (stream, left_out(credential, &given, stream)));
+        let narrowed: Vec<_> = narrowed.by_ref().filter(|(_, left_out)| !left_out.is_empty()).collect();
+        match narrowed.as_slice() {
+            [] => {}
+            [(stream, left_out)] => parts.push(format!(
+                "{} of {}",
+                fields_of(stream.fields.as_deref().unwrap_or_default(), left_out),
+                prefix(&stream.name, 40)
+            )),
+            several => parts.push(format!("fields left out of {} streams", several.len())),
+        }
     }
-    let times: std::collections::BTreeSet<Option<String>> = given.iter().map(time_of).collect();
+    let times: BTreeSet<Option<String>> = given.iter().map(time_of).collect();
     match times.len() {
         0 => {}
         1 => parts.extend(times.into_iter().flatten()),
         _ => parts.push("limited in time".to_owned()),
     }
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// The fields of `stream` of a grant that has `given`, which it lacks as far as that is known: those that were asked
+/// for by name, and those that another account of the same source gives.
+fn left_out(credential: &Credential, given: &[GivenStream], stream: &GivenStream) -> BTreeSet<String> {
+    let Some(fields) = &stream.fields else { return BTreeSet::new() };
+    let namesakes = || given.iter().filter(|other| other.name == stream.name);
+    let of_source = namesakes().filter(|other| other.source == stream.source);
+    // A request names a stream once, whatever source it is of.
+    let is_of_one = namesakes().all(|other| other.source == stream.source);
+    let asked = credential.asked.as_ref().filter(|_| is_of_one).and_then(|asked| asked.stream(&stream.name));
+    let asked = asked.into_iter().flat_map(|asked| &asked.fields);
+    let known = of_source.flat_map(|other| other.fields.iter().flatten()).chain(asked);
+    known.filter(|field| !fields.contains(field)).cloned().collect()
+}
+
+/// `21 of 22 fields`, or `21 fields` where no other is known.
+fn fields_of(fields: &[String], left_out: &BTreeSet<String>) -> String {
+    match left_out.len() {
+        0 => field_count(fields),
+        more => format!("{} of {} fields", fields.len(), fields.len() + more),
+    }
+}
+
+/// All that is known of what a grant gives: source by source its accounts and streams, each with fields and times.
+pub(super) fn in_full(credential: &Credential, now: Timestamp) -> String {
+    let given = credential.given.streams().unwrap_or_default();
+    let mut text = "Granted".to_owned();
+    if let Some(issued) = credential.issued_at {
+        let _ = write!(text, " {}", day_and_time(issued));
+    }
+    let _ = match credential.grant_expires_at {
+        Some(end) => match time_text::left(end, now) {
+            Some(left) => write!(text, " until {} ({left})", day_and_time(end)),
+            None => write!(text, " until {}", day_and_time(end)),
+        },
+        None => write!(text, " without an end date"),
+    };
+    if credential.expires_at() != credential.grant_expires_at
+        && let Some(end) = credential.expires_at()
+    {
+        let _ = write!(text, ", with a token until {}", day_and_time(end));
+    }
+    if let Some(mode) = &credential.access_mode {
+        let _ = write!(text, " ({} access)", one_line(mode).replace('_', "-"));
+    }
+    text.push_str(", to read:");
+    let mut placed = vec![false; given.len()];
+    for source in &credential.sources {
+        // What it is called without the accounts, which have their own line.
+        let bare = GrantedSource { connections: Vec::new(), ..source.clone() };
+        let label = bare.label();
+        let id = source.id.as_deref().filter(|id| *id != label).map(|id| format!(" ({})", one_line(id)));
+        let plural = if source.stream_count == 1 { "" } else { "s" };
+        let count = source.stream_count;
+        let _ = write!(text, "\n  {}{}: {count} stream{plural}", one_line(&label), id.unwrap_or_default());
+        if !source.connections.is_empty() {
+            let accounts: Vec<_> = source.connections.iter().map(account).collect();
+            let _ = write!(text, "\n    of {}", accounts.join(", "));
+        }
+        let of_source = || given.iter().enumerate().filter(|(_, stream)| is_of(stream, source, credential));
+        for (at, stream) in of_source() {
+            placed[at] = true;
+            let _ = write!(text, "\n    {}", stream_in_full(credential, &given, stream, Some(source)));
+        }
+        let is_told = |name: &&String| of_source().any(|(_, stream)| stream.name == **name);
+        for name in source.streams.iter().filter(|name| !is_told(name)) {
+            let _ = write!(text, "\n    {}: {UNTOLD}", one_line(name));
+        }
+        if source.streams.len() < count {
+            let _ = write!(text, "\n    and {} more", count - source.streams.len());
+        }
+    }
+    let placed = placed.into_iter().zip(&given).filter(|(is_placed, _)| !is_placed);
+    for (_, stream) in placed {
+        let _ = write!(text, "\n  {}", stream_in_full(credential, &given, stream, None));
+    }
+    text
+}
+
+const UNTOLD: &str = "the provider did not say which fields";
+
+/// Whether `stream` is of `source`: by the name of its source, by its accounts, or as nothing else says whose it is.
+fn is_of(stream: &GivenStream, source: &GrantedSource, credential: &Credential) -> bool {
+    // An index keeps the beginning of a long one.
+    let cut = |id: &str| prefix(id, 200).to_owned();
+    let has_source = |of: &GrantedSource| {
+        of.id.as_deref().map(cut).is_some_and(|id| stream.source.as_deref().map(cut) == Some(id))
+    };
+    let has_account = |of: &GrantedSource| stream.instance_ids.iter().any(|id| of.has_connection(id));
+    for is_its in [&has_source as &dyn Fn(&GrantedSource) -> bool, &has_account] {
+        if credential.sources.iter().any(is_its) {
+            return is_its(source);
+        }
+    }
+    source.streams.contains(&stream.name)
+}
+
+/// `Work (c1)`.
+fn account(connection: &GrantedConnection) -> String {
+    match &connection.display_name {
+        Some(name) => format!("{} ({})", one_line(name), one_line(&connection.id)),
+        None => one_line(&connection.id).into_owned(),
+    }
+}
+
+/// `messages: 21 of 22 fields, without bcc; records from 2026-01-01 00:00 UTC on only; of Work (c1) only`.
+fn stream_in_full(
+    credential: &Credential,
+    given: &[GivenStream],
+    stream: &GivenStream,
+    source: Option<&GrantedSource>,
+) -> String {
+    let names = |fields: &mut dyn Iterator<Item = &String>| {
+        fields.map(|field| one_line(field).into_owned()).collect::<Vec<_>>().join(", ")
+    };
+    let mut out = format!("{}: ", one_line(&stream.name));
+    match &stream.fields {
+        None => out.push_str(UNTOLD),
+        Some(fields) => {
+            let left_out = left_out(credential, given, stream);
+            out.push_str(&fields_of(fields, &left_out));
+            if (1..=SHOWN_FIELDS).contains(&fields.len()) {
+                let _ = write!(out, ": {}", names(&mut fields.iter()));
+            } else if (1..=SHOWN_FIELDS).contains(&left_out.len()) {
+                let _ = write!(out, ", without {}", names(&mut left_out.iter()));
+            }
+        }
+    }
+    if let Some(time) = time_of(stream) {
+        let _ = write!(out, "; records {time} only");
+    }
+    let connections = source.map(|source| source.connections.as_slice()).unwrap_or_default();
+    let is_whole = connections.iter().all(|connection| stream.instance_ids.contains(&connection.id));
+    if !stream.instance_ids.is_empty() && (connections.is_empty() || !is_whole) {
+        let of = stream.instance_ids.iter().map(|id| {
+            let known = connections.iter().find(|connection| connection.id == *id);
+            known.map_or_else(|| one_line(id).into_owned(), account)
+        });
+        let _ = write!(out, "; of {} only", of.collect::<Vec<_>>().join(", "));
+    }
+    out
 }
 
 /// What was given, stream by stream, as far as the provider has said.
@@ -260,7 +416,6 @@ mod tests {
     use crate::cache::Cache;
     use crate::cache::credential::tests::credential;
     use crate::grants::Difference;
-    use crate::provider::grant::GrantedConnection;
 
     fn connected(edit: impl FnOnce(&mut Connected)) -> Connected {
         let mut credential = credential("https://a.example/me", "g1");

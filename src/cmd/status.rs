@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use serde_json::{Value, json};
 
 use super::Global;
-use super::granted::{given_json, limits_in_short};
+use super::granted::{given_json, in_full, limits_in_short};
 use crate::advice::Command;
 use crate::cache::credential::Credential;
 use crate::cache::select::{GrantName, Selection, disconnect_command, renew_command, short_id};
@@ -76,7 +76,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         progress.say(&format!("Asking about {} grants", status.grants.len()));
         status.check(&cache, &http)?;
     }
-    let shown = Shown { cache: &cache, status: &status };
+    let is_in_full = args.grant.is_some() && status.grants.len() == 1;
+    let shown = Shown { cache: &cache, status: &status, is_in_full };
     if args.json {
         let mut result = shown.to_json();
         if let Some(moved) = &moved {
@@ -125,6 +126,8 @@ fn what_moved(moved: &Moved, all: &[Credential]) -> String {
 struct Shown<'a> {
     cache: &'a Cache,
     status: &'a Status,
+    /// One grant that was named: all that is known of what it gives.
+    is_in_full: bool,
 }
 
 /// The names of the granted streams, each once.
@@ -144,6 +147,11 @@ fn granted(credential: &Credential) -> String {
     // Streams of several sources may be called the same.
     if credential.sources.len() > 1 {
         let _ = write!(out, " of {} sources", credential.sources.len());
+    }
+    let accounts: usize = credential.sources.iter().map(|source| source.connections.len()).sum();
+    if accounts > 1 {
+        let of = if credential.sources.len() > 1 { "," } else { " of" };
+        let _ = write!(out, "{of} {accounts} accounts");
     }
     if !names.is_empty() {
         let first: Vec<_> = names.iter().take(SHOWN).map(|name| text::prefix(name, 40)).collect();
@@ -204,10 +212,24 @@ impl Shown<'_> {
             Column::whole("State"),
         ];
         out.push_str(&table(width, columns, &rows));
+        if self.is_in_full {
+            for (credential, _) in grants {
+                let _ = write!(out, "\n\n{}", in_full(credential, self.status.now));
+            }
+        }
         for (credential, verdict) in grants {
             if let Some(about) = self.about(credential, verdict) {
                 out.push_str(&about);
             }
+        }
+        if !self.is_in_full {
+            let grant = match grants.as_slice() {
+                [(credential, _)] => {
+                    Command::new("status --grant").value(short_id(credential, &self.status.all))
+                }
+                _ => Command::new("status --grant <GRANT>"),
+            };
+            let _ = write!(out, "\n\nExactly what was granted: {grant}");
         }
         if grants.iter().any(|(_, verdict)| verdict.state == State::NotChecked) {
             let _ = write!(out, "\n\nWhether they work: {}", Command::new("status --check"));
@@ -304,13 +326,19 @@ mod tests {
     use super::*;
     use crate::cache::credential::tests::credential;
     use crate::checks::credential::from_index;
-    use crate::provider::grant::GrantedSource;
+    use crate::provider::approve::token::GivenStream;
+    use crate::provider::approve::wanted::{StreamRequest, Wanted};
+    use crate::provider::grant::{GrantedConnection, GrantedSource};
 
     fn at(text: &str) -> jiff::Timestamp {
         text.parse().unwrap()
     }
 
     fn shown(edit: impl FnOnce(&mut Credential)) -> (String, Value) {
+        shown_as(false, edit)
+    }
+
+    fn shown_as(is_in_full: bool, edit: impl FnOnce(&mut Credential)) -> (String, Value) {
         let mut credential = credential("https://provider.example/me", "grt_1");
         credential.label = "Acme\u{1b}[31m Slack".to_owned();
         credential.sources = vec![GrantedSource {
@@ -328,7 +356,7 @@ mod tests {
             ending: Vec::new(),
             now,
         };
-        let shown = Shown { cache: &cache, status: &status };
+        let shown = Shown { cache: &cache, status: &status, is_in_full };
         (shown.to_text(80), shown.to_json())
     }
 
@@ -347,6 +375,116 @@ mod tests {
             (&credential["grant_id"], credential["stream_count"].to_string()),
             (&json!("grt_1"), "14".to_owned())
         );
+    }
+
+    /// Six streams of three accounts of three sources, of one of which a field was left out.
+    fn narrowed(credential: &mut Credential) {
+        let of = |key: &str| format!("https://s.example/{key}");
+        credential.grant_expires_at = Some(at("2026-11-28T22:00:00Z"));
+        credential.sources = [
+            ("mail", vec!["attachments", "messages"]),
+            ("calendar", vec!["events", "guests"]),
+            ("chat", vec!["rooms", "users"]),
+        ]
+        .map(|(key, streams)| GrantedSource {
+            id: Some(of(key)),
+            connector_key: Some(key.to_owned()),
+            connections: vec![GrantedConnection {
+                id: format!("cin_{key}"),
+                display_name: Some(format!("Ada's {key}")),
+            }],
+            stream_count: streams.len(),
+            streams: streams.into_iter().map(str::to_owned).collect(),
+            ..GrantedSource::default()
+        })
+        .to_vec();
+        let fields: Vec<String> = (1..=22).map(|number| format!("f{number}")).collect();
+        let given = |name: &str, key: &str, fields: &[String]| GivenStream {
+            name: name.to_owned(),
+            source: Some(of(key)),
+            instance_ids: vec![format!("cin_{key}")],
+            fields: Some(fields.to_vec()),
+            since: Some(at("2026-09-01T00:00:00Z")),
+            ..GivenStream::default()
+        };
+        let messages =
+            StreamRequest { name: "messages".to_owned(), fields: fields.clone(), ..StreamRequest::default() };
+        credential.asked = Some(Wanted { streams: vec![messages], ..Wanted::default() });
+        credential.given = vec![
+            given("messages", "mail", &fields[..21]),
+            given("attachments", "mail", &fields[..9]),
+            given("events", "calendar", &fields[..2]),
+            given("guests", "calendar", &fields[..1]),
+            given("rooms", "chat", &fields[..3]),
+        ]
+        .into();
+    }
+
+    #[test]
+    fn what_was_granted_is_short_for_all_and_exact_for_one() {
+        let (out, _) = shown(narrowed);
+        let joined = |out: &str| out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(out.contains("Exactly what was granted: pdpp status --grant grt_1"), "{out}");
+        let mut credential = credential("https://provider.example/me", "grt_1");
+        narrowed(&mut credential);
+        assert_eq!(
+            granted(&credential),
+            "6 streams of 3 sources, 3 accounts: attachments, events, guests, … (21 of 22 fields of messages, from \
+             2026-09-01 00:00 UTC on)"
+        );
+        assert!(joined(&out).contains("3 accounts:"), "{out}");
+        let (out, _) = shown_as(true, narrowed);
+        let exact = "
+  mail (https://s.example/mail): 2 streams
+    of Ada's mail (cin_mail)
+    messages: 21 of 22 fields, without f22; records from 2026-09-01 00:00 UTC on only
+    attachments: 9 fields; records from 2026-09-01 00:00 UTC on only
+  calendar (https://s.example/calendar): 2 streams
+    of Ada's calendar (cin_calendar)
+    events: 2 fields: f1, f2; records from 2026-09-01 00:00 UTC on only
+    guests: 1 field: f1; records from 2026-09-01 00:00 UTC on only
+  chat (https://s.example/chat): 2 streams
+    of Ada's chat (cin_chat)
+    rooms: 3 fields: f1, f2, f3; records from 2026-09-01 00:00 UTC on only
+    users: the provider did not say which fields
+";
+        assert!(out.contains(exact), "{out}");
+        assert!(out.contains("until 2026-11-28 22:00 UTC (in 12 hours)"), "{out}");
+        assert!(!out.contains("Exactly what"), "{out}");
+    }
+
+    #[test]
+    fn of_two_accounts_of_a_source_it_is_said_which_gives_what() {
+        let two = |credential: &mut Credential| {
+            narrowed(credential);
+            credential.asked = None;
+            let home = GrantedConnection { id: "cin_home".to_owned(), display_name: None };
+            credential.sources[0].connections.push(home);
+            let mut given = credential.given.streams().unwrap();
+            given[1].instance_ids.push("cin_home".to_owned());
+            let whole = GivenStream {
+                instance_ids: vec!["cin_home".to_owned()],
+                fields: Some((1..=22).map(|number| format!("f{number}")).collect()),
+                since: None,
+                ..given[0].clone()
+            };
+            given.insert(1, whole);
+            credential.given = given.into();
+        };
+        let (out, _) = shown_as(true, two);
+        for line in [
+            "    of Ada's mail (cin_mail), cin_home",
+            "    messages: 21 of 22 fields, without f22; records from 2026-09-01 00:00 UTC on only; of Ada's mail \
+             (cin_mail) only",
+            "    messages: 22 fields; of cin_home only",
+            "    attachments: 9 fields; records from 2026-09-01 00:00 UTC on only",
+        ] {
+            assert!(out.lines().any(|shown| shown == line), "{line} in {out}");
+        }
+        let mut credential = credential("https://provider.example/me", "grt_1");
+        two(&mut credential);
+        let short = granted(&credential);
+        assert!(short.ends_with("(21 of 22 fields of messages, limited in time)"), "{short}");
     }
 
     #[test]
