@@ -232,7 +232,8 @@ impl Shown<'_> {
             let _ = write!(out, "\n\nExactly what was granted: {grant}");
         }
         if grants.iter().any(|(_, verdict)| verdict.state == State::NotChecked) {
-            let _ = write!(out, "\n\nWhether they work: {}", Command::new("status --check"));
+            let gap = if self.is_in_full { "\n\n" } else { "\n" };
+            let _ = write!(out, "{gap}Whether they work: {}", Command::new("status --check"));
         }
         out
     }
