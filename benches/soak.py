@@ -21,6 +21,7 @@ import base64
 import collections
 import decimal
 import hashlib
+import html
 import json
 import os
 import pathlib
@@ -973,9 +974,13 @@ class Serve(Soak):
             process = await asyncio.create_subprocess_exec(
                 *command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(self.directory)
             )
+            address = None
             while line := await process.stderr.readline():
-                if found := re.search(rb"http://\S+/oauth/authorize\S+", line):
-                    await self.approve(found[0].decode())
+                if found := re.fullmatch(rb"  (http://127\.0\.0\.1:\d+/)\n", line):
+                    address = found[1].decode()
+                elif address and (found := re.search(rb"([A-Z]{4}-[A-Z]{4})", line)):
+                    await self.approve(address, found[1].decode())
+                    address = None
             told = json.loads(await process.stdout.read())
             # The first read with a new token is struck as any other; then nothing is kept.
             if await process.wait() == 0:
@@ -983,14 +988,19 @@ class Serve(Soak):
                 return
         raise Wrong(f"not connected: {told}")
 
-    async def approve(self, url):
-        """What a browser does with the approval page: the sandbox sends it back at once."""
-        for _ in range(2):
-            url = urllib.parse.urlsplit(url)
-            client = Client(url.port)
-            _, headers, _ = await client.send("GET", f"{url.path}?{url.query}")
-            client.close()
-            url = headers.get("location")
+    async def approve(self, address, code):
+        """What a browser does: it types the code, and the sandbox sends it back at once."""
+        page = Client(urllib.parse.urlsplit(address).port)
+        form = {"content-type": "application/x-www-form-urlencoded", "origin": address.rstrip("/")}
+        _, headers, body = await page.send("POST", "/", form, f"code={code}".encode())
+        cookie = {"cookie": headers["set-cookie"].split(";")[0]}
+        url = urllib.parse.urlsplit(html.unescape(re.search(r'content="0; url=([^"]+)"', body.decode())[1]))
+        provider = Client(url.port)
+        _, headers, _ = await provider.send("GET", f"{url.path}?{url.query}")
+        back = urllib.parse.urlsplit(headers["location"])
+        await page.send("GET", f"{back.path}?{back.query}", cookie)
+        page.close()
+        provider.close()
 
     async def pdpp(self, *arguments):
         process = await asyncio.create_subprocess_exec(

@@ -9,7 +9,7 @@ use url::Url;
 pub use super::store::CredentialId;
 use super::store::{SecretPlace, StoreKind};
 use crate::error::{Error, Result};
-use crate::provider::approve::token::GivenStream;
+use crate::provider::approve::token::{GivenStream, UnreadEnds};
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::grant::{GrantId, GrantedSource, TokenKind};
 use crate::provider::http::Http;
@@ -106,6 +106,9 @@ pub struct Credential {
     /// When the token ends, where that was said apart from the grant.
     #[serde(default)]
     pub token_expires_at: Option<Timestamp>,
+    /// Which ends the provider stated in a form that could not be read.
+    #[serde(default, skip_serializing_if = "UnreadEnds::is_empty")]
+    pub unread_ends: UnreadEnds,
     /// Whether a refresh token lies beside the access token.
     #[serde(default)]
     pub refreshable: bool,
@@ -174,6 +177,12 @@ impl Credential {
             (Some(grant), Some(token)) => Some(grant.min(token)),
             (grant, token) => grant.or(token),
         }
+    }
+
+    /// Whether it has an end, and when is not known.
+    pub fn has_unread_end(&self) -> bool {
+        let UnreadEnds { grant, token } = self.unread_ends;
+        self.expires_at().is_none() && (grant || token && !self.is_renewable())
     }
 
     /// Its end, if that is ahead of `now` and worth a warning.
@@ -341,6 +350,7 @@ pub(crate) mod tests {
             issued_at: None,
             grant_expires_at: None,
             token_expires_at: None,
+            unread_ends: UnreadEnds::default(),
             refreshable: false,
             asked: None,
             given: Given::default(),
@@ -378,6 +388,20 @@ pub(crate) mod tests {
         one.renewal = Renewal { over: Some(RenewalOver::Refused), ..Renewal::default() };
         assert!(one.is_expired(at(50)));
         assert_eq!(one.expires_at(), Some(at(50)));
+    }
+
+    #[test]
+    fn an_end_that_was_not_read_counts_where_no_other_does() {
+        let mut one = credential("https://a.example", "g");
+        assert!(!one.has_unread_end());
+        one.unread_ends.token = true;
+        assert!(one.has_unread_end());
+        one.refreshable = true;
+        assert!(!one.has_unread_end(), "the token's end is none of the grant's");
+        one.unread_ends.grant = true;
+        assert!(one.has_unread_end());
+        one.grant_expires_at = Some(Timestamp::UNIX_EPOCH);
+        assert!(!one.has_unread_end());
     }
 
     #[test]

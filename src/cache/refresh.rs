@@ -20,7 +20,7 @@ use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::provider::approve::refresh::{RefreshError, RefreshRequest, refresh, token_endpoint};
-use crate::provider::approve::token::TokenResponse;
+use crate::provider::approve::token::{TokenResponse, UnreadEnds};
 use crate::provider::grant::TokenKind;
 use crate::provider::http::Http;
 use crate::secret::AccessToken;
@@ -239,6 +239,11 @@ impl Cache {
         next.renewal.due = Renewal::due(now, response.token_expires_at);
         next.token_expires_at = response.token_expires_at;
         next.grant_expires_at = response.grant_expires_at.or(current.grant_expires_at);
+        next.unread_ends = UnreadEnds {
+            grant: next.grant_expires_at.is_none()
+                && (response.unread_ends.grant || current.unread_ends.grant),
+            token: response.unread_ends.token,
+        };
         // An authorization server that gives no new refresh token means the old one to go on (RFC 6749 §6).
         let secrets =
             Secrets::new(response.access_token, Some(response.refresh_token.unwrap_or(refresh_token)));

@@ -1,29 +1,51 @@
 //! Whether the MCP hosts of this machine start this program, and could read with it.
 
+use std::path::Path;
+
 use super::Check;
 use crate::advice::Command;
+use crate::setup::entry::Entry;
 use crate::setup::paths::Machine;
 use crate::setup::proof::{self, NoToken};
 use crate::setup::survey::{Configured, Surveyed, survey};
-use crate::setup::{NAME as ENTRY, Start};
+use crate::setup::{NAME as ENTRY, Start, launcher};
+use crate::text;
 
 /// Which MCP hosts start this program: findings of the survey of their configurations; and whether one could read a
 /// token that is `in_reach` here.
 pub async fn check_all(in_reach: bool) -> Vec<Check> {
-    let found = match Machine::from_process() {
-        Ok(machine) => survey(&machine, ENTRY),
-        Err(error) => return vec![Check::failed("host", &error)],
-    };
-    let found = found.into_iter().filter(|host| host.installed).collect::<Vec<_>>();
+    match Machine::from_process() {
+        Ok(machine) => {
+            let own = std::env::current_exe().unwrap_or_default();
+            check_hosts(&machine, &own, in_reach).await
+        }
+        Err(error) => vec![Check::failed("host", &error)],
+    }
+}
+
+/// The same on `machine`, for the program whose file is `own`. Whoever wrote an entry chose its command: it is started
+/// only where it is that file.
+async fn check_hosts(machine: &Machine, own: &Path, in_reach: bool) -> Vec<Check> {
+    let found = survey(machine, ENTRY).into_iter().filter(|host| host.installed).collect::<Vec<_>>();
     if found.is_empty() {
         return vec![Check::warn("host", "no MCP host was found on this machine", Command::new("mcp setup"))];
     }
-    let mut checks: Vec<_> = found.iter().map(check).collect();
-    let ours = found.iter().filter(|_| in_reach).filter_map(|found| match &found.configured {
-        Configured::Ours(entry) => Some((found.host.title, entry)),
-        _ => None,
-    });
-    for (title, entry) in ours {
+    let (mut checks, mut ours) = (Vec::new(), Vec::new());
+    for found in &found {
+        let Configured::Ours(entry) = &found.configured else {
+            checks.push(check(found));
+            continue;
+        };
+        let this = launcher::resolve(machine, &entry.program, own);
+        if this.is_some() || !found.problems.is_empty() {
+            checks.push(check(found));
+        }
+        match this {
+            Some(program) => ours.push((found.host.title, Entry { program, ..entry.clone() })),
+            None => checks.push(another(found, entry)),
+        }
+    }
+    for (title, entry) in ours.iter().filter(|_| in_reach) {
         if let Some(NoToken { code, message, next }) = proof::unreadable(entry, &Start::default()).await {
             let message = format!(
                 "{title}'s entry cannot read its token when it is started with few variables: {message}"
@@ -35,6 +57,16 @@ pub async fn check_all(in_reach: bool) -> Vec<Check> {
         }
     }
     checks
+}
+
+/// Another installation may be as good as this one; that is not for this one to say.
+fn another(found: &Surveyed, entry: &Entry) -> Check {
+    let message = format!(
+        "{} starts another program: {}. That may be meant, and it was not tried",
+        found.host.title,
+        text::one_line(text::prefix(&entry.program, 500))
+    );
+    Check::warn("host", message, Command::new("mcp setup").value(found.host.id))
 }
 
 fn check(found: &Surveyed) -> Check {
@@ -69,5 +101,75 @@ fn check(found: &Surveyed) -> Check {
             format!("{title} has an entry `{ENTRY}` that starts something else"),
             setup.option("--name", format!("{ENTRY}-2")),
         ),
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+#[allow(clippy::disallowed_methods, reason = "a test's own files")]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::checks::Level;
+    use crate::setup::paths::Platform;
+    use crate::setup::paths::tests::machine;
+
+    /// A program that leaves a mark beside itself when it is started.
+    fn program(path: &Path) -> PathBuf {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "#!/bin/sh\n/bin/echo started > \"$0.started\"\n").unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_owned()
+    }
+
+    fn is_started(path: &Path) -> bool {
+        path.with_file_name("pdpp.started").exists()
+    }
+
+    #[tokio::test]
+    async fn only_this_program_is_started_and_vouched_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let (own, other) = (program(&root.join("bin/pdpp")), program(&root.join("other/pdpp")));
+        std::fs::create_dir_all(root.join("links")).unwrap();
+        let link = root.join("links/pdpp");
+        symlink(&own, &link).unwrap();
+        std::fs::create_dir_all(root.join(".cursor")).unwrap();
+        let mut machine = machine(Platform::Linux, &root);
+        let with = |command: &str| {
+            let entry =
+                serde_json::json!({"mcpServers": {"pdpp": {"command": command, "args": ["mcp", "serve"]}}});
+            std::fs::write(root.join(".cursor/mcp.json"), entry.to_string()).unwrap();
+        };
+
+        with(&other.display().to_string());
+        let found = check_hosts(&machine, &own, true).await;
+        assert!(!is_started(&other), "{found:?}");
+        assert_eq!((found.len(), found[0].level), (1, Level::Warn), "{found:?}");
+        assert!(
+            found[0].message.starts_with(&format!("Cursor starts another program: {}", other.display())),
+            "{found:?}"
+        );
+        assert_eq!(found[0].next.as_ref().unwrap().to_string(), "pdpp mcp setup cursor");
+
+        // By its name it is the first on PATH; that the entry depends on PATH is said as well.
+        with("pdpp");
+        machine.path = vec![root.join("other"), root.join("bin")];
+        let found = check_hosts(&machine, &own, true).await;
+        assert!(!is_started(&other) && !is_started(&own), "{found:?}");
+        assert!(
+            found.iter().any(|check| check.message.contains("starts another program: pdpp")),
+            "{found:?}"
+        );
+
+        machine.path.clear();
+        for command in [&own, &link] {
+            with(&command.display().to_string());
+            let found = check_hosts(&machine, &own, true).await;
+            assert_eq!(found, [Check::ok("host", "Cursor starts this program")]);
+            assert!(is_started(command), "{}", command.display());
+        }
     }
 }

@@ -171,6 +171,9 @@ fn to_text(ended: &Ended) -> String {
         Err(NotEnded { code, why, .. }) => {
             let until = match ended.credential.grant_expires_at {
                 Some(end) => format!("it ends there {}", day_and_time(end)),
+                None if ended.credential.unread_ends.grant || ended.credential.has_unread_end() => {
+                    "its end there could not be read".to_owned()
+                }
                 None => "it has no end there".to_owned(),
             };
             let then = match ended.here {
@@ -229,7 +232,11 @@ mod tests {
             to_text(&failed)
                 .contains("not ended at the provider: no\\u{1b}[2J route\n  it ends there 2026-12-01")
         );
-        let json = to_json(&failed);
+        let mut unread = failed;
+        unread.credential.grant_expires_at = None;
+        unread.credential.unread_ends.grant = true;
+        assert!(to_text(&unread).contains("\n  its end there could not be read; "), "{}", to_text(&unread));
+        let json = to_json(&unread);
         assert_eq!(
             (&json["ended_at_provider"], &json["code"]),
             (&json!("no"), &json!("provider_unreachable"))

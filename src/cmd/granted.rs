@@ -50,6 +50,7 @@ pub(super) fn to_text(connected: &Connected) -> String {
     };
     let until = match granted.expires_at() {
         Some(end) => format!("until {}", day_and_time(end)),
+        None if granted.has_unread_end() => "to an end that could not be read".to_owned(),
         None => "without an end date".to_owned(),
     };
     let mode = match granted.access_mode.as_deref() {
@@ -140,6 +141,7 @@ pub(super) fn to_json(connected: &Connected) -> Value {
         "access_mode": granted.access_mode,
         "issued_at": granted.issued_at,
         "expires_at": granted.expires_at(),
+        "has_unread_end": granted.has_unread_end(),
         "sources": granted.sources,
         "stream_count": granted.stream_count(),
         "streams": given_json(granted),
@@ -480,6 +482,13 @@ Next:
         }
         let endless = to_text(&connected(|connected| connected.credential.grant_expires_at = None));
         assert!(endless.contains("without an end date"));
+        let unread = connected(|connected| {
+            connected.credential.grant_expires_at = None;
+            connected.credential.unread_ends.grant = true;
+        });
+        let text = to_text(&unread);
+        assert!(text.contains("Granted to an end that could not be read"), "{text}");
+        assert_eq!(to_json(&unread)["has_unread_end"], true);
     }
 
     #[test]

@@ -185,9 +185,11 @@ impl Shown<'_> {
                 if credential.token_kind == TokenKind::McpPackage {
                     name.push_str(" (package)");
                 }
-                let until = credential
-                    .expires_at()
-                    .map_or_else(|| "no end".to_owned(), |end| time_text::end(end, self.status.now));
+                let until = match credential.expires_at() {
+                    Some(end) => time_text::end(end, self.status.now),
+                    None if credential.has_unread_end() => "unknown".to_owned(),
+                    None => "no end".to_owned(),
+                };
                 let grant = short_id(credential, &self.status.all).to_owned();
                 [
                     name,
@@ -298,6 +300,7 @@ impl Shown<'_> {
                 "issued_at": credential.issued_at,
                 "grant_expires_at": credential.grant_expires_at,
                 "token_expires_at": credential.token_expires_at,
+                "has_unread_end": credential.has_unread_end(),
                 "refreshable": credential.refreshable,
                 "ends_soon": ends_soon,
                 "store": credential.store,
@@ -497,6 +500,16 @@ mod tests {
         assert!(table.lines().all(|line| line.chars().count() <= 80), "{hour}");
         let days = until("2026-12-10T11:00:00Z");
         assert!(days.lines().any(|line| line.contains("2026-12-10  file")), "{days}");
+    }
+
+    #[test]
+    fn an_end_that_could_not_be_read_is_not_told_as_none() {
+        let (out, json) = shown(|credential| credential.unread_ends.grant = true);
+        assert!(out.contains("unknown") && !out.contains("no end"), "{out}");
+        assert_eq!(json["credentials"][0]["has_unread_end"], true);
+        let (out, json) = shown(|_| {});
+        assert!(out.contains("no end") && !out.contains("unknown"), "{out}");
+        assert_eq!(json["credentials"][0]["has_unread_end"], false);
     }
 
     #[test]

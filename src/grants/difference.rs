@@ -78,6 +78,11 @@ pub fn compare(wanted: &Wanted, response: &TokenResponse, proof: &Proof, require
         (Some(asked), Some(end)) if end > asked => {
             found.more.push(format!("access until {}, not {}", day_and_time(end), day_and_time(asked)));
         }
+        (Some(asked), None) if response.unread_ends.grant => {
+            found
+                .more
+                .push(format!("access to an end that could not be read, not until {}", day_and_time(asked)));
+        }
         (Some(asked), None) => {
             found.more.push(format!("access without an end, not until {}", day_and_time(asked)));
         }
@@ -309,6 +314,14 @@ mod tests {
         assert_eq!((found.more, found.beside), (vec![line], Vec::new()));
         let found = compared(&["sent_at"]);
         assert_eq!((found.more, found.less, found.beside), (Vec::new(), Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn an_end_that_cannot_be_read_is_not_told_as_none() {
+        let given = json!({"expires_at": "9999999-01-01T00:00:00Z"});
+        let found = compared(&wanted(), &given);
+        let line = "access to an end that could not be read, not until 2027-01-01 00:00 UTC";
+        assert!(found.more.iter().any(|more| more == line), "{found:?}");
     }
 
     #[test]

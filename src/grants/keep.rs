@@ -153,6 +153,7 @@ impl Granted {
             issued_at: response.issued_at.or_else(|| Timestamp::now().round(Unit::Second).ok()),
             grant_expires_at: response.grant_expires_at,
             token_expires_at: response.token_expires_at,
+            unread_ends: response.unread_ends,
             refreshable: response.refresh_token.is_some(),
             asked: Some(
                 plan.replaces.as_ref().map_or_else(|| wanted.clone(), |old| renewal::asked(old, &wanted)),

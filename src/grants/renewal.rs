@@ -331,6 +331,9 @@ fn ends(old: &Credential, new: &Credential, found: &mut Difference) {
     let lasts =
         |credential: &Credential| Some(credential.grant_expires_at?.duration_since(credential.issued_at?));
     match (old.grant_expires_at, new.grant_expires_at) {
+        (Some(_), None) if new.unread_ends.grant => {
+            found.more.push("access to an end that could not be read".to_owned());
+        }
         (Some(_), None) => found.more.push("access without an end".to_owned()),
         (None, Some(end)) => found.less.push(format!("access that ends, {}", day_and_time(end))),
         (Some(_), Some(end)) => match (lasts(old), lasts(new)) {

@@ -87,6 +87,19 @@ impl Launcher {
     }
 }
 
+/// The absolute path that `program`, of an entry, stands for, where that leads to the file `own`.
+pub fn resolve(machine: &Machine, program: &str, own: &Path) -> Option<String> {
+    let named = Path::new(program);
+    let path = if named.is_absolute() {
+        named.to_owned()
+    } else {
+        // One that is neither depends on where the host starts it.
+        machine.program(program).filter(|_| named.components().count() == 1)?
+    };
+    let is_own = path.canonicalize().ok()? == own.canonicalize().ok()?;
+    path.into_os_string().into_string().ok().filter(|_| is_own)
+}
+
 /// `a/./b` is `a/b`; `..` stays, since it may cross a link.
 fn without_dots(path: &Path) -> PathBuf {
     path.components().collect()

@@ -2,6 +2,7 @@
 
 use pdpp::cache::credential::{Credential, CredentialId, Renewal};
 use pdpp::cache::store::StoreKind;
+use pdpp::provider::approve::token::UnreadEnds;
 use pdpp::provider::grant::{GrantId, TokenKind};
 
 /// One of the provider at `url`, in a file: of no source, without an end, and not to be refreshed.
@@ -22,6 +23,7 @@ pub fn credential(url: &str, grant_id: &str, label: &str) -> Credential {
         issued_at: None,
         grant_expires_at: None,
         token_expires_at: None,
+        unread_ends: UnreadEnds::default(),
         refreshable: false,
         asked: None,
         given: Vec::new().into(),

@@ -30,6 +30,8 @@ pub struct TokenResponse {
     pub grant_expires_at: Option<Timestamp>,
     /// The first of the top-level `expires_at` and `expires_in`.
     pub token_expires_at: Option<Timestamp>,
+    /// Which of the ends the answer has, and in no form that can be read.
+    pub unread_ends: UnreadEnds,
     /// `grant.issued_at`.
     pub issued_at: Option<Timestamp>,
     /// `grant.access_mode`, at most 100 bytes.
@@ -38,6 +40,23 @@ pub struct TokenResponse {
     pub source: (Option<String>, Option<String>),
     /// `grant.streams[]`, or those of a package's grants, where the answer has them: at most 500 of them.
     pub streams: Vec<GivenStream>,
+}
+
+/// Ends that a provider stated and nobody could read: the grant or the token has one, and when is not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UnreadEnds {
+    /// The grant's.
+    pub grant: bool,
+    /// The token's.
+    pub token: bool,
+}
+
+impl UnreadEnds {
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        !self.grant && !self.token
+    }
 }
 
 /// One stream of a grant, as the token's answer describes it.
@@ -183,7 +202,15 @@ impl TokenResponse {
             Some(name) => Some(TokenKind::named(name).ok_or(TokenError::UnknownKind)?),
             None => body.get("grant_package_id").filter(|id| !id.is_null()).map(|_| TokenKind::McpPackage),
         };
-        let ends = [time(body, "expires_at"), lifetime(body, now)];
+        let grant_expires_at = time(grant, "expires_at").or(ends_of_grants.min());
+        let token_expires_at = [time(body, "expires_at"), lifetime(body, now)].into_iter().flatten().min();
+        let states = |map: &Map<String, Value>, name: &str| map.get(name).is_some_and(|end| !end.is_null());
+        let states_end = |grant: &Map<String, Value>| states(grant, "expires_at");
+        let unread_ends = UnreadEnds {
+            grant: grant_expires_at.is_none()
+                && (states_end(grant) || grants.iter().any(|grant| states_end(grant))),
+            token: token_expires_at.is_none() && (states_end(body) || states(body, "expires_in")),
+        };
         Ok(Self {
             access_token,
             refresh_token: text(body, "refresh_token")
@@ -193,8 +220,9 @@ impl TokenResponse {
             grant_id: id(body, "grant_id").or_else(|| id(grant, "grant_id")),
             package_id: id(body, "grant_package_id"),
             package_sources: grants.iter().map(|grant| source_of(grant)).collect(),
-            grant_expires_at: time(grant, "expires_at").or(ends_of_grants.min()),
-            token_expires_at: ends.into_iter().flatten().min(),
+            grant_expires_at,
+            token_expires_at,
+            unread_ends,
             issued_at: time(grant, "issued_at"),
             access_mode: short(grant, "access_mode", 100),
             source: (short(source, "id", 500), short(source, "kind", 500)),
@@ -311,6 +339,28 @@ mod tests {
         for odd in [json!("tomorrow"), json!({}), json!(1e300), json!(true)] {
             assert_eq!(end(json!({"expires_at": odd, "expires_in": 60})), Ok(Some(at(1_060))), "{odd}");
         }
+    }
+
+    #[test]
+    fn an_end_that_cannot_be_read_is_not_taken_for_none() {
+        let unread = |extra: Value| {
+            let mut body = json!({"access_token": "t"});
+            body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+            let UnreadEnds { grant, token } = read(&body).unwrap().unread_ends;
+            (grant, token)
+        };
+        let far = "9999999-01-01T00:00:00Z";
+        assert_eq!(unread(json!({})), (false, false));
+        assert_eq!(unread(json!({"expires_at": null, "grant": {"expires_at": null}})), (false, false));
+        assert_eq!(unread(json!({"expires_at": far})), (false, true));
+        assert_eq!(unread(json!({"expires_in": u64::MAX})), (false, true));
+        assert_eq!(unread(json!({"expires_at": far, "expires_in": 60})), (false, false));
+        assert_eq!(unread(json!({"grant": {"expires_at": far}, "expires_in": 60})), (true, false));
+        assert_eq!(unread(json!({"grants": [{"expires_at": far}, {}]})), (true, false));
+        assert_eq!(
+            unread(json!({"grants": [{"expires_at": far}, {"expires_at": "2027-01-01T00:00:00Z"}]})),
+            (false, false)
+        );
     }
 
     #[test]

@@ -90,8 +90,7 @@ impl HttpClient {
         }
         let (begun, headers) =
             self.exchange(bearer, None, "initialize", message::initialize_params().into()).await?;
-        let version =
-            begun.get("protocolVersion").and_then(Value::as_str).unwrap_or(NEWEST_LEGACY).to_owned();
+        let version = version_in(&begun)?.to_owned();
         let mut session = Session { id: headers.get(SESSION).cloned(), version, tools: HashMap::new() };
         self.send(bearer, Some(&session), &message::initialized()).await?;
         let (mut pages, mut next) = (ToolPages::default(), Some(Map::new()));
@@ -183,6 +182,22 @@ impl HttpClient {
     }
 }
 
+/// The version in the answer to `initialize`, by its date. It goes into a header, so that nothing else is taken.
+fn version_in(begun: &Map<String, Value>) -> Result<&str, HttpClientError> {
+    let is_date = |text: &&str| {
+        let form =
+            |(at, byte): (usize, u8)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() };
+        text.len() == 10 && text.bytes().enumerate().all(form)
+    };
+    match begun.get("protocolVersion") {
+        None | Some(Value::Null) => Ok(NEWEST_LEGACY),
+        Some(found) => found
+            .as_str()
+            .filter(is_date)
+            .ok_or(HttpClientError::Broken("a protocolVersion that is not a date (YYYY-MM-DD)")),
+    }
+}
+
 /// The JSON-RPC answer in a body of JSON, or in the events of a stream that has ended.
 fn outcome_in(answer: &Answer) -> Option<Outcome> {
     let media_type =
@@ -229,6 +244,31 @@ mod tests {
         for other in [r#"{"id":2,"result":{}}"#, r#"{"id":1}"#, "[]", "", "<html>"] {
             assert_eq!(found("application/json", other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_version_is_a_date_or_the_answer_is_broken() {
+        let version = |value: Value| {
+            let begun = Map::from_iter([("protocolVersion".to_owned(), value)]);
+            version_in(&begun).map(str::to_owned).map_err(|error| error.to_string())
+        };
+        assert_eq!(version("2025-06-18".into()).as_deref(), Ok("2025-06-18"));
+        assert_eq!(version(Value::Null).as_deref(), Ok(NEWEST_LEGACY));
+        assert_eq!(version_in(&Map::new()).unwrap(), NEWEST_LEGACY);
+        let broken = "the server answered with a protocolVersion that is not a date (YYYY-MM-DD)";
+        for odd in [
+            "2025-06-1\u{1b}",
+            "2025-06-18\r\nx: y",
+            "2025-06-18\n",
+            "2025-06-1é",
+            "2025/06/18",
+            "DRAFT",
+            "",
+            &"9".repeat(3_000),
+        ] {
+            assert_eq!(version(odd.into()).unwrap_err(), broken, "{odd:?}");
+        }
+        assert_eq!(version(20_250_618.into()).unwrap_err(), broken);
     }
 
     proptest! {
