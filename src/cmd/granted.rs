@@ -279,6 +279,9 @@ pub(super) fn in_full(credential: &Credential, now: Timestamp) -> String {
             Some(left) => write!(text, " until {} ({left})", day_and_time(end)),
             None => write!(text, " until {}", day_and_time(end)),
         },
+        None if credential.unread_ends.grant || credential.has_unread_end() => {
+            write!(text, " to an end that could not be read")
+        }
         None => write!(text, " without an end date"),
     };
     if credential.expires_at() != credential.grant_expires_at
@@ -486,6 +489,8 @@ Next:
             connected.credential.grant_expires_at = None;
             connected.credential.unread_ends.grant = true;
         });
+        let full = in_full(&unread.credential, unread.now);
+        assert!(full.contains(" to an end that could not be read"), "{full}");
         let text = to_text(&unread);
         assert!(text.contains("Granted to an end that could not be read"), "{text}");
         assert_eq!(to_json(&unread)["has_unread_end"], true);
