@@ -1088,7 +1088,7 @@ class Serve(Soak):
         span = self.judge.span(key)
         span.over()
         if self.rng.random() < 0.3:
-            code, said = await self.pdpp("disconnect", "--grant", self.grants[key])
+            code, said = await self.pdpp("disconnect", "--yes", "--grant", self.grants[key])
             if code != 0:
                 self.judge.fail(f"disconnect: {said}")
             more = ()

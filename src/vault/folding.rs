@@ -370,8 +370,12 @@ mod tests {
             let mut last = 0;
             for folded in fold(&text) {
                 prop_assert!(text.get(folded.place.clone()).is_some());
-                prop_assert!(folded.place.start >= last || folded.class == Class::Dropped || folded.class == Class::Mark);
-                last = folded.place.start;
+                // Marks stand in their canonical order, so one of a later character can come before what an iota below
+                // the letter folds to.
+                if !matches!(folded.class, Class::Dropped | Class::Mark) {
+                    prop_assert!(folded.place.start >= last);
+                    last = folded.place.start;
+                }
             }
         }
 
