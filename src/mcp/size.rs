@@ -124,12 +124,13 @@ mod tests {
 
         #[test]
         fn json_len_is_the_length_on_the_wire(text in any::<String>(), key in any::<String>(), n in any::<f64>()) {
+            let has_joiners = !has_no_joiners(&text) || !has_no_joiners(&key);
             let mut value = json!([text, n, "\u{7f}\u{202e}\u{e0041}é", null, {"a": [true]}]);
             value[4][key] = json!(text);
             let wire = crate::ui::json_ascii_controls(&Value::to_string(&value)).len();
             // A joiner in its place is not escaped, which no part of a text shows by itself.
             prop_assert!(json_len(&value) >= wire);
-            prop_assume!(has_no_joiners(&value[0].to_string()));
+            prop_assume!(!has_joiners);
             prop_assert_eq!(json_len(&value), wire);
         }
     }
