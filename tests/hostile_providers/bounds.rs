@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pdpp::mcp::id::RecordId;
 use pdpp::mcp::reading::binary;
+use pdpp::mcp::reading::decimal::is_held_by_a_double;
 use pdpp::mcp::size::Bounds;
 use pdpp::mcp::tools::service::Tools;
 use pdpp::provider::http::{Http, Limits};
@@ -20,6 +21,16 @@ fn described(data: &Value) -> Value {
     let mut data = data.clone();
     binary::describe(&mut data);
     data
+}
+
+/// Numbers that a double would round, as structured output has them (R5.6).
+fn as_texts(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if !is_held_by_a_double(number.as_str()) => json!(number.to_string()),
+        Value::Array(items) => items.iter().map(as_texts).collect(),
+        Value::Object(map) => map.iter().map(|(name, value)| (name.clone(), as_texts(value))).collect(),
+        other => other.clone(),
+    }
 }
 
 /// Said shortly: the data may be megabytes.
@@ -162,7 +173,7 @@ fn r4_8_records_walk_to_the_end_and_fields_read_to_theirs() {
                 for (row, fields) in rows {
                     let original = store.records.iter().find(|record| id_of(record) == id_of(&row)).unwrap();
                     let whole = restored(&core, &row["data"], &fields).await;
-                    same_data(&whole, &described(&original["data"]));
+                    same_data(&as_texts(&whole), &as_texts(&described(&original["data"])));
                 }
             });
             Ok(())
@@ -210,8 +221,8 @@ fn r4_8_hits_walk_to_the_end() {
                 if mode == "hybrid"
                     && matches!(paging, Paging::Honest | Paging::MoreThanAsked | Paging::IgnoresLimit(_))
                 {
-                    // There is no page after it: what the provider gave is all that there is, and what it gave
-                    // beyond the limit is behind the next call.
+                    // It has no pages: larger limits are asked for, as far as the provider gives. At least what it gives
+                    // at first is read, in its order.
                     let limit = usize::from(limit.unwrap_or(100));
                     let given = match paging {
                         Paging::IgnoresLimit(own) => own,
@@ -219,7 +230,8 @@ fn r4_8_hits_walk_to_the_end() {
                         _ => limit,
                     };
                     let given = store.records.len().min(given);
-                    assert_eq!(read, store.records[..given].iter().map(id_of).collect::<Vec<_>>());
+                    assert!(read.len() >= given, "{} of {given}", read.len());
+                    assert_eq!(read, store.records[..read.len()].iter().map(id_of).collect::<Vec<_>>());
                 } else {
                     same_ids(&read, &store);
                 }
