@@ -15,7 +15,6 @@ import pathlib
 import re
 import select
 import shutil
-import signal
 import socket
 import statistics
 import subprocess
@@ -33,8 +32,6 @@ BUDGETS = {
     "initialize, ms": 3,
     "initialize above the floor, ms": 2,
     "end of input to exit, ms": 50,
-    "end of input to exit, unread answers, ms": 1500,
-    "SIGTERM to exit, unread answers, ms": 1500,
     "query_records above the floor, ms": 1,
 }
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "0"}}
@@ -131,27 +128,6 @@ def start(command, environment):
         if run >= 3:  # The first ones fill the page cache.
             times.append(took), peaks.append(peak), ends.append(end)
     return ms(times), statistics.median(peaks), ms(ends)
-
-
-def unread(command, environment, end):
-    """Milliseconds from `end` of a server whose answers nobody reads to its exit."""
-    process = Process(command, environment)
-    process.initialize()
-    os.set_blocking(process.input, False)
-    asked = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"}).encode() + b"\n"
-    # Until it reads no more: both pipes and its queue are full.
-    refused = 0
-    while refused < 20:
-        try:
-            os.write(process.input, asked * 1000)
-            refused = 0
-        except BlockingIOError:
-            refused += 1
-            time.sleep(0.01)
-    began = time.perf_counter()
-    end(process)
-    os.waitpid(process.pid, 0)
-    return (time.perf_counter() - began) * 1e3
 
 
 def surface(command, environment):
@@ -376,9 +352,6 @@ def main():
             row("initialize, ms", ours[0], floor[0], beside[0])
             row("initialize above the floor, ms", ours[0] - floor[0])
             row("end of input to exit, ms", ours[2], floor[2], beside[2])
-            closed, killed = lambda process: os.close(process.input), lambda process: os.kill(process.pid, signal.SIGTERM)
-            row("end of input to exit, unread answers, ms", unread(serve, environment, closed), digits=0)
-            row("SIGTERM to exit, unread answers, ms", unread(serve, environment, killed), digits=0)
             print()
             calls(pdpp, directory / "calls")
     if over:

@@ -7,8 +7,7 @@ use serde_json::json;
 
 use super::peer::{Ending, Peer};
 
-/// R1.8's 1.5 s with room for a busy machine. The times that lead to them add up when the program is compiled, and
-/// `benches/compare.py` measures them.
+/// R1.8's 1.5 s with room for a busy machine. The times that lead to them add up when the program is compiled.
 pub(super) const SOON: Duration = Duration::from_secs(5);
 const FOR_EVER: u64 = 600_000;
 
