@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use pdpp::mcp::id::RecordId;
 use pdpp::mcp::reading::binary;
-use pdpp::mcp::reading::decimal::is_held_by_a_double;
 use pdpp::mcp::size::Bounds;
 use pdpp::mcp::tools::service::Tools;
 use pdpp::provider::http::{Http, Limits};
@@ -16,21 +15,12 @@ use super::provider::{Provider, Reply};
 use super::reader::{self, Offer, ids, ladder, offer_of, restored, structured, walk};
 use super::store::{Paging, Store, record};
 use super::{BOUNDS, call, cases, core_at, made, runtime};
+use crate::support::numbers::as_texts;
 
 fn described(data: &Value) -> Value {
     let mut data = data.clone();
     binary::describe(&mut data);
     data
-}
-
-/// Numbers that a double would round, as structured output has them (R5.6).
-fn as_texts(value: &Value) -> Value {
-    match value {
-        Value::Number(number) if !is_held_by_a_double(number.as_str()) => json!(number.to_string()),
-        Value::Array(items) => items.iter().map(as_texts).collect(),
-        Value::Object(map) => map.iter().map(|(name, value)| (name.clone(), as_texts(value))).collect(),
-        other => other.clone(),
-    }
 }
 
 /// Said shortly: the data may be megabytes.

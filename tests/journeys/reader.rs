@@ -11,6 +11,8 @@ use super::oracle::{Oracle, holds};
 use super::stage::{Answer, Provider, Tools};
 use super::view::{Item, Seen, View};
 
+use crate::support::numbers::as_texts;
+
 /// More calls than any task is worth.
 const MOST_CALLS: usize = 400;
 
@@ -459,17 +461,6 @@ fn fill(value: &Value, names: &Map<String, Value>) -> Value {
         }
         Value::Array(items) => items.iter().map(|item| fill(item, names)).collect(),
         Value::Object(map) => Value::Object(fill_map(map, names)),
-        other => other.clone(),
-    }
-}
-
-/// Numbers that a double cannot hold, as an answer has them (R5.6).
-fn as_texts(value: &Value) -> Value {
-    match value {
-        Value::Number(number) if !pdpp::mcp::reading::decimal::is_held_by_a_double(number.as_str()) => {
-            json!(number.to_string())
-        }
-        Value::Array(items) => items.iter().map(as_texts).collect(),
         other => other.clone(),
     }
 }

@@ -14,6 +14,7 @@ use super::session::Session;
 use super::{own, reference, say};
 use crate::support::credential::credential;
 use crate::support::env::TestEnv;
+use crate::support::numbers::as_texts;
 use crate::support::provider::{Asked, Exchange, Provider, Served, token};
 
 /// The bounds of one result, in bytes (R4.8).
@@ -179,20 +180,6 @@ fn check(
     found
 }
 
-/// Numbers that a double cannot hold, as texts (R5.6).
-fn digits_as_texts(sent: &Value) -> Value {
-    match sent {
-        Value::Number(number) if !pdpp::mcp::reading::decimal::is_held_by_a_double(number.as_str()) => {
-            json!(number.to_string())
-        }
-        Value::Array(items) => items.iter().map(digits_as_texts).collect(),
-        Value::Object(fields) => {
-            fields.iter().map(|(name, value)| (name.clone(), digits_as_texts(value))).collect()
-        }
-        other => other.clone(),
-    }
-}
-
 /// A page without what no provider sends: that numbers are texts, and a place in a hybrid search.
 fn without_own(mut page: Answer, is_hybrid: bool) -> Answer {
     if let Some(Value::Array(warnings)) = page.structured.pointer_mut("/data/meta/warnings") {
@@ -215,9 +202,9 @@ fn success(
 ) -> Differences {
     let is_hybrid = exchange.segments.last().is_some_and(|last| last == "hybrid");
     let own = pages.iter().map(|page| without_own(page.clone(), is_hybrid)).collect::<Vec<_>>();
-    let as_texts = digits_as_texts(sent);
+    let sent_as_texts = as_texts(sent);
     let (pages, sent) = match name {
-        "query_records" | "search" | "aggregate" => (own.as_slice(), &as_texts),
+        "query_records" | "search" | "aggregate" => (own.as_slice(), &sent_as_texts),
         _ => (pages, sent),
     };
     let first = &pages[0];

@@ -5,6 +5,7 @@ pub mod cases;
 pub mod credential;
 pub mod env;
 pub mod filled;
+pub mod numbers;
 pub mod package_provider;
 pub mod provider;
 pub mod sandbox;
