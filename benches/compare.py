@@ -15,6 +15,7 @@ import pathlib
 import re
 import select
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
