@@ -22,6 +22,7 @@
 //!   its consent pages. They share nothing with [`provider`] but the wire, so that a test of one against the other proves
 //!   something; only its `/mcp` ([`vault::mcp_endpoint`]) is the tool core over them.
 //!   It knows nobody's data: whoever opens a vault says whose it is, and may fill a new one.
+//! - [`own`]: the vault of the person's own data, which [`import`] fills from exports; a format of exports is one file of it.
 //! - [`sandbox`]: the life of a fictional person, which fills a vault for the demonstration and for tests.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying. [`demo`]: the main job, played.
@@ -29,7 +30,7 @@
 //!   [`shutdown`]: one error, the command to type next, safe text, the one writer, private files, a token, public addresses,
 //!   names in hexadecimal, a grant's end in words, the event loop, what the end of the process waits for.
 //!
-//! Arrows go one way: `cmd → {checks, demo} → {access_log, endpoint, grants, sandbox, setup} → vault → {cache, mcp} → provider` → the
+//! Arrows go one way: `cmd → {checks, demo} → {access_log, endpoint, grants, import, sandbox, setup} → own → vault → {cache, mcp} → provider` → the
 //! line above (`tests/docs/map.rs`); within [`cache`], [`checks`], [`cmd`], [`endpoint`], [`fs`], [`grants`], [`mcp`] and [`provider`]
 //! no files use each other in a circle. So [`mcp`] knows no cache: it gets a bearer through one function
 //! ([`mcp::reading::reader::BearerSource`]).
@@ -74,8 +75,10 @@ pub mod error;
 pub mod fs;
 pub mod grants;
 pub mod hex;
+pub mod import;
 pub mod mcp;
 pub mod net;
+pub mod own;
 pub mod provider;
 pub mod runtime;
 pub mod sandbox;

@@ -1,0 +1,294 @@
+//! What a format of exports is, and what goes between it and the engine.
+//!
+//! The engine opens what a person names, looks at the first bytes of each member ([`Peek`]), and gives the members that a
+//! format recognises to [`Format::plan`]. Nothing is written before all plans are made. Then each unit is split into items
+//! ([`Raw`]) in order, and each item is parsed into records ([`Draft`]).
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use crate::vault::declaration::Connector;
+
+/// How much of a member [`Peek`] shows, in bytes.
+pub const PEEK: usize = 64 * 1024;
+
+/// One format of exports. It knows no database, and asks only in [`Format::plan`].
+pub trait Format: Sync {
+    /// Its name for `--as`: `mbox`.
+    fn name(&self) -> &'static str;
+
+    /// What a person calls it: "mail in an mbox file".
+    fn title(&self) -> &'static str;
+
+    /// Changes with what [`Format::parse`] gives: sources of an older one are read again.
+    fn version(&self) -> u32 {
+        1
+    }
+
+    /// Whether a member is one of this format. Contents decide, never the name alone. The surest format wins.
+    fn sniff(&self, peek: &Peek<'_>) -> Option<Sure>;
+
+    /// Whose data the members are, and what they are declared to hold: one plan for each account.
+    ///
+    /// # Errors
+    /// [`Refused`]: nothing is imported of these members.
+    fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused>;
+
+    /// Gives each item of a unit to `out`, in order, from the offset `from` on, which is 0 or the end of an earlier run.
+    /// Ends early where `out` says so.
+    ///
+    /// # Errors
+    /// Where the unit cannot be read. What was given before that counts.
+    fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End>;
+
+    /// The records of an item. Pure: the same item gives the same records, on every thread.
+    ///
+    /// # Errors
+    /// [`Bad`]: the item is counted and named, and the next one is read.
+    fn parse(&self, plan: &Plan, raw: &Raw) -> Result<Parsed, Bad>;
+
+    /// What a record of `stream` becomes where several sources say something of it: `data` is what one of them gave, and
+    /// `sightings` is what each said that is its own ([`Draft::sighting`]), its own among them. The order of the sightings
+    /// must not count, nor one that stands there twice.
+    fn join(&self, stream: &str, data: &str, sightings: &[&str]) -> String {
+        let _ = (stream, sightings);
+        data.to_owned()
+    }
+
+    /// Two sightings of one record by one source, as one: a file that grew says more of a session. Like [`Format::join`], in
+    /// whatever order.
+    fn add_sighting(&self, stream: &str, first: &str, second: &str) -> String {
+        let _ = (stream, first);
+        second.to_owned()
+    }
+}
+
+/// Takes an item; whether to go on.
+pub type Out<'a> = dyn FnMut(Raw) -> ControlFlow<()> + 'a;
+
+/// The beginning of a member.
+#[derive(Debug, Clone, Copy)]
+pub struct Peek<'a> {
+    /// Its path within the source, with `/`: `Takeout/Mail/All mail.mbox`, `cur/1234:2,S`.
+    pub label: &'a str,
+    /// Its first [`PEEK`] bytes, or all of it.
+    pub head: &'a [u8],
+    /// Whether [`Peek::head`] is all of it.
+    pub is_whole: bool,
+}
+
+/// How sure a format is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sure {
+    /// It could be this, and is, if nobody knows better.
+    Fallback,
+    /// It looks like this.
+    Likely,
+    /// Nothing else looks like this.
+    Certain,
+}
+
+/// A file, or one within a folder or an archive.
+pub struct Member<'a> {
+    /// As [`Peek::label`].
+    pub label: &'a str,
+    /// Its first [`PEEK`] bytes, or all of it.
+    pub head: &'a [u8],
+    /// Its size in bytes, where that is known.
+    pub size: Option<u64>,
+    /// When it was last changed, in milliseconds since 1970.
+    pub modified_ms: Option<i64>,
+    /// Opens it from its beginning, for a plan that has to see more than its head.
+    pub open: &'a dyn Fn() -> io::Result<Box<dyn BufRead + Send>>,
+}
+
+/// What a person said, and what a plan has to say.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// `--account`.
+    pub account: Option<String>,
+    /// `--timezone`, or what the account had before, or the system's.
+    pub zone: TimeZone,
+    /// `--date-order`, or what the account had before.
+    pub date_order: Option<DateOrder>,
+    /// The name of the source as a person typed it, without its folder: `takeout-001.zip`.
+    pub source_name: String,
+}
+
+/// In which order a date's numbers stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DateOrder {
+    /// 31/12/2026.
+    DayMonthYear,
+    /// 12/31/2026.
+    MonthDayYear,
+    /// 2026/12/31.
+    YearMonthDay,
+}
+
+/// Why there is no plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The person has to decide something first.
+    #[error("{question}")]
+    Undecided {
+        /// What has to be known, as a question.
+        question: String,
+        /// The option that answers it: `--date-order`.
+        option: &'static str,
+        /// What it takes.
+        choices: Vec<String>,
+    },
+    /// It is not what this format reads.
+    #[error("{why}")]
+    Unfit {
+        /// What it is instead, and which export would do.
+        why: String,
+    },
+    /// It cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+/// What will be imported of some members: one account's data.
+#[derive(Clone)]
+pub struct Plan {
+    /// What the account's streams are.
+    pub connector: Arc<Connector>,
+    /// Which account of the connector it is: `ana@example.org`. The same account has the same key in every export.
+    pub account: String,
+    /// The members, as positions in what was given to [`Format::plan`], in the order in which they are read.
+    pub units: Vec<usize>,
+    /// What the person should know before it is imported, in whole sentences.
+    pub notes: Vec<String>,
+    /// The zone of times that name none.
+    pub zone: TimeZone,
+    /// What [`Format::split`] and [`Format::parse`] need to know beside that.
+    pub state: Arc<dyn Any + Send + Sync>,
+}
+
+/// A member that is read.
+pub struct Unit<'a> {
+    /// As [`Peek::label`].
+    pub label: &'a str,
+    /// When it was last changed, in milliseconds since 1970.
+    pub modified_ms: Option<i64>,
+    /// Its bytes, from the beginning.
+    pub bytes: Box<dyn ReadFrom + Send + 'a>,
+}
+
+/// Bytes that can be read from any offset on, though some have to read what is before it.
+pub trait ReadFrom: BufRead {
+    /// Goes on at `offset`. Only called before anything was read.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or ends before that.
+    fn skip_to(&mut self, offset: u64) -> io::Result<()>;
+}
+
+impl<R: Read + Seek> ReadFrom for io::BufReader<R> {
+    fn skip_to(&mut self, offset: u64) -> io::Result<()> {
+        self.seek(SeekFrom::Start(offset)).map(drop)
+    }
+}
+
+impl ReadFrom for io::Cursor<Vec<u8>> {
+    fn skip_to(&mut self, offset: u64) -> io::Result<()> {
+        self.set_position(offset);
+        Ok(())
+    }
+}
+
+/// How a unit ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// Where the next run goes on, in bytes: behind the last whole item.
+    pub at: u64,
+}
+
+/// One item of a unit, as it stands there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Raw {
+    /// Where it begins in the unit, in bytes.
+    pub offset: u64,
+    /// Where the next one begins: a run that is cut off goes on there.
+    pub next: u64,
+    /// The line that it begins in, from 1, where lines mean something.
+    pub line: Option<u64>,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// What is known of it that does not stand in its bytes (flags of a file name, the folder): part of what makes it the same
+    /// item when it is read again.
+    pub facts: String,
+    /// How many equal ones were before it in its unit, where equal items are different records.
+    pub copy: u32,
+}
+
+/// What an item gives.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Parsed {
+    /// Records; an item of several counts once.
+    Records(Vec<Draft>),
+    /// It is left out on purpose; why, in a few words that stay the same: "hidden context".
+    Skipped(&'static str),
+}
+
+/// An item that could not be read: why, in a few words that stay the same and quote nothing of it: "no header".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bad(pub &'static str);
+
+/// A record to be kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    /// One of the streams that the plan's connector declares.
+    pub stream: Cow<'static, str>,
+    /// The value of the stream's primary key; of several, a JSON list of them.
+    pub key: String,
+    /// A JSON object with the declared fields, in declared order; `None` deletes the record.
+    pub data: Option<String>,
+    /// What this source alone says of the record (labels, flags, a session's first and last time), as JSON, where another may
+    /// say something else. [`Format::join`] makes the record of all of them.
+    pub sighting: Option<String>,
+    /// The attachments that `data` refers to.
+    pub blobs: Vec<Blob>,
+}
+
+impl Draft {
+    /// A record that one item tells whole.
+    pub fn new(stream: &'static str, key: impl Into<String>, data: String) -> Self {
+        Self { stream: stream.into(), key: key.into(), data: Some(data), sighting: None, blobs: Vec::new() }
+    }
+}
+
+/// An attachment, as it lies in its item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blob {
+    /// The id by which the record's `blob_ref` names it: `sha256:` and 64 hex digits, of the decoded bytes.
+    pub id: String,
+    /// Its media type.
+    pub media_type: String,
+    /// The size of the decoded bytes.
+    pub size: u64,
+    /// Where the encoded bytes begin in [`Raw::bytes`].
+    pub offset: usize,
+    /// How many they are.
+    pub length: usize,
+    /// How they are encoded there.
+    pub encoding: Encoding,
+}
+
+/// How an attachment is written in its item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// As it is.
+    Plain,
+    /// Base64, RFC 2045.
+    Base64,
+    /// Quoted-printable, RFC 2045.
+    QuotedPrintable,
+}

@@ -1,0 +1,6 @@
+//! The formats, one file each. docs/formats.md says how to write one.
+
+use super::format::Format;
+
+/// All formats, in the order in which help lists them.
+pub const ALL: &[&dyn Format] = &[];

@@ -1,0 +1,178 @@
+//! Runs a format over files in memory, as the engine does over those on a disk: for tests of formats.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, Cursor};
+use std::ops::ControlFlow;
+
+use jiff::tz::TimeZone;
+
+use super::format::{Ask, Draft, Format, Member, PEEK, Parsed, Peek, Plan, Raw, Refused, Sure, Unit};
+
+/// Where a record is: account, stream, key.
+pub type Place = (String, String, String);
+
+type Opener = Box<dyn Fn() -> io::Result<Box<dyn io::BufRead + Send>>>;
+
+/// A store in memory.
+#[derive(Default)]
+pub struct Kept {
+    /// The records that are there.
+    pub records: BTreeMap<Place, String>,
+    /// What each unit said of a record.
+    sightings: BTreeMap<(Place, String), String>,
+    /// Which items of an account are known.
+    known: HashSet<(String, String)>,
+    /// Where each unit ended.
+    ends: BTreeMap<String, u64>,
+}
+
+/// What became of the items of a run: read = new + changed + same + skipped + bad.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Counts {
+    pub read: u64,
+    pub new: u64,
+    pub changed: u64,
+    pub same: u64,
+    pub skipped: BTreeMap<&'static str, u64>,
+    pub bad: BTreeMap<&'static str, u64>,
+}
+
+/// What a person might say.
+pub fn ask() -> Ask {
+    Ask { account: None, zone: TimeZone::UTC, date_order: None, source_name: "export".to_owned() }
+}
+
+/// How sure a format is of a file.
+pub fn sniff(format: &dyn Format, label: &str, bytes: &[u8]) -> Option<Sure> {
+    let head = &bytes[..bytes.len().min(PEEK)];
+    format.sniff(&Peek { label, head, is_whole: head.len() == bytes.len() })
+}
+
+/// What a format would do with files.
+pub fn plan(format: &dyn Format, files: &[(&str, &[u8])], mut ask: Ask) -> Result<Vec<Plan>, Refused> {
+    let openers: Vec<Opener> = files
+        .iter()
+        .map(|(_, bytes)| {
+            let bytes = bytes.to_vec();
+            Box::new(move || Ok(Box::new(Cursor::new(bytes.clone())) as Box<dyn io::BufRead + Send>))
+                as Opener
+        })
+        .collect();
+    let members: Vec<Member<'_>> = files
+        .iter()
+        .zip(&openers)
+        .map(|((label, bytes), open)| Member {
+            label,
+            head: &bytes[..bytes.len().min(PEEK)],
+            size: Some(bytes.len() as u64),
+            modified_ms: Some(1_700_000_000_000),
+            open,
+        })
+        .collect();
+    format.plan(&members, &mut ask)
+}
+
+/// All items of a file, from `from` on, and where it ended.
+pub fn split(format: &dyn Format, plan: &Plan, label: &str, bytes: &[u8], from: u64) -> (Vec<Raw>, u64) {
+    let mut items = Vec::new();
+    let mut unit =
+        Unit { label, modified_ms: Some(1_700_000_000_000), bytes: Box::new(Cursor::new(bytes.to_vec())) };
+    let mut out = |raw| {
+        items.push(raw);
+        ControlFlow::Continue(())
+    };
+    let end = format.split(plan, &mut unit, from, &mut out).unwrap();
+    (items, end.at)
+}
+
+impl Kept {
+    /// Imports files, each from where it ended the last time; at most `limit` items of all of them.
+    pub fn import_some(
+        &mut self,
+        format: &dyn Format,
+        files: &[(&str, &[u8])],
+        ask: Ask,
+        limit: usize,
+    ) -> Counts {
+        let mut counts = Counts::default();
+        let mut left = limit;
+        for plan in plan(format, files, ask).unwrap() {
+            for at in &plan.units {
+                let (label, bytes) = files[*at];
+                let unit = format!("{}/{label}", plan.account);
+                let from = self.ends.get(&unit).copied().unwrap_or(0);
+                let (items, end) = split(format, &plan, label, bytes, from);
+                let all = items.len();
+                for raw in items.into_iter().take(left) {
+                    left -= 1;
+                    self.ends.insert(unit.clone(), raw.next);
+                    self.add(format, &plan, &unit, &raw, &mut counts);
+                }
+                if left > 0 || all == 0 {
+                    self.ends.insert(unit, end);
+                }
+            }
+        }
+        counts
+    }
+
+    /// Imports files whole, from their beginnings.
+    pub fn import(&mut self, format: &dyn Format, files: &[(&str, &[u8])]) -> Counts {
+        self.ends.clear();
+        self.import_some(format, files, ask(), usize::MAX)
+    }
+
+    fn add(&mut self, format: &dyn Format, plan: &Plan, unit: &str, raw: &Raw, counts: &mut Counts) {
+        counts.read += 1;
+        let name = super::digest::name([&raw.bytes[..], raw.facts.as_bytes(), &raw.copy.to_be_bytes()]);
+        let is_known = !self.known.insert((plan.account.clone(), name));
+        if is_known {
+            counts.same += 1;
+            return;
+        }
+        let drafts = match format.parse(plan, raw) {
+            Ok(Parsed::Records(drafts)) => drafts,
+            Ok(Parsed::Skipped(why)) => return *counts.skipped.entry(why).or_default() += 1,
+            Err(bad) => return *counts.bad.entry(bad.0).or_default() += 1,
+        };
+        let (mut new, mut changed) = (false, false);
+        for draft in drafts {
+            assert!(plan.connector.stream(&draft.stream).is_some(), "{} is not declared", draft.stream);
+            match self.put(format, &plan.account, unit, draft) {
+                Some(true) => new = true,
+                Some(false) => changed = true,
+                None => {}
+            }
+        }
+        *(if changed {
+            &mut counts.changed
+        } else if new {
+            &mut counts.new
+        } else {
+            &mut counts.same
+        }) += 1;
+    }
+
+    /// Whether a record is new or changed.
+    fn put(&mut self, format: &dyn Format, account: &str, unit: &str, draft: Draft) -> Option<bool> {
+        let place = (account.to_owned(), draft.stream.to_string(), draft.key);
+        let Some(mut data) = draft.data else {
+            return self.records.remove(&place).map(|_| false);
+        };
+        if let Some(sighting) = draft.sighting {
+            let slot = self.sightings.entry((place.clone(), unit.to_owned())).or_default();
+            *slot = if slot.is_empty() { sighting } else { format.add_sighting(&place.1, slot, &sighting) };
+            let all: Vec<&str> = self
+                .sightings
+                .iter()
+                .filter(|((at, _), _)| *at == place)
+                .map(|(_, said)| said.as_str())
+                .collect();
+            data = format.join(&place.1, &data, &all);
+        }
+        match self.records.insert(place, data.clone()) {
+            None => Some(true),
+            Some(before) => (before != data).then_some(false),
+        }
+    }
+}
