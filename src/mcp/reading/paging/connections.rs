@@ -37,7 +37,7 @@ pub(super) async fn merged(
     shape: &dyn Shape,
     apart: Apart<'_>,
 ) -> Result<Page, ToolError> {
-    let Apart { positions, order, unscoped } = apart;
+    let Apart { mut positions, order, unscoped } = apart;
     let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
     let with_order = order.and_then(|order| listing.with_field(&order.field));
     let added = with_order.as_ref().and(order).map(|order| order.field.as_str());
@@ -46,26 +46,20 @@ pub(super) async fn merged(
     let parts =
         unscoped.as_ref().filter(|_| added.is_none()).and_then(|answer| parts(answer, &positions, limit));
     let unscoped = unscoped.map(|answer| answer.body);
-    let mut answers = if let Some(parts) = parts {
+    let answers = if let Some(parts) = parts {
         parts
     } else {
-        let asks = live.iter().map(|index| {
-            let position = &positions[*index];
-            ask(reader, asked, position, Some(position.limit(limit)), shape, added)
-        });
-        let mut answers = try_join_all(asks).await?;
+        let asks = live.iter().map(|index| ask(reader, asked, &positions[*index], Some(limit), shape, added));
+        let (begun, mut answers): (Vec<_>, Vec<_>) = try_join_all(asks).await?.into_iter().unzip();
+        for (index, position) in live.iter().zip(begun) {
+            positions[*index] = position;
+        }
         // One that says that it goes on, and not where, ends here.
         for answer in &mut answers {
             answer.has_more = answer.cursor.is_some();
         }
         answers
     };
-    let shown = live.iter().zip(&mut answers).map(|(index, answer)| {
-        let shown = positions[*index].shown_of(&answer.rows);
-        answer.rows.drain(..shown);
-        shown
-    });
-    let shown = shown.collect::<Vec<_>>();
     let mut body = merged_body(unscoped.as_ref(), &answers);
     body.remove("links");
 
@@ -87,7 +81,7 @@ pub(super) async fn merged(
         }
         let mut after = positions.clone();
         for (at, index) in live.iter().enumerate() {
-            after[*index] = advance(&positions[*index], &answers[at], shown[at], used[at]);
+            after[*index] = advance(&positions[*index], &answers[at], used[at]);
         }
         let has_more = after.iter().any(|position| !position.is_done);
         let next = has_more
@@ -143,23 +137,23 @@ fn parts(answer: &Answer, positions: &[Position], limit: u64) -> Option<Vec<Answ
         let rows = answer.rows.iter().filter(|row| is_of(row, position)).cloned().collect::<Vec<_>>();
         // Fewer than were asked for are all of them.
         let has_more = answer.has_more && rows.len() as u64 >= limit;
-        Answer { body: Map::new(), rows, has_more, cursor: None }
+        Answer { body: Map::new(), rows, shown: 0, left: 0, has_more, cursor: None }
     };
     let parts = positions.iter().map(of).collect::<Vec<_>>();
     let is_whole = parts.iter().map(|part| part.rows.len()).sum::<usize>() == answer.rows.len();
     is_whole.then_some(parts)
 }
 
-/// The position behind `used` further rows of `answer`; `shown` were shown before.
-fn advance(position: &Position, answer: &Answer, shown: usize, used: usize) -> Position {
+/// The position behind `used` rows of `answer`.
+fn advance(position: &Position, answer: &Answer, used: usize) -> Position {
     if used == answer.rows.len() && (answer.cursor.is_some() || !answer.has_more) {
-        return position.next_page(answer.cursor.as_ref());
+        return position.next_page(answer.cursor.as_ref(), answer.left);
     }
     if used == 0 {
         return position.clone();
     }
     // Of more that the provider has, and gives no cursor for, the page itself is asked for again.
-    position.behind(shown + used, answer.rows.get(used - 1))
+    position.behind(answer.shown + used, answer.rows.get(used - 1))
 }
 
 /// One envelope for several: counts added up, warnings once, without the one that says that the provider

@@ -86,10 +86,18 @@ impl Position {
         Self { skip: shown, last: last.and_then(row_number), ..self.clone() }
     }
 
-    /// The provider's next page; none follows without a cursor.
-    pub(super) fn next_page(&self, cursor: Option<&String>) -> Self {
+    /// How many of the rows that were shown already are on the provider's next pages: it gave fewer of them in `rows` than the
+    /// last time, as a tool does that fits a result by its size.
+    pub(super) fn left_of(&self, rows: &[Row]) -> usize {
+        let is_last = |row: &Row| self.last.is_some() && row_number(row) == self.last;
+        if rows.iter().any(is_last) { 0 } else { self.skip.saturating_sub(rows.len()) }
+    }
+
+    /// The provider's next page, the first `skip` rows of which were shown already; none follows without a cursor.
+    pub(super) fn next_page(&self, cursor: Option<&String>, skip: usize) -> Self {
         let is_done = cursor.is_none();
-        Self { cursor: cursor.cloned(), skip: 0, last: None, since: None, is_done, ..self.clone() }
+        let last = self.last.filter(|_| skip > 0);
+        Self { cursor: cursor.cloned(), skip, last, since: None, is_done, ..self.clone() }
     }
 }
 

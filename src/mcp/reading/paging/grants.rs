@@ -81,7 +81,7 @@ pub async fn read_branches(
     let gone = |position: &Position| branch_at(position).is_none();
     let lost = walk.positions.iter().filter(|position| gone(position) && !position.is_done).count();
     walk.positions.retain(|position| !gone(position));
-    let positions = walk.positions;
+    let mut positions = walk.positions;
     let of = positions.iter().filter_map(branch_at).collect::<Vec<_>>();
     let live = (0..positions.len()).filter(|at| !positions[*at].is_done).collect::<Vec<_>>();
     let all_rest = live.iter().all(|at| branches[of[*at]].reader.is_resting());
@@ -93,19 +93,17 @@ pub async fn read_branches(
                 let what = "did not answer in time a moment ago and was not asked again";
                 return Ok(Err(too_slow(branch.reader, what)));
             }
-            let limit = Some(position.limit(limit));
-            ask_branch(at, branch, position, limit, shape, hooks, deadline).await
+            ask_branch(at, branch, position, Some(limit), shape, hooks, deadline).await
         }
     });
-    let (mut answers, mut shown_before, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut answers, mut missing) = (Vec::new(), Vec::new());
     // A call that is wrong is refused at once, whoever has not answered yet.
-    for (at, answer) in live.iter().zip(try_join_all(asks).await?) {
+    let asked = try_join_all(asks).await?;
+    for (at, answer) in live.iter().zip(asked) {
         match answer {
-            Ok(mut answer) => {
-                let shown = positions[*at].shown_of(&answer.rows);
-                answer.rows.drain(..shown);
+            Ok((position, answer)) => {
+                positions[*at] = position;
                 answers.push((*at, answer));
-                shown_before.push(shown);
             }
             Err(error) => missing.push((of[*at], error)),
         }
@@ -153,16 +151,15 @@ pub async fn read_branches(
     let excess = walk.seen.len().saturating_sub(MAX_SEEN);
     walk.seen.drain(..excess);
 
-    let mut positions = positions;
     let mut is_stuck = false;
     for (list, (at, answer)) in answers.iter().enumerate() {
         let used = turns.iter().filter(|turn| **turn == list).count();
         let position = &positions[*at];
         let mut after = if used == answer.rows.len() {
             is_stuck |= answer.has_more && answer.cursor.is_none();
-            position.next_page(answer.cursor.as_ref())
+            position.next_page(answer.cursor.as_ref(), answer.left)
         } else if used > 0 {
-            position.behind(shown_before[list] + used, answer.rows.get(used - 1))
+            position.behind(answer.shown + used, answer.rows.get(used - 1))
         } else {
             position.clone()
         };
@@ -205,7 +202,7 @@ async fn ask_branch(
     shape: &dyn Shape,
     hooks: &dyn BranchHooks,
     deadline: Duration,
-) -> Result<Result<Answer, ToolError>, ToolError> {
+) -> Result<Result<(Position, Answer), ToolError>, ToolError> {
     let part = async {
         hooks.check(at).await?;
         match ask(branch.reader, &branch.listing, position, limit, shape, None).await {

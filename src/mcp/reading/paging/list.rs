@@ -80,14 +80,14 @@ impl Listing {
         short_hash(parts.chain(&self.connection).map(String::as_str))
     }
 
-    /// The provider's cursor as a caller gets it: one that looks like ours goes within one of ours.
-    pub(super) fn passed_on(&self, cursor: Option<String>) -> Option<String> {
-        let cursor = cursor?;
-        if matches!(Cursor::from_text(&cursor), Cursor::Provider(_)) {
-            return Some(cursor);
+    /// The place `next` as a caller gets it: a provider's cursor as it is, but for one that looks like ours, and one with rows
+    /// behind it that were shown already, which go within one of ours.
+    pub(super) fn passed_on(&self, next: Position) -> Option<String> {
+        let cursor = next.cursor.as_deref()?;
+        if next.skip == 0 && matches!(Cursor::from_text(cursor), Cursor::Provider(_)) {
+            return next.cursor;
         }
-        let position = Position { cursor: Some(cursor), ..Position::default() };
-        Some(Walk { query: self.fingerprint(), positions: vec![position], seen: Vec::new() }.encode())
+        Some(Walk { query: self.fingerprint(), positions: vec![next], seen: Vec::new() }.encode())
     }
 
     /// The rows that a page at `position` may have: as the call says; what providers give by themselves where a list
@@ -133,14 +133,24 @@ impl Listing {
     }
 }
 
+/// Most pages of the provider that are read for one of ours, where all rows of the others were shown already.
+const MOST_PAGES: usize = 8;
+
 /// One answer of the provider.
 pub(super) struct Answer {
     pub(super) body: Map<String, Value>,
+    /// Those that were not shown yet.
     pub(super) rows: Vec<Row>,
+    /// How many before them were.
+    pub(super) shown: usize,
+    /// How many of those that were shown are on the next pages.
+    pub(super) left: usize,
     pub(super) has_more: bool,
     pub(super) cursor: Option<String>,
 }
 
+/// What follows at `position`, of which up to `limit` rows are shown, and where it begins: further on, where all rows of that
+/// page were shown already.
 pub(super) async fn ask(
     reader: &Reader,
     listing: &Listing,
@@ -148,17 +158,40 @@ pub(super) async fn ask(
     limit: Option<u64>,
     shape: &dyn Shape,
     keep: Option<&str>,
+) -> Result<(Position, Answer), ToolError> {
+    let mut position = position.clone();
+    for _ in 1..MOST_PAGES {
+        let answer = ask_once(reader, listing, &position, limit, shape, keep).await?;
+        if answer.cursor.is_none() || answer.shown == 0 || !answer.rows.is_empty() {
+            return Ok((position, answer));
+        }
+        position = position.next_page(answer.cursor.as_ref(), answer.left);
+    }
+    let answer = ask_once(reader, listing, &position, limit, shape, keep).await?;
+    Ok((position, answer))
+}
+
+async fn ask_once(
+    reader: &Reader,
+    listing: &Listing,
+    position: &Position,
+    limit: Option<u64>,
+    shape: &dyn Shape,
+    keep: Option<&str>,
 ) -> Result<Answer, ToolError> {
+    let limit = limit.map(|limit| position.limit(limit));
     let mut body = reader.read(&listing.request_at(position, limit)).await?.body;
     shape.prepare(&mut body, keep);
-    let rows = take_rows(&mut body)?;
+    let mut rows = take_rows(&mut body)?;
+    let (shown, left) = (position.shown_of(&rows), position.left_of(&rows));
+    rows.drain(..shown);
     envelope::shorten(&mut body);
     let has_more = body.get("has_more").and_then(Value::as_bool);
     let cursor = body.get("next_cursor").and_then(Value::as_str).filter(|cursor| !cursor.is_empty());
     // One that leads back to its own page would be walked for ever.
     let cursor = cursor.filter(|cursor| position.cursor.as_deref() != Some(*cursor));
     let cursor = cursor.filter(|_| has_more != Some(false)).map(str::to_owned);
-    Ok(Answer { has_more: has_more.unwrap_or(cursor.is_some()), cursor, body, rows })
+    Ok(Answer { has_more: has_more.unwrap_or(cursor.is_some()), cursor, body, rows, shown, left })
 }
 
 /// The page of these rows.

@@ -62,8 +62,8 @@ where
     if let [position] = positions.as_slice()
         && position.connection.is_none()
     {
-        let limit = listing.limit_of_page(position).map(|limit| position.limit(limit));
-        let answer = ask(reader, listing, position, limit, shape, None).await?;
+        let limit = listing.limit_of_page(position);
+        let (position, answer) = ask(reader, listing, position, limit, shape, None).await?;
         let is_stuck = answer.has_more || is_side_by_side(&answer.rows);
         let is_over_several =
             listing.list.has_cursors() && listing.connection.is_none() && !listing.list.is_of_changes();
@@ -75,7 +75,7 @@ where
                 return connections::merged(reader, listing, shape, apart).await;
             }
         }
-        return Ok(single(listing, shape, position, answer));
+        return Ok(single(listing, shape, &position, answer));
     }
     // The same order on every page.
     let order = several().await.order;
@@ -86,7 +86,7 @@ where
 /// A page of one list. Rows that do not fit are shown by the next page, which asks for the same page of the provider
 /// and leaves out those that were shown: one read for a page (R4.8).
 fn single(listing: &Listing, shape: &dyn Shape, position: &Position, mut answer: Answer) -> Page {
-    let mut rows = answer.rows.split_off(position.shown_of(&answer.rows));
+    let mut rows = std::mem::take(&mut answer.rows);
     // What the provider sends beyond the limit was not asked for, and its cursor is behind it.
     let most = listing.limit.map_or(rows.len(), |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let fit = shape.fit(&answer.body, &rows).clamp(1, rows.len().max(1)).min(most);
@@ -95,27 +95,35 @@ fn single(listing: &Listing, shape: &dyn Shape, position: &Position, mut answer:
     rows.truncate(fit);
     let behind = || {
         let since = listing.since().filter(|_| position.cursor.is_none()).cloned();
-        let position = Position { since, ..position.behind(answer.rows.len() + fit, rows.last()) };
+        let position = Position { since, ..position.behind(answer.shown + fit, rows.last()) };
         Walk { query: listing.fingerprint(), positions: vec![position], seen: Vec::new() }.encode()
     };
     // Of a list without cursors, more are asked for from its beginning, up to what a provider gives.
     let is_widened = is_last && answer.has_more && !listing.list.has_cursors() && !rows.is_empty();
     let can_widen =
-        |limit: u64| position.limit(limit) < position.behind(answer.rows.len() + fit, None).limit(limit);
+        |limit: u64| position.limit(limit) < position.behind(answer.shown + fit, None).limit(limit);
     if !is_last || (is_widened && can_widen(listing.limit.unwrap_or(DEFAULT_LIMIT))) {
         let next = Some(behind());
         return Page { is_fitted, ..page(shape, answer.body, rows, true, next) };
     }
-    let next = listing.passed_on(answer.cursor);
+    let next = listing.passed_on(position.next_page(answer.cursor.as_ref(), answer.left));
     page(shape, answer.body, rows, answer.has_more, next)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use futures_util::future::BoxFuture;
+    use proptest::prelude::*;
+    use serde_json::{Map, json};
 
     use super::*;
-    use crate::mcp::reading::request::{List, Records};
+    use crate::mcp::id::RecordId;
+    use crate::mcp::reading::backend::{Backend, ReadError};
+    use crate::mcp::reading::reader::only;
+    use crate::mcp::reading::request::{List, Records, Request};
+    use crate::provider::rs::{Blob, Envelope};
+    use crate::provider::url::ProviderUrl;
+    use crate::secret::AccessToken;
 
     pub(super) fn listing(cursor: Option<&str>) -> Listing {
         let (stream, fields) = ("notes".to_owned(), vec!["a".to_owned()]);
@@ -168,9 +176,103 @@ mod tests {
     fn a_providers_cursor_that_looks_like_ours_comes_back_as_it_was() {
         let theirs = Walk { query: 7, positions: vec![Position::default()], seen: Vec::new() }.encode();
         let list = listing(None);
-        let given = list.passed_on(Some(theirs.clone())).unwrap();
+        let at = |cursor: &str| Position { cursor: Some(cursor.to_owned()), ..Position::default() };
+        let given = list.passed_on(at(&theirs)).unwrap();
         let again = Listing { cursor: Some(Cursor::from_text(&given)), ..list };
         assert_eq!(again.start().unwrap()[0].cursor.as_deref(), Some(theirs.as_str()));
-        assert_eq!(again.passed_on(Some("plain".to_owned())).as_deref(), Some("plain"));
+        assert_eq!(again.passed_on(at("plain")).as_deref(), Some("plain"));
+    }
+
+    /// A list of `rows` records, of which each answer gives as many as the next of `fits` says: a tool that fits its results
+    /// by their size.
+    struct Tool {
+        rows: usize,
+        fits: Vec<usize>,
+        asked: std::sync::atomic::AtomicUsize,
+    }
+
+    impl Backend for Tool {
+        fn read<'a>(
+            &'a self,
+            _: &'a AccessToken,
+            request: &'a Request,
+        ) -> BoxFuture<'a, Result<Envelope, ReadError>> {
+            let Request::List(_, page) = request else { unreachable!() };
+            let from: usize = page.cursor.as_ref().map_or(0, |cursor| cursor.parse().unwrap());
+            let asked = self.asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let fit = self.fits[asked % self.fits.len()];
+            let end = (from + fit.min(usize::try_from(page.limit.unwrap_or(25)).unwrap())).min(self.rows);
+            let rows = (from..end).map(|at| json!({"id": format!("r{at}"), "stream": "notes"}));
+            let body = json!({
+                "data": rows.collect::<Vec<_>>(),
+                "has_more": end < self.rows,
+                "next_cursor": (end < self.rows).then(|| end.to_string()),
+            });
+            let body = body.as_object().cloned().unwrap();
+            Box::pin(std::future::ready(Ok(Envelope { body, request_id: None })))
+        }
+
+        fn blob<'a>(&'a self, _: &'a AccessToken, _: &'a str) -> BoxFuture<'a, Result<Blob, ReadError>> {
+            unreachable!()
+        }
+
+        fn record_url(&self, _: &RecordId) -> url::Url {
+            unreachable!()
+        }
+    }
+
+    /// Shows so many rows.
+    struct Fits(usize);
+
+    impl Shape for Fits {
+        fn prepare(&self, _: &mut Map<String, Value>, _: Option<&str>) {}
+
+        fn fit(&self, _: &Map<String, Value>, rows: &[Row]) -> usize {
+            rows.len().min(self.0)
+        }
+
+        fn max_cursor(&self) -> usize {
+            4096
+        }
+    }
+
+    /// The ids of each page of a walk to its end.
+    async fn pages(tool: Tool, limit: u64, fit: usize) -> Vec<Vec<String>> {
+        let provider = "https://provider.example".parse::<ProviderUrl>().unwrap();
+        let reader = Reader::new(provider, None, tool, only(AccessToken::new("t".to_owned()).unwrap()));
+        let (mut pages, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let listing = Listing { limit: Some(limit), ..listing(cursor.as_deref()) };
+            let page = read(&reader, &listing, &Fits(fit), async || Several::default()).await.unwrap();
+            pages.push(page.rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect());
+            match page.next {
+                Some(next) => cursor = Some(next),
+                None => return pages,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn r4_8_what_a_page_gives_no_more_is_shown_once_all_the_same() {
+        // Eight rows, of which seven are shown; then three, and then the rest of those seven.
+        let tool = Tool { rows: 12, fits: vec![8, 3], asked: 0.into() };
+        let pages = pages(tool, 10, 7).await;
+        assert_eq!(pages.concat(), (0..12).map(|at| format!("r{at}")).collect::<Vec<_>>());
+        assert!(pages.iter().all(|page| !page.is_empty()), "{pages:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn r4_8_whatever_a_page_gives_each_row_is_shown_once(
+            rows in 0usize..60,
+            fits in prop::collection::vec(1usize..12, 1..6),
+            limit in 1u64..20,
+            fit in 1usize..9,
+        ) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let tool = Tool { rows, fits, asked: 0.into() };
+            let shown = runtime.block_on(pages(tool, limit, fit)).concat();
+            prop_assert_eq!(shown, (0..rows).map(|at| format!("r{at}")).collect::<Vec<_>>());
+        }
     }
 }
