@@ -90,6 +90,15 @@ impl PrivateDir {
         Self::open(path)
     }
 
+    /// As [`PrivateDir::create_named`], but never creates it.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::create_named`], and [`io::ErrorKind::NotFound`].
+    pub fn open_named(path: &Path) -> io::Result<Self> {
+        own_dir(path)?;
+        Self::create_named(path)
+    }
+
     /// As [`PrivateDir::create`], for a directory that a person names: it may be one of theirs, with other things in
     /// it, so its mode is theirs to change.
     ///
@@ -255,6 +264,24 @@ impl PrivateDir {
         }
         file.write_all(bytes)?;
         Ok(file.metadata()?.len())
+    }
+
+    /// Makes `name`, an empty file of mode 0600, if it is not there: for a library that opens it by its name.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::read`], and whatever the disk says.
+    pub fn make_file(&self, name: &str) -> io::Result<()> {
+        let path = self.0.join(name);
+        let file = self.lock_file(name)?;
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(not_plain(&path, &found, "a plain file"));
+        }
+        #[cfg(unix)]
+        if std::os::unix::fs::MetadataExt::uid(&found) != rustix::process::geteuid().as_raw() {
+            return Err(refused(&path, "belongs to another user"));
+        }
+        Ok(())
     }
 
     /// Gives `from` the name `to`, in the place of whatever had it.

@@ -273,7 +273,9 @@ impl<'a> Ingest<'a> {
     /// Whatever SQLite says.
     pub fn blob(&mut self, id: &str, media_type: &str, bytes: &[u8]) -> rusqlite::Result<()> {
         self.tx
-            .prepare_cached("INSERT OR IGNORE INTO blob (id, media_type, bytes) VALUES (?1, ?2, ?3)")?
+            .prepare_cached(
+                "INSERT OR IGNORE INTO blob (id, media_type, size, bytes) VALUES (?1, ?2, length(?3), ?3)",
+            )?
             .execute(params![id, media_type, bytes])?;
         Ok(())
     }

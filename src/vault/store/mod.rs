@@ -8,3 +8,8 @@ mod tables;
 pub use catalog::{Catalog, Connection, last_seq, record_count_within, record_counts};
 pub use database::{Filling, OpenError, Store};
 pub use ingest::Ingest;
+
+/// The `application_id` of a store that is filled with fiction.
+pub const FICTION: i32 = 0x5044_5358;
+/// The `application_id` of the store of a person's own data.
+pub const OWN: i32 = 0x5044_504f;
