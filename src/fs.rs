@@ -414,6 +414,53 @@ impl PrivateDir {
     }
 }
 
+/// Opens a plain file to read it: a link is not followed, and a pipe holds nobody up.
+///
+/// # Errors
+/// [`io::ErrorKind::PermissionDenied`] if it is a symlink or not a plain file; whatever the disk says.
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    no_follow(&mut options);
+    let file = options.open(path).map_err(|error| explain_link(path, error))?;
+    let found = file.metadata()?;
+    if found.is_file() { Ok(file) } else { Err(not_plain(path, &found, "a plain file")) }
+}
+
+/// Makes the file at `path` anew, of mode 0600, for a report that a person asked for.
+///
+/// # Errors
+/// As [`PrivateDir::read`], and whatever the disk says.
+pub fn new_report(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    no_follow(&mut options);
+    let file = options.open(path).map_err(|error| explain_link(path, error))?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(not_plain(path, &found, "a plain file"));
+    }
+    own_mode(&file)?;
+    file.set_len(0)?;
+    Ok(file)
+}
+
+/// The bytes that are free at `path` for this user, where the system says so.
+pub fn free_space(path: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let found = rustix::fs::statvfs(path).ok()?;
+        Some(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
 /// A private file that is there for a while: it goes when this is dropped.
 #[derive(Debug)]
 pub struct OneFile {
