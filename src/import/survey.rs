@@ -15,6 +15,7 @@ use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sur
 use crate::advice::Command;
 use crate::archive::{Kind, LeftOut, Member, Source};
 use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::vault::declaration::Connector;
 use crate::vault::store::ledger::Settings;
 
 /// How much of the beginnings of members is held for a plan, in bytes: the later ones of very many are shorter, or empty.
@@ -49,6 +50,9 @@ pub struct Request {
 pub trait Adviser {
     /// What was settled for a connection.
     fn settled(&self, connection: &str) -> Option<Settings>;
+
+    /// The connectors that the store has.
+    fn connectors(&self) -> Vec<Arc<Connector>>;
 
     /// One of `choices`, or any text where there are none. `None` where nobody can be asked.
     fn answer(&mut self, question: &str, choices: &[String]) -> Option<String>;
@@ -206,6 +210,7 @@ impl Recognised {
             account: request.account.clone(),
             zone: request.zone.clone().unwrap_or_else(TimeZone::system),
             date_order: request.date_order,
+            known: adviser.connectors(),
             source_name,
         };
         let plans = self.ask(source, typed, &mut ask, adviser)?;
