@@ -12,6 +12,7 @@ pub mod formats;
 #[cfg(test)]
 mod harness;
 pub mod pipeline;
+pub mod places;
 mod queue;
 pub mod resume;
 pub mod survey;

@@ -74,6 +74,7 @@ pub struct Ended {
 pub fn run(import: &Import<'_>, job: &Job, watch: &mut dyn Watch) -> Ended {
     let mut outcome = Outcome {
         format: job.format.name(),
+        connector: job.plan.connector.key.clone(),
         account: job.plan.account.clone(),
         path: job.typed.clone(),
         ..Outcome::default()

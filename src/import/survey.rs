@@ -109,9 +109,18 @@ impl Survey {
     pub fn of(request: &Request, store_dir: &Path, adviser: &mut dyn Adviser) -> Result<Self> {
         let mut survey = Self::default();
         for path in &request.paths {
-            survey.look_at(path, request, store_dir, adviser)?;
+            survey.look_at(path, request, store_dir, &mut *adviser)?;
         }
         Ok(survey)
+    }
+
+    /// The connectors of the store, as they will be declared by then.
+    fn declared(&self, mut known: Vec<Arc<Connector>>) -> Vec<Arc<Connector>> {
+        for job in &self.jobs {
+            known.retain(|known| known.key != job.plan.connector.key);
+            known.push(Arc::clone(&job.plan.connector));
+        }
+        known
     }
 
     fn look_at(
@@ -179,7 +188,8 @@ impl Survey {
             return Err(error.hint("The formats: pdpp import --help"));
         }
         for one in found.into_iter().filter(|one| !one.members.is_empty()) {
-            self.jobs.extend(one.plan(&source, typed, request, adviser)?);
+            let known = self.declared(adviser.connectors());
+            self.jobs.extend(one.plan(&source, typed, request, known, adviser)?);
         }
         self.unrecognised.extend(unrecognised.into_iter().map(|label| (typed.to_owned(), label)));
         self.left_out.push((typed.to_owned(), left_out));
@@ -203,6 +213,7 @@ impl Recognised {
         source: &Arc<Source>,
         typed: &Path,
         request: &Request,
+        known: Vec<Arc<Connector>>,
         adviser: &mut dyn Adviser,
     ) -> Result<Vec<Job>> {
         let source_name = source.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -210,7 +221,7 @@ impl Recognised {
             account: request.account.clone(),
             zone: request.zone.clone().unwrap_or_else(TimeZone::system),
             date_order: request.date_order,
-            known: adviser.connectors(),
+            known,
             source_name,
         };
         let plans = self.ask(source, typed, &mut ask, adviser)?;

@@ -87,6 +87,8 @@ pub struct Unread {
 pub struct Outcome {
     /// The format's name.
     pub format: &'static str,
+    /// The connector's key.
+    pub connector: String,
     /// The account.
     pub account: String,
     /// The source, as it was typed.
