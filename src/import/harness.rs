@@ -43,7 +43,13 @@ pub struct Counts {
 
 /// What a person might say.
 pub fn ask() -> Ask {
-    Ask { account: None, zone: TimeZone::UTC, date_order: None, source_name: "export".to_owned(), known: Vec::new() }
+    Ask {
+        account: None,
+        zone: TimeZone::UTC,
+        date_order: None,
+        source_name: "export".to_owned(),
+        known: Vec::new(),
+    }
 }
 
 /// How sure a format is of a file.

@@ -3,9 +3,13 @@
 //! A format is one file in [`formats`] that implements [`format::Format`]. It knows no database and no archive: it gets
 //! bytes, and gives records.
 
+pub mod cell;
+pub mod charset;
 pub mod declare;
 pub mod digest;
 pub mod format;
 pub mod formats;
 #[cfg(test)]
 mod harness;
+pub mod kind_of_file;
+pub mod table;
