@@ -48,7 +48,7 @@ struct Layout {
 struct State {
     stream: Stream,
     /// By what is in [`Raw::facts`].
-    layouts: HashMap<String, Layout>,
+    layouts: HashMap<String, (Layout, Cutter)>,
     /// By label.
     members: HashMap<String, String>,
 }
@@ -81,7 +81,7 @@ impl Format for Csv {
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
         let Some((facts, layout)) = state(plan)
             .and_then(|state| state.members.get(unit.label).map(|facts| (facts, state)))
-            .and_then(|(facts, state)| state.layouts.get(facts).map(|layout| (facts, layout)))
+            .and_then(|(facts, state)| state.layouts.get(facts).map(|(layout, _)| (facts, layout)))
         else {
             return Err(io::Error::other("this file was not there when it was planned"));
         };
@@ -118,10 +118,10 @@ impl Format for Csv {
     }
 
     fn parse(&self, plan: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
-        let (state, layout) = state(plan)
+        let (state, (layout, cutter)) = state(plan)
             .and_then(|state| Some((state, state.layouts.get(&raw.facts)?)))
             .ok_or(Bad("changed while it was read"))?;
-        let cells = cells(&raw.bytes, layout.charset, layout.delimiter)?;
+        let cells = cutter.cells(&raw.bytes)?;
         if !fits(&cells, layout.names.len()) {
             return Err(Bad("not as many cells as there are columns"));
         }
@@ -131,7 +131,7 @@ impl Format for Csv {
             Some(id) => format!("{id}#{}", raw.copy + 1),
         };
         let mut values = HashMap::from([(KEY, table::string(&key))]);
-        for (place, cell) in layout.places.iter().zip(&cells) {
+        for (place, cell) in layout.places.iter().zip(cells.iter()) {
             let Some(place) = place else { continue };
             if let Some((field, json)) = place.put(Value::Cell(cell), &plan.zone)? {
                 values.insert(field, json);
@@ -146,20 +146,20 @@ fn state(plan: &Plan) -> Option<&State> {
 }
 
 /// The key of a row without a name: what its cells say, in whatever order the columns stand.
-fn row_name(names: &[String], cells: &csv::StringRecord, copy: u32) -> String {
+fn row_name(names: &[String], cells: &Cells, copy: u32) -> String {
     let mut parts: Vec<(&str, &str)> =
-        names.iter().map(String::as_str).zip(cells).filter(|(_, cell)| !cell.is_empty()).collect();
+        names.iter().map(String::as_str).zip(cells.iter()).filter(|(_, cell)| !cell.is_empty()).collect();
     parts.sort_unstable();
     let copy = copy.to_be_bytes();
     digest::name(parts.iter().flat_map(|(name, cell)| [name.as_bytes(), cell.as_bytes()]).chain([&copy[..]]))
 }
 
-fn hash(cells: &csv::StringRecord) -> u64 {
+fn hash(cells: &Cells) -> u64 {
     table::hash(cells.iter().map(str::as_bytes))
 }
 
 /// Whether a row has this many cells; more of them have to be empty.
-fn fits(cells: &csv::StringRecord, columns: usize) -> bool {
+fn fits(cells: &Cells, columns: usize) -> bool {
     cells.len() >= columns && cells.iter().skip(columns).all(|cell| cell.trim().is_empty())
 }
 
@@ -210,7 +210,8 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
         let read_as = format!("{layout:?}{:?}", ask.zone.iana_name());
         let facts = digest::name([read_as.as_bytes()]);
         state.members.insert(label.to_owned(), facts.clone());
-        state.layouts.insert(facts, layout);
+        let cutter = Cutter::new(layout.charset, layout.delimiter);
+        state.layouts.insert(facts, (layout, cutter));
     }
     Ok(Plan {
         connector: table.connector(vec![state.stream.clone()]),
@@ -250,7 +251,7 @@ fn survey(member: &Member<'_>, columns: &mut Columns, known: Option<&Stream>) ->
         if std::mem::take(&mut header) {
             continue;
         }
-        for (at, (name, cell)) in names.iter().zip(&cells).enumerate() {
+        for (at, (name, cell)) in names.iter().zip(cells.iter()).enumerate() {
             if Some(at) == key {
                 let id = cell.trim();
                 unique.learn((!id.is_empty()).then(|| table::hash([id.as_bytes()])));
@@ -280,7 +281,7 @@ fn names<R: BufRead>(mut rows: Rows<R>) -> io::Result<(Vec<String>, bool)> {
         let Some(row) = rows.next()? else { break };
         sample.extend(row.cells);
     }
-    let width = most_frequent(sample.iter().map(csv::StringRecord::len)).map_or(0, |(width, _)| width);
+    let width = most_frequent(sample.iter().map(Cells::len)).map_or(0, |(width, _)| width);
     let mut fitting = sample.iter().filter(|cells| fits(cells, width));
     let Some(first) = fitting.next() else { return Ok((Vec::new(), false)) };
     let is_value = |cell: &str| {
@@ -371,29 +372,81 @@ fn separator_line(text: &str) -> Option<u8> {
     .then_some(named)
 }
 
-/// The cells of one row.
-fn cells(bytes: &[u8], charset: Charset, delimiter: u8) -> Result<csv::StringRecord, Bad> {
-    if bytes.len() >= MAX_ROW {
-        return Err(Bad("longer than 64 MiB"));
+/// Takes rows apart.
+#[derive(Clone)]
+struct Cutter {
+    charset: Charset,
+    delimiter: u8,
+    /// As it is at a row's beginning. Its table would be slower to build than a row is to read without one.
+    core: csv_core::Reader,
+}
+
+impl Cutter {
+    fn new(charset: Charset, delimiter: u8) -> Self {
+        Self {
+            charset,
+            delimiter,
+            core: csv_core::ReaderBuilder::new().nfa(true).delimiter(delimiter).build(),
+        }
     }
-    let text = charset.decode(bytes);
-    let mut quote = Quote::Start;
-    for unit in text.bytes() {
-        quote = quote.next(u16::from(unit), delimiter);
+
+    /// The cells of one row.
+    fn cells(&self, bytes: &[u8]) -> Result<Cells, Bad> {
+        if bytes.len() >= MAX_ROW {
+            return Err(Bad("longer than 64 MiB"));
+        }
+        let text = self.charset.decode(bytes);
+        let quote =
+            text.bytes().fold(Quote::Start, |quote, byte| quote.next(u16::from(byte), self.delimiter));
+        if quote == Quote::Inside {
+            return Err(Bad("a quote that is not closed"));
+        }
+        let mut core = self.core.clone();
+        let mut input = text.as_bytes();
+        let mut output = vec![0; input.len()];
+        let mut ends = vec![0; 32];
+        let (mut written, mut cells) = (0, 0);
+        loop {
+            let (result, read, more, ended) =
+                core.read_record(input, &mut output[written..], &mut ends[cells..]);
+            input = &input[read..];
+            written += more;
+            cells += ended;
+            match result {
+                csv_core::ReadRecordResult::InputEmpty => {}
+                csv_core::ReadRecordResult::OutputFull => output.resize(2 * output.len() + 8, 0),
+                csv_core::ReadRecordResult::OutputEndsFull => ends.resize(2 * ends.len(), 0),
+                csv_core::ReadRecordResult::Record => break,
+                csv_core::ReadRecordResult::End => return Err(Bad("no row")),
+            }
+        }
+        output.truncate(written);
+        ends.truncate(cells);
+        let text = String::from_utf8(output).map_err(|_| Bad("no row"))?;
+        Ok(Cells { text, ends })
     }
-    if quote == Quote::Inside {
-        return Err(Bad("a quote that is not closed"));
+}
+
+/// The cells of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Cells {
+    /// One behind the other.
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Cells {
+    const fn len(&self) -> usize {
+        self.ends.len()
     }
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter)
-        .buffer_capacity(text.len().clamp(64, 8192))
-        .from_reader(text.as_bytes());
-    let mut record = csv::StringRecord::new();
-    match reader.read_record(&mut record) {
-        Ok(true) => Ok(record),
-        Ok(false) | Err(_) => Err(Bad("no row")),
+
+    fn get(&self, at: usize) -> Option<&str> {
+        let start = if at == 0 { 0 } else { *self.ends.get(at - 1)? };
+        self.text.get(start..*self.ends.get(at)?)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).filter_map(|at| self.get(at))
     }
 }
 
@@ -434,7 +487,7 @@ struct Row {
     next: u64,
     line: u64,
     bytes: Vec<u8>,
-    cells: Result<csv::StringRecord, Bad>,
+    cells: Result<Cells, Bad>,
     /// Whether a line break is behind it.
     is_ended: bool,
 }
@@ -445,8 +498,7 @@ struct Rows<R> {
     /// What was read and is read again.
     again: Vec<u8>,
     again_at: usize,
-    charset: Charset,
-    delimiter: u8,
+    cutter: Cutter,
     /// How many cells a row has, once that is known.
     columns: Option<usize>,
     offset: u64,
@@ -461,8 +513,7 @@ impl<R: BufRead> Rows<R> {
             reader,
             again: Vec::new(),
             again_at: 0,
-            charset,
-            delimiter,
+            cutter: Cutter::new(charset, delimiter),
             columns: None,
             offset: skipped,
             line: 1,
@@ -474,7 +525,7 @@ impl<R: BufRead> Rows<R> {
     fn skip_separator_line(&mut self) -> io::Result<()> {
         let before = (self.offset, self.line);
         let Some((bytes, _)) = self.read(true)? else { return Ok(()) };
-        if separator_line(&self.charset.decode(&bytes)).is_none() {
+        if separator_line(&self.cutter.charset.decode(&bytes)).is_none() {
             self.put_back(&bytes);
             (self.offset, self.line) = before;
         }
@@ -492,10 +543,10 @@ impl<R: BufRead> Rows<R> {
         loop {
             let (offset, line) = (self.offset, self.line);
             let Some((bytes, is_ended)) = self.read(false)? else { return Ok(None) };
-            if self.charset.decode(&bytes).trim().is_empty() && !self.is_delimiter_blank(&bytes) {
+            if self.cutter.charset.decode(&bytes).trim().is_empty() && !self.is_delimiter_blank(&bytes) {
                 continue;
             }
-            let cells = cells(&bytes, self.charset, self.delimiter);
+            let cells = self.cutter.cells(&bytes);
             let is_whole = match (&cells, self.columns) {
                 (Ok(cells), Some(columns)) => fits(cells, columns),
                 (Ok(_), None) => true,
@@ -507,7 +558,7 @@ impl<R: BufRead> Rows<R> {
                 self.put_back(&bytes);
                 (self.offset, self.line) = (offset, line);
                 let Some((bytes, is_ended)) = self.read(true)? else { return Ok(None) };
-                let cells = self::cells(&bytes, self.charset, self.delimiter);
+                let cells = self.cutter.cells(&bytes);
                 return Ok(Some(Row { offset, next: self.offset, line, bytes, cells, is_ended }));
             }
             return Ok(Some(Row { offset, next: self.offset, line, bytes, cells, is_ended }));
@@ -516,13 +567,13 @@ impl<R: BufRead> Rows<R> {
 
     /// Whether white space between delimiters is a row: with tabs, an empty one.
     fn is_delimiter_blank(&self, bytes: &[u8]) -> bool {
-        self.delimiter.is_ascii_whitespace()
-            && self.charset.decode(bytes).contains(char::from(self.delimiter))
+        self.cutter.delimiter.is_ascii_whitespace()
+            && self.cutter.charset.decode(bytes).contains(char::from(self.cutter.delimiter))
     }
 
     /// The bytes up to the end of a row, or of a line, and whether a line break ends them.
     fn read(&mut self, is_line: bool) -> io::Result<Option<(Vec<u8>, bool)>> {
-        let width = self.charset.width();
+        let width = self.cutter.charset.width();
         let mut bytes = Vec::new();
         let mut quote = Quote::Start;
         let mut after_return = false;
@@ -544,7 +595,7 @@ impl<R: BufRead> Rows<R> {
                     bytes.push(*byte);
                     continue;
                 }
-                let unit = match (self.charset, bytes.last()) {
+                let unit = match (self.cutter.charset, bytes.last()) {
                     (Charset::Utf16Le, Some(low)) => u16::from_le_bytes([*low, *byte]),
                     (Charset::Utf16Be, Some(high)) => u16::from_be_bytes([*high, *byte]),
                     _ => u16::from(*byte),
@@ -559,7 +610,7 @@ impl<R: BufRead> Rows<R> {
                 }
                 bytes.push(*byte);
                 let is_inside = quote == Quote::Inside && !is_line;
-                quote = quote.next(unit, self.delimiter);
+                quote = quote.next(unit, self.cutter.delimiter);
                 let is_break = unit == u16::from(b'\n') || unit == u16::from(b'\r') && !after_return;
                 if unit == u16::from(b'\n') {
                     self.line += 1;
@@ -594,7 +645,7 @@ impl<R: BufRead> Rows<R> {
             }
         }
         self.offset += bytes.len() as u64;
-        if ended && after_return && !ends_with_newline(&bytes, self.charset) {
+        if ended && after_return && !ends_with_newline(&bytes, self.cutter.charset) {
             self.line += 1;
         }
         Ok((!bytes.is_empty()).then_some((bytes, ended)))
