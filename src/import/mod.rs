@@ -4,6 +4,8 @@
 //! bytes, and gives records. [`survey`] finds out what there is, [`pipeline`] brings it into the store, from where
 //! [`resume`] says that an earlier import ended.
 
+pub mod cell;
+pub mod charset;
 pub mod declare;
 pub mod digest;
 mod fit;
@@ -11,9 +13,11 @@ pub mod format;
 pub mod formats;
 #[cfg(test)]
 mod harness;
+pub mod kind_of_file;
 pub mod pipeline;
 pub mod places;
 mod queue;
 pub mod resume;
 pub mod survey;
+pub mod table;
 pub mod tally;
