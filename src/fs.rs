@@ -90,6 +90,15 @@ impl PrivateDir {
         Self::open(path)
     }
 
+    /// As [`PrivateDir::create_named`], but never creates it.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::create_named`], and [`io::ErrorKind::NotFound`].
+    pub fn open_named(path: &Path) -> io::Result<Self> {
+        own_dir(path)?;
+        Self::create_named(path)
+    }
+
     /// As [`PrivateDir::create`], for a directory that a person names: it may be one of theirs, with other things in
     /// it, so its mode is theirs to change.
     ///
@@ -257,6 +266,24 @@ impl PrivateDir {
         Ok(file.metadata()?.len())
     }
 
+    /// Makes `name`, an empty file of mode 0600, if it is not there: for a library that opens it by its name.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::read`], and whatever the disk says.
+    pub fn make_file(&self, name: &str) -> io::Result<()> {
+        let path = self.0.join(name);
+        let file = self.lock_file(name)?;
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(not_plain(&path, &found, "a plain file"));
+        }
+        #[cfg(unix)]
+        if std::os::unix::fs::MetadataExt::uid(&found) != rustix::process::geteuid().as_raw() {
+            return Err(refused(&path, "belongs to another user"));
+        }
+        Ok(())
+    }
+
     /// Gives `from` the name `to`, in the place of whatever had it.
     ///
     /// # Errors
@@ -384,6 +411,53 @@ impl PrivateDir {
         #[cfg(unix)]
         File::open(&self.0)?.sync_all()?;
         Ok(())
+    }
+}
+
+/// Opens a plain file to read it: a link is not followed, and a pipe holds nobody up.
+///
+/// # Errors
+/// [`io::ErrorKind::PermissionDenied`] if it is a symlink or not a plain file; whatever the disk says.
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    no_follow(&mut options);
+    let file = options.open(path).map_err(|error| explain_link(path, error))?;
+    let found = file.metadata()?;
+    if found.is_file() { Ok(file) } else { Err(not_plain(path, &found, "a plain file")) }
+}
+
+/// Makes the file at `path` anew, of mode 0600, for a report that a person asked for.
+///
+/// # Errors
+/// As [`PrivateDir::read`], and whatever the disk says.
+pub fn new_report(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    no_follow(&mut options);
+    let file = options.open(path).map_err(|error| explain_link(path, error))?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(not_plain(path, &found, "a plain file"));
+    }
+    own_mode(&file)?;
+    file.set_len(0)?;
+    Ok(file)
+}
+
+/// The bytes that are free at `path` for this user, where the system says so.
+pub fn free_space(path: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let found = rustix::fs::statvfs(path).ok()?;
+        Some(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
     }
 }
 

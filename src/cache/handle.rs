@@ -148,6 +148,28 @@ impl Cache {
         writer.write(&index)
     }
 
+    /// Where the person's own data is, if someone named a directory.
+    ///
+    /// # Errors
+    /// As [`Cache::credentials`].
+    pub fn data_dir(&self) -> Result<Option<PathBuf>> {
+        Ok(self.read_index()?.data_dir)
+    }
+
+    /// Remembers where the person's own data is.
+    ///
+    /// # Errors
+    /// Whatever the disk says; the cache is then as it was before.
+    pub fn remember_data_dir(&self, dir: &Path) -> Result<()> {
+        if self.read_index()?.data_dir.as_deref() == Some(dir) {
+            return Ok(());
+        }
+        let writer = self.writer()?;
+        let mut index = self.read_index()?;
+        index.data_dir = Some(dir.to_owned());
+        writer.write(&index)
+    }
+
     /// Whether an index and secrets of kind `kind` could be written now: better known before an owner is
     /// asked for an approval. Leaves nothing behind but directories. Blocks for as long as the disk takes, and
     /// at most the bound of a call to a store longer.

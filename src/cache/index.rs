@@ -1,6 +1,6 @@
 //! The index file: what is connected, in a format with a version, without a secret.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,6 +34,9 @@ pub struct Index {
     /// Where new secrets go, if someone said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreChoice>,
+    /// Where the person's own data is, if someone named a directory: hosts pass no variables on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_dir: Option<PathBuf>,
 }
 
 /// A client id that an authorization server gave this program (RFC 7591). A public client: no secret.
@@ -79,6 +82,7 @@ impl Default for Index {
             clients: Vec::new(),
             discarded: Vec::new(),
             store: None,
+            data_dir: None,
         }
     }
 }

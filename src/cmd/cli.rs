@@ -3,7 +3,9 @@
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::global::Global;
-use super::{complete, completions, connect, demo, disconnect, doctor, log, man, mcp, sandbox, status};
+use super::{
+    complete, completions, connect, demo, disconnect, doctor, import, log, man, mcp, sandbox, status,
+};
 use crate::error::Result;
 use crate::text::shell_word;
 use crate::ui::Ui;
@@ -37,6 +39,7 @@ With --json a command prints one JSON object on stdout. If it fails, that is {\"
 pub enum Command {
     Demo(demo::Args),
     Connect(connect::Args),
+    Import(import::Args),
     Status(status::Args),
     Disconnect(disconnect::Args),
     Doctor(doctor::Args),
@@ -72,6 +75,7 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
     match cli.command {
         Command::Demo(args) => demo::run(&args, ui),
         Command::Connect(args) => connect::run(&args, &cli.global, ui),
+        Command::Import(args) => import::run(&args, &cli.global, ui),
         Command::Status(args) => status::run(&args, &cli.global, ui),
         Command::Disconnect(args) => disconnect::run(&args, &cli.global, ui),
         Command::Doctor(args) => doctor::run(&args, &cli.global, ui),

@@ -11,6 +11,7 @@ pub mod disconnect;
 pub mod doctor;
 mod global;
 mod granted;
+pub mod import;
 pub mod log;
 pub mod man;
 pub mod mcp;

@@ -69,16 +69,21 @@ pub fn connector(
     title: &str,
     streams: &[StreamLine],
 ) -> Result<Arc<Connector>, BadField> {
+    Ok(Arc::new(Connector {
+        key: key.to_owned(),
+        id: uri(registry, key),
+        name: title.to_owned(),
+        streams: streams.iter().map(|line| stream(line).map(Arc::new)).collect::<Result<_, _>>()?,
+    }))
+}
+
+/// What the connector `key` is called everywhere.
+pub fn uri(registry: Registry, key: &str) -> String {
     let base = match registry {
         Registry::Upstream => REGISTRY,
         Registry::Local => LOCAL,
     };
-    Ok(Arc::new(Connector {
-        key: key.to_owned(),
-        id: format!("{base}{key}"),
-        name: title.to_owned(),
-        streams: streams.iter().map(|line| stream(line).map(Arc::new)).collect::<Result<_, _>>()?,
-    }))
+    format!("{base}{key}")
 }
 
 fn stream(line: &StreamLine) -> Result<Stream, BadField> {

@@ -118,6 +118,9 @@ pub struct Ask {
     pub date_order: Option<DateOrder>,
     /// The name of the source as a person typed it, without its folder: `takeout-001.zip`.
     pub source_name: String,
+    /// The connectors that the store has, as they are declared there: a format whose files declare themselves makes a later
+    /// file's declaration from the earlier one, so that the records that are there still fit.
+    pub known: Vec<Arc<Connector>>,
 }
 
 /// In which order a date's numbers stand.

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Cursor};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
 use super::format::{Ask, Draft, Format, Member, PEEK, Parsed, Peek, Plan, Raw, Refused, Sure, Unit};
+use crate::vault::declaration::Connector;
 
 /// Where a record is: account, stream, key.
 pub type Place = (String, String, String);
@@ -24,6 +26,8 @@ pub struct Kept {
     known: HashSet<(String, String)>,
     /// Where each unit ended.
     ends: BTreeMap<String, u64>,
+    /// What the connectors are declared to hold, by key.
+    pub connectors: BTreeMap<String, Arc<Connector>>,
 }
 
 /// What became of the items of a run: read = new + changed + same + skipped + bad.
@@ -39,7 +43,13 @@ pub struct Counts {
 
 /// What a person might say.
 pub fn ask() -> Ask {
-    Ask { account: None, zone: TimeZone::UTC, date_order: None, source_name: "export".to_owned() }
+    Ask {
+        account: None,
+        zone: TimeZone::UTC,
+        date_order: None,
+        source_name: "export".to_owned(),
+        known: Vec::new(),
+    }
 }
 
 /// How sure a format is of a file.
@@ -91,12 +101,14 @@ impl Kept {
         &mut self,
         format: &dyn Format,
         files: &[(&str, &[u8])],
-        ask: Ask,
+        mut ask: Ask,
         limit: usize,
     ) -> Counts {
         let mut counts = Counts::default();
         let mut left = limit;
+        ask.known = self.connectors.values().cloned().collect();
         for plan in plan(format, files, ask).unwrap() {
+            self.connectors.insert(plan.connector.key.clone(), plan.connector.clone());
             for at in &plan.units {
                 let (label, bytes) = files[*at];
                 let unit = format!("{}/{label}", plan.account);

@@ -1,11 +1,23 @@
 //! A person's own exports into their vault: recognised by content, planned, split into items, parsed, written.
 //!
 //! A format is one file in [`formats`] that implements [`format::Format`]. It knows no database and no archive: it gets
-//! bytes, and gives records.
+//! bytes, and gives records. [`survey`] finds out what there is, [`pipeline`] brings it into the store, from where
+//! [`resume`] says that an earlier import ended.
 
+pub mod cell;
+pub mod charset;
 pub mod declare;
 pub mod digest;
+mod fit;
 pub mod format;
 pub mod formats;
 #[cfg(test)]
 mod harness;
+pub mod kind_of_file;
+pub mod pipeline;
+pub mod places;
+mod queue;
+pub mod resume;
+pub mod survey;
+pub mod table;
+pub mod tally;

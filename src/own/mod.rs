@@ -2,7 +2,16 @@
 //!
 //! It shares no file with the sandbox's fiction, and neither opens the other's.
 
-use crate::vault::Profile;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::advice::Command;
+use crate::cache::Cache;
+use crate::error::{Error, Kind, Result};
+use crate::fs::{DirLock, PrivateDir};
+use crate::vault::oauth::owner::Announce;
+use crate::vault::store::{self, Store};
+use crate::vault::{self, Config, OpenError, Profile, Vault};
 
 /// Whose vault it is.
 pub const PROFILE: Profile = Profile {
@@ -14,4 +23,236 @@ pub const PROFILE: Profile = Profile {
     declaration_version: "own.v1",
     introspection_client_id: "own_rs",
     database: "own.db",
+    application_id: store::OWN,
 };
+
+/// The folder in the cache's directory that holds the store unless another one is named.
+const DEFAULT: &str = "own";
+/// Whoever imports holds this lock, and says who it is in [`IMPORTED_BY`].
+const IMPORTING: &str = "importing";
+/// The id of the process that imports.
+const IMPORTED_BY: &str = "imported-by";
+/// The longest text in that file, in bytes.
+const MAX_PID: u64 = 32;
+
+/// Where the store is: the directory that was `named` (`--data-dir`, `PDPP_DATA_DIR`), else the one that was named at an
+/// import before, else `own/` in the cache's directory. Touches nothing.
+///
+/// # Errors
+/// Those of the cache's index; a path that cannot be made absolute.
+pub fn dir(named: Option<&Path>, cache: &Cache) -> Result<PathBuf> {
+    let dir = match named {
+        Some(named) => named.to_owned(),
+        None => cache.data_dir()?.unwrap_or_else(|| cache.dir().join(DEFAULT)),
+    };
+    std::path::absolute(&dir).map_err(|error| unusable(&dir, error))
+}
+
+/// Remembers a directory that was `named`, for programs to which nobody names one.
+///
+/// # Errors
+/// Those of writing the cache's index.
+pub fn remember(named: Option<&Path>, cache: &Cache) -> Result<()> {
+    let Some(named) = named else { return Ok(()) };
+    let dir = dir(Some(named), cache)?;
+    if cache.data_dir()?.is_none() && dir == cache.dir().join(DEFAULT) {
+        return Ok(());
+    }
+    cache.remember_data_dir(&dir)
+}
+
+/// Whether there is a store in `dir`. Touches nothing.
+pub fn is_there(dir: &Path) -> bool {
+    dir.join(PROFILE.database).symlink_metadata().is_ok_and(|found| found.len() > 0)
+}
+
+/// Opens the vault in `dir`, which has to be there.
+///
+/// # Errors
+/// `own_missing` (78); `own_data_dir` (77), `own_store`, `no_randomness`.
+pub fn open(dir: &Path) -> Result<Vault> {
+    open_with(dir, false, Announce::default())
+}
+
+/// The same for whoever serves it: `core` as in [`Config`], and how its owner learns of a request.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(dir: &Path, core: bool, announce: Announce) -> Result<Vault> {
+    check(dir)?;
+    let config =
+        Config { data_dir: Some(dir.to_owned()), core, auto_approve: false, announce, profile: PROFILE };
+    Vault::open(config, None).map_err(explain)
+}
+
+/// Opens the store in `dir`, which has to be there: for commands that look at it or delete from it.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_store(dir: &Path) -> Result<Store> {
+    check(dir)?;
+    vault::open_store(dir, &PROFILE, None).map_err(explain)
+}
+
+/// Opens the store in `dir`, or makes an empty one: for an import alone.
+///
+/// # Errors
+/// `own_data_dir` (77), `own_store`.
+pub fn make_store(dir: &Path) -> Result<Store> {
+    vault::open_store(dir, &PROFILE, None).map_err(explain)
+}
+
+/// Takes the right to write records into the store in `dir`, which is made if it is not there: one import at a time, and
+/// none while an account is forgotten.
+///
+/// # Errors
+/// `import_running`, naming the process that has it; `own_data_dir` (77).
+pub fn lock(dir: &Path) -> Result<DirLock> {
+    let private = PrivateDir::create_named(dir).map_err(|error| unusable(dir, error))?;
+    let locked = private.try_lock(IMPORTING).map_err(|error| unusable(dir, error))?;
+    let Some(lock) = locked else {
+        let by = private.read(IMPORTED_BY, MAX_PID).ok();
+        let by = by.and_then(|by| String::from_utf8_lossy(&by).trim().parse::<u32>().ok());
+        let by = by.map_or_else(String::new, |pid| format!(" (process {pid})"));
+        return Err(Error::failed(
+            "import_running",
+            format!("Another pdpp{by} writes to {} now", dir.display()),
+        )
+        .hint("Wait until it has ended, then run this again"));
+    };
+    let pid = format!("{}\n", std::process::id());
+    private.write(IMPORTED_BY, pid.as_bytes()).map_err(|error| unusable(dir, error))?;
+    Ok(lock)
+}
+
+/// That there is a store in `dir`, and that only this user can get at it.
+fn check(dir: &Path) -> Result<()> {
+    match PrivateDir::open_named(dir) {
+        Ok(_) if is_there(dir) => Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(dir, error)),
+        _ => Err(Error::new(
+            Kind::NotConnected,
+            "own_missing",
+            format!("There is no store of your own data in {}", dir.display()),
+        )
+        .run(Command::new("import <export>"))),
+    }
+}
+
+fn unusable(dir: &Path, error: io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::PermissionDenied => Kind::Refused,
+        _ => Kind::Failed,
+    };
+    Error::new(kind, "own_data_dir", format!("Could not use the directory {}", dir.display()))
+        .because(error)
+        .hint("Make it your own user's, mode 700, or name another one with --data-dir")
+}
+
+/// Why the store does not open, for whoever started the command.
+fn explain(error: OpenError) -> Error {
+    let failed = |message: &str| Error::failed("own_store", message);
+    match error {
+        OpenError::Directory(dir, error) => unusable(&dir, error),
+        OpenError::File(what, error) => {
+            let kind = match error.kind() {
+                io::ErrorKind::PermissionDenied => Kind::Refused,
+                _ => Kind::Failed,
+            };
+            Error::new(kind, "own_data_dir", format!("Could not {what} the data directory")).because(error)
+        }
+        OpenError::OtherVault(file) => Error::new(
+            Kind::Refused,
+            "own_data_dir",
+            format!("{} is there: that directory holds another store, not your own data's", file.display()),
+        )
+        .hint("Name another directory with --data-dir"),
+        OpenError::NoRandomness => {
+            Error::failed("no_randomness", "The system gave no randomness, so no key can be made")
+        }
+        OpenError::Store(error) => {
+            let hint = match &error {
+                store::OpenError::OtherVersion { written_by: Some(release), .. } => {
+                    Some(format!("Install pdpp {release} or a later one"))
+                }
+                store::OpenError::OtherVersion { .. } => Some("Install the newest pdpp".to_owned()),
+                store::OpenError::Foreign { .. } => Some("Name another directory with --data-dir".to_owned()),
+                _ => None,
+            };
+            let failed = failed("Could not open the store of your own data").because(error);
+            match hint {
+                Some(hint) => failed.hint(hint),
+                None => failed,
+            }
+        }
+        other => failed("Could not open the store of your own data").because(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache() -> (tempfile::TempDir, Cache) {
+        let root = tempfile::tempdir().unwrap();
+        let cache = Cache::open(&root.path().join("cache")).unwrap();
+        (root, cache)
+    }
+
+    #[test]
+    fn o1_2_a_store_is_where_it_was_named_last_and_is_no_sandbox() {
+        let (root, cache) = cache();
+        assert_eq!(dir(None, &cache).unwrap(), root.path().join("cache/own"));
+        let named = root.path().join("mine");
+        remember(Some(&named), &cache).unwrap();
+        assert_eq!(dir(None, &cache).unwrap(), named);
+        assert_eq!(open(&named).err().unwrap().code(), "own_missing");
+        assert!(!named.exists());
+        drop(make_store(&named).unwrap());
+        open(&named).unwrap();
+        assert!(vault::open_store(&named, &Profile { database: "sandbox.db", ..PROFILE }, None).is_err());
+        let fiction = root.path().join("fiction");
+        drop(
+            crate::vault::open_store(&fiction, &Profile { database: "sandbox.db", ..PROFILE }, None).unwrap(),
+        );
+        let refused = make_store(&fiction).err().unwrap();
+        assert_eq!((refused.code(), refused.kind()), ("own_data_dir", Kind::Refused));
+        assert_eq!(
+            std::fs::read_dir(&fiction)
+                .unwrap()
+                .filter(|f| f.as_ref().unwrap().file_name() == "own.db")
+                .count(),
+            0
+        );
+    }
+
+    #[test]
+    fn o3_3_one_import_at_a_time_and_the_other_is_told_whose_it_is() {
+        let (root, _) = cache();
+        let dir = root.path().join("own");
+        let held = lock(&dir).unwrap();
+        let refused = lock(&dir).err().unwrap();
+        assert_eq!(refused.code(), "import_running");
+        assert!(refused.message().contains(&format!("process {}", std::process::id())), "{refused}");
+        drop(held);
+        lock(&dir).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn o3_1_a_store_that_others_can_reach_is_refused() {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+        let (root, _) = cache();
+        let dir = root.path().join("own");
+        drop(make_store(&dir).unwrap());
+        assert_eq!(std::fs::metadata(dir.join("own.db")).unwrap().mode() & 0o777, 0o600);
+        let link = root.path().join("link");
+        std::os::unix::fs::symlink(&dir, &link).unwrap();
+        std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o750)).unwrap();
+        for path in [&dir, &link] {
+            for refused in [open_store(path).err().unwrap(), make_store(path).err().unwrap()] {
+                assert_eq!((refused.code(), refused.kind()), ("own_data_dir", Kind::Refused));
+            }
+        }
+    }
+}

@@ -32,7 +32,8 @@ pub fn number(value: &Value) -> Option<f64> {
     number.filter(|number| number.is_finite())
 }
 
-fn repaired(body: &[u8]) -> Cow<'_, [u8]> {
+/// JSON as [`parse`] reads it, with what it replaces.
+pub fn repaired(body: &[u8]) -> Cow<'_, [u8]> {
     let mut out = Vec::new();
     let mut copied = 0;
     let mut at = 0;

@@ -28,6 +28,7 @@ const PROFILE: Profile = Profile {
     declaration_version: "sandbox.v1",
     introspection_client_id: "sandbox_rs",
     database: "sandbox.db",
+    application_id: store::FICTION,
 };
 
 /// What a sandbox is to be.
@@ -140,13 +141,20 @@ fn error(error: OpenError) -> Error {
                 .because(error)
                 .hint(OTHER_DIR)
         }
+        OpenError::OtherVault(file) => Error::new(
+            Kind::Refused,
+            "sandbox_data_dir",
+            format!("{} is there: that directory holds another store, not a sandbox's", file.display()),
+        )
+        .hint("Name another directory: pdpp sandbox --data-dir DIR"),
         OpenError::File(what, error) => {
             Error::failed("sandbox_data_dir", format!("Could not {what} the data directory"))
                 .because(error)
                 .hint(OTHER_DIR)
         }
         OpenError::Store(error) => {
-            let other_version = matches!(error, store::OpenError::OtherVersion { .. });
+            let other_version =
+                matches!(error, store::OpenError::OtherVersion { .. } | store::OpenError::Foreign { .. });
             let failed = Error::failed("sandbox_store", "Could not open the sandbox's data").because(error);
             if other_version { failed.hint("use another --data-dir, or remove this one") } else { failed }
         }

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::Profile;
 use super::open_error::{OpenError, ServedBy};
 use crate::fs::{DirLock, PrivateDir};
 
@@ -20,6 +21,22 @@ const MAX_FILE: u64 = 4096;
 /// [`OpenError::Directory`].
 pub fn open(path: &Path) -> Result<PrivateDir, OpenError> {
     PrivateDir::create_named(path).map_err(|error| OpenError::Directory(path.to_owned(), error))
+}
+
+/// The databases of vaults. A directory has one of them: fiction and a person's own data share none.
+const DATABASES: [&str; 2] = ["own.db", "sandbox.db"];
+
+/// The database of the vault in `dir`, which is there then, if empty.
+///
+/// # Errors
+/// [`OpenError::OtherVault`]; [`OpenError::File`].
+pub fn database(dir: &PrivateDir, profile: &Profile) -> Result<PathBuf, OpenError> {
+    let is_other = |name: &&&str| **name != profile.database && dir.size(name).is_ok();
+    if let Some(other) = DATABASES.iter().find(is_other) {
+        return Err(OpenError::OtherVault(dir.path().join(other)));
+    }
+    dir.make_file(profile.database).map_err(|error| OpenError::File("use the database in", error))?;
+    Ok(dir.path().join(profile.database))
 }
 
 /// The text in the file `name`, made if it is not there; without a directory it is made each time.

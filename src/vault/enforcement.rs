@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use super::declaration::{Connector, Field, Relation, Stream};
 use super::grant::Grant;
 use super::pace::Pace;
+use super::store::blobs::{self, Blob};
 use super::store::{Catalog, Connection};
 use super::wire::ApiError;
 use super::{time, words};
@@ -742,12 +743,7 @@ impl Access {
     ///
     /// # Errors
     /// Whatever SQLite says.
-    pub fn blob(
-        &self,
-        db: &Sqlite,
-        id: &str,
-        pace: &Pace<'_>,
-    ) -> rusqlite::Result<Option<(String, Vec<u8>)>> {
+    pub fn blob(&self, db: &Sqlite, id: &str, pace: &Pace<'_>) -> rusqlite::Result<Option<Blob>> {
         // Hidden records and fields can name it too.
         if self.hides_rows() || self.hides_fields() {
             pace.hide();
@@ -768,10 +764,7 @@ impl Access {
             if named.as_ref().and_then(Value::as_str) != Some(id) {
                 continue;
             }
-            return db
-                .prepare_cached("SELECT media_type, bytes FROM blob WHERE id = ?1")?
-                .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional();
+            return blobs::find(db, id);
         }
         Ok(None)
     }

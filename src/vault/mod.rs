@@ -62,6 +62,8 @@ pub struct Profile {
     pub introspection_client_id: &'static str,
     /// The name of the database within its data directory.
     pub database: &'static str,
+    /// What its database says that it is: [`store::FICTION`] or [`store::OWN`].
+    pub application_id: i32,
 }
 
 /// What a vault is to be.
@@ -111,8 +113,8 @@ impl Vault {
     /// [`OpenError`].
     pub fn open(config: Config, filling: Option<&Filling<'_>>) -> Result<Self, OpenError> {
         let dir = config.data_dir.as_deref().map(data_dir::open).transpose()?;
-        let path = dir.as_ref().map(|dir| dir.path().join(config.profile.database));
-        let store = Store::open(path.as_deref(), filling)?;
+        let path = dir.as_ref().map(|dir| data_dir::database(dir, &config.profile)).transpose()?;
+        let store = Store::open(path.as_deref(), config.profile.application_id, filling)?;
         let key = seal_key(&store)?;
         let owner_token = data_dir::kept(dir.as_ref(), OWNER_TOKEN, || Ok(id::random_token("pdpp_ot_")?))?;
         let introspection = data_dir::kept(dir.as_ref(), INTROSPECTION, || {
@@ -165,7 +167,7 @@ impl Vault {
 /// [`OpenError`].
 pub fn open_store(dir: &Path, profile: &Profile, filling: Option<&Filling<'_>>) -> Result<Store, OpenError> {
     let dir = data_dir::open(dir)?;
-    Ok(Store::open(Some(&dir.path().join(profile.database)), filling)?)
+    Ok(Store::open(Some(&data_dir::database(&dir, profile)?), profile.application_id, filling)?)
 }
 
 /// The key of the store's cursors: they outlive the process.

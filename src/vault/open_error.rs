@@ -24,6 +24,9 @@ pub enum OpenError {
     /// The directory is not one of this user's alone, or cannot be made.
     #[error("could not use the directory {}", .0.display())]
     Directory(PathBuf, #[source] io::Error),
+    /// The directory is that of another kind of vault, by this file.
+    #[error("{} is there: this directory is another store's", .0.display())]
+    OtherVault(PathBuf),
     /// A file in the directory: what could not be done with it.
     #[error("could not {0} the data directory")]
     File(&'static str, #[source] io::Error),

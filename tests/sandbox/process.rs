@@ -353,7 +353,7 @@ fn a_killed_import_leaves_what_was_there() {
     let finished = child.try_wait().unwrap().is_some();
     child.kill().unwrap();
     child.wait().unwrap();
-    let store = Store::open(Some(&dir.join("sandbox.db")), None).unwrap();
+    let store = Store::open(Some(&dir.join("sandbox.db")), pdpp::vault::store::FICTION, None).unwrap();
     let (count, check): (i64, String) = store
         .read::<_, rusqlite::Error>(|db, _| {
             Ok((

@@ -13,7 +13,7 @@ use rusqlite::{Connection as Sqlite, OpenFlags, Transaction, TransactionBehavior
 
 use super::catalog::{Catalog, catalog_version};
 use super::ingest::{self, Ingest};
-use super::tables::{FORMAT, TABLES, TABLES_2, TABLES_4};
+use super::tables::{FORMAT, TABLES, TABLES_2, TABLES_4, TABLES_5};
 use crate::vault::{folding, time};
 
 /// How long a writer waits for another process's: an import can take a while.
@@ -26,16 +26,28 @@ pub enum OpenError {
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
     /// Written by another version.
-    #[error("{path} was written by another version of pdpp (format {found}, this one reads {FORMAT})")]
+    #[error("{path} was written by {} (format {found}, this one reads {FORMAT})", release(.written_by.as_ref()))]
     OtherVersion {
         /// The database file.
         path: String,
         /// Its format.
         found: i64,
+        /// The release that wrote it, where it says so.
+        written_by: Option<String>,
+    },
+    /// Another program's, or the other kind of store: fiction and a person's own data share no store.
+    #[error("{path} is not a store of this kind")]
+    Foreign {
+        /// The database file.
+        path: String,
     },
     /// What fills a new store failed.
     #[error("it could not be filled")]
     Filling(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+fn release(written_by: Option<&String>) -> String {
+    written_by.map_or_else(|| "another version of pdpp".to_owned(), |release| format!("pdpp {release}"))
 }
 
 /// What a new store is filled with. It is called once, in the transaction that makes the tables.
@@ -60,16 +72,26 @@ struct Readers {
 const MAX_READERS: usize = 8;
 
 impl Store {
-    /// Opens the database at `path`, or one in memory, and fills a new one with `filling`.
+    /// Opens the database at `path`, or one in memory, and fills a new one with `filling`. Its `application_id` says
+    /// whose it is: one with another is not opened.
     ///
     /// # Errors
-    /// If SQLite refuses, another version wrote it, or the filling fails.
-    pub fn open(path: Option<&Path>, filling: Option<&Filling<'_>>) -> Result<Self, OpenError> {
+    /// If SQLite refuses, it is another's, another version wrote it, or the filling fails.
+    pub fn open(
+        path: Option<&Path>,
+        application_id: i32,
+        filling: Option<&Filling<'_>>,
+    ) -> Result<Self, OpenError> {
         let mut db = match path {
             Some(path) => Sqlite::open(path)?,
             None => Sqlite::open_in_memory()?,
         };
         prepare(&db)?;
+        let shown = || path.map(|path| path.display().to_string()).unwrap_or_default();
+        // Before anything is written: another program's file stays as it is.
+        if !is_ours(&db, application_id)? {
+            return Err(OpenError::Foreign { path: shown() });
+        }
         if path.is_some() {
             db.pragma_update(None, "journal_mode", "WAL")?;
         }
@@ -79,15 +101,18 @@ impl Store {
             if found == 1 {
                 tx.execute_batch(TABLES_2)?;
             }
-            tx.execute_batch(TABLES_4)?;
-            // Formats 3 and 4 fold words by other rules, and 4 has another index.
-            ingest::reindex(&tx)?;
-            tx.pragma_update(None, "user_version", FORMAT)?;
+            if found < 4 {
+                tx.execute_batch(TABLES_4)?;
+                // Formats 3 and 4 fold words by other rules, and 4 has another index.
+                ingest::reindex(&tx)?;
+            }
+            tx.execute_batch(TABLES_5)?;
+            sign(&tx, application_id)?;
         } else if found == 0 {
-            tx.execute_batch(TABLES)?;
-            tx.execute_batch(TABLES_2)?;
-            tx.execute_batch(TABLES_4)?;
-            tx.pragma_update(None, "user_version", FORMAT)?;
+            for tables in [TABLES, TABLES_2, TABLES_4, TABLES_5] {
+                tx.execute_batch(tables)?;
+            }
+            sign(&tx, application_id)?;
             tx.execute("INSERT INTO meta VALUES ('catalog', 0), ('seq', 0)", [])?;
             if let Some(fill) = filling {
                 let mut ingest = Ingest::new(&tx)?;
@@ -95,8 +120,9 @@ impl Store {
                 ingest.finish()?;
             }
         } else if found != FORMAT {
-            let path = path.map(|path| path.display().to_string()).unwrap_or_default();
-            return Err(OpenError::OtherVersion { path, found });
+            let written_by =
+                tx.query_row("SELECT value FROM meta WHERE name = 'written_by'", [], |row| row.get(0)).ok();
+            return Err(OpenError::OtherVersion { path: shown(), found, written_by });
         }
         tx.commit()?;
         let catalog = Arc::new(Catalog::load(&db, catalog_version(&db)?)?);
@@ -220,6 +246,26 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether the database is new, or a store of this kind. Those of formats 1 to 4 do not say: they are the sandbox's.
+fn is_ours(db: &Sqlite, application_id: i32) -> rusqlite::Result<bool> {
+    let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let (id, format) = (number("application_id")?, number("user_version")?);
+    if id == i64::from(application_id) {
+        return Ok(true);
+    }
+    let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+    let is_new = tables == 0 && format == 0;
+    Ok(id == 0 && (is_new || (application_id == super::FICTION && (1..5).contains(&format))))
+}
+
+/// Says whose the store is, and what wrote it.
+fn sign(tx: &Transaction<'_>, application_id: i32) -> rusqlite::Result<()> {
+    tx.pragma_update(None, "application_id", application_id)?;
+    tx.pragma_update(None, "user_version", FORMAT)?;
+    tx.execute("INSERT OR REPLACE INTO meta VALUES ('written_by', ?1)", [env!("CARGO_PKG_VERSION")])?;
+    Ok(())
+}
+
 fn prepare(db: &Sqlite) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_TIMEOUT)?;
     db.pragma_update(None, "synchronous", "NORMAL")?;
@@ -256,9 +302,59 @@ mod tests {
                 db.query_row("SELECT group_concat(id) FROM blob", [], |row| row.get(0))
             })
         };
-        assert_eq!(blobs(&Store::open(Some(&path), Some(&blob("first"))).unwrap()).unwrap(), "first");
-        assert_eq!(blobs(&Store::open(Some(&path), Some(&blob("second"))).unwrap()).unwrap(), "first");
-        let failed = Store::open(None, Some(&|_| Err("no room".into())));
+        assert_eq!(blobs(&Store::open(Some(&path), 1, Some(&blob("first"))).unwrap()).unwrap(), "first");
+        assert_eq!(blobs(&Store::open(Some(&path), 1, Some(&blob("second"))).unwrap()).unwrap(), "first");
+        let failed = Store::open(None, 1, Some(&|_| Err("no room".into())));
         assert!(matches!(failed.err(), Some(OpenError::Filling(why)) if why.to_string() == "no room"));
+    }
+
+    /// A store of format 4, as the sandbox left it.
+    fn old(path: &Path) {
+        let db = Sqlite::open(path).unwrap();
+        for tables in [TABLES, TABLES_2, TABLES_4] {
+            db.execute_batch(tables).unwrap();
+        }
+        db.pragma_update(None, "user_version", 4).unwrap();
+        db.execute_batch(
+            "INSERT INTO meta VALUES ('catalog', 0), ('seq', 0); INSERT INTO blob VALUES ('b', 'text/plain', x'6162')",
+        )
+        .unwrap();
+    }
+
+    #[test]
+    fn o1_2_a_store_is_opened_as_what_it_is_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        let is_foreign =
+            |id| matches!(Store::open(Some(&path), id, None).err(), Some(OpenError::Foreign { .. }));
+        drop(Store::open(Some(&path), 7, None).unwrap());
+        assert!(is_foreign(8) && is_foreign(super::super::FICTION) && !is_foreign(7));
+        let path = dir.path().join("old.db");
+        old(&path);
+        assert!(matches!(Store::open(Some(&path), 7, None).err(), Some(OpenError::Foreign { .. })));
+        let path = dir.path().join("other.db");
+        Sqlite::open(&path).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
+        assert!(matches!(Store::open(Some(&path), 7, None).err(), Some(OpenError::Foreign { .. })));
+    }
+
+    #[test]
+    fn o3_5_a_store_of_format_4_keeps_its_blobs_and_a_newer_one_is_refused_by_its_release() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        old(&path);
+        let store = Store::open(Some(&path), super::super::FICTION, None).unwrap();
+        let size = store.read::<(i64, i64), rusqlite::Error>(|db, _| {
+            db.query_row("SELECT size, length(bytes) FROM blob", [], |row| Ok((row.get(0)?, row.get(1)?)))
+        });
+        assert_eq!(size.unwrap(), (2, 2));
+        store
+            .write::<_, rusqlite::Error>(|tx, _| {
+                tx.pragma_update(None, "user_version", FORMAT + 1)?;
+                tx.execute("UPDATE meta SET value = '9.8.7' WHERE name = 'written_by'", [])
+            })
+            .unwrap();
+        drop(store);
+        let refused = Store::open(Some(&path), super::super::FICTION, None).err().unwrap().to_string();
+        assert!(refused.contains("pdpp 9.8.7 (format 6"), "{refused}");
     }
 }

@@ -31,28 +31,99 @@ pub fn reindex(tx: &Transaction<'_>) -> rusqlite::Result<()> {
                 tx.prepare("SELECT rid, data FROM record WHERE slot = ?1 AND data IS NOT NULL")?;
             let mut records = records.query([place.number])?;
             while let Some(record) = records.next()? {
-                let data = record.get_ref(1)?.as_str()?;
-                ingest.index_words(place, record.get(0)?, &Fields::parse(data))?;
+                let words = place.prepare(record.get_ref(1)?.as_str()?);
+                ingest.index_words(place, record.get(0)?, &words.terms)?;
             }
         }
     }
     Ok(())
 }
 
+/// What became of a record that was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// It was not there.
+    New,
+    /// It was another, or is deleted now.
+    Changed,
+    /// It is as it was.
+    Same,
+}
+
+/// A stream of a connection that records are written to: where they go, and what is kept beside them.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    number: i64,
+    stream: Arc<Stream>,
+    foreign_keys: Vec<String>,
+    /// The fields that full-text search covers, with the tags of their terms.
+    lexical: Vec<(String, words::Tag)>,
+}
+
+/// The streams of a connection, by their names.
+pub type Shapes = Arc<HashMap<String, Shape>>;
+
+/// A record's data, and all that is kept beside it. Made without the store, by whatever thread has the time.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    data: String,
+    sort: i64,
+    consent: Option<i64>,
+    terms: String,
+    foreign_keys: Vec<(usize, String)>,
+    blobs: Vec<(String, String)>,
+}
+
+impl Shape {
+    /// The stream.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Reads `data`, once.
+    pub fn prepare(&self, data: impl Into<String>) -> Prepared {
+        let data = data.into();
+        let fields = Fields::parse(&data);
+        let ms = |field: Option<&String>| {
+            field.and_then(|name| fields.text(name)).and_then(|text| time::parse_ms(&text))
+        };
+        let mut terms = String::new();
+        for (field, tag) in &self.lexical {
+            if let Some(text) = fields.text(field) {
+                words::add_terms(&mut terms, *tag, &text);
+            }
+        }
+        let foreign_keys = self.foreign_keys.iter().enumerate();
+        let foreign_keys =
+            foreign_keys.filter_map(|(at, field)| Some((at, fields.text(field)?.into_owned()))).collect();
+        let blobs = self.stream.fields.iter().filter(|field| field.kind == Kind::Blob);
+        let blobs =
+            blobs.filter_map(|field| Some((field.name.clone(), fields.blob_id(&field.name)?))).collect();
+        let sort = ms(self.stream.cursor_field.as_ref()).unwrap_or(i64::MIN);
+        let consent = ms(self.stream.consent_time_field.as_ref());
+        Prepared { sort, consent, terms, foreign_keys, blobs, data }
+    }
+}
+
+impl Prepared {
+    /// The record as it is written.
+    pub fn data(&self) -> &str {
+        &self.data
+    }
+
+    /// The record's time in milliseconds since 1970, where it has one.
+    pub fn time_ms(&self) -> Option<i64> {
+        self.consent.or_else(|| (self.sort != i64::MIN).then_some(self.sort))
+    }
+}
+
 /// Writes records into the store, inside somebody's transaction.
 pub struct Ingest<'a> {
     tx: &'a Transaction<'a>,
+    /// The last change before this transaction.
+    begun: i64,
     seq: i64,
-    slots: HashMap<String, Slot>,
-}
-
-#[derive(Clone)]
-struct Slot {
-    number: i64,
-    stream: Arc<Stream>,
-    foreign_keys: Arc<[String]>,
-    /// The fields that full-text search covers, with the tags of their terms.
-    lexical: Arc<[(String, words::Tag)]>,
+    slots: Shapes,
 }
 
 impl<'a> Ingest<'a> {
@@ -61,7 +132,21 @@ impl<'a> Ingest<'a> {
     /// # Errors
     /// Whatever SQLite says.
     pub fn new(tx: &'a Transaction<'a>) -> rusqlite::Result<Self> {
-        Ok(Self { tx, seq: last_seq(tx)?, slots: HashMap::new() })
+        Self::with_shapes(tx, Shapes::default())
+    }
+
+    /// The same, for a connection whose streams are known: they come from [`Ingest::shapes`] of an earlier transaction.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn with_shapes(tx: &'a Transaction<'a>, slots: Shapes) -> rusqlite::Result<Self> {
+        let seq = last_seq(tx)?;
+        Ok(Self { tx, begun: seq, seq, slots })
+    }
+
+    /// The streams of the open connection.
+    pub fn shapes(&self) -> Shapes {
+        Arc::clone(&self.slots)
     }
 
     /// Declares a connector, or replaces its declaration.
@@ -96,19 +181,20 @@ impl<'a> Ingest<'a> {
         )?;
         let connector: Connector = serde_json::from_str(&declaration)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        self.slots.clear();
+        let mut slots = HashMap::new();
         for stream in &connector.streams {
-            self.slot(connection, &connector, stream)?;
+            slots.insert(stream.name.clone(), self.slot(connection, &connector, stream)?);
         }
+        self.slots = Arc::new(slots);
         Ok(())
     }
 
     fn slot(
-        &mut self,
+        &self,
         connection: &Connection,
         connector: &Connector,
         stream: &Arc<Stream>,
-    ) -> rusqlite::Result<()> {
+    ) -> rusqlite::Result<Shape> {
         self.tx.execute(
             "INSERT INTO slot (connection, stream) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
             params![connection.id, stream.name],
@@ -143,16 +229,12 @@ impl<'a> Ingest<'a> {
             .filter(|relation| relation.stream == stream.name)
             .map(|relation| relation.foreign_key.clone())
             .collect::<std::collections::BTreeSet<_>>();
-        self.slots.insert(
-            stream.name.clone(),
-            Slot {
-                number: slot,
-                stream: Arc::clone(stream),
-                foreign_keys: foreign_keys.into_iter().collect(),
-                lexical: lexical.into(),
-            },
-        );
-        Ok(())
+        Ok(Shape {
+            number: slot,
+            stream: Arc::clone(stream),
+            foreign_keys: foreign_keys.into_iter().collect(),
+            lexical,
+        })
     }
 
     /// Writes or deletes a record of the open connection. A record that is written as it was does
@@ -166,12 +248,39 @@ impl<'a> Ingest<'a> {
         key: &str,
         emitted_ms: i64,
         data: Option<&str>,
-    ) -> rusqlite::Result<()> {
-        let Some(place) = self.slots.get(stream).cloned() else {
+    ) -> rusqlite::Result<Written> {
+        let slots = self.shapes();
+        let Some(place) = slots.get(stream) else {
             return Err(rusqlite::Error::InvalidParameterName(format!(
                 "{stream} is not a stream of this source"
             )));
         };
+        let prepared = data.map(|data| place.prepare(data));
+        self.write(place, key, emitted_ms, prepared.as_ref()).map(|(written, _)| written)
+    }
+
+    /// The data of a record, and the number by which the ledger knows it.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn get(&self, place: &Shape, key: &str) -> rusqlite::Result<Option<(i64, Option<String>)>> {
+        self.tx
+            .prepare_cached("SELECT rid, data FROM record WHERE slot = ?1 AND key = ?2")?
+            .query_row(params![place.number, key], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()
+    }
+
+    /// Writes a record, or deletes it without data. Gives what became of it, and the number by which the ledger knows it.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn write(
+        &mut self,
+        place: &Shape,
+        key: &str,
+        emitted_ms: i64,
+        new: Option<&Prepared>,
+    ) -> rusqlite::Result<(Written, Option<i64>)> {
         let slot = place.number;
         let before = self
             .tx
@@ -185,29 +294,34 @@ impl<'a> Ingest<'a> {
                 ))
             })
             .optional()?;
-        if before.as_ref().is_none_or(|(.., old)| old.is_none()) && data.is_none() {
-            return Ok(());
+        let data = new.map(Prepared::data);
+        match &before {
+            Some((rid, .., old)) if old.as_deref() == data => return Ok((Written::Same, Some(*rid))),
+            None if data.is_none() => return Ok((Written::Same, None)),
+            _ => {}
         }
-        if before.as_ref().is_some_and(|(.., old)| old.as_deref() == data) {
-            return Ok(());
-        }
-        self.seq += 1;
-        let fields = data.map(Fields::parse).unwrap_or_default();
-        let ms = |field: Option<&String>| {
-            field.and_then(|name| fields.text(name)).and_then(|text| time::parse_ms(&text))
+        let written = match &before {
+            None | Some((.., None)) => Written::New,
+            _ => Written::Changed,
         };
-        let sort = ms(place.stream.cursor_field.as_ref()).unwrap_or(i64::MIN);
-        let consent = ms(place.stream.consent_time_field.as_ref());
+        self.seq += 1;
+        let sort = new.map_or(i64::MIN, |new| new.sort);
+        let consent = new.and_then(|new| new.consent);
         let rid = if let Some((rid, from, old_consent, old)) = before {
-            self.tx
+            // Nobody has seen a state that was not committed.
+            let is_seen = from <= self.begun;
+            let history = is_seen.then(|| {
+                self.tx
                 .prepare_cached("INSERT INTO history (slot, key, from_seq, to_seq, consent_ms, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
-                .execute(params![slot, key, from, self.seq, old_consent, old])?;
+                .execute(params![slot, key, from, self.seq, old_consent, old])
+            });
+            history.transpose()?;
             if !place.lexical.is_empty() {
                 self.tx
                     .prepare_cached(&format!("DELETE FROM text_{slot} WHERE rowid = ?1"))?
                     .execute([rid])?;
             }
-            for field in place.foreign_keys.iter() {
+            for field in &place.foreign_keys {
                 if let Some(value) = old.as_deref().and_then(|old| Fields::parse(old).text(field)) {
                     self.tx
                         .prepare_cached("DELETE FROM foreign_key WHERE slot = ?1 AND field = ?2 AND value = ?3 AND rid = ?4")?
@@ -224,42 +338,32 @@ impl<'a> Ingest<'a> {
                 .execute(params![slot, key, self.seq, sort, consent, emitted_ms, data])?;
             self.tx.last_insert_rowid()
         };
-        if data.is_some() {
-            self.index(&place, rid, key, &fields)?;
+        if let Some(new) = new {
+            self.index(place, rid, key, new)?;
+        }
+        Ok((written, Some(rid)))
+    }
+
+    fn index(&self, place: &Shape, rid: i64, key: &str, new: &Prepared) -> rusqlite::Result<()> {
+        self.index_words(place, rid, &new.terms)?;
+        for (at, value) in &new.foreign_keys {
+            self.tx
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO foreign_key (slot, field, value, rid) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute(params![place.number, place.foreign_keys.get(*at), value, rid])?;
+        }
+        for (field, blob) in &new.blobs {
+            self.tx
+                .prepare_cached("INSERT OR IGNORE INTO blob_reference (blob_id, slot, key, field) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![blob, place.number, key, field])?;
         }
         Ok(())
     }
 
-    fn index(&self, place: &Slot, rid: i64, key: &str, fields: &Fields<'_>) -> rusqlite::Result<()> {
-        self.index_words(place, rid, fields)?;
-        for field in place.foreign_keys.iter() {
-            if let Some(value) = fields.text(field) {
-                self.tx
-                    .prepare_cached(
-                        "INSERT OR IGNORE INTO foreign_key (slot, field, value, rid) VALUES (?1, ?2, ?3, ?4)",
-                    )?
-                    .execute(params![place.number, field, value, rid])?;
-            }
-        }
-        for field in place.stream.fields.iter().filter(|field| field.kind == Kind::Blob) {
-            if let Some(blob) = fields.blob_id(&field.name) {
-                self.tx
-                    .prepare_cached("INSERT OR IGNORE INTO blob_reference (blob_id, slot, key, field) VALUES (?1, ?2, ?3, ?4)")?
-                    .execute(params![blob, place.number, key, field.name])?;
-            }
-        }
-        Ok(())
-    }
-
-    fn index_words(&self, place: &Slot, rid: i64, fields: &Fields<'_>) -> rusqlite::Result<()> {
+    fn index_words(&self, place: &Shape, rid: i64, terms: &str) -> rusqlite::Result<()> {
         if place.lexical.is_empty() {
             return Ok(());
-        }
-        let mut terms = String::new();
-        for (field, tag) in place.lexical.iter() {
-            if let Some(text) = fields.text(field) {
-                words::add_terms(&mut terms, *tag, &text);
-            }
         }
         self.tx
             .prepare_cached(&format!("INSERT INTO text_{} (rowid, terms) VALUES (?1, ?2)", place.number))?
@@ -273,8 +377,19 @@ impl<'a> Ingest<'a> {
     /// Whatever SQLite says.
     pub fn blob(&mut self, id: &str, media_type: &str, bytes: &[u8]) -> rusqlite::Result<()> {
         self.tx
-            .prepare_cached("INSERT OR IGNORE INTO blob (id, media_type, bytes) VALUES (?1, ?2, ?3)")?
+            .prepare_cached(
+                "INSERT OR IGNORE INTO blob (id, media_type, size, bytes) VALUES (?1, ?2, length(?3), ?3)",
+            )?
             .execute(params![id, media_type, bytes])?;
+        Ok(())
+    }
+
+    /// Notes where the changes end. For whoever declared nothing: readers need not look at the catalog again.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn end(&self) -> rusqlite::Result<()> {
+        self.tx.prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'seq'")?.execute([self.seq])?;
         Ok(())
     }
 
@@ -283,7 +398,7 @@ impl<'a> Ingest<'a> {
     /// # Errors
     /// Whatever SQLite says.
     pub fn finish(self) -> rusqlite::Result<()> {
-        self.tx.execute("UPDATE meta SET value = ?1 WHERE name = 'seq'", [self.seq])?;
+        self.end()?;
         self.tx.execute("UPDATE meta SET value = value + 1 WHERE name = 'catalog'", [])?;
         Ok(())
     }

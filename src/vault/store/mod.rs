@@ -1,10 +1,17 @@
 //! What a vault keeps. Nothing here knows what a grant allows; [`super::enforcement`] is the only reader of records.
 
+pub mod blobs;
 mod catalog;
 mod database;
 mod ingest;
+pub mod ledger;
 mod tables;
 
 pub use catalog::{Catalog, Connection, last_seq, record_count_within, record_counts};
 pub use database::{Filling, OpenError, Store};
-pub use ingest::Ingest;
+pub use ingest::{Ingest, Prepared, Shape, Shapes, Written};
+
+/// The `application_id` of a store that is filled with fiction.
+pub const FICTION: i32 = 0x5044_5358;
+/// The `application_id` of the store of a person's own data.
+pub const OWN: i32 = 0x5044_504f;

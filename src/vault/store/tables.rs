@@ -1,7 +1,7 @@
 //! The tables, and how those of an older format become them.
 
 /// Changes when the tables do: a data directory of another version is refused.
-pub const FORMAT: i64 = 4;
+pub const FORMAT: i64 = 5;
 
 /// The tables of format 1.
 pub const TABLES: &str = "
@@ -62,4 +62,41 @@ CREATE TABLE text_field (slot INTEGER NOT NULL, field TEXT NOT NULL, number INTE
   PRIMARY KEY (slot, field)) WITHOUT ROWID;
 -- What a grant that is limited in time covers: found without the rest being looked at.
 CREATE INDEX record_consent ON record (slot, live, consent_ms, key, sort, emitted_ms);
+";
+
+/// What format 5 has beside format 4: where imported records came from, and blobs that stay where they are.
+pub const TABLES_5: &str = "
+-- An account that an import fills: what was settled about its files, and when it was last read.
+CREATE TABLE account (account INTEGER PRIMARY KEY, connection TEXT NOT NULL UNIQUE, zone TEXT, date_order TEXT,
+  owner_names TEXT, imported_ms INTEGER);
+-- A file, folder or archive that a person named, as far as one format reads it for one account.
+CREATE TABLE source (source INTEGER PRIMARY KEY, account INTEGER NOT NULL, path TEXT NOT NULL, format TEXT NOT NULL,
+  version INTEGER NOT NULL, settings TEXT NOT NULL,
+  device INTEGER, inode INTEGER, size INTEGER, modified_ms INTEGER, first BLOB, last BLOB,
+  imported_ms INTEGER NOT NULL, UNIQUE (account, path, format));
+CREATE INDEX source_content ON source (size, last);
+-- A member of a source: how far it was read, and what it was then. Its place is how to open it within the source.
+CREATE TABLE checkpoint (unit INTEGER PRIMARY KEY, source INTEGER NOT NULL, label TEXT NOT NULL, place TEXT NOT NULL,
+  at INTEGER NOT NULL DEFAULT 0, has_ended INTEGER NOT NULL DEFAULT 0, since_ms INTEGER,
+  items INTEGER NOT NULL DEFAULT 0, bad INTEGER NOT NULL DEFAULT 0,
+  device INTEGER, inode INTEGER, size INTEGER, modified_ms INTEGER,
+  tail BLOB,                     -- of the last 64 KiB before `at`
+  gone_ms INTEGER, UNIQUE (source, label));
+-- Items whose records stand as they left them: such an item need not be parsed again. One with a sighting counts for its
+-- own unit only.
+CREATE TABLE item (account INTEGER NOT NULL, raw BLOB NOT NULL, unit INTEGER NOT NULL, is_shared INTEGER NOT NULL,
+  rid INTEGER, PRIMARY KEY (account, raw, unit)) WITHOUT ROWID;
+CREATE INDEX item_record ON item (rid);
+-- What one unit alone says of a record.
+CREATE TABLE sighting (rid INTEGER NOT NULL, unit INTEGER NOT NULL, said TEXT NOT NULL, PRIMARY KEY (rid, unit)) WITHOUT ROWID;
+CREATE INDEX sighting_unit ON sighting (unit);
+-- A blob has bytes, or a copy in the directory `blobs`, or it lies in its unit still.
+CREATE TABLE blob_5 (id TEXT PRIMARY KEY, media_type TEXT NOT NULL, size INTEGER NOT NULL, is_copied INTEGER NOT NULL DEFAULT 0,
+  bytes BLOB);
+INSERT INTO blob_5 (id, media_type, size, bytes) SELECT id, media_type, length(bytes), bytes FROM blob;
+DROP TABLE blob;
+ALTER TABLE blob_5 RENAME TO blob;
+CREATE TABLE blob_place (blob_id TEXT NOT NULL, unit INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
+  encoding TEXT NOT NULL, PRIMARY KEY (blob_id, unit, offset)) WITHOUT ROWID;
+CREATE INDEX blob_place_unit ON blob_place (unit);
 ";

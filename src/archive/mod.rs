@@ -1,0 +1,539 @@
+//! What a person names to import from: a file, a folder or an archive, as members that can be listed and read.
+//!
+//! Nothing is unpacked or written. A member's name is a label; where it lies is its [`Member::place`], by which it can be
+//! opened again.
+
+mod body;
+mod packed;
+mod stream;
+
+use std::fs::{FileType, Metadata};
+use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use body::Body;
+use packed::Packed;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
+
+use crate::fs;
+
+/// Members of a source at most.
+pub const MAX_MEMBERS: usize = 1_000_000;
+/// Folders inside each other at most.
+const MAX_DEPTH: usize = 64;
+/// Archives inside each other at most.
+const MAX_NESTING: usize = 2;
+/// How much is read at once.
+const BUFFER: usize = 1 << 16;
+
+/// What stands for itself in a place.
+const PLAIN: &AsciiSet = &CONTROLS.add(b'%').add(b'\n');
+
+/// A file, folder or archive that a person named.
+pub struct Source {
+    path: PathBuf,
+    kind: Kind,
+    /// The archive that was opened last, by its place.
+    open: Mutex<Option<(String, Arc<Packed>)>>,
+}
+
+/// What a source is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One file, which is no archive.
+    File,
+    /// A folder.
+    Folder,
+    /// An archive: what it is as a whole says what its members are.
+    Archive,
+}
+
+/// A member of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its path within the source, for people and formats.
+    pub label: String,
+    /// How to open it within the source.
+    pub place: String,
+    /// Its size in bytes, where that is known.
+    pub size: Option<u64>,
+    /// When it was last changed, in milliseconds since 1970.
+    pub modified_ms: Option<i64>,
+    /// Whether it is a file of its own on the disk.
+    pub is_file: bool,
+}
+
+/// A member that is not read, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its path within the source.
+    pub label: String,
+    /// Why, in a few words.
+    pub why: String,
+}
+
+/// A member, as an archive lists it.
+struct Listed {
+    label: String,
+    size: Option<u64>,
+    modified_ms: Option<i64>,
+    step: String,
+}
+
+/// What a listing leaves out.
+#[derive(Debug, Default)]
+pub struct LeftOut {
+    /// What is not read on purpose: links, devices, encrypted members.
+    pub skipped: Vec<Skipped>,
+    /// What should have been read and cannot.
+    pub unreadable: Vec<Skipped>,
+}
+
+/// What a file is on the disk, as far as a change of it shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// The device that it lies on.
+    pub device: i64,
+    /// Its number there.
+    pub inode: i64,
+    /// Its size in bytes.
+    pub size: i64,
+    /// When it was last changed, in milliseconds since 1970.
+    pub modified_ms: i64,
+}
+
+/// A member that is open.
+pub enum Opened {
+    /// It can be read from anywhere.
+    Body(BufReader<Body>),
+    /// It is read from its beginning on.
+    Stream(BufReader<Box<dyn Read + Send>>),
+}
+
+type Each<'a> = dyn FnMut(Member, &mut dyn Read) -> io::Result<()> + 'a;
+
+impl Source {
+    /// Opens what is at `path`; a link there leads to what is meant.
+    ///
+    /// # Errors
+    /// There is nothing, it is neither a file nor a folder, or it begins as an archive and is damaged.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let path = path.canonicalize()?;
+        let found = path.metadata()?;
+        let kind = if found.is_dir() {
+            Kind::Folder
+        } else if !found.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is neither a file nor a folder"));
+        } else if Packed::open(&Body::of_file(fs::open_plain(&path)?)?)?.is_some() {
+            Kind::Archive
+        } else {
+            Kind::File
+        };
+        Ok(Self { path, kind, open: Mutex::default() })
+    }
+
+    /// Where it is, without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it is.
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// What the file or archive is on the disk now.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn stamp(&self) -> io::Result<Stamp> {
+        Ok(stamp(&self.path.symlink_metadata()?))
+    }
+
+    /// What a member is on the disk now, where it is a file of its own.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn stamp_of(&self, place: &str) -> io::Result<Stamp> {
+        Ok(stamp(&self.file_of(place)?.symlink_metadata()?))
+    }
+
+    /// The `length` bytes before `end` of the file that `place` names, or of the source itself.
+    ///
+    /// # Errors
+    /// Whatever the disk says.
+    pub fn bytes_before(&self, place: &str, end: u64, length: u64) -> io::Result<Vec<u8>> {
+        let body = Body::of_file(fs::open_plain(&self.file_of(place)?)?)?;
+        if body.length() < end {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let from = end.saturating_sub(length);
+        let mut bytes = Vec::new();
+        body.part(from, end - from).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The file on the disk in which a place begins.
+    fn file_of(&self, place: &str) -> io::Result<PathBuf> {
+        let first = place.split('\n').next().unwrap_or_default();
+        match first.strip_prefix('f') {
+            Some(name) => Ok(self.path.join(decoded(name)?)),
+            None => Ok(self.path.clone()),
+        }
+    }
+
+    /// Gives each member to `each`, in order, with a way to read it. A folder named `without` is left out.
+    ///
+    /// # Errors
+    /// An archive that was named cannot be read, there are too many members; those of `each`.
+    pub fn list(&self, without: Option<&Path>, each: &mut Each<'_>) -> io::Result<LeftOut> {
+        let mut left_out = LeftOut::default();
+        match self.kind {
+            Kind::File => {
+                let label = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let member = of_file(label, String::new(), &self.path.metadata()?);
+                each(member, &mut fs::open_plain(&self.path)?)?;
+            }
+            Kind::Folder => {
+                let mut walk = Walk { source: self, without, members: 0, left_out: &mut left_out, each };
+                walk.folder(&PathBuf::new(), 0)?;
+            }
+            Kind::Archive => {
+                let body = Body::of_file(fs::open_plain(&self.path)?)?;
+                let Some(packed) = Packed::open(&body)? else {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "it is an archive no more"));
+                };
+                let label = self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                let mut count = 0;
+                list_packed(&packed, ("", "", &label), 1, &mut count, &mut left_out, each)?;
+            }
+        }
+        Ok(left_out)
+    }
+
+    /// Opens the member at `place`.
+    ///
+    /// # Errors
+    /// It is not there any more, or cannot be read.
+    pub fn member(&self, place: &str) -> io::Result<Opened> {
+        let file = self.file_of(place)?;
+        let inner =
+            if place.starts_with('f') { place.split_once('\n').map(|(_, inner)| inner) } else { Some(place) };
+        let Some(inner) = inner.filter(|inner| !inner.is_empty()) else {
+            return Ok(Opened::of_body(Body::of_file(fs::open_plain(&file)?)?));
+        };
+        let (outer, step) = inner.rsplit_once('\n').unwrap_or(("", inner));
+        let key = place.strip_suffix(step).unwrap_or_default();
+        let known = self.open.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let packed = match known {
+            Some((known, packed)) if known == key => packed,
+            _ => {
+                let packed = Arc::new(open_packed(&file, outer)?);
+                *self.open.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some((key.to_owned(), Arc::clone(&packed)));
+                packed
+            }
+        };
+        packed.member(step)
+    }
+}
+
+fn open_packed(file: &Path, outer: &str) -> io::Result<Packed> {
+    let missing = || io::Error::from(io::ErrorKind::NotFound);
+    let mut packed = Packed::open(&Body::of_file(fs::open_plain(file)?)?)?.ok_or_else(missing)?;
+    for step in outer.split('\n').filter(|step| !step.is_empty()) {
+        packed = Packed::open(&packed.nested(step)?)?.ok_or_else(missing)?;
+    }
+    Ok(packed)
+}
+
+/// Lists an archive whose members' labels and places begin as given, and the archives in it.
+fn list_packed(
+    packed: &Packed,
+    (label, place, own_name): (&str, &str, &str),
+    depth: usize,
+    count: &mut usize,
+    left_out: &mut LeftOut,
+    each: &mut Each<'_>,
+) -> io::Result<()> {
+    let LeftOut { skipped, unreadable } = left_out;
+    let mut nested = Vec::new();
+    let mut skipped_here = Vec::new();
+    packed.list(&mut skipped_here, &mut |listed, bytes| {
+        *count += 1;
+        if *count > MAX_MEMBERS {
+            return Err(too_many());
+        }
+        let name = if listed.label.is_empty() { own_name } else { &listed.label };
+        let member = Member {
+            label: format!("{label}{name}"),
+            place: format!("{place}{}", listed.step),
+            size: listed.size,
+            modified_ms: listed.modified_ms,
+            is_file: false,
+        };
+        if is_archive_name(name) {
+            nested.push((member, listed.step));
+            return Ok(());
+        }
+        each(member, bytes)
+    })?;
+    skipped.extend(
+        skipped_here.into_iter().map(|one| Skipped { label: format!("{label}{}", one.label), ..one }),
+    );
+    for (member, step) in nested {
+        if depth >= MAX_NESTING {
+            skipped
+                .push(Skipped { label: member.label, why: "an archive too deep inside others".to_owned() });
+            continue;
+        }
+        let opened = packed.nested(&step).and_then(|body| Packed::open(&body));
+        match opened {
+            Ok(Some(inner)) => {
+                let name = member.label.rsplit('/').next().unwrap_or_default();
+                let name = name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned();
+                let inside = (format!("{}/", member.label), format!("{}\n", member.place));
+                let mut inner_left_out = LeftOut::default();
+                let listed = list_packed(
+                    &inner,
+                    (&inside.0, &inside.1, &name),
+                    depth + 1,
+                    count,
+                    &mut inner_left_out,
+                    each,
+                );
+                skipped.append(&mut inner_left_out.skipped);
+                unreadable.append(&mut inner_left_out.unreadable);
+                if let Err(error) = listed {
+                    unreadable.push(Skipped { label: member.label, why: error.to_string() });
+                }
+            }
+            // Its name says archive, and it is none: a member as any other.
+            Ok(None) => {
+                let mut bytes = packed.member(&step)?;
+                each(member, &mut bytes)?;
+            }
+            Err(error) => unreadable.push(Skipped { label: member.label, why: error.to_string() }),
+        }
+    }
+    Ok(())
+}
+
+/// The way through a folder.
+struct Walk<'a, 'b> {
+    source: &'a Source,
+    without: Option<&'a Path>,
+    members: usize,
+    left_out: &'a mut LeftOut,
+    each: &'a mut Each<'b>,
+}
+
+impl Walk<'_, '_> {
+    fn folder(&mut self, relative: &Path, depth: usize) -> io::Result<()> {
+        let path = self.source.path.join(relative);
+        let label = |relative: &Path| relative.to_string_lossy().replace('\\', "/");
+        if self.without.is_some_and(|without| without == path) {
+            let why = "the store itself".to_owned();
+            self.left_out.skipped.push(Skipped { label: label(relative), why });
+            return Ok(());
+        }
+        if depth > MAX_DEPTH {
+            let why = "folders too deep inside each other".to_owned();
+            self.left_out.skipped.push(Skipped { label: label(relative), why });
+            return Ok(());
+        }
+        let entries = path.read_dir().and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        let mut entries = match entries {
+            Ok(entries) => entries,
+            Err(error) if depth > 0 => {
+                self.left_out.unreadable.push(Skipped { label: label(relative), why: error.to_string() });
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        // In the same order on every machine.
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            let relative = relative.join(entry.file_name());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => self.folder(&relative, depth + 1)?,
+                Ok(kind) if kind.is_file() => self.file(&relative, &label(&relative))?,
+                Ok(kind) => {
+                    let why = what(kind).to_owned();
+                    self.left_out.skipped.push(Skipped { label: label(&relative), why });
+                }
+                Err(error) => {
+                    self.left_out
+                        .unreadable
+                        .push(Skipped { label: label(&relative), why: error.to_string() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, relative: &Path, label: &str) -> io::Result<()> {
+        self.members += 1;
+        if self.members > MAX_MEMBERS {
+            return Err(too_many());
+        }
+        let place = format!("f{}", encoded(relative));
+        let path = self.source.path.join(relative);
+        let opened = fs::open_plain(&path).and_then(|file| Ok((file.metadata()?, file)));
+        let (found, mut file) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.left_out.unreadable.push(Skipped { label: label.to_owned(), why: error.to_string() });
+                return Ok(());
+            }
+        };
+        if is_archive_name(label) {
+            match Body::of_file(file).and_then(|body| Packed::open(&body)) {
+                Ok(Some(packed)) => {
+                    let name = relative.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                    let (label_in, place_in) = (format!("{label}/"), format!("{place}\n"));
+                    let inside = (label_in.as_str(), place_in.as_str(), name.as_str());
+                    let listed = list_packed(&packed, inside, 1, &mut self.members, self.left_out, self.each);
+                    if let Err(error) = listed {
+                        self.left_out
+                            .unreadable
+                            .push(Skipped { label: label.to_owned(), why: error.to_string() });
+                    }
+                    return Ok(());
+                }
+                Ok(None) => file = fs::open_plain(&path)?,
+                Err(error) => {
+                    self.left_out
+                        .unreadable
+                        .push(Skipped { label: label.to_owned(), why: error.to_string() });
+                    return Ok(());
+                }
+            }
+        }
+        (self.each)(of_file(label.to_owned(), place, &found), &mut file)
+    }
+}
+
+impl Opened {
+    fn of_body(body: Body) -> Self {
+        Self::Body(BufReader::with_capacity(BUFFER, body))
+    }
+
+    fn of_stream(stream: Box<dyn Read + Send>) -> Self {
+        Self::Stream(BufReader::with_capacity(BUFFER, stream))
+    }
+
+    /// Goes on at `offset`, counted from where it is.
+    ///
+    /// # Errors
+    /// It ends before that, or cannot be read.
+    pub fn skip(&mut self, offset: u64) -> io::Result<()> {
+        match self {
+            Self::Body(body) => {
+                if offset > body.get_ref().length() {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                body.seek(SeekFrom::Start(offset)).map(drop)
+            }
+            Self::Stream(stream) => {
+                let skipped = io::copy(&mut stream.by_ref().take(offset), &mut io::sink())?;
+                if skipped < offset { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+            }
+        }
+    }
+}
+
+impl Read for Opened {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Body(body) => body.read(to),
+            Self::Stream(stream) => stream.read(to),
+        }
+    }
+}
+
+impl BufRead for Opened {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self {
+            Self::Body(body) => body.fill_buf(),
+            Self::Stream(stream) => stream.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, amount: usize) {
+        match self {
+            Self::Body(body) => body.consume(amount),
+            Self::Stream(stream) => stream.consume(amount),
+        }
+    }
+}
+
+fn of_file(label: String, place: String, found: &Metadata) -> Member {
+    Member {
+        label,
+        place,
+        size: Some(found.len()),
+        modified_ms: Some(stamp(found).modified_ms),
+        is_file: true,
+    }
+}
+
+fn stamp(found: &Metadata) -> Stamp {
+    let modified = found.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+    let modified_ms = modified.and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or(0);
+    let size = i64::try_from(found.len()).unwrap_or(i64::MAX);
+    #[cfg(unix)]
+    let (device, inode) = {
+        use std::os::unix::fs::MetadataExt as _;
+        (found.dev().cast_signed(), found.ino().cast_signed())
+    };
+    #[cfg(not(unix))]
+    let (device, inode) = (0, 0);
+    Stamp { device, inode, size, modified_ms }
+}
+
+fn is_archive_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    [".zip", ".tgz", ".tar", ".gz"].iter().any(|end| name.ends_with(end))
+}
+
+fn what(kind: FileType) -> &'static str {
+    if kind.is_symlink() { "a link" } else { "not a plain file" }
+}
+
+fn too_many() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it has more than 1,000,000 members")
+}
+
+#[cfg(unix)]
+fn encoded(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    percent_encode(path.as_os_str().as_bytes(), PLAIN).to_string()
+}
+
+#[cfg(not(unix))]
+fn encoded(path: &Path) -> String {
+    percent_encode(path.to_string_lossy().as_bytes(), PLAIN).to_string()
+}
+
+#[cfg(unix)]
+fn decoded(name: &str) -> io::Result<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    inside(PathBuf::from(std::ffi::OsString::from_vec(percent_decode_str(name).collect())))
+}
+
+#[cfg(not(unix))]
+fn decoded(name: &str) -> io::Result<PathBuf> {
+    inside(PathBuf::from(percent_decode_str(name).decode_utf8_lossy().into_owned()))
+}
+
+/// A path that stays below where it begins.
+fn inside(path: PathBuf) -> io::Result<PathBuf> {
+    use std::path::Component;
+    if path.components().all(|part| matches!(part, Component::Normal(_))) {
+        Ok(path)
+    } else {
+        Err(io::ErrorKind::NotFound.into())
+    }
+}

@@ -1,0 +1,741 @@
+//! `pdpp import`: a person's own exports into their store on this machine.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::builder::{PossibleValuesParser, StyledStr};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value, json};
+
+use super::Global;
+use crate::advice::Command;
+use crate::archive::Skipped;
+use crate::error::{Error, Kind, Result};
+use crate::import::format::Format;
+use crate::import::formats;
+use crate::import::pipeline::{self, Ended, Import, Watch};
+use crate::import::places;
+use crate::import::resume::Terms;
+use crate::import::survey::{self, Adviser, Job, Request, Survey};
+use crate::import::tally::{BadItem, Counts, Outcome, Unread};
+use crate::own;
+use crate::runtime::{self, StopSignals};
+use crate::ui::{Progress, Ui};
+use crate::vault::declaration::Connector;
+use crate::vault::store::Store;
+use crate::vault::store::ledger::{Ledger, Settings};
+
+/// How often a line of progress is written where nobody watches.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+/// How often it changes on a terminal.
+const SHOWN_EVERY: Duration = Duration::from_secs(1);
+/// Names that are listed in one line.
+const NAMED: usize = 3;
+
+/// Import your own exports into a store on this computer
+///
+/// Files, folders and archives (zip, tgz) are recognised by their contents, read where they are, and left as they are.
+/// Nothing leaves this computer, and no agent can read anything before you grant it: `pdpp connect local`. Before anything
+/// is written you see what would be imported. The same command again, after an interruption or with newer exports, goes on
+/// and updates; without a PATH it reads known sources again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help())]
+pub struct Args {
+    /// Files, folders or archives [default: those that were imported before]
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+
+    /// Show what would be imported, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Keep copies of attachments in the store; without it they are read from the export, which has to stay where it is
+    #[arg(long)]
+    pub copy_attachments: bool,
+
+    /// Read it as this format; it is refused if it is another
+    #[arg(long = "as", value_name = "FORMAT", value_parser = PossibleValuesParser::new(names()), hide_possible_values = true)]
+    pub format: Option<String>,
+
+    /// Whose data it is: the name of the account
+    #[arg(long, value_name = "NAME")]
+    pub account: Option<String>,
+
+    /// The time zone of times that name none, such as Europe/Oslo [default: the account's, else this computer's]
+    #[arg(long, value_name = "ZONE")]
+    pub timezone: Option<String>,
+
+    /// In which order numbers stand in dates: day, month, year
+    #[arg(long, value_name = "ORDER", value_parser = ["dmy", "mdy", "ymd"])]
+    pub date_order: Option<String>,
+
+    /// Leave out what is older than this day, YYYY-MM-DD
+    #[arg(long, value_name = "DATE")]
+    pub since: Option<String>,
+
+    /// Where the store is [default: where it was last, else own/ in the cache directory]
+    #[arg(long, value_name = "DIR", env = "PDPP_DATA_DIR", hide_env_values = true)]
+    pub data_dir: Option<PathBuf>,
+
+    /// Write what could not be read to this file, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+
+    /// Import what the plan shows without asking
+    #[arg(long)]
+    pub yes: bool,
+
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn names() -> Vec<&'static str> {
+    formats::ALL.iter().map(|format| format.name()).collect()
+}
+
+fn after_help() -> StyledStr {
+    let mut text = String::from(
+        "Examples:
+  pdpp import --dry-run ~/Downloads/takeout-001.zip   what would be imported
+  pdpp import ~/Downloads/takeout-001.zip             import it
+  pdpp import                                         read what is known again
+
+Formats:",
+    );
+    let width = names().iter().map(|name| name.len()).max().unwrap_or(0);
+    for format in formats::ALL {
+        let _ = write!(text, "\n  {:width$}   {}", format.name(), format.title());
+    }
+    text.push_str(
+        "\n\nEnds with 0 if every file was read to its end, items that could not be read included; with 1 if one was not, \
+         nothing was recognised, or no item could be read.",
+    );
+    text.into()
+}
+
+/// Imports.
+///
+/// # Errors
+/// `import_path`, `import_unrecognised`, `import_format`, `import_unfit`, `import_unreadable`, `import_question` (77),
+/// `import_unconfirmed` (77), `import_running`, `import_disk_full`, `import_report`, `own_data_dir` (77), `own_store`,
+/// `interrupted` (130).
+pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    let cache = global.cache()?;
+    let dir = own::dir(args.data_dir.as_deref(), &cache)?;
+    let known = if own::is_there(&dir) { Some(own::open_store(&dir)?) } else { None };
+    let paths = if args.paths.is_empty() { known_paths(known.as_ref(), ui)? } else { args.paths.clone() };
+    if paths.is_empty() {
+        return name_places(args, ui);
+    }
+    let request = request(args, paths)?;
+    let progress = ui.progress();
+    progress.say("Looking at what is there");
+    let mut terminal = Terminal { ui, known: known.as_ref(), can_ask: ui.can_ask() && !args.json };
+    let survey = Survey::of(&request, &dir, &mut terminal);
+    drop(progress);
+    let survey = survey?;
+    let plan = plan_text(&survey, &request, &dir);
+    if args.dry_run {
+        if args.json {
+            ui.json(&plan_json(&survey));
+        } else {
+            ui.print(&plan);
+        }
+        return Ok(u8::from(has_unreadable(&survey)));
+    }
+    if !args.json || ui.is_interactive() {
+        ui.note(&plan);
+    }
+    confirm(args, ui)?;
+    drop(known);
+    let lock = own::lock(&dir)?;
+    let store = own::make_store(&dir)?;
+    own::remember(args.data_dir.as_deref(), &cache)?;
+    let ended = import(args, ui, &request, &survey, &store, &dir);
+    drop(lock);
+    let (outcomes, stopped) = ended?;
+    if args.json {
+        let mut result = result_json(&outcomes, &dir);
+        if let Some(stopped) = &stopped {
+            result["error"] = stopped.to_json()["error"].take();
+        }
+        ui.json(&result);
+    } else {
+        ui.print(&result_text(&outcomes, &dir));
+        if let Some(stopped) = &stopped {
+            ui.error(stopped);
+        }
+    }
+    Ok(match stopped {
+        Some(stopped) => stopped.kind().exit_code(),
+        None => u8::from(has_unreadable(&survey) || is_failure(&outcomes)),
+    })
+}
+
+fn request(args: &Args, paths: Vec<PathBuf>) -> Result<Request> {
+    let usage = |code, message: String| Error::new(Kind::Usage, code, message);
+    let zone = match &args.timezone {
+        Some(name) => Some(TimeZone::get(name).map_err(|error| {
+            usage("timezone_invalid", format!("`{name}` is not a time zone"))
+                .because(error)
+                .hint("--timezone Europe/Oslo")
+        })?),
+        None => None,
+    };
+    let since_ms = match &args.since {
+        Some(day) => {
+            let zone = zone.clone().unwrap_or_else(TimeZone::system);
+            let at = day.parse::<jiff::civil::Date>().and_then(|day| day.to_zoned(zone));
+            let at = at.map_err(|error| {
+                usage("date_invalid", format!("`{day}` is not a day"))
+                    .because(error)
+                    .hint("--since 2026-01-31")
+            })?;
+            Some(at.timestamp().as_millisecond())
+        }
+        None => None,
+    };
+    let named: Option<&'static dyn Format> = args
+        .format
+        .as_ref()
+        .and_then(|name| formats::ALL.iter().find(|format| format.name() == name).copied());
+    Ok(Request {
+        paths,
+        formats: named.map_or_else(|| formats::ALL.to_vec(), |format| vec![format]),
+        is_named: named.is_some(),
+        account: args.account.clone(),
+        zone,
+        date_order: args.date_order.as_deref().and_then(survey::date_order),
+        since_ms,
+        copies_attachments: args.copy_attachments,
+    })
+}
+
+/// The sources that were imported before and are there still.
+fn known_paths(known: Option<&Store>, ui: &Ui) -> Result<Vec<PathBuf>> {
+    let Some(store) = known else { return Ok(Vec::new()) };
+    let sources = store.read(|db, _| Ledger(db).sources()).map_err(|error: rusqlite::Error| {
+        Error::failed("own_store", "Could not read the store of your own data").because(error)
+    })?;
+    let mut paths = Vec::new();
+    for path in sources.into_iter().map(|source| PathBuf::from(source.path)) {
+        if paths.contains(&path) {
+        } else if path.exists() {
+            paths.push(path);
+        } else {
+            ui.note(&format!("{} is not there any more; what was imported from it stays", path.display()));
+        }
+    }
+    Ok(paths)
+}
+
+/// Nothing was named, and nothing is known: what could be.
+fn name_places(args: &Args, ui: &Ui) -> Result<u8> {
+    let home = directories::BaseDirs::new();
+    let seen = home.map(|home| places::seen(home.home_dir())).unwrap_or_default();
+    if seen.is_empty() {
+        return Err(Error::new(Kind::Usage, "import_nothing", "There is nothing to import: name an export")
+            .run(Command::new("import <export>")));
+    }
+    if args.json {
+        let seen: Vec<_> = seen.iter().map(|(kind, path)| json!({ "kind": kind, "path": path })).collect();
+        ui.json(&json!({ "sources": [], "places": seen }));
+        return Ok(0);
+    }
+    let mut text = String::from("Nothing was imported yet. This is here, and was not looked into:");
+    for (kind, path) in seen {
+        let command = Command::new("import").value(path.display().to_string());
+        let _ = write!(text, "\n  {kind}: {command}");
+    }
+    ui.print(&text);
+    Ok(0)
+}
+
+fn confirm(args: &Args, ui: &Ui) -> Result<()> {
+    if args.yes {
+        return Ok(());
+    }
+    if !ui.can_ask() || args.json {
+        return Err(Error::new(
+            Kind::Refused,
+            "import_unconfirmed",
+            "Nobody can be asked whether to import this; nothing was imported",
+        )
+        .hint("Look at it with --dry-run, then add --yes"));
+    }
+    if ui.confirm("Import this?") {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Refused, "not_confirmed", "Nothing was imported").hint("Answer yes, or add --yes"))
+}
+
+/// What is known of earlier imports, and whoever sits at the terminal.
+struct Terminal<'a> {
+    ui: &'a Ui,
+    known: Option<&'a Store>,
+    can_ask: bool,
+}
+
+impl Adviser for Terminal<'_> {
+    fn settled(&self, connection: &str) -> Option<Settings> {
+        let settled = |db: &rusqlite::Connection, _: &_| Ledger(db).account(connection);
+        let found = self.known?.read::<_, rusqlite::Error>(settled).ok()??;
+        Some(found.1)
+    }
+
+    fn connectors(&self) -> Vec<Arc<Connector>> {
+        let all = self.known.and_then(|known| {
+            known.read::<_, rusqlite::Error>(|_, catalog| Ok(catalog.connectors.clone())).ok()
+        });
+        all.unwrap_or_default()
+    }
+
+    fn answer(&mut self, question: &str, choices: &[String]) -> Option<String> {
+        if !self.can_ask {
+            return None;
+        }
+        if choices.is_empty() {
+            return self.ui.ask(question).ok()?.filter(|answer| !answer.is_empty());
+        }
+        let picked = self.ui.pick(question, choices).ok()??;
+        choices.get(picked).cloned()
+    }
+}
+
+type Imported = (Vec<Outcome>, Option<Error>);
+
+fn import(
+    args: &Args,
+    ui: &Ui,
+    request: &Request,
+    survey: &Survey,
+    store: &Store,
+    dir: &Path,
+) -> Result<Imported> {
+    let report = args.report.as_deref().map(Report::new).transpose()?;
+    let stop = stop_at_a_signal();
+    let terms = Terms {
+        since_ms: request.since_ms,
+        copies_attachments: request.copies_attachments,
+        now_ms: Timestamp::now().as_millisecond(),
+    };
+    let import = Import { store, dir, terms, stop: &stop, least_free: pipeline::LEAST_FREE };
+    let mut watch = Shown {
+        ui,
+        progress: ui.progress(),
+        began: Instant::now(),
+        shown: Instant::now(),
+        total: survey.jobs.iter().map(Job::bytes).sum(),
+        done: (0, 0),
+        now: (0, 0),
+        report,
+    };
+    let mut outcomes = Vec::new();
+    let mut stopped = None;
+    for (path, left_out) in &survey.left_out {
+        for one in &left_out.unreadable {
+            watch.unread(&Unread { path: path.clone(), member: one.label.clone(), reason: one.why.clone() });
+        }
+    }
+    for job in &survey.jobs {
+        let Ended { outcome, stopped: why } = pipeline::run(&import, job, &mut watch);
+        outcomes.push(outcome);
+        watch.next();
+        if why.is_some() {
+            stopped = why;
+            break;
+        }
+    }
+    if let Some(report) = watch.report.take() {
+        report.end()?;
+    }
+    Ok((outcomes, stopped))
+}
+
+/// Whether a signal has asked this process to end: what is at work is finished first.
+fn stop_at_a_signal() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&stop);
+    if let Ok(runtime) = runtime::of_this_thread() {
+        let signals = runtime.block_on(async { StopSignals::listen() });
+        // It waits for a signal until the process ends.
+        std::thread::spawn(move || {
+            runtime.block_on(signals.next());
+            set.store(true, Ordering::Relaxed);
+        });
+    }
+    stop
+}
+
+/// The file of what could not be read.
+struct Report {
+    path: PathBuf,
+    to: std::io::BufWriter<std::fs::File>,
+    failed: Option<std::io::Error>,
+}
+
+impl Report {
+    fn new(path: &Path) -> Result<Self> {
+        let file = crate::fs::new_report(path).map_err(|error| unwritten(path, error))?;
+        Ok(Self { path: path.to_owned(), to: std::io::BufWriter::new(file), failed: None })
+    }
+
+    fn line(&mut self, what: &impl serde::Serialize) {
+        let line = serde_json::to_string(what).map_err(std::io::Error::other);
+        let written = line.and_then(|line| writeln!(self.to, "{line}"));
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn end(mut self) -> Result<()> {
+        let flushed = self.to.flush().err();
+        match self.failed.or(flushed) {
+            Some(error) => Err(unwritten(&self.path, error)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn unwritten(path: &Path, error: std::io::Error) -> Error {
+    Error::failed("import_report", format!("Could not write the report {}", path.display()))
+        .because(error)
+        .hint("Name a file in a folder of yours: --report FILE")
+}
+
+/// Whoever watches.
+struct Shown<'a> {
+    ui: &'a Ui,
+    progress: Progress<'a>,
+    began: Instant,
+    shown: Instant,
+    total: u64,
+    /// Bytes and items of the sources before.
+    done: (u64, u64),
+    now: (u64, u64),
+    report: Option<Report>,
+}
+
+impl Shown<'_> {
+    fn next(&mut self) {
+        self.done = (self.done.0 + self.now.0, self.done.1 + self.now.1);
+        self.now = (0, 0);
+    }
+}
+
+impl Watch for Shown<'_> {
+    fn progress(&mut self, bytes: u64, items: u64) {
+        self.now = (bytes, items);
+        let every = if self.ui.is_interactive() { SHOWN_EVERY } else { LINE_EVERY };
+        if self.shown.elapsed() < every {
+            return;
+        }
+        self.shown = Instant::now();
+        let (bytes, items) = (self.done.0 + bytes, self.done.1 + items);
+        let mut text =
+            format!("{} of {}, {} items", size(bytes), size(self.total.max(bytes)), grouped(items));
+        let left = self.total.saturating_sub(bytes);
+        if bytes > 0 && left > 0 {
+            let seconds = u128::from(left) * self.began.elapsed().as_millis() / u128::from(bytes) / 1000;
+            let _ = write!(text, ", about {} left", duration(seconds));
+        }
+        if self.ui.is_interactive() {
+            self.progress.say(&text);
+        } else {
+            self.ui.note(&text);
+        }
+    }
+
+    fn bad(&mut self, item: &BadItem) {
+        if let Some(report) = &mut self.report {
+            report.line(item);
+        }
+    }
+
+    fn unread(&mut self, member: &Unread) {
+        if let Some(report) = &mut self.report {
+            report.line(member);
+        }
+    }
+}
+
+fn has_unreadable(survey: &Survey) -> bool {
+    survey.left_out.iter().any(|(_, left_out)| !left_out.unreadable.is_empty())
+}
+
+/// Whether a file was not read to its end, or no item could be read.
+fn is_failure(outcomes: &[Outcome]) -> bool {
+    let all = in_sum(outcomes);
+    let bad = all.bad_in_all() + outcomes.iter().map(|outcome| outcome.known_bad).sum::<u64>();
+    outcomes.iter().any(|outcome| !outcome.unread.is_empty()) || (all.read > 0 && bad == all.read)
+}
+
+fn in_sum(outcomes: &[Outcome]) -> Counts {
+    let mut all = Counts::default();
+    for outcome in outcomes {
+        all.add(&outcome.counts);
+    }
+    all
+}
+
+fn plan_text(survey: &Survey, request: &Request, dir: &Path) -> String {
+    let mut text = String::new();
+    for typed in &request.paths {
+        let jobs: Vec<&Job> = survey.jobs.iter().filter(|job| job.typed == *typed).collect();
+        let _ = writeln!(text, "{}", typed.display());
+        for job in jobs {
+            let _ = writeln!(
+                text,
+                "  {}  {}: {}, {}, {}",
+                job.plan.connector.key,
+                job.plan.account,
+                job.format.title(),
+                files(job.units.len()),
+                size(job.bytes())
+            );
+            for note in &job.plan.notes {
+                let _ = writeln!(text, "    {note}");
+            }
+            let zone = job.plan.zone.iana_name().unwrap_or("this computer's time zone");
+            let _ = writeln!(text, "    times that name no zone: {zone}");
+        }
+        let unrecognised: Vec<&str> = survey
+            .unrecognised
+            .iter()
+            .filter(|(path, _)| path == typed)
+            .map(|(_, label)| label.as_str())
+            .collect();
+        if !unrecognised.is_empty() {
+            let _ = writeln!(text, "  not recognised: {}", some(&unrecognised));
+        }
+        for (_, left_out) in survey.left_out.iter().filter(|(path, _)| path == typed) {
+            left_out_text(&mut text, "left out", &left_out.skipped);
+            left_out_text(&mut text, "cannot be read", &left_out.unreadable);
+        }
+    }
+    let _ = write!(
+        text,
+        "To be kept in {}, which only you can read. No agent can read it before you grant it.",
+        dir.display()
+    );
+    text
+}
+
+fn left_out_text(text: &mut String, what: &str, left_out: &[Skipped]) {
+    for (why, labels) in survey::by_reason(left_out) {
+        let _ = writeln!(text, "  {what}, {why}: {}", some(&labels));
+    }
+}
+
+/// A few names, and how many there are.
+fn some(names: &[&str]) -> String {
+    let first = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    if names.len() <= NAMED { first } else { format!("{first} … ({} in all)", grouped(names.len() as u64)) }
+}
+
+fn plan_json(survey: &Survey) -> Value {
+    let jobs: Vec<Value> = survey
+        .jobs
+        .iter()
+        .map(|job| {
+            json!({
+                "format": job.format.name(),
+                "connector": job.plan.connector.key,
+                "account": job.plan.account,
+                "path": job.typed,
+                "files": job.units.len(),
+                "bytes": job.bytes(),
+                "timezone": job.plan.zone.iana_name(),
+                "notes": job.plan.notes,
+            })
+        })
+        .collect();
+    let named = |path: &Path, one: &Skipped| json!({ "path": path, "member": one.label, "reason": one.why });
+    let all = |of: fn(&crate::archive::LeftOut) -> &Vec<Skipped>| -> Vec<Value> {
+        let each = survey.left_out.iter();
+        each.flat_map(|(path, left_out)| of(left_out).iter().map(|one| named(path, one))).collect()
+    };
+    let unrecognised: Vec<Value> =
+        survey.unrecognised.iter().map(|(path, label)| json!({ "path": path, "member": label })).collect();
+    json!({
+        "plan": jobs,
+        "unrecognised": unrecognised,
+        "left_out": all(|left_out| &left_out.skipped),
+        "unreadable": all(|left_out| &left_out.unreadable),
+    })
+}
+
+fn result_json(outcomes: &[Outcome], dir: &Path) -> Value {
+    let reasons = |counts: &BTreeMap<&'static str, u64>| -> Map<String, Value> {
+        counts.iter().map(|(why, count)| ((*why).to_owned(), (*count).into())).collect()
+    };
+    let sources: Vec<Value> = outcomes
+        .iter()
+        .map(|outcome| {
+            let counts = &outcome.counts;
+            json!({
+                "format": outcome.format,
+                "account": outcome.account,
+                "path": outcome.path,
+                "read": counts.read,
+                "new": counts.new,
+                "changed": counts.changed,
+                "same": counts.same,
+                "skipped": reasons(&counts.skipped),
+                "bad": reasons(&counts.bad),
+                "unread": outcome.unread,
+                "changed_while_read": outcome.moving,
+                "gone": outcome.gone,
+            })
+        })
+        .collect();
+    json!({ "sources": sources, "store_bytes": store_bytes(dir), "next": Command::new("connect local") })
+}
+
+fn result_text(outcomes: &[Outcome], dir: &Path) -> String {
+    let name = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let line = |counts: &Counts| {
+        format!(
+            "{} read = {} new + {} changed + {} same + {} skipped + {} bad",
+            grouped(counts.read),
+            grouped(counts.new),
+            grouped(counts.changed),
+            grouped(counts.same),
+            grouped(counts.skipped_in_all()),
+            grouped(counts.bad_in_all())
+        )
+    };
+    let mut rows: Vec<[String; 4]> = outcomes
+        .iter()
+        .map(|one| [one.connector.clone(), one.account.clone(), name(&one.path), line(&one.counts)])
+        .collect();
+    let all = in_sum(outcomes);
+    if rows.len() > 1 {
+        rows.push(["in all".to_owned(), String::new(), String::new(), line(&all)]);
+    }
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let (first, second, third) = (width(0), width(1), width(2));
+    let mut text = String::new();
+    for [a, b, c, d] in &rows {
+        let _ = writeln!(text, "{a:first$}  {b:second$}  {c:third$}  {d}");
+    }
+    for (why, count) in &all.skipped {
+        let _ = writeln!(text, "{} skipped: {why}", grouped(*count));
+    }
+    for (why, count) in &all.bad {
+        let named = outcomes.iter().flat_map(|outcome| &outcome.bad).filter(|item| item.reason == *why);
+        let named: Vec<String> = named.take(crate::import::tally::NAMED).map(bad_text).collect();
+        let more = if *count > named.len() as u64 { " (all: --report FILE)" } else { "" };
+        let _ = writeln!(text, "{} bad, {why}: {}{more}", grouped(*count), named.join("; "));
+    }
+    for outcome in outcomes {
+        for unread in &outcome.unread {
+            let _ = writeln!(
+                text,
+                "not read to its end: {} › {}: {}",
+                name(&outcome.path),
+                unread.member,
+                unread.reason
+            );
+        }
+        let moving: Vec<&str> = outcome.moving.iter().map(String::as_str).collect();
+        if !moving.is_empty() {
+            let _ =
+                writeln!(text, "changed while it was read, so it is read again next time: {}", some(&moving));
+        }
+        if outcome.gone > 0 {
+            let gone = files(usize::try_from(outcome.gone).unwrap_or(usize::MAX));
+            let _ =
+                writeln!(text, "not there any more, their records stay: {gone} of {}", name(&outcome.path));
+        }
+    }
+    let kept = dir.display();
+    let _ = write!(
+        text,
+        "Kept in {kept} ({}, only you can read it). No agent can read what you have not granted.\nNext: {}",
+        size(store_bytes(dir)),
+        Command::new("connect local")
+    );
+    text
+}
+
+fn bad_text(item: &BadItem) -> String {
+    let path = item.path.file_name().unwrap_or(item.path.as_os_str()).to_string_lossy();
+    let member = if *path == item.member { path.into_owned() } else { format!("{path} › {}", item.member) };
+    let place = match item.line {
+        Some(line) => format!("line {}", grouped(line)),
+        None => format!("byte {}", grouped(item.byte)),
+    };
+    format!("{member}, item {} at {place}", grouped(item.item))
+}
+
+/// What the store takes on the disk.
+fn store_bytes(dir: &Path) -> u64 {
+    let all = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let copies = std::fs::read_dir(dir.join("blobs")).into_iter().flatten().flatten();
+    all.chain(copies)
+        .filter_map(|entry| entry.metadata().ok())
+        .filter(|found| found.is_file())
+        .map(|found| found.len())
+        .sum()
+}
+
+fn files(count: usize) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{} files", grouped(count as u64)) }
+}
+
+/// A number with a comma after each thousand.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn size(bytes: u64) -> String {
+    indicatif::DecimalBytes(bytes).to_string()
+}
+
+fn duration(seconds: u128) -> String {
+    let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
+    indicatif::HumanDuration(Duration::from_secs(seconds.max(1))).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_commas() {
+        for (number, wanted) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_204_551_234, "1,204,551,234")] {
+            assert_eq!(grouped(number), wanted);
+        }
+    }
+
+    #[test]
+    fn o4_9_a_bad_item_is_named_by_where_it_is() {
+        let item = BadItem {
+            path: "a/takeout-001.zip".into(),
+            member: "All mail.mbox".to_owned(),
+            item: 30_112,
+            byte: 1_204_551_234,
+            line: None,
+            reason: "no header",
+        };
+        assert_eq!(bad_text(&item), "takeout-001.zip › All mail.mbox, item 30,112 at byte 1,204,551,234");
+        let line = BadItem { path: "x/a.csv".into(), member: "a.csv".to_owned(), line: Some(7), ..item };
+        assert_eq!(bad_text(&line), "a.csv, item 30,112 at line 7");
+    }
+}

@@ -1,0 +1,1146 @@
+//! Tables of text: a row a line, its cells apart by a comma, semicolon, tab or bar. [`crate::import::table`] has what becomes
+//! of their columns.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use crate::import::charset::Charset;
+use crate::import::digest;
+use crate::import::format::{
+    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
+};
+use crate::import::kind_of_file;
+use crate::import::table::{self, Columns, Copies, KEY, Names, Place, Table, Value};
+use crate::vault::declaration::Stream;
+
+/// What cells may be apart by, the likeliest first.
+const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
+/// Rows that say whether a file is a table.
+const SAMPLE: usize = 50;
+/// A row at most, in bytes.
+const MAX_ROW: usize = 64 * 1024 * 1024;
+/// How much is read twice at most where a quote is never closed, in bytes.
+const MAX_AGAIN: usize = MAX_ROW;
+/// The only stream.
+const ROWS: &str = "rows";
+/// What a column is called in records where the table has one called like the key, and it names no rows.
+const OTHER_KEY: &str = "id_column";
+
+/// CSV and TSV.
+pub struct Csv;
+
+/// How a file's rows are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Layout {
+    charset: Charset,
+    /// How long the byte order mark is.
+    mark: usize,
+    delimiter: u8,
+    /// The columns' names, as fields; the key's among them where a column names the rows.
+    names: Vec<String>,
+    has_header: bool,
+    /// Which column names the rows.
+    key: Option<usize>,
+    places: Vec<Option<Place>>,
+}
+
+struct State {
+    stream: Stream,
+    /// By what is in [`Raw::facts`].
+    layouts: HashMap<String, (Layout, Cutter)>,
+    /// By label.
+    members: HashMap<String, String>,
+}
+
+impl Format for Csv {
+    fn name(&self) -> &'static str {
+        "csv"
+    }
+
+    fn title(&self) -> &'static str {
+        "a table in a CSV or TSV file"
+    }
+
+    fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
+        (kind_of_file::of(peek.head).is_none() && delimiter(peek.head, peek.is_whole).is_some())
+            .then_some(Sure::Fallback)
+    }
+
+    fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
+        let mut tables: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, member) in members.iter().enumerate() {
+            if let Some(kind) = kind_of_file::of(member.head) {
+                return Err(Refused::Unfit { why: kind_of_file::not_a("table of text", kind) });
+            }
+            tables.entry(table::table_name(member.label)).or_default().push(at);
+        }
+        tables.into_iter().map(|(name, units)| plan(&name, units, members, ask)).collect()
+    }
+
+    fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
+        let Some((facts, layout)) = state(plan)
+            .and_then(|state| state.members.get(unit.label).map(|facts| (facts, state)))
+            .and_then(|(facts, state)| state.layouts.get(facts).map(|(layout, _)| (facts, layout)))
+        else {
+            return Err(io::Error::other("this file was not there when it was planned"));
+        };
+        // Also what was read in an earlier run: equal rows are counted from the beginning.
+        let mut rows = Rows::new(&mut unit.bytes, layout.charset, layout.mark, layout.delimiter)?;
+        rows.columns = Some(layout.names.len());
+        rows.skip_separator_line()?;
+        let mut copies = Copies::default();
+        let mut header = layout.has_header;
+        let mut end = 0;
+        while let Some(row) = rows.next()? {
+            if header && row.cells.as_ref().is_ok_and(|cells| fits(cells, layout.names.len())) {
+                header = false;
+                continue;
+            }
+            let copy = match (&row.cells, layout.key) {
+                (Ok(cells), key) => match key.and_then(|key| cells.get(key)).map(str::trim) {
+                    None | Some("") => copies.before(hash(cells)),
+                    Some(id) => copies.of(table::hash([id.as_bytes()]), hash(cells)),
+                },
+                (Err(_), _) => copies.before(table::hash([&row.bytes[..]])),
+            };
+            // A last line without an end may not be all of it: it is read again when the file grew.
+            end = if row.is_ended { row.next } else { row.offset };
+            if row.offset < from {
+                continue;
+            }
+            let (offset, next, line) = (row.offset, row.next, Some(row.line));
+            if out(Raw { offset, next, line, bytes: row.bytes, facts: facts.clone(), copy }).is_break() {
+                return Ok(End { at: next });
+            }
+        }
+        Ok(End { at: end.max(from) })
+    }
+
+    fn parse(&self, plan: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
+        let (state, (layout, cutter)) = state(plan)
+            .and_then(|state| Some((state, state.layouts.get(&raw.facts)?)))
+            .ok_or(Bad("changed while it was read"))?;
+        let cells = cutter.cells(&raw.bytes)?;
+        if !fits(&cells, layout.names.len()) {
+            return Err(Bad("not as many cells as there are columns"));
+        }
+        let key = match layout.key.and_then(|key| cells.get(key)).map(str::trim) {
+            None | Some("") => row_name(&layout.names, &cells, raw.copy),
+            Some(id) if raw.copy == 0 => id.to_owned(),
+            Some(id) => format!("{id}#{}", raw.copy + 1),
+        };
+        let mut values = HashMap::from([(KEY, table::string(&key))]);
+        for (place, cell) in layout.places.iter().zip(cells.iter()) {
+            let Some(place) = place else { continue };
+            if let Some((field, json)) = place.put(Value::Cell(cell), &plan.zone)? {
+                values.insert(field, json);
+            }
+        }
+        Ok(Parsed::Records(vec![Draft::new(ROWS, key, table::object(&state.stream, values))]))
+    }
+}
+
+fn state(plan: &Plan) -> Option<&State> {
+    plan.state.downcast_ref()
+}
+
+/// The key of a row without a name: what its cells say, in whatever order the columns stand.
+fn row_name(names: &[String], cells: &Cells, copy: u32) -> String {
+    let mut parts: Vec<(&str, &str)> =
+        names.iter().map(String::as_str).zip(cells.iter()).filter(|(_, cell)| !cell.is_empty()).collect();
+    parts.sort_unstable();
+    let copy = copy.to_be_bytes();
+    digest::name(parts.iter().flat_map(|(name, cell)| [name.as_bytes(), cell.as_bytes()]).chain([&copy[..]]))
+}
+
+fn hash(cells: &Cells) -> u64 {
+    table::hash(cells.iter().map(str::as_bytes))
+}
+
+/// Whether a row has this many cells; more of them have to be empty.
+fn fits(cells: &Cells, columns: usize) -> bool {
+    cells.len() >= columns && cells.iter().skip(columns).all(|cell| cell.trim().is_empty())
+}
+
+/// What is seen of a file before its columns are declared.
+struct Survey {
+    charset: Charset,
+    mark: usize,
+    delimiter: u8,
+    names: Vec<String>,
+    has_header: bool,
+    has_unique_key: bool,
+}
+
+fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Result<Plan, Refused> {
+    let table = Table::new(name, ask);
+    let known = table.known_stream(ROWS);
+    let mut columns = Columns::default();
+    let mut notes = Vec::new();
+    let mut surveys = Vec::new();
+    for at in &units {
+        let Some(member) = members.get(*at) else { continue };
+        columns.next_file();
+        let seen = survey(member, &mut columns, known)
+            .map_err(|error| Refused::Unreadable(format!("{} could not be read: {error}", member.label)))?;
+        if !seen.has_header {
+            notes.push(format!(
+                "{} has no row of names: its columns are called column_1 to column_{}",
+                member.label,
+                seen.names.len()
+            ));
+        }
+        surveys.push((member.label, seen));
+    }
+    let declared = table::declare(ROWS, &[KEY.to_owned()], &columns, known, ask, &mut notes)?;
+    let mut state = State { stream: declared.stream, layouts: HashMap::new(), members: HashMap::new() };
+    for (label, seen) in surveys {
+        let key = seen.has_unique_key.then(|| seen.names.iter().position(|name| name == KEY)).flatten();
+        let layout = Layout {
+            charset: seen.charset,
+            mark: seen.mark,
+            delimiter: seen.delimiter,
+            has_header: seen.has_header,
+            key,
+            places: seen.names.iter().map(|name| declared.places.get(name).cloned()).collect(),
+            names: seen.names,
+        };
+        // The same row under other columns, or read in another way, is another item.
+        let read_as = format!("{layout:?}{:?}", ask.zone.iana_name());
+        let facts = digest::name([read_as.as_bytes()]);
+        state.members.insert(label.to_owned(), facts.clone());
+        let cutter = Cutter::new(layout.charset, layout.delimiter);
+        state.layouts.insert(facts, (layout, cutter));
+    }
+    Ok(Plan {
+        connector: table.connector(vec![state.stream.clone()]),
+        account: ask.account.clone().unwrap_or_else(|| name.to_owned()),
+        units,
+        notes,
+        zone: ask.zone.clone(),
+        state: Arc::new(state),
+    })
+}
+
+fn survey(member: &Member<'_>, columns: &mut Columns, known: Option<&Stream>) -> io::Result<Survey> {
+    let is_whole = member.size.is_some_and(|size| size == member.head.len() as u64);
+    let (charset, mark) = match Charset::of_head(member.head) {
+        Some(known) => known,
+        None => Charset::of((member.open)()?)?,
+    };
+    let delimiter = delimiter(member.head, is_whole).unwrap_or(b',');
+    let open = || -> io::Result<Rows<BufReader<Box<dyn BufRead + Send>>>> {
+        let mut rows = Rows::new(BufReader::new((member.open)()?), charset, mark, delimiter)?;
+        rows.skip_separator_line()?;
+        Ok(rows)
+    };
+    let (names, has_header) = names(open()?)?;
+    let key = names.iter().position(|name| name == KEY);
+    // Whether it names the rows is known only behind the last one, and then it is no column.
+    let mut unique = Names::default();
+    let mut others = Columns::default();
+    let mut rows = open()?;
+    rows.columns = Some(names.len());
+    let mut header = has_header;
+    while let Some(row) = rows.next()? {
+        let Ok(cells) = row.cells else { continue };
+        if !fits(&cells, names.len()) {
+            continue;
+        }
+        if std::mem::take(&mut header) {
+            continue;
+        }
+        for (at, (name, cell)) in names.iter().zip(cells.iter()).enumerate() {
+            if Some(at) == key {
+                let id = cell.trim();
+                unique.learn((!id.is_empty()).then(|| table::hash([id.as_bytes()])));
+                if let Some(column) = others.column(OTHER_KEY) {
+                    column.learn(Value::Cell(cell), row.line);
+                }
+            } else if let Some(column) = columns.column(name) {
+                column.learn(Value::Cell(cell), row.line);
+            }
+        }
+    }
+    // A table whose rows were named by it goes on so.
+    let was_key = known.map(|known| known.field(OTHER_KEY).is_none());
+    let has_unique_key = key.is_some() && was_key.unwrap_or_else(|| unique.are_unique());
+    let mut names = names;
+    if let (Some(at), false) = (key, has_unique_key) {
+        OTHER_KEY.clone_into(&mut names[at]);
+        columns.add(others);
+    }
+    Ok(Survey { charset, mark, delimiter, names, has_header, has_unique_key })
+}
+
+/// The names of the columns, and whether the first row has them.
+fn names<R: BufRead>(mut rows: Rows<R>) -> io::Result<(Vec<String>, bool)> {
+    let mut sample = Vec::new();
+    while sample.len() < SAMPLE {
+        let Some(row) = rows.next()? else { break };
+        sample.extend(row.cells);
+    }
+    let width = most_frequent(sample.iter().map(Cells::len)).map_or(0, |(width, _)| width);
+    let mut fitting = sample.iter().filter(|cells| fits(cells, width));
+    let Some(first) = fitting.next() else { return Ok((Vec::new(), false)) };
+    let is_value = |cell: &str| {
+        let mut column = table::Column::default();
+        column.learn(Value::Cell(cell), 0);
+        column.is_typed()
+    };
+    let texts: Vec<&str> = first.iter().take(width).map(str::trim).collect();
+    let is_header = texts.iter().any(|cell| !cell.is_empty())
+        && !texts.iter().any(|cell| is_value(cell))
+        && (fitting.clone().any(|cells| cells.iter().any(is_value))
+            || texts.iter().enumerate().all(|(at, cell)| {
+                (!cell.is_empty() || at + 1 == texts.len()) && texts[..at].iter().all(|before| before != cell)
+            }));
+    let mut names: Vec<String> = Vec::with_capacity(width);
+    for at in 0..width {
+        let wanted = if is_header { field_name(texts.get(at).copied().unwrap_or("")) } else { String::new() };
+        let wanted = if wanted.is_empty() { format!("column_{}", at + 1) } else { wanted };
+        let name = (1..)
+            .map(|number| if number == 1 { wanted.clone() } else { format!("{wanted}_{number}") })
+            .find(|name| !names.contains(name))
+            .unwrap_or(wanted);
+        names.push(name);
+    }
+    Ok((names, is_header))
+}
+
+/// A column's name as a field: `Amount (EUR)` is `amount_eur`.
+fn field_name(text: &str) -> String {
+    let lower = text.chars().take(100).collect::<String>().to_lowercase();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    words.join("_")
+}
+
+fn most_frequent(values: impl Iterator<Item = usize>) -> Option<(usize, usize)> {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+    }
+    counts.into_iter().max_by_key(|(value, count)| (*count, *value))
+}
+
+/// What the cells of a table are apart by; `None` where it is no table: nearly all of the first rows have the same number of
+/// cells.
+fn delimiter(head: &[u8], is_whole: bool) -> Option<u8> {
+    let (charset, mark) = Charset::of_head(head).unwrap_or((Charset::Utf8, 0));
+    let first: String = charset.decode(&head[mark..head.len().min(mark + 64)]).chars().take(8).collect();
+    if first.starts_with(['{', '[', '<']) {
+        return None;
+    }
+    if let Some(named) = separator_line(&first) {
+        return Some(named);
+    }
+    let mut best: Option<(usize, usize, u8)> = None;
+    for delimiter in DELIMITERS {
+        let Ok(mut rows) = Rows::new(head, charset, mark, delimiter) else { continue };
+        let mut widths = Vec::new();
+        while widths.len() < SAMPLE {
+            match rows.next() {
+                // The last row of a beginning is cut off.
+                Ok(Some(row)) if is_whole || row.next < head.len() as u64 => {
+                    widths.push(row.cells.map_or(0, |cells| cells.len()));
+                }
+                _ => break,
+            }
+        }
+        let Some((width, count)) = most_frequent(widths.iter().copied()) else { continue };
+        if width < 2 || widths.len() < 2 || count * 100 < widths.len() * 95 {
+            continue;
+        }
+        let share = count * 1000 / widths.len();
+        if best.is_none_or(|(most, widest, _)| (share, width) > (most, widest)) {
+            best = Some((share, width, delimiter));
+        }
+    }
+    best.map(|(.., delimiter)| delimiter)
+}
+
+/// The delimiter that a first line `sep=;` names, for Excel.
+fn separator_line(text: &str) -> Option<u8> {
+    let mut rest = text.trim_start_matches('"').strip_prefix("sep=")?.chars();
+    let named = rest.next().and_then(|c| u8::try_from(c).ok())?;
+    let rest = rest.as_str().trim_start_matches('"');
+    (named.is_ascii()
+        && !matches!(named, b'\r' | b'\n' | b'"')
+        && (rest.is_empty() || rest.starts_with(['\r', '\n'])))
+    .then_some(named)
+}
+
+/// Takes rows apart.
+#[derive(Clone)]
+struct Cutter {
+    charset: Charset,
+    delimiter: u8,
+    /// As it is at a row's beginning. Its table would be slower to build than a row is to read without one.
+    core: csv_core::Reader,
+}
+
+impl Cutter {
+    fn new(charset: Charset, delimiter: u8) -> Self {
+        Self {
+            charset,
+            delimiter,
+            core: csv_core::ReaderBuilder::new().nfa(true).delimiter(delimiter).build(),
+        }
+    }
+
+    /// The cells of one row.
+    fn cells(&self, bytes: &[u8]) -> Result<Cells, Bad> {
+        if bytes.len() >= MAX_ROW {
+            return Err(Bad("longer than 64 MiB"));
+        }
+        let text = self.charset.decode(bytes);
+        let quote =
+            text.bytes().fold(Quote::Start, |quote, byte| quote.next(u16::from(byte), self.delimiter));
+        if quote == Quote::Inside {
+            return Err(Bad("a quote that is not closed"));
+        }
+        let mut core = self.core.clone();
+        let mut input = text.as_bytes();
+        let mut output = vec![0; input.len()];
+        let mut ends = vec![0; 32];
+        let (mut written, mut cells) = (0, 0);
+        loop {
+            let (result, read, more, ended) =
+                core.read_record(input, &mut output[written..], &mut ends[cells..]);
+            input = &input[read..];
+            written += more;
+            cells += ended;
+            match result {
+                csv_core::ReadRecordResult::InputEmpty => {}
+                csv_core::ReadRecordResult::OutputFull => output.resize(2 * output.len() + 8, 0),
+                csv_core::ReadRecordResult::OutputEndsFull => ends.resize(2 * ends.len(), 0),
+                csv_core::ReadRecordResult::Record => break,
+                csv_core::ReadRecordResult::End => return Err(Bad("no row")),
+            }
+        }
+        output.truncate(written);
+        ends.truncate(cells);
+        let text = String::from_utf8(output).map_err(|_| Bad("no row"))?;
+        Ok(Cells { text, ends })
+    }
+}
+
+/// The cells of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Cells {
+    /// One behind the other.
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Cells {
+    const fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn get(&self, at: usize) -> Option<&str> {
+        let start = if at == 0 { 0 } else { *self.ends.get(at - 1)? };
+        self.text.get(start..*self.ends.get(at)?)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).filter_map(|at| self.get(at))
+    }
+}
+
+/// Where the reading of a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quote {
+    /// Before a cell.
+    Start,
+    /// In a cell.
+    Outside,
+    /// In a quoted cell.
+    Inside,
+    /// Behind a quote in a quoted cell: it ends, or the quote is doubled.
+    Behind,
+}
+
+impl Quote {
+    const fn next(self, unit: u16, delimiter: u8) -> Self {
+        const QUOTE: u16 = b'"' as u16;
+        match self {
+            Self::Inside => {
+                if unit == QUOTE {
+                    Self::Behind
+                } else {
+                    Self::Inside
+                }
+            }
+            Self::Start | Self::Behind if unit == QUOTE => Self::Inside,
+            _ if unit == delimiter as u16 || unit == b'\n' as u16 || unit == b'\r' as u16 => Self::Start,
+            _ => Self::Outside,
+        }
+    }
+}
+
+/// A row, as it stands in a file.
+struct Row {
+    offset: u64,
+    next: u64,
+    line: u64,
+    bytes: Vec<u8>,
+    cells: Result<Cells, Bad>,
+    /// Whether a line break is behind it.
+    is_ended: bool,
+}
+
+/// The rows of a file, in any charset, with their places.
+struct Rows<R> {
+    reader: R,
+    /// What was read and is read again.
+    again: Vec<u8>,
+    again_at: usize,
+    cutter: Cutter,
+    /// How many cells a row has, once that is known.
+    columns: Option<usize>,
+    offset: u64,
+    line: u64,
+    left_again: usize,
+}
+
+impl<R: BufRead> Rows<R> {
+    fn new(mut reader: R, charset: Charset, mark: usize, delimiter: u8) -> io::Result<Self> {
+        let skipped = io::copy(&mut reader.by_ref().take(mark as u64), &mut io::sink())?;
+        Ok(Self {
+            reader,
+            again: Vec::new(),
+            again_at: 0,
+            cutter: Cutter::new(charset, delimiter),
+            columns: None,
+            offset: skipped,
+            line: 1,
+            left_again: MAX_AGAIN,
+        })
+    }
+
+    /// Leaves out `sep=;`.
+    fn skip_separator_line(&mut self) -> io::Result<()> {
+        let before = (self.offset, self.line);
+        let Some((bytes, _)) = self.read(true)? else { return Ok(()) };
+        if separator_line(&self.cutter.charset.decode(&bytes)).is_none() {
+            self.put_back(&bytes);
+            (self.offset, self.line) = before;
+        }
+        Ok(())
+    }
+
+    fn put_back(&mut self, bytes: &[u8]) {
+        let mut again = bytes.to_vec();
+        again.extend_from_slice(self.again.get(self.again_at..).unwrap_or_default());
+        (self.again, self.again_at) = (again, 0);
+    }
+
+    /// The next row that is not empty.
+    fn next(&mut self) -> io::Result<Option<Row>> {
+        loop {
+            let (offset, line) = (self.offset, self.line);
+            let Some((bytes, is_ended)) = self.read(false)? else { return Ok(None) };
+            if self.cutter.charset.decode(&bytes).trim().is_empty() && !self.is_delimiter_blank(&bytes) {
+                continue;
+            }
+            let cells = self.cutter.cells(&bytes);
+            let is_whole = match (&cells, self.columns) {
+                (Ok(cells), Some(columns)) => fits(cells, columns),
+                (Ok(_), None) => true,
+                (Err(_), _) => false,
+            };
+            // A quote that nobody closed has taken lines in that are rows of their own: its line alone is bad.
+            if !is_whole && self.line > line + 1 && bytes.len() <= self.left_again {
+                self.left_again -= bytes.len();
+                self.put_back(&bytes);
+                (self.offset, self.line) = (offset, line);
+                let Some((bytes, is_ended)) = self.read(true)? else { return Ok(None) };
+                let cells = self.cutter.cells(&bytes);
+                return Ok(Some(Row { offset, next: self.offset, line, bytes, cells, is_ended }));
+            }
+            return Ok(Some(Row { offset, next: self.offset, line, bytes, cells, is_ended }));
+        }
+    }
+
+    /// Whether white space between delimiters is a row: with tabs, an empty one.
+    fn is_delimiter_blank(&self, bytes: &[u8]) -> bool {
+        self.cutter.delimiter.is_ascii_whitespace()
+            && self.cutter.charset.decode(bytes).contains(char::from(self.cutter.delimiter))
+    }
+
+    /// The bytes up to the end of a row, or of a line, and whether a line break ends them.
+    fn read(&mut self, is_line: bool) -> io::Result<Option<(Vec<u8>, bool)>> {
+        let width = self.cutter.charset.width();
+        let mut bytes = Vec::new();
+        let mut quote = Quote::Start;
+        let mut after_return = false;
+        let mut ended = false;
+        loop {
+            let chunk = if self.again_at < self.again.len() {
+                &self.again[self.again_at..]
+            } else {
+                self.reader.fill_buf()?
+            };
+            if chunk.is_empty() {
+                break;
+            }
+            let before = bytes.len();
+            let mut is_done = false;
+            let mut first_byte = None;
+            for byte in chunk {
+                if width == 2 && bytes.len() % 2 == 0 {
+                    bytes.push(*byte);
+                    continue;
+                }
+                let unit = match (self.cutter.charset, bytes.last()) {
+                    (Charset::Utf16Le, Some(low)) => u16::from_le_bytes([*low, *byte]),
+                    (Charset::Utf16Be, Some(high)) => u16::from_be_bytes([*high, *byte]),
+                    _ => u16::from(*byte),
+                };
+                if after_return && unit != u16::from(b'\n') {
+                    // It belongs to the next row, with its first byte.
+                    if width == 2 {
+                        first_byte = bytes.pop();
+                    }
+                    is_done = true;
+                    break;
+                }
+                bytes.push(*byte);
+                let is_inside = quote == Quote::Inside && !is_line;
+                quote = quote.next(unit, self.cutter.delimiter);
+                let is_break = unit == u16::from(b'\n') || unit == u16::from(b'\r') && !after_return;
+                if unit == u16::from(b'\n') {
+                    self.line += 1;
+                }
+                if is_break && !is_inside {
+                    ended = true;
+                    if unit == u16::from(b'\n') {
+                        is_done = true;
+                        break;
+                    }
+                    after_return = true;
+                }
+                if bytes.len() >= MAX_ROW {
+                    is_done = true;
+                    break;
+                }
+            }
+            let taken = bytes.len().saturating_sub(before);
+            if self.again_at < self.again.len() {
+                self.again_at += taken;
+                if self.again_at >= self.again.len() {
+                    (self.again, self.again_at) = (Vec::new(), 0);
+                }
+            } else {
+                self.reader.consume(taken);
+            }
+            if let (Some(byte), true) = (first_byte, bytes.len() < before) {
+                self.put_back(&[byte]);
+            }
+            if is_done {
+                break;
+            }
+        }
+        self.offset += bytes.len() as u64;
+        if ended && after_return && !ends_with_newline(&bytes, self.cutter.charset) {
+            self.line += 1;
+        }
+        Ok((!bytes.is_empty()).then_some((bytes, ended)))
+    }
+}
+
+fn ends_with_newline(bytes: &[u8], charset: Charset) -> bool {
+    match charset {
+        Charset::Utf16Le => bytes.ends_with(b"\n\0"),
+        Charset::Utf16Be => bytes.ends_with(b"\0\n"),
+        Charset::Utf8 | Charset::Windows1252 => bytes.ends_with(b"\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use proptest::prelude::*;
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::import::format::DateOrder;
+    use crate::import::harness::{self, Kept};
+    use crate::vault::declaration::Kind;
+
+    fn kept(text: impl AsRef<[u8]>) -> (Kept, harness::Counts) {
+        let mut kept = Kept::default();
+        let counts = kept.import(&Csv, &[("table.csv", text.as_ref())]);
+        (kept, counts)
+    }
+
+    /// Without their keys, in the order of the file.
+    fn rows(text: impl AsRef<[u8]>) -> Vec<Json> {
+        let bytes = text.as_ref();
+        let plan = plan_of(bytes);
+        let (items, _) = harness::split(&Csv, &plan, "table.csv", bytes, 0);
+        let parsed = items.iter().filter_map(|raw| Csv.parse(&plan, raw).ok());
+        parsed
+            .flat_map(|parsed| match parsed {
+                Parsed::Records(drafts) => drafts,
+                Parsed::Skipped(_) => Vec::new(),
+            })
+            .map(|draft| {
+                let mut data: Json = serde_json::from_str(&draft.data.unwrap()).unwrap();
+                data.as_object_mut().unwrap().remove("id").unwrap();
+                data
+            })
+            .collect()
+    }
+
+    fn plan_of(bytes: &[u8]) -> Plan {
+        harness::plan(&Csv, &[("table.csv", bytes)], harness::ask()).unwrap().remove(0)
+    }
+
+    fn stream(bytes: &[u8]) -> Arc<Stream> {
+        plan_of(bytes).connector.stream("rows").unwrap().clone()
+    }
+
+    fn kind(bytes: &[u8], field: &str) -> Kind {
+        stream(bytes).field(field).unwrap().kind
+    }
+
+    fn notes(bytes: &[u8]) -> String {
+        plan_of(bytes).notes.join("\n")
+    }
+
+    fn later(kept: &mut Kept, text: &str) -> (String, harness::Counts) {
+        let mut ask = harness::ask();
+        ask.known = kept.connectors.values().cloned().collect();
+        let files = [("table.csv", text.as_bytes())];
+        let notes = harness::plan(&Csv, &files, ask).unwrap()[0].notes.join("\n");
+        (notes, kept.import(&Csv, &files))
+    }
+
+    #[test]
+    fn o5_tables_are_recognised() {
+        let of = |text: &str| harness::sniff(&Csv, "a", text.as_bytes());
+        for table in ["a,b\n1,2\n", "a;b\r\n1;2\r\n", "a\tb\n1\t2\n", "a|b\r1|2\r", "sep=;\na;b\n"] {
+            assert_eq!(of(table), Some(Sure::Fallback), "{table}");
+        }
+        for other in [
+            "",
+            "a\nb\n",
+            "Dear Ana,\nI write to you\nwith love, and, so on\n",
+            "{\"a\":1,\"b\":2}\n{\"a\":1,\"b\":2}\n",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
+        let ragged = "a,b\n".repeat(20) + "a\nb\n";
+        assert_eq!(of(&ragged), None, "less than 95 %");
+    }
+
+    #[test]
+    fn o5_a_table_is_read_with_its_types() {
+        let text = b"Datum,Buchungstext,Betrag,Bezahlt,Uhrzeit\n\
+            2026-01-31,Bakery Aroma,-12.50,true,2026-01-31 09:30\n\
+            2026-02-01,Kiosk,3,false,2026-02-01 10:00\n";
+        assert_eq!(
+            rows(text)[0],
+            serde_json::from_str::<Json>(
+                r#"{"datum":"2026-01-31","buchungstext":"Bakery Aroma","betrag":-12.50,"bezahlt":true,"uhrzeit":"2026-01-31T09:30:00Z"}"#
+            )
+            .unwrap()
+        );
+        let stream = stream(text);
+        let kinds: Vec<(&str, Kind)> =
+            stream.fields.iter().map(|field| (field.name.as_str(), field.kind)).collect();
+        assert_eq!(
+            kinds,
+            [
+                ("id", Kind::String),
+                ("datum", Kind::Date),
+                ("buchungstext", Kind::Text),
+                ("betrag", Kind::Number),
+                ("bezahlt", Kind::Boolean),
+                ("uhrzeit", Kind::Timestamp)
+            ]
+        );
+        assert_eq!(stream.cursor_field.as_deref(), Some("uhrzeit"), "the first instant");
+        assert_eq!(stream.field("buchungstext").unwrap().role.as_deref(), Some("primary-title"));
+        let plan = plan_of(text);
+        assert_eq!((plan.connector.key.as_str(), plan.account.as_str()), ("table-table", "table"));
+        assert_eq!(plan.connector.id, "https://local.pdpp.invalid/connectors/table-table");
+    }
+
+    #[test]
+    fn o5_decimal_commas_are_read() {
+        let text = "sep=;\nWas;Betrag\nMiete;1.234,56\nBrot;3,5\nAuto;12.000\n";
+        let betrag: Vec<String> = rows(text).iter().map(|row| row["betrag"].to_string()).collect();
+        assert_eq!(betrag, ["1234.56", "3.5", "12000"]);
+        assert_eq!(
+            rows("a,b\n\"1,234\",x\n\"1,234,567.8\",y\n")[0]["a"].to_string(),
+            "1234",
+            "another number shows what the comma is"
+        );
+    }
+
+    #[test]
+    fn o5_numbers_of_two_readings_stay_text_and_are_told() {
+        let text = b"a;b\n1.234;x\n5.678;y\n";
+        assert_eq!(rows(text)[0], json!({"a": "1.234", "b": "x"}));
+        assert!(notes(text).contains("between thousands or before decimals"), "{}", notes(text));
+    }
+
+    #[test]
+    fn o5_codes_are_no_numbers() {
+        assert_eq!(rows("plz,tel\n01069,+49351\n80331,+4989\n")[0], json!({"plz": "01069", "tel": "+49351"}));
+    }
+
+    #[test]
+    fn o4_11_every_encoding_gives_the_same_records() {
+        let text = "name,größe\r\n\"Zoë, \"\"Z\"\"\",\"zwei\r\nZeilen\"\r\nBjörk,klein\r\n";
+        let wide = |big: bool, mark: bool| -> Vec<u8> {
+            let units = mark.then_some(0xfeff).into_iter().chain(text.encode_utf16());
+            units.flat_map(|unit| if big { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect()
+        };
+        let latin: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+        let mut all = vec![text.as_bytes().to_vec(), [b"\xef\xbb\xbf", text.as_bytes()].concat(), latin];
+        for (big, mark) in [(false, false), (false, true), (true, false), (true, true)] {
+            all.push(wide(big, mark));
+        }
+        let expected = kept(text).0.records;
+        assert_eq!(expected.len(), 2);
+        for bytes in all {
+            assert_eq!(harness::sniff(&Csv, "a", &bytes), Some(Sure::Fallback));
+            assert_eq!(kept(&bytes).0.records, expected);
+            // Offsets are the file's.
+            let plan = plan_of(&bytes);
+            let (items, end) = harness::split(&Csv, &plan, "table.csv", &bytes, 0);
+            assert_eq!(end, bytes.len() as u64);
+            assert_eq!(items.iter().map(|item| item.line).collect::<Vec<_>>(), [Some(2), Some(4)]);
+            assert_eq!(items[0].next, items[1].offset);
+            assert_eq!(items[1].next, end);
+            for item in &items {
+                let place = usize::try_from(item.offset).unwrap()..usize::try_from(item.next).unwrap();
+                assert_eq!(&bytes[place], &item.bytes[..]);
+            }
+        }
+    }
+
+    #[test]
+    fn o4_11_windows_1252_has_its_euro_sign() {
+        assert_eq!(rows(b"was,preis\nK\xe4se,5 \x80\n")[0], json!({"was": "Käse", "preis": "5 €"}));
+    }
+
+    #[test]
+    fn o5_ragged_rows_are_bad_and_the_next_goes_on() {
+        let text = "a,b\n1,2\n3\n4,5,6\n7,8,\n\n9,10";
+        let (kept, counts) = kept(text);
+        assert_eq!(counts.bad, BTreeMap::from([("not as many cells as there are columns", 2)]));
+        assert_eq!((counts.read, counts.new, kept.records.len()), (5, 3, 3));
+    }
+
+    #[test]
+    fn o5_a_quote_that_is_not_closed_costs_its_own_line() {
+        let text = "a,b\n1,x\n\"2,x\n3,x\n4,\"two\nlines\"\n5,x\n";
+        let (kept, counts) = kept(text);
+        assert_eq!(counts.bad.values().sum::<u64>(), 1, "{counts:?}");
+        assert_eq!(kept.records.len(), 4);
+        let open_to_the_end = "a,b\n1,x\n\"2,x\n3,x\n4,x\n";
+        let (kept, counts) = self::kept(open_to_the_end);
+        assert_eq!(counts.bad, BTreeMap::from([("a quote that is not closed", 1)]));
+        assert_eq!(kept.records.len(), 3);
+    }
+
+    #[test]
+    fn o5_a_table_without_names_gets_some() {
+        let text = b"2026-01-01,5,x\n2026-01-02,6,y\n";
+        assert_eq!(rows(text)[0], json!({"column_1": "2026-01-01", "column_2": 5, "column_3": "x"}));
+        assert_eq!(rows(text).len(), 2);
+        assert!(notes(text).contains("no row of names"));
+        let doubled = rows("Amount,Amount,\n1,2,3\n");
+        assert_eq!(doubled[0], json!({"amount": 1, "amount_2": 2, "column_3": 3}));
+        let texts = rows("name,city\nAna,Oslo\n");
+        assert_eq!(texts, [json!({"name": "Ana", "city": "Oslo"})]);
+    }
+
+    #[test]
+    fn o5_an_odd_value_stands_beside_and_is_told() {
+        let mut text = "day,n\n".to_owned();
+        for day in 1..=28 {
+            for month in 1..=7 {
+                text += &format!("2026-{month:02}-{day:02},{day}\n");
+            }
+        }
+        text += "soon,29\n2026-08-01,many\n";
+        assert_eq!(kind(text.as_bytes(), "day"), Kind::Date, "one odd date makes no text of it");
+        assert_eq!(kind(text.as_bytes(), "n"), Kind::Integer);
+        let notes = notes(text.as_bytes());
+        assert!(notes.contains("1 of 198 values of `day` are not dates (the first in line 198): they are kept as text in `day_text`"), "{notes}");
+        let rows = rows(&text);
+        assert_eq!(rows[196], json!({"n": 29, "day_text": "soon"}));
+        assert_eq!(rows[197], json!({"day": "2026-08-01", "n_text": "many"}));
+    }
+
+    #[test]
+    fn o5_a_column_that_is_mostly_dates_is_text_and_told() {
+        let text = b"day,x\n2026-01-01,a\n2026-01-02,b\nsoon,c\n";
+        assert_eq!(kind(text, "day"), Kind::String);
+        assert!(
+            notes(text).contains("`day` is kept as text: only 2 of 3 values are dates (the first in line 4)")
+        );
+    }
+
+    #[test]
+    fn o5_a_later_file_is_widened_and_said_and_never_refused() {
+        let (mut kept, _) = kept("id,n,day,gone\n1,5,2026-01-01,x\n2,6,2026-01-02,y\n");
+        let (told, counts) = later(&mut kept, "id,n,day,more\n3,7.25,2026-01-03,z\n4,many,later,z\n");
+        assert_eq!((counts.new, counts.bad.len()), (2, 0));
+        for part in ["`n_text`", "`day_text`", "`more` is a new field", "Not in this file: `gone`"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        let data: Vec<&String> = kept.records.values().collect();
+        assert_eq!(
+            data,
+            [
+                r#"{"id":"1","n":5,"day":"2026-01-01","gone":"x"}"#,
+                r#"{"id":"2","n":6,"day":"2026-01-02","gone":"y"}"#,
+                r#"{"id":"3","n":7.25,"day":"2026-01-03","more":"z"}"#,
+                r#"{"id":"4","n_text":"many","day_text":"later","more":"z"}"#,
+            ]
+        );
+        let (told, _) = later(&mut kept, "id,n\n5,1.5\n");
+        assert!(!told.contains("decimals"), "{told}");
+    }
+
+    #[test]
+    fn o5_whole_numbers_get_decimals_and_it_is_said() {
+        let (mut kept, _) = kept("id,n\n1,5\n");
+        let (told, _) = later(&mut kept, "id,n\n2,5.5\n");
+        assert!(told.contains("`n` had whole numbers only; it now has decimals too"), "{told}");
+        let stream = kept.connectors["table-table"].stream("rows").unwrap().clone();
+        assert_eq!(stream.field("n").unwrap().kind, Kind::Number);
+    }
+
+    #[test]
+    fn o5_a_unique_id_is_the_key() {
+        let (mut kept, _) = kept("id,status\n7,open\n8,open\n");
+        assert!(kept.records.keys().map(|(.., key)| key.as_str()).eq(["7", "8"]));
+        let (_, counts) = later(&mut kept, "id,status\n7,paid\n8,open\n");
+        assert_eq!((counts.changed, counts.same, kept.records.len()), (1, 1, 2));
+        // One that is there twice is two records, with nothing lost.
+        let (_, counts) = later(&mut kept, "id,status\n9,a\n9,b\n9,b\n");
+        assert_eq!((counts.new, counts.same), (2, 1));
+        assert!(kept.records.keys().map(|(.., key)| key.as_str()).eq(["7", "8", "9", "9#2"]));
+    }
+
+    #[test]
+    fn o5_an_id_that_names_no_row_is_a_column() {
+        assert_eq!(rows("id,n\n5,1\n5,2\n5,3\n")[0], json!({"id_column": 5, "n": 1}));
+    }
+
+    #[test]
+    fn o5_equal_rows_are_numbered() {
+        let (mut kept, counts) = kept("what,n\ncoffee,3\ntea,2\ncoffee,3\n");
+        assert_eq!((counts.new, kept.records.len()), (3, 3));
+        let (_, counts) = later(&mut kept, "n,what,note\n3,coffee,\n3,coffee,\n2,tea,\n3,coffee,\n");
+        assert_eq!((counts.same, counts.new), (3, 1), "in another order, with an empty column");
+    }
+
+    #[test]
+    fn o5_the_order_of_dates_is_shown_asked_for_or_asked() {
+        let day = |text: &str| rows(text)[0]["day"].clone();
+        assert_eq!(day("day,x\n01/02/2026,a\n31/12/2026,b\n"), json!("2026-02-01"), "a day beyond 12");
+        assert_eq!(day("day,x\n01/02/2026,a\n12/31/2026,b\n"), json!("2026-01-02"));
+        let rising = "day,x\n01/02/2026,a\n02/02/2026,b\n05/02/2026,c\n01/03/2026,d\n02/03/2026,e\n";
+        assert_eq!(day(rising), json!("2026-02-01"), "rows that follow each other");
+        let undecided = b"day,x\n01/02/2026,a\n03/04/2026,b\n";
+        let files = [("table.csv", &undecided[..])];
+        let Err(Refused::Undecided { question, option, choices }) =
+            harness::plan(&Csv, &files, harness::ask())
+        else {
+            panic!("taken")
+        };
+        assert_eq!((option, choices.len()), ("--date-order", 3));
+        assert!(question.contains("`day`"));
+        let ask = crate::import::format::Ask { date_order: Some(DateOrder::MonthDayYear), ..harness::ask() };
+        let plan = harness::plan(&Csv, &files, ask).unwrap().remove(0);
+        assert!(plan.notes.join("\n").contains("Dates are read as month, day, year"));
+        // The same day in both orders needs no answer.
+        assert_eq!(day("day,x\n01/01/2026,a\n2026-03-04,b\n"), json!("2026-01-01"));
+    }
+
+    #[test]
+    fn o4_12_times_without_a_zone_take_the_asked_one() {
+        let ask =
+            crate::import::format::Ask { zone: TimeZone::get("Europe/Berlin").unwrap(), ..harness::ask() };
+        let bytes = b"at,x\n2026-07-01 10:00,a\n2026-07-01T10:00:00Z,b\n";
+        let mut kept = Kept::default();
+        kept.import_some(&Csv, &[("table.csv", bytes)], ask, usize::MAX);
+        let mut at: Vec<String> = kept
+            .records
+            .values()
+            .map(|data| serde_json::from_str::<Json>(data).unwrap()["at"].as_str().unwrap().to_owned())
+            .collect();
+        at.sort();
+        assert_eq!(at, ["2026-07-01T08:00:00Z", "2026-07-01T10:00:00Z"]);
+    }
+
+    #[test]
+    fn o4_5_a_file_that_grew_goes_on_where_it_ended() {
+        let mut kept = Kept::default();
+        let before = b"what,n\na,1\na,1\nb,2";
+        let after = b"what,n\na,1\na,1\nb,2\na,1\n";
+        kept.import_some(&Csv, &[("table.csv", before)], harness::ask(), usize::MAX);
+        let counts = kept.import_some(&Csv, &[("table.csv", after)], harness::ask(), usize::MAX);
+        assert_eq!((counts.read, counts.new, counts.same), (2, 1, 1), "the third of its kind is new");
+        assert_eq!(kept.records.len(), 4);
+    }
+
+    #[test]
+    fn o5_files_of_one_table_are_one_table() {
+        let mut kept = Kept::default();
+        let files: [(&str, &[u8]); 3] = [
+            ("x/sales-2025.csv", b"id,n\n1,5\n"),
+            ("x/sales-2026.csv", b"n;id\n6,5;2\n"),
+            ("y.csv", b"a,b\n1,2\n"),
+        ];
+        let counts = kept.import(&Csv, &files);
+        assert_eq!(counts.new, 3);
+        assert_eq!(kept.connectors.keys().collect::<Vec<_>>(), ["table-sales", "table-y"]);
+        let places: Vec<&str> = kept.records.keys().map(|(account, ..)| account.as_str()).collect();
+        assert_eq!(places, ["sales", "sales", "y"]);
+    }
+
+    #[test]
+    fn o2_1_other_files_are_named() {
+        for (bytes, part) in [(&b"PK\x03\x04"[..], "XLSX"), (b"<html><table>", "web page")] {
+            match harness::plan(&Csv, &[("a.csv", bytes)], harness::ask()) {
+                Err(Refused::Unfit { why }) => assert!(why.contains(part), "{why}"),
+                _ => panic!("{part}"),
+            }
+        }
+    }
+
+    #[test]
+    fn o4_14_quotes_that_never_close_end() {
+        let text = "a\",\"\n".repeat(2_000);
+        let mut rows = Rows::new(text.as_bytes(), Charset::Utf8, 0, b',').unwrap();
+        rows.columns = Some(2);
+        rows.left_again = 3 * text.len();
+        let mut bad = 0;
+        while let Some(row) = rows.next().unwrap() {
+            bad += u64::from(row.cells.is_err());
+        }
+        assert_eq!((bad, rows.offset), (4, text.len() as u64), "three of their own, and what is left");
+    }
+
+    fn cell() -> impl Strategy<Value = String> {
+        prop_oneof!["[a-c]{0,2}", "[0-9]{1,2}", "[a-b\",;\r\n ]{0,4}", Just("é€東".to_owned())]
+    }
+
+    fn table() -> impl Strategy<Value = Vec<Vec<String>>> {
+        (2..4_usize).prop_flat_map(|width| {
+            proptest::collection::vec(proptest::collection::vec(cell(), width..=width), 0..10)
+        })
+    }
+
+    fn written(rows: &[Vec<String>], delimiter: u8) -> Vec<u8> {
+        let mut writer = ::csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
+        let width = rows.first().map_or(2, Vec::len);
+        writer.write_record((0..width).map(|at| format!("name{at}x"))).unwrap();
+        for row in rows {
+            writer.write_record(row).unwrap();
+        }
+        writer.into_inner().unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn o5_what_the_library_writes_is_read_row_for_row(rows in table(), delimiter in 0..4_usize, is_wide in any::<bool>()) {
+            let bytes = written(&rows, DELIMITERS[delimiter]);
+            let bytes = if is_wide {
+                let text = String::from_utf8(bytes).unwrap();
+                std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+            } else {
+                bytes
+            };
+            let (charset, mark) = Charset::of_head(&bytes).unwrap_or((Charset::Utf8, 0));
+            // A buffer as small as this cuts units and line ends.
+            let reader = BufReader::with_capacity(3, &bytes[..]);
+            let mut read = Rows::new(reader, charset, mark, DELIMITERS[delimiter]).unwrap();
+            let mut found = Vec::new();
+            while let Some(row) = read.next().unwrap() {
+                prop_assert_eq!(row.next - row.offset, row.bytes.len() as u64);
+                found.push(row.cells.unwrap().iter().map(str::to_owned).collect::<Vec<_>>());
+            }
+            let is_blank = |row: &[String]| {
+                DELIMITERS[delimiter] != b'\t' && row.iter().all(String::is_empty) && row.len() == 1
+            };
+            let expected: Vec<Vec<String>> = rows.iter().filter(|row| !is_blank(row)).cloned().collect();
+            prop_assert_eq!(&found[1..], &expected[..]);
+        }
+
+        #[test]
+        fn o8_5_twice_is_once_and_cut_anywhere_is_whole(rows in table(), cut in 0..10_usize) {
+            let bytes = written(&rows, b',');
+            let files = [("table.csv", &bytes[..])];
+            let mut whole = Kept::default();
+            let counts = whole.import(&Csv, &files);
+            prop_assert_eq!(counts.read as usize, rows.len());
+            prop_assert_eq!(counts.new as usize, rows.len(), "every row is a record");
+            let before = whole.records.clone();
+            let again = whole.import(&Csv, &files);
+            prop_assert_eq!((again.new, again.changed, again.same as usize), (0, 0, rows.len()));
+            prop_assert_eq!(&whole.records, &before);
+            let mut pieces = Kept::default();
+            pieces.import_some(&Csv, &files, harness::ask(), cut);
+            pieces.import_some(&Csv, &files, harness::ask(), usize::MAX);
+            prop_assert_eq!(&pieces.records, &before);
+        }
+
+        #[test]
+        fn o4_13_overlapping_exports_come_in_any_order(
+            days in proptest::collection::vec((1..4_u8, 0..3_u8), 1..15),
+        ) {
+            // As exports are: days in order, each whole.
+            let mut days = days;
+            days.sort_unstable();
+            let text = |days: &[(u8, u8)]| {
+                let rows = days.iter().map(|(day, what)| format!("2026-01-{:02},w{what}\n", day + 12));
+                "day,what\n".to_owned() + &rows.collect::<String>()
+            };
+            let first: Vec<(u8, u8)> = days.iter().copied().filter(|(day, _)| *day <= 2).collect();
+            let second: Vec<(u8, u8)> = days.iter().copied().filter(|(day, _)| *day >= 2).collect();
+            let import = |order: [&str; 2]| {
+                let mut kept = Kept::default();
+                for text in order {
+                    kept.import(&Csv, &[("table.csv", text.as_bytes())]);
+                }
+                kept.records
+            };
+            let (first, second) = (text(&first), text(&second));
+            let records = import([&first, &second]);
+            prop_assert_eq!(records.len(), days.len());
+            prop_assert_eq!(&records, &import([&second, &first]));
+        }
+
+        #[test]
+        fn o4_14_any_bytes_are_read_or_refused(
+            bytes in prop_oneof![
+                proptest::collection::vec(any::<u8>(), 0..300),
+                "[a-c0-9,;\t|\"\r\n. /-]{0,300}".prop_map(String::into_bytes),
+                "([01][0-9]/[01][0-9]/2026|\"|,|\n|\r|1\\.234|true){0,80}".prop_map(String::into_bytes),
+            ],
+        ) {
+            harness::sniff(&Csv, "t.csv", &bytes);
+            match harness::plan(&Csv, &[("t.csv", &bytes)], harness::ask()) {
+                Ok(_) => {
+                    let mut kept = Kept::default();
+                    let counts = kept.import(&Csv, &[("t.csv", &bytes)]);
+                    prop_assert!(!counts.bad.contains_key("changed while it was read"), "{:?}", counts);
+                }
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What a file is that was taken for something else: told in a person's words.
+
+/// Beginnings, and what has them.
+const MAGIC: [(&[u8], &str); 9] = [
+    (b"\x1f\x8b", "a gzip-compressed file"),
+    (b"PK\x03\x04", "a zip archive, or a document that is one (XLSX, DOCX, ODS)"),
+    (b"BZh", "a bzip2-compressed file"),
+    (b"\xfd7zXZ\0", "an xz-compressed file"),
+    (b"\x28\xb5\x2f\xfd", "a zstd-compressed file"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"%PDF-", "a PDF document"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a document of an old Office program (XLS, DOC)"),
+];
+
+/// What a file is that is no text of rows or lines of JSON; `None` where nothing is known against it.
+pub fn of(head: &[u8]) -> Option<&'static str> {
+    if let Some((_, kind)) = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Some(kind);
+    }
+    if head.starts_with(b"From ") && head.windows(2).any(|two| two == b": ") {
+        return Some("a mailbox (mbox)");
+    }
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let starts = |mark: &[u8]| text.get(..mark.len()).is_some_and(|start| start.eq_ignore_ascii_case(mark));
+    for (mark, kind) in [
+        (&b"BEGIN:VCALENDAR"[..], "a calendar (ICS)"),
+        (b"BEGIN:VCARD", "contacts (vCard)"),
+        (b"<!DOCTYPE html", "a web page (HTML)"),
+        (b"<html", "a web page (HTML)"),
+        (b"<?xml", "an XML document"),
+    ] {
+        if starts(mark) {
+            return Some(kind);
+        }
+    }
+    None
+}
+
+/// "It is not a table of text, but a zip archive", and what to do.
+pub fn not_a(wanted: &str, kind: &str) -> String {
+    let next = if kind.contains("compressed") {
+        "unpack it first"
+    } else {
+        "leave out --as, and its format is recognised if it is known"
+    };
+    format!("It is not a {wanted}, but {kind}: {next}")
+}

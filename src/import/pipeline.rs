@@ -1,0 +1,684 @@
+//! One source into the store: one thread splits, two parse, this one writes, in batches that are whole or not there.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, BufRead, Read};
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ring::digest::{Context, SHA256};
+
+use super::fit;
+use super::format::{Blob, Draft, Encoding, End, Parsed, Raw, ReadFrom, Unit};
+use super::queue::{Budget, InOrder, Next};
+use super::resume::{self, Begun, Task, Terms};
+use super::survey::Job;
+use super::tally::{BadItem, Outcome, Unread};
+use crate::archive::{Opened, Stamp};
+use crate::error::{Error, Kind, Result};
+use crate::vault::store::ledger::{self, BlobPlace, Digest, Ledger};
+use crate::vault::store::{self, Ingest, Prepared, Shapes, Store, Written};
+
+/// Items in a batch at most.
+const BATCH_ITEMS: usize = 1000;
+/// Bytes of items in a batch at most, and on their way.
+const BATCH_BYTES: usize = 32 << 20;
+/// How long a batch holds the store's write lock at most.
+const BATCH_TIME: Duration = Duration::from_secs(2);
+/// What an item takes on its way beside its bytes, which are there twice while it is parsed.
+const OVERHEAD: usize = 1024;
+/// How many threads parse.
+const PARSERS: usize = 2;
+/// How often a thread that waits looks whether it is to stop.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// How much has to be free for a batch to begin, in bytes.
+pub const LEAST_FREE: u64 = 1 << 30;
+
+/// Who is told what happens.
+pub trait Watch {
+    /// How far a source was read: bytes and items since it began.
+    fn progress(&mut self, bytes: u64, items: u64);
+    /// An item could not be read.
+    fn bad(&mut self, item: &BadItem);
+    /// A member was not read to its end.
+    fn unread(&mut self, member: &Unread);
+}
+
+/// Where to, and how.
+pub struct Import<'a> {
+    /// The store.
+    pub store: &'a Store,
+    /// Its directory.
+    pub dir: &'a Path,
+    /// What to leave out and to keep.
+    pub terms: Terms,
+    /// Set when the person stops it.
+    pub stop: &'a AtomicBool,
+    /// How much has to be free for a batch to begin.
+    pub least_free: u64,
+}
+
+/// How an import of a source ended.
+pub struct Ended {
+    /// What it did.
+    pub outcome: Outcome,
+    /// Why it went no further; what was written is whole.
+    pub stopped: Option<Error>,
+}
+
+/// Imports a source.
+pub fn run(import: &Import<'_>, job: &Job, watch: &mut dyn Watch) -> Ended {
+    let mut outcome = Outcome {
+        format: job.format.name(),
+        connector: job.plan.connector.key.clone(),
+        account: job.plan.account.clone(),
+        path: job.typed.clone(),
+        ..Outcome::default()
+    };
+    let stopped = imported(import, job, &mut outcome, watch).err();
+    Ended { outcome, stopped }
+}
+
+fn imported(import: &Import<'_>, job: &Job, outcome: &mut Outcome, watch: &mut dyn Watch) -> Result<()> {
+    has_room(import)?;
+    let begun = import
+        .store
+        .write(|tx, _| resume::begin(tx, job, import.terms))
+        .map_err(|error: rusqlite::Error| write_failed(error))?;
+    outcome.gone = begun.gone.len() as u64;
+    for task in &begun.tasks {
+        outcome.counts.read += task.known;
+        outcome.counts.same += task.known;
+        outcome.known_bad += task.row.bad;
+    }
+    if begun.tasks.iter().any(|task| task.from.is_some()) {
+        read(import, job, begun, outcome, watch)?;
+    } else {
+        end(import, begun.account)?;
+    }
+    Ok(())
+}
+
+fn read(
+    import: &Import<'_>,
+    job: &Job,
+    begun: Begun,
+    outcome: &mut Outcome,
+    watch: &mut dyn Watch,
+) -> Result<()> {
+    let Begun { account, source, shapes, tasks, gone, has_items, settings } = begun;
+    let budget = Budget::new(BATCH_BYTES);
+    let (to_parsers, from_splitter) = mpsc::channel();
+    let (to_writer, from_parsers) = mpsc::channel();
+    let from_splitter = Mutex::new(from_splitter);
+    // The splitter has its own of what does not change.
+    let starts: Vec<(usize, u64, i64)> =
+        tasks.iter().enumerate().filter_map(|(at, task)| Some((at, task.from?, task.row.unit))).collect();
+    let parser = Parser { import, job, account, has_items, shapes: &shapes, settings: &settings };
+    let mut writer = Writer {
+        import,
+        job,
+        account,
+        source,
+        shapes: &shapes,
+        gone: gone.into_iter().collect(),
+        tasks,
+        touched: HashSet::new(),
+        outcome,
+        watch,
+        bytes: 0,
+        at: 0,
+        items: 0,
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| split(import, job, &starts, &budget, to_parsers));
+        for _ in 0..PARSERS {
+            let to_writer = to_writer.clone();
+            scope.spawn(|| parser.run(&from_splitter, to_writer));
+        }
+        drop(to_writer);
+        let written = writer.run(InOrder::new(from_parsers), &budget);
+        // Whoever still reads for it ends.
+        budget.close();
+        written
+    })?;
+    if import.stop.load(Ordering::Relaxed) {
+        return Err(interrupted());
+    }
+    end(import, account)
+}
+
+fn end(import: &Import<'_>, account: i64) -> Result<()> {
+    import
+        .store
+        .write(|tx, _| Ledger(tx).end_account(account, import.terms.now_ms))
+        .map_err(|error: rusqlite::Error| write_failed(error))
+}
+
+/// What comes from the splitter.
+enum Split {
+    Item { task: usize, unit: i64, raw: Raw },
+    End { task: usize, end: Result<End, String>, has_moved: bool },
+}
+
+/// What goes to the writer.
+enum Ready {
+    Item { task: usize, raw: Raw, digest: Digest, parsed: Outcome1 },
+    End { task: usize, end: Result<End, String>, has_moved: bool },
+}
+
+/// What an item gave.
+enum Outcome1 {
+    Known,
+    Records(Vec<ReadyDraft>),
+    Skipped(&'static str),
+    Bad(&'static str),
+}
+
+struct ReadyDraft {
+    draft: Draft,
+    /// Its data with what this one source says of it.
+    prepared: Option<Prepared>,
+}
+
+fn weight(raw: &Raw) -> usize {
+    raw.bytes.len().saturating_mul(2).saturating_add(raw.facts.len()).saturating_add(OVERHEAD)
+}
+
+/// A member, as formats read it.
+struct Bytes(Opened);
+
+impl Read for Bytes {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.0.read(to)
+    }
+}
+
+impl BufRead for Bytes {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.0.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.0.consume(amount);
+    }
+}
+
+impl ReadFrom for Bytes {
+    fn skip_to(&mut self, offset: u64) -> io::Result<()> {
+        self.0.skip(offset)
+    }
+}
+
+fn split(
+    import: &Import<'_>,
+    job: &Job,
+    starts: &[(usize, u64, i64)],
+    budget: &Budget,
+    to: Sender<(u64, Split)>,
+) {
+    let mut number = 0;
+    let mut is_open = true;
+    for (task, from, unit) in starts {
+        let member = &job.units[*task];
+        let stamp = |is_file: bool| {
+            if is_file { job.source.stamp_of(&member.place) } else { job.source.stamp() }.ok()
+        };
+        let before = stamp(member.is_file);
+        let mut out = |raw: Raw| {
+            let goes_on = !import.stop.load(Ordering::Relaxed) && budget.take(weight(&raw));
+            if !goes_on {
+                is_open = false;
+                return ControlFlow::Break(());
+            }
+            let sent = to.send((number, Split::Item { task: *task, unit: *unit, raw }));
+            number += 1;
+            if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            let opened = job.source.member(&member.place)?;
+            let mut unit = Unit {
+                label: &member.label,
+                modified_ms: member.modified_ms,
+                bytes: Box::new(Bytes(opened)),
+            };
+            job.format.split(&job.plan, &mut unit, *from, &mut out)
+        }));
+        if !is_open || import.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let end = match ended {
+            Ok(ended) => ended.map_err(|error| error.to_string()),
+            Err(_) => Err("panicked".to_owned()),
+        };
+        let has_moved = before != stamp(member.is_file);
+        if to.send((number, Split::End { task: *task, end, has_moved })).is_err() {
+            return;
+        }
+        number += 1;
+    }
+}
+
+/// What the threads that parse share.
+struct Parser<'a> {
+    import: &'a Import<'a>,
+    job: &'a Job,
+    account: i64,
+    has_items: bool,
+    shapes: &'a Shapes,
+    settings: &'a str,
+}
+
+impl Parser<'_> {
+    fn run(&self, from: &Mutex<Receiver<(u64, Split)>>, to: Sender<(u64, Ready)>) {
+        loop {
+            let next = from.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok((number, split)) = next else { return };
+            let ready = match split {
+                Split::End { task, end, has_moved } => Ready::End { task, end, has_moved },
+                Split::Item { task, unit, raw } => {
+                    let digest = self.digest(&raw);
+                    let parsed = if self.is_known(&digest, unit) {
+                        Outcome1::Known
+                    } else {
+                        catch_unwind(AssertUnwindSafe(|| self.parse(&raw)))
+                            .unwrap_or(Outcome1::Bad("panicked"))
+                    };
+                    Ready::Item { task, raw, digest, parsed }
+                }
+            };
+            if to.send((number, ready)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The name of an item, and of what its records depend on.
+    fn digest(&self, raw: &Raw) -> Digest {
+        let mut context = Context::new(&SHA256);
+        let version = self.job.format.version().to_be_bytes();
+        let name = self.job.format.name().as_bytes();
+        let copy = raw.copy.to_be_bytes();
+        for part in [name, &version, self.settings.as_bytes(), raw.facts.as_bytes(), &copy, &raw.bytes] {
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part);
+        }
+        let mut digest = Digest::default();
+        digest.copy_from_slice(&context.finish().as_ref()[..16]);
+        digest
+    }
+
+    fn is_known(&self, digest: &Digest, unit: i64) -> bool {
+        if !self.has_items || self.import.terms.copies_attachments {
+            return false;
+        }
+        // The writer asks again, and says what is wrong with the store.
+        let known = |db: &rusqlite::Connection, _: &_| Ledger(db).is_known(self.account, digest, unit);
+        self.import.store.read::<_, rusqlite::Error>(known).unwrap_or(false)
+    }
+
+    fn parse(&self, raw: &Raw) -> Outcome1 {
+        let drafts = match self.job.format.parse(&self.job.plan, raw) {
+            Ok(Parsed::Records(drafts)) => drafts,
+            Ok(Parsed::Skipped(why)) => return Outcome1::Skipped(why),
+            Err(bad) => return Outcome1::Bad(bad.0),
+        };
+        let mut ready = Vec::with_capacity(drafts.len());
+        for mut draft in drafts {
+            let Some(shape) = self.shapes.get(&*draft.stream) else {
+                return Outcome1::Bad("a stream that is not declared");
+            };
+            let mut prepared = None;
+            if let Some(data) = &draft.data {
+                let joined =
+                    draft.sighting.as_deref().map(|said| self.job.format.join(&draft.stream, data, &[said]));
+                let whole = joined.as_deref().unwrap_or(data);
+                let Some(fitting) = fit::fit(shape.stream(), whole) else {
+                    return Outcome1::Bad("a record of more than 1 MiB");
+                };
+                prepared = Some(shape.prepare(fitting));
+                if draft.sighting.is_none() {
+                    // It is in what was prepared.
+                    draft.data = Some(String::new());
+                }
+            }
+            ready.push(ReadyDraft { draft, prepared });
+        }
+        let time = ready.first().and_then(|first| first.prepared.as_ref()).and_then(Prepared::time_ms);
+        if let (Some(since), Some(time)) = (self.import.terms.since_ms, time)
+            && time < since
+        {
+            return Outcome1::Skipped("before --since");
+        }
+        Outcome1::Records(ready)
+    }
+}
+
+/// The one that writes.
+struct Writer<'a> {
+    import: &'a Import<'a>,
+    job: &'a Job,
+    account: i64,
+    source: i64,
+    shapes: &'a Shapes,
+    gone: HashSet<i64>,
+    tasks: Vec<Task>,
+    /// The members whose checkpoints have to be written with the batch.
+    touched: HashSet<usize>,
+    outcome: &'a mut Outcome,
+    watch: &'a mut dyn Watch,
+    /// The bytes of the members that have ended.
+    bytes: u64,
+    /// How far the one at work is.
+    at: u64,
+    items: u64,
+}
+
+/// Why a batch was not written.
+#[derive(Debug, thiserror::Error)]
+enum NotWritten {
+    #[error(transparent)]
+    Database(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Copy(#[from] io::Error),
+}
+
+impl Writer<'_> {
+    fn run(&mut self, mut ready: InOrder<Ready>, budget: &Budget) -> Result<()> {
+        loop {
+            let first = loop {
+                match ready.next(Instant::now() + PATIENCE) {
+                    Next::One(first) => break first,
+                    Next::Late => self.watch.progress(self.bytes + self.at, self.items),
+                    Next::End => return Ok(()),
+                }
+            };
+            has_room(self.import)?;
+            self.batch(first, &mut ready, budget)?;
+            self.watch.progress(self.bytes + self.at, self.items);
+        }
+    }
+
+    fn batch(&mut self, first: Ready, ready: &mut InOrder<Ready>, budget: &Budget) -> Result<()> {
+        // What is told of a batch that is not written would not be so.
+        let counts = self.outcome.counts.clone();
+        let store = self.import.store;
+        let mut bad = Vec::new();
+        let written = store.write(|tx, _| -> Result<(), NotWritten> {
+            let deadline = Instant::now() + BATCH_TIME;
+            let mut ingest = Ingest::with_shapes(tx, self.shapes.clone())?;
+            let (mut items, mut bytes) = (0, 0);
+            let mut next = Some(first);
+            while let Some(one) = next.take() {
+                if let Ready::Item { raw, .. } = &one {
+                    items += 1;
+                    bytes += raw.bytes.len();
+                    budget.give(weight(raw));
+                }
+                self.take(&mut ingest, Ledger(tx), one, &mut bad)?;
+                if items >= BATCH_ITEMS
+                    || bytes >= BATCH_BYTES
+                    || Instant::now() >= deadline
+                    || self.import.stop.load(Ordering::Relaxed)
+                {
+                    break;
+                }
+                if let Next::One(one) = ready.next(deadline) {
+                    next = Some(one);
+                }
+            }
+            for at in std::mem::take(&mut self.touched) {
+                let task = &mut self.tasks[at];
+                if self.job.units[at].is_file {
+                    task.row.mark = resume::mark_of(self.job, &task.row.place, task.stamp, task.row.at);
+                }
+                Ledger(tx).put_unit(self.source, &task.row)?;
+            }
+            ingest.end()?;
+            Ok(())
+        });
+        match written {
+            Ok(()) => {
+                for item in bad {
+                    self.watch.bad(&item);
+                    self.outcome.note_bad(item);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.outcome.counts = counts;
+                Err(match error {
+                    NotWritten::Database(error) => write_failed(error),
+                    NotWritten::Copy(error) => copy_failed(error),
+                })
+            }
+        }
+    }
+
+    fn take(
+        &mut self,
+        ingest: &mut Ingest<'_>,
+        ledger: Ledger<'_>,
+        one: Ready,
+        bad: &mut Vec<BadItem>,
+    ) -> Result<(), NotWritten> {
+        match one {
+            Ready::End { task: at, end, has_moved } => {
+                let member = &self.job.units[at];
+                let task = &mut self.tasks[at];
+                self.touched.insert(at);
+                self.bytes += member.size.unwrap_or(self.at);
+                self.at = 0;
+                match end {
+                    Ok(End { at }) => {
+                        task.row.at = at;
+                        task.row.has_ended = !has_moved;
+                        if has_moved {
+                            self.outcome.moving.push(member.label.clone());
+                        }
+                    }
+                    Err(reason) => {
+                        let path = self.job.typed.clone();
+                        let unread = Unread { path, member: member.label.clone(), reason };
+                        self.watch.unread(&unread);
+                        self.outcome.unread.push(unread);
+                    }
+                }
+                if has_moved {
+                    // Whatever it is now, it is not what was read.
+                    task.stamp = task.stamp.map(|stamp| Stamp { modified_ms: 0, ..stamp });
+                }
+                Ok(())
+            }
+            Ready::Item { task: at, raw, digest, parsed } => {
+                self.touched.insert(at);
+                self.items += 1;
+                self.at = raw.next;
+                let task = &mut self.tasks[at];
+                task.row.at = raw.next;
+                task.row.items += 1;
+                let (unit, item) = (task.row.unit, task.row.items);
+                self.outcome.counts.read += 1;
+                match parsed {
+                    Outcome1::Known => self.outcome.counts.same += 1,
+                    Outcome1::Skipped(why) => *self.outcome.counts.skipped.entry(why).or_default() += 1,
+                    Outcome1::Bad(reason) => {
+                        task.row.bad += 1;
+                        *self.outcome.counts.bad.entry(reason).or_default() += 1;
+                        bad.push(BadItem {
+                            path: self.job.typed.clone(),
+                            member: self.job.units[at].label.clone(),
+                            item,
+                            byte: raw.offset,
+                            line: raw.line,
+                            reason,
+                        });
+                    }
+                    Outcome1::Records(drafts) => {
+                        let copies = self.import.terms.copies_attachments;
+                        if !copies && ledger.is_known(self.account, &digest, unit)? {
+                            self.outcome.counts.same += 1;
+                            return Ok(());
+                        }
+                        let written = self.write(ingest, ledger, unit, &raw, &digest, drafts)?;
+                        match written {
+                            Written::New => self.outcome.counts.new += 1,
+                            Written::Changed => self.outcome.counts.changed += 1,
+                            Written::Same => self.outcome.counts.same += 1,
+                        }
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn write(
+        &self,
+        ingest: &mut Ingest<'_>,
+        ledger: Ledger<'_>,
+        unit: i64,
+        raw: &Raw,
+        digest: &Digest,
+        drafts: Vec<ReadyDraft>,
+    ) -> Result<Written, NotWritten> {
+        let mut all = Written::Same;
+        let mut first = None;
+        let mut is_shared = true;
+        for (at, ReadyDraft { draft, prepared }) in drafts.into_iter().enumerate() {
+            let (written, rid) = self.put(ingest, ledger, unit, &draft, prepared)?;
+            if at == 0 {
+                first = rid;
+            }
+            is_shared &= draft.sighting.is_none();
+            all = match (all, written) {
+                (Written::Changed, _) | (_, Written::Changed) => Written::Changed,
+                (Written::New, _) | (_, Written::New) => Written::New,
+                (Written::Same, Written::Same) => Written::Same,
+            };
+            if let (Written::Changed, Some(rid)) = (written, rid) {
+                ledger.forget_items(rid, unit)?;
+            }
+            for blob in &draft.blobs {
+                self.keep(ledger, unit, raw, blob)?;
+            }
+        }
+        ledger.put_item(self.account, digest, unit, is_shared, first)?;
+        Ok(all)
+    }
+
+    fn put(
+        &self,
+        ingest: &mut Ingest<'_>,
+        ledger: Ledger<'_>,
+        unit: i64,
+        draft: &Draft,
+        prepared: Option<Prepared>,
+    ) -> Result<(Written, Option<i64>), NotWritten> {
+        // Its stream was looked for when it was parsed.
+        let Some(shape) = self.shapes.get(&*draft.stream) else { return Ok((Written::Same, None)) };
+        let now = self.import.terms.now_ms;
+        let (Some(said), Some(data)) = (&draft.sighting, &draft.data) else {
+            return Ok(ingest.write(shape, &draft.key, now, prepared.as_ref())?);
+        };
+        let stream = &*draft.stream;
+        let known = ingest.get(shape, &draft.key)?;
+        let mut sightings: BTreeMap<i64, String> = match &known {
+            Some((rid, _)) => ledger.sightings(*rid)?.into_iter().collect(),
+            None => BTreeMap::new(),
+        };
+        let mine = match sightings.get(&unit) {
+            Some(before) => self.job.format.add_sighting(stream, before, said),
+            None => said.clone(),
+        };
+        // A member that is gone had its say, where another of the same source speaks of the record.
+        let outlived: Vec<i64> = sightings.keys().filter(|unit| self.gone.contains(unit)).copied().collect();
+        for gone in &outlived {
+            sightings.remove(gone);
+        }
+        let is_alone = sightings.is_empty();
+        let is_new = sightings.insert(unit, mine.clone()).as_ref() != Some(&mine);
+        let prepared = if is_alone {
+            prepared
+        } else {
+            let all: Vec<&str> = sightings.values().map(String::as_str).collect();
+            let joined = self.job.format.join(stream, data, &all);
+            let Some(fitting) = fit::fit(shape.stream(), &joined) else { return Ok((Written::Same, None)) };
+            Some(shape.prepare(fitting))
+        };
+        let (written, rid) = ingest.write(shape, &draft.key, now, prepared.as_ref())?;
+        if let Some(rid) = rid {
+            for gone in outlived {
+                ledger.remove_sighting(rid, gone)?;
+            }
+            if is_new {
+                ledger.put_sighting(rid, unit, &mine)?;
+            }
+        }
+        Ok((written, rid))
+    }
+
+    /// Notes where an attachment lies, and copies it where that is wanted.
+    fn keep(&self, ledger: Ledger<'_>, unit: i64, raw: &Raw, blob: &Blob) -> Result<(), NotWritten> {
+        ledger.put_blob(&blob.id, &blob.media_type, blob.size)?;
+        let encoding = match blob.encoding {
+            Encoding::Plain => ledger::Encoding::Plain,
+            Encoding::Base64 => ledger::Encoding::Base64,
+            Encoding::QuotedPrintable => ledger::Encoding::QuotedPrintable,
+        };
+        let place = BlobPlace {
+            offset: raw.offset.saturating_add(blob.offset as u64),
+            length: blob.length as u64,
+            encoding,
+        };
+        ledger.put_blob_place(&blob.id, unit, &place)?;
+        if self.import.terms.copies_attachments && !ledger.is_copied(&blob.id)? {
+            let end = blob.offset.saturating_add(blob.length);
+            let encoded = raw.bytes.get(blob.offset..end).unwrap_or_default();
+            let bytes = store::blobs::decode(encoded, encoding);
+            // One that is not what its name says is left where it is, and not given out from there either.
+            match store::blobs::copy(self.import.dir, &blob.id, &bytes) {
+                Ok(()) => ledger.mark_copied(&blob.id)?,
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn interrupted() -> Error {
+    Error::new(Kind::Interrupted, "interrupted", "Stopped; what was imported is kept")
+        .hint("The same command goes on from there")
+}
+
+fn disk_full() -> Error {
+    Error::failed("import_disk_full", "There is too little room on the disk; what was imported is kept")
+        .hint("Make room, at least 1 GiB; then the same command goes on from there")
+}
+
+/// That there is room for a batch.
+fn has_room(import: &Import<'_>) -> Result<()> {
+    let free = crate::fs::free_space(import.dir);
+    if free.is_some_and(|free| free < import.least_free) { Err(disk_full()) } else { Ok(()) }
+}
+
+fn write_failed(error: rusqlite::Error) -> Error {
+    if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull) {
+        return disk_full().because(error);
+    }
+    Error::failed("own_store", "Could not write to the store; what was imported before is kept")
+        .because(error)
+}
+
+fn copy_failed(error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::StorageFull {
+        return disk_full().because(error);
+    }
+    Error::failed("own_store", "Could not copy an attachment; what was imported before is kept")
+        .because(error)
+}

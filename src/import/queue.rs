@@ -1,0 +1,132 @@
+//! What is on its way from the reader to the writer: bounded in bytes, and in order again where it is written.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How many bytes are on their way at most.
+pub struct Budget {
+    limit: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    used: usize,
+    is_closed: bool,
+}
+
+impl Budget {
+    /// Takes `limit` bytes, or one item that is larger.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// Waits for room for `bytes`; `false` where nobody takes anything any more.
+    pub fn take(&self, bytes: usize) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_full = |state: &mut State| {
+            !state.is_closed && state.used > 0 && state.used.saturating_add(bytes) > self.limit
+        };
+        let mut state = self.changed.wait_while(state, is_full).unwrap_or_else(PoisonError::into_inner);
+        if state.is_closed {
+            return false;
+        }
+        state.used = state.used.saturating_add(bytes);
+        true
+    }
+
+    /// Gives the room of `bytes` back.
+    pub fn give(&self, bytes: usize) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.used = state.used.saturating_sub(bytes);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Nobody takes anything any more.
+    pub fn close(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
+        self.changed.notify_all();
+    }
+}
+
+/// What came in any order, in order.
+pub struct InOrder<T> {
+    from: Receiver<(u64, T)>,
+    early: BTreeMap<u64, T>,
+    next: u64,
+}
+
+/// What came next.
+pub enum Next<T> {
+    /// This.
+    One(T),
+    /// Nothing until now.
+    Late,
+    /// Nothing more.
+    End,
+}
+
+impl<T> InOrder<T> {
+    /// What `from` gives, each with its number from 0 on.
+    pub fn new(from: Receiver<(u64, T)>) -> Self {
+        Self { from, early: BTreeMap::new(), next: 0 }
+    }
+
+    /// The next one, waited for until `deadline`.
+    pub fn next(&mut self, deadline: Instant) -> Next<T> {
+        loop {
+            if let Some(one) = self.early.remove(&self.next) {
+                self.next += 1;
+                return Next::One(one);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.from.recv_timeout(left.max(Duration::from_millis(1))) {
+                Ok((number, one)) => {
+                    self.early.insert(number, one);
+                }
+                Err(RecvTimeoutError::Timeout) => return Next::Late,
+                Err(RecvTimeoutError::Disconnected) => return Next::End,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn o4_2_what_is_parsed_out_of_order_is_written_in_order() {
+        let (to, from) = mpsc::channel();
+        for number in [2, 0, 1, 3] {
+            to.send((number, number)).unwrap();
+        }
+        let mut ordered = InOrder::new(from);
+        let far = Instant::now() + Duration::from_mins(1);
+        for wanted in 0..4 {
+            assert!(matches!(ordered.next(far), Next::One(one) if one == wanted));
+        }
+        assert!(matches!(ordered.next(Instant::now()), Next::Late));
+        drop(to);
+        assert!(matches!(ordered.next(far), Next::End));
+    }
+
+    #[test]
+    fn o4_2_the_reader_waits_for_room_and_a_large_item_passes_alone() {
+        let budget = Budget::new(10);
+        assert!(budget.take(25));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| budget.take(1));
+            budget.give(25);
+            assert!(waiting.join().unwrap());
+            let waiting = scope.spawn(|| budget.take(10));
+            budget.close();
+            assert!(!waiting.join().unwrap());
+        });
+    }
+}

@@ -1,0 +1,204 @@
+//! Where an import of a source begins: what is known of its members is not read again.
+
+use std::collections::HashMap;
+use std::io;
+
+use ring::digest::{Context, SHA256};
+use rusqlite::Transaction;
+
+use super::survey::Job;
+use crate::archive::{Kind, Stamp};
+use crate::vault::store::ledger::{Ledger, Mark, SourceRow, UnitRow};
+use crate::vault::store::{Connection, Ingest, Shapes};
+
+/// The end of a file that is looked at to know it again, in bytes.
+const TAIL: u64 = 64 * 1024;
+
+/// A source that is about to be read.
+pub struct Begun {
+    /// The account in the ledger.
+    pub account: i64,
+    /// The source in the ledger.
+    pub source: i64,
+    /// The streams that are written to.
+    pub shapes: Shapes,
+    /// The members, in the order in which they are read.
+    pub tasks: Vec<Task>,
+    /// Members that are not there any more, by their numbers in the ledger.
+    pub gone: Vec<i64>,
+    /// Whether the account has items from before.
+    pub has_items: bool,
+    /// What the source's records depend on beside its bytes.
+    pub settings: String,
+}
+
+/// A member that is about to be read.
+pub struct Task {
+    /// As the ledger has it.
+    pub row: UnitRow,
+    /// What the file is on the disk, where it is one of its own or an archive.
+    pub stamp: Option<Stamp>,
+    /// Where reading begins; `None` where there is nothing new to read.
+    pub from: Option<u64>,
+    /// How many items are known from before.
+    pub known: u64,
+}
+
+/// What an import needs to know beside its source.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    /// Leave out what is older.
+    pub since_ms: Option<i64>,
+    /// Keep copies of attachments: what was read before is read again for them.
+    pub copies_attachments: bool,
+    /// When the import began.
+    pub now_ms: i64,
+}
+
+/// Notes the account, the source and its members, and finds out where to begin.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<Begun> {
+    let ledger = Ledger(tx);
+    let connection = Connection {
+        id: job.connection(),
+        connector: job.plan.connector.key.clone(),
+        display_name: job.plan.account.clone(),
+    };
+    let mut ingest = Ingest::new(tx)?;
+    ingest.connector(&job.plan.connector)?;
+    ingest.connection(&connection)?;
+    let shapes = ingest.shapes();
+    ingest.finish()?;
+    let account = ledger.put_account(&connection.id, &job.settings)?;
+    let path = job.source.path().to_string_lossy().into_owned();
+    let settings =
+        [job.settings.zone.as_deref(), job.settings.date_order.as_deref()].map(Option::unwrap_or_default);
+    let settings = settings.join(" ");
+    let is_archive = job.source.kind() == Kind::Archive;
+    let stamp = job.source.stamp().ok();
+    let mark = if is_archive { archive_mark(job, stamp) } else { Mark::default() };
+    let known = ledger.sources()?;
+    let is_ours = |row: &&SourceRow| row.account == account && row.format == job.format.name();
+    let known = known.iter().filter(is_ours).find(|row| row.path == path).or_else(|| {
+        // The same archive at another place.
+        known.iter().filter(is_ours).find(|row| is_archive && is_same_content(&row.mark, &mark))
+    });
+    let is_same_reading =
+        known.is_some_and(|row| row.version == job.format.version() && row.settings == settings);
+    let is_same_archive = is_archive
+        && known.is_some_and(|row| is_same_file(&row.mark, stamp) || is_same_content(&row.mark, &mark));
+    let row = SourceRow {
+        source: known.map_or(0, |row| row.source),
+        account,
+        path,
+        format: job.format.name().to_owned(),
+        version: job.format.version(),
+        settings: settings.clone(),
+        mark,
+    };
+    let source = ledger.put_source(&row, terms.now_ms)?;
+    let mut units: HashMap<String, UnitRow> =
+        ledger.units(source)?.into_iter().map(|row| (row.label.clone(), row)).collect();
+    let mut tasks = Vec::with_capacity(job.units.len());
+    for member in &job.units {
+        let old = units.remove(&member.label);
+        let stamp = if member.is_file { job.source.stamp_of(&member.place).ok() } else { None };
+        let covers =
+            |row: &UnitRow| row.since_ms.is_none_or(|before| terms.since_ms.is_some_and(|now| now >= before));
+        let usable = old.as_ref().filter(|row| is_same_reading && !terms.copies_attachments && covers(row));
+        let at = usable.and_then(|row| {
+            let is_same = is_same_archive || is_same_file(&row.mark, stamp);
+            if is_same || (member.is_file && has_grown(job, &member.place, row, stamp)) {
+                return Some((row.at, is_same && row.has_ended));
+            }
+            None
+        });
+        let mut row = old.clone().unwrap_or_default();
+        row.label.clone_from(&member.label);
+        row.place.clone_from(&member.place);
+        row.gone_ms = None;
+        if at.is_none() {
+            (row.at, row.items, row.bad, row.has_ended) = (0, 0, 0, false);
+            row.since_ms = terms.since_ms;
+            row.mark = Mark::default();
+        }
+        if old.as_ref() != Some(&row) {
+            row.unit = ledger.put_unit(source, &row)?;
+        }
+        let known = row.items;
+        let from = match at {
+            Some((_, true)) => None,
+            Some((at, false)) => Some(at),
+            None => Some(0),
+        };
+        tasks.push(Task { row, stamp: stamp.or(job.source.stamp().ok()), from, known });
+    }
+    let mut gone = Vec::new();
+    for mut row in units.into_values() {
+        gone.push(row.unit);
+        if row.gone_ms.is_none() {
+            row.gone_ms = Some(terms.now_ms);
+            ledger.put_unit(source, &row)?;
+        }
+    }
+    let has_items = tx.prepare("SELECT 1 FROM item WHERE account = ?1 LIMIT 1")?.exists([account])?;
+    Ok(Begun { account, source, shapes, tasks, gone, has_items, settings })
+}
+
+/// What a file is after it was read up to `at`.
+pub fn mark_of(job: &Job, place: &str, stamp: Option<Stamp>, at: u64) -> Mark {
+    let tail = job.source.bytes_before(place, at, TAIL).ok();
+    Mark { last: tail.map(|tail| sum(&tail)), ..plain_mark(stamp) }
+}
+
+fn plain_mark(stamp: Option<Stamp>) -> Mark {
+    stamp.map_or_else(Mark::default, |Stamp { device, inode, size, modified_ms }| Mark {
+        device,
+        inode,
+        size,
+        modified_ms,
+        first: None,
+        last: None,
+    })
+}
+
+fn archive_mark(job: &Job, stamp: Option<Stamp>) -> Mark {
+    let size = stamp.map_or(0, |stamp| stamp.size.cast_unsigned());
+    let bytes = |end| job.source.bytes_before("", end, TAIL).ok().map(|bytes| sum(&bytes));
+    Mark { first: bytes(size.min(TAIL)), last: bytes(size), ..plain_mark(stamp) }
+}
+
+fn sum(bytes: &[u8]) -> Vec<u8> {
+    let mut context = Context::new(&SHA256);
+    context.update(bytes);
+    context.finish().as_ref()[..16].to_vec()
+}
+
+fn is_same_file(mark: &Mark, stamp: Option<Stamp>) -> bool {
+    stamp.is_some_and(|stamp| {
+        mark.size > 0
+            && Stamp {
+                device: mark.device,
+                inode: mark.inode,
+                size: mark.size,
+                modified_ms: mark.modified_ms,
+            } == stamp
+    })
+}
+
+fn is_same_content(known: &Mark, now: &Mark) -> bool {
+    known.size == now.size && known.first.is_some() && known.first == now.first && known.last == now.last
+}
+
+/// Whether a file is what it was, with more behind it: what was before its old end is there still.
+fn has_grown(job: &Job, place: &str, row: &UnitRow, stamp: Option<Stamp>) -> bool {
+    let Some(stamp) = stamp else { return false };
+    // What changed without growing changed within, unless all that was read is looked at.
+    let has_more = stamp.size > row.mark.size || row.at <= TAIL;
+    let tail = || -> io::Result<bool> {
+        Ok(row.mark.last.as_deref() == Some(&sum(&job.source.bytes_before(place, row.at, TAIL)?)))
+    };
+    row.at > 0 && has_more && tail().unwrap_or(false)
+}

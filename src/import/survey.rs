@@ -1,0 +1,400 @@
+//! What a person named, looked at: which formats recognise which members, whose data they are, and what would be imported.
+//!
+//! Nothing is written here: a person sees the plan first.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use super::digest;
+use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
+use crate::advice::Command;
+use crate::archive::{Kind, LeftOut, Member, Source};
+use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::vault::declaration::Connector;
+use crate::vault::store::ledger::Settings;
+
+/// How much of the beginnings of members is held for a plan, in bytes: the later ones of very many are shorter, or empty.
+const HEADS: usize = 32 << 20;
+/// What is held of a member's beginning where there is not room for all of it.
+const SHORT_HEAD: usize = 512;
+/// Questions of one plan at most.
+const MAX_QUESTIONS: usize = 8;
+
+/// What to import, and how.
+#[derive(Clone)]
+pub struct Request {
+    /// Files, folders and archives.
+    pub paths: Vec<PathBuf>,
+    /// The formats to look for.
+    pub formats: Vec<&'static dyn Format>,
+    /// Whether the person named the one format.
+    pub is_named: bool,
+    /// Whose data it is, where the person said so.
+    pub account: Option<String>,
+    /// The zone of times that name none, where the person said so.
+    pub zone: Option<TimeZone>,
+    /// The order of a date's numbers, where the person said so.
+    pub date_order: Option<DateOrder>,
+    /// Leave out what is older, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
+    /// Keep copies of attachments in the store.
+    pub copies_attachments: bool,
+}
+
+/// What is known of the accounts that were imported before, and who answers a format's question.
+pub trait Adviser {
+    /// What was settled for a connection.
+    fn settled(&self, connection: &str) -> Option<Settings>;
+
+    /// The connectors that the store has.
+    fn connectors(&self) -> Vec<Arc<Connector>>;
+
+    /// One of `choices`, or any text where there are none. `None` where nobody can be asked.
+    fn answer(&mut self, question: &str, choices: &[String]) -> Option<String>;
+}
+
+/// What would be imported of one source by one format for one account.
+pub struct Job {
+    /// The source.
+    pub source: Arc<Source>,
+    /// The source as the person typed it.
+    pub typed: PathBuf,
+    /// The format.
+    pub format: &'static dyn Format,
+    /// Its plan. Its units are those of [`Job::units`].
+    pub plan: Plan,
+    /// The members, in the order in which they are read.
+    pub units: Vec<Member>,
+    /// What is settled for the account from now on.
+    pub settings: Settings,
+}
+
+impl Job {
+    /// The id of the connection: the same for the same account, whatever it is imported from.
+    pub fn connection(&self) -> String {
+        connection_of(&self.plan)
+    }
+
+    /// How many bytes there are to read, as far as that is known.
+    pub fn bytes(&self) -> u64 {
+        self.units.iter().filter_map(|unit| unit.size).sum()
+    }
+}
+
+fn connection_of(plan: &Plan) -> String {
+    format!("cin_{}", digest::name([plan.connector.id.as_bytes(), plan.account.as_bytes()]))
+}
+
+/// What was found.
+#[derive(Default)]
+pub struct Survey {
+    /// What would be imported.
+    pub jobs: Vec<Job>,
+    /// Members that no format recognises, by the source that they are in.
+    pub unrecognised: Vec<(PathBuf, String)>,
+    /// What is left out or cannot be read, by the source that it is in.
+    pub left_out: Vec<(PathBuf, LeftOut)>,
+}
+
+impl Survey {
+    /// Looks at all that was named; the store in `store_dir` is not looked into.
+    ///
+    /// # Errors
+    /// `import_path`, `import_unrecognised`, `import_format`, `import_question` (77), `import_unfit`, `import_unreadable`.
+    pub fn of(request: &Request, store_dir: &Path, adviser: &mut dyn Adviser) -> Result<Self> {
+        let mut survey = Self::default();
+        for path in &request.paths {
+            survey.look_at(path, request, store_dir, &mut *adviser)?;
+        }
+        Ok(survey)
+    }
+
+    /// The connectors of the store, as they will be declared by then.
+    fn declared(&self, mut known: Vec<Arc<Connector>>) -> Vec<Arc<Connector>> {
+        for job in &self.jobs {
+            known.retain(|known| known.key != job.plan.connector.key);
+            known.push(Arc::clone(&job.plan.connector));
+        }
+        known
+    }
+
+    fn look_at(
+        &mut self,
+        typed: &Path,
+        request: &Request,
+        store_dir: &Path,
+        adviser: &mut dyn Adviser,
+    ) -> Result<()> {
+        let source = Source::open(typed).map_err(|error| unusable(typed, error))?;
+        if source.path() == store_dir || source.path().starts_with(store_dir) {
+            let message = format!("{} is the store itself, not something to import", typed.display());
+            return Err(Error::new(ErrorKind::Usage, "import_path", message));
+        }
+        let source = Arc::new(source);
+        let mut found: Vec<Recognised> =
+            request.formats.iter().map(|format| Recognised::new(*format)).collect();
+        let mut unrecognised = Vec::new();
+        let left = Cell::new(HEADS);
+        let left_out = source
+            .list(Some(store_dir), &mut |member, bytes| {
+                let mut head = Vec::with_capacity(4096);
+                let whole = head_of(bytes, &mut head)?;
+                let peek = Peek { label: &member.label, head: &head, is_whole: whole };
+                let sure = |one: &Recognised| one.format.sniff(&peek);
+                // Of equally sure ones the first, in the order of the list.
+                let best: Option<(usize, Sure)> = found
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(at, one)| Some((at, sure(one)?)))
+                    .reduce(|best, other| if other.1 > best.1 { other } else { best });
+                match best {
+                    Some((at, _)) => {
+                        head.truncate(if left.get() >= head.len() {
+                            head.len()
+                        } else {
+                            SHORT_HEAD.min(left.get())
+                        });
+                        head.shrink_to_fit();
+                        left.set(left.get() - head.len());
+                        found[at].members.push((member, head));
+                    }
+                    None => unrecognised.push(member.label),
+                }
+                Ok(())
+            })
+            .map_err(|error| unusable(typed, error))?;
+        if found.iter().all(|one| one.members.is_empty()) {
+            if request.is_named
+                && let Some(format) = request.formats.first()
+            {
+                let message = format!("{} is not {} ({})", typed.display(), format.title(), format.name());
+                return Err(Error::failed("import_format", message)
+                    .hint("Without --as the contents decide: leave it out"));
+            }
+            let unreadable = left_out.unreadable.first().or(left_out.skipped.first());
+            let error = Error::failed(
+                "import_unrecognised",
+                format!("Nothing in {} is in a format that this pdpp reads", typed.display()),
+            );
+            let error = match unreadable {
+                Some(one) => error.because(io::Error::other(format!("{}: {}", one.label, one.why))),
+                None => error,
+            };
+            return Err(error.hint("The formats: pdpp import --help"));
+        }
+        for one in found.into_iter().filter(|one| !one.members.is_empty()) {
+            let known = self.declared(adviser.connectors());
+            self.jobs.extend(one.plan(&source, typed, request, known, adviser)?);
+        }
+        self.unrecognised.extend(unrecognised.into_iter().map(|label| (typed.to_owned(), label)));
+        self.left_out.push((typed.to_owned(), left_out));
+        Ok(())
+    }
+}
+
+/// What one format recognises in a source.
+struct Recognised {
+    format: &'static dyn Format,
+    members: Vec<(Member, Vec<u8>)>,
+}
+
+impl Recognised {
+    const fn new(format: &'static dyn Format) -> Self {
+        Self { format, members: Vec::new() }
+    }
+
+    fn plan(
+        self,
+        source: &Arc<Source>,
+        typed: &Path,
+        request: &Request,
+        known: Vec<Arc<Connector>>,
+        adviser: &mut dyn Adviser,
+    ) -> Result<Vec<Job>> {
+        let source_name = source.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut ask = Ask {
+            account: request.account.clone(),
+            zone: request.zone.clone().unwrap_or_else(TimeZone::system),
+            date_order: request.date_order,
+            known,
+            source_name,
+        };
+        let plans = self.ask(source, typed, &mut ask, adviser)?;
+        let mut jobs = Vec::new();
+        for mut plan in plans {
+            // What was settled for the account at an earlier import stays, unless the person says otherwise now.
+            let settled = adviser.settled(&connection_of(&plan)).unwrap_or_default();
+            let mut again = ask.clone();
+            if request.zone.is_none()
+                && let Some(zone) = settled.zone.as_deref().and_then(|zone| TimeZone::get(zone).ok())
+            {
+                again.zone = zone;
+            }
+            if request.date_order.is_none() && settled.date_order.is_some() {
+                again.date_order = settled.date_order.as_deref().and_then(date_order);
+            }
+            if again.zone != ask.zone || again.date_order != ask.date_order {
+                let account = plan.account.clone();
+                let found = self.ask(source, typed, &mut again, adviser)?;
+                plan = found.into_iter().find(|plan| plan.account == account).unwrap_or(plan);
+            }
+            let settings = Settings {
+                zone: plan.zone.iana_name().map(str::to_owned),
+                date_order: again.date_order.map(|order| order_name(order).to_owned()),
+            };
+            jobs.push(self.job(source, typed, plan, settings));
+        }
+        Ok(jobs)
+    }
+
+    /// The plans, with as many questions as it takes.
+    fn ask(
+        &self,
+        source: &Arc<Source>,
+        typed: &Path,
+        ask: &mut Ask,
+        adviser: &mut dyn Adviser,
+    ) -> Result<Vec<Plan>> {
+        type Open<'a> = Box<dyn Fn() -> io::Result<Box<dyn BufRead + Send>> + 'a>;
+        let openers: Vec<Open<'_>> = self
+            .members
+            .iter()
+            .map(|(member, _)| {
+                Box::new(move || Ok(Box::new(source.member(&member.place)?) as Box<dyn BufRead + Send>))
+                    as Open<'_>
+            })
+            .collect();
+        let members: Vec<format::Member<'_>> = self
+            .members
+            .iter()
+            .zip(&openers)
+            .map(|((member, head), open)| format::Member {
+                label: &member.label,
+                head,
+                size: member.size,
+                modified_ms: member.modified_ms,
+                open: open.as_ref(),
+            })
+            .collect();
+        for _ in 0..MAX_QUESTIONS {
+            match self.format.plan(&members, ask) {
+                Ok(plans) => return Ok(plans),
+                Err(Refused::Undecided { question, option, choices }) => {
+                    let Some(answer) = adviser.answer(&question, &choices) else {
+                        return Err(undecided(typed, &question, option, &choices));
+                    };
+                    if !take(ask, option, &answer) {
+                        return Err(undecided(typed, &question, option, &choices));
+                    }
+                }
+                Err(Refused::Unfit { why }) => {
+                    return Err(Error::failed(
+                        "import_unfit",
+                        format!("{} cannot be imported: {why}", typed.display()),
+                    ));
+                }
+                Err(Refused::Unreadable(why)) => {
+                    return Err(Error::failed(
+                        "import_unreadable",
+                        format!("{} cannot be read: {why}", typed.display()),
+                    ));
+                }
+            }
+        }
+        Err(Error::failed("import_unfit", format!("{} leaves too many questions open", typed.display())))
+    }
+
+    fn job(&self, source: &Arc<Source>, typed: &Path, mut plan: Plan, settings: Settings) -> Job {
+        let mut order = plan.units.clone();
+        order.retain(|at| *at < self.members.len());
+        if source.kind() == Kind::Archive {
+            // A compressed stream is read forward: in another order it would be read once for each member.
+            order.sort_unstable();
+        }
+        order.dedup();
+        let units = order.iter().map(|at| self.members[*at].0.clone()).collect();
+        plan.units = (0..order.len()).collect();
+        Job {
+            source: Arc::clone(source),
+            typed: typed.to_owned(),
+            format: self.format,
+            plan,
+            units,
+            settings,
+        }
+    }
+}
+
+/// Reads the beginning of a member; whether it is all of it.
+fn head_of(bytes: &mut dyn Read, head: &mut Vec<u8>) -> io::Result<bool> {
+    bytes.take(PEEK as u64 + 1).read_to_end(head)?;
+    let is_whole = head.len() <= PEEK;
+    head.truncate(PEEK);
+    Ok(is_whole)
+}
+
+/// Takes the answer to a question that an option answers; whether it is one.
+fn take(ask: &mut Ask, option: &str, answer: &str) -> bool {
+    match option {
+        "--account" if !answer.is_empty() => ask.account = Some(answer.to_owned()),
+        "--date-order" => match date_order(answer) {
+            Some(order) => ask.date_order = Some(order),
+            None => return false,
+        },
+        "--timezone" => match TimeZone::get(answer) {
+            Ok(zone) => ask.zone = zone,
+            Err(_) => return false,
+        },
+        _ => return false,
+    }
+    true
+}
+
+const ORDERS: [(&str, DateOrder); 3] =
+    [("dmy", DateOrder::DayMonthYear), ("mdy", DateOrder::MonthDayYear), ("ymd", DateOrder::YearMonthDay)];
+
+/// The order of this name: `dmy`.
+pub fn date_order(name: &str) -> Option<DateOrder> {
+    ORDERS.iter().find(|(known, _)| *known == name).map(|(_, order)| *order)
+}
+
+/// The name of an order.
+pub fn order_name(order: DateOrder) -> &'static str {
+    ORDERS.iter().find(|(_, known)| *known == order).map_or("", |(name, _)| name)
+}
+
+fn undecided(typed: &Path, question: &str, option: &'static str, choices: &[String]) -> Error {
+    let example = choices.first().map_or("<answer>", String::as_str);
+    let choices = match choices {
+        [] => String::new(),
+        some => format!(" ({option} {})", some.join("|")),
+    };
+    Error::new(
+        ErrorKind::Refused,
+        "import_question",
+        format!("{}: {question}{choices}. Nothing was imported", typed.display()),
+    )
+    .run(Command::typed_with(option, example, "import <export>"))
+}
+
+/// Why a source that was named cannot be looked at.
+fn unusable(typed: &Path, error: io::Error) -> Error {
+    let message = format!("Could not read {}; nothing was imported", typed.display());
+    Error::failed("import_path", message).because(error)
+}
+
+/// Members that are left out, by why, for a line of a plan.
+pub fn by_reason<'a>(
+    left_out: impl IntoIterator<Item = &'a crate::archive::Skipped>,
+) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for one in left_out {
+        all.entry(&one.why).or_default().push(&one.label);
+    }
+    all
+}

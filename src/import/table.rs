@@ -1,0 +1,1003 @@
+//! Rows whose columns nobody declared: what is seen in each column, and the declaration that comes of it.
+//!
+//! A column is what 99 of 100 of its values are. A value that does not fit is kept as text in a field beside it,
+//! `NAME_text`, so that what is declared stays true of every record: of those that are there when a later file has more.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use super::cell::{self, Decimal, Moment};
+use super::declare::{self, Registry};
+use super::format::{Ask, Bad, DateOrder, Refused};
+use crate::vault::declaration::{Aggregation, Connector, Field, Kind, Stream};
+
+/// Of 100 values, how many have to be of a kind.
+const MOST: u64 = 99;
+/// Texts up to this length, in characters, can be grouped by.
+const SHORT: usize = 100;
+/// Dates that follow each other by accident are fewer.
+const ENOUGH_STEPS: u64 = 4;
+/// Rows that are told apart at most: more of them are taken to be different.
+const REMEMBERED: usize = 1_800_000;
+/// Names of columns that say what a row is about.
+const TITLES: [&str; 14] = [
+    "title",
+    "name",
+    "subject",
+    "summary",
+    "description",
+    "merchant",
+    "payee",
+    "titel",
+    "betreff",
+    "bezeichnung",
+    "titre",
+    "nombre",
+    "titolo",
+    "label",
+];
+
+/// A value, as it stands in a file.
+#[derive(Debug, Clone, Copy)]
+pub enum Value<'a> {
+    /// What stands between two delimiters: text that may be a number.
+    Cell(&'a str),
+    /// A string of JSON.
+    Text(&'a str),
+    /// A number of JSON.
+    Number(&'a str),
+    /// `true` or `false` of JSON.
+    Boolean(&'a str),
+    /// A list of JSON.
+    Array(&'a str),
+    /// An object of JSON.
+    Object(&'a str),
+}
+
+impl<'a> Value<'a> {
+    /// Its text; that of JSON is minified by nobody.
+    pub const fn text(self) -> &'a str {
+        let (Self::Cell(text)
+        | Self::Text(text)
+        | Self::Number(text)
+        | Self::Boolean(text)
+        | Self::Array(text)
+        | Self::Object(text)) = self;
+        text
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        matches!(self, Self::Cell(text) if text.trim().is_empty())
+    }
+}
+
+/// What was seen in a column.
+#[derive(Debug, Clone, Default)]
+pub struct Column {
+    values: u64,
+    booleans: u64,
+    arrays: u64,
+    objects: u64,
+    /// Numbers with a decimal point, a decimal comma, and those that are the same with both.
+    numbers: [Numbers; 3],
+    /// Times by the order of their numbers, and those that are the same in each.
+    times: [Times; 3],
+    /// Times that another order of their numbers makes another one.
+    undecided: u64,
+    has_prose: bool,
+    is_long: bool,
+    /// The first line whose value is no number, no time.
+    odd_number: Option<u64>,
+    odd_time: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Numbers {
+    all: u64,
+    whole: u64,
+    /// Those that are numbers only in this way.
+    only: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Times {
+    all: u64,
+    days: u64,
+    only: u64,
+    /// Whether each is not before, not behind the one before it; how many differ from it.
+    walk: Walk,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Walk {
+    last: Option<jiff::civil::DateTime>,
+    is_falling: bool,
+    is_rising: bool,
+    steps: u64,
+}
+
+impl Walk {
+    fn step(&mut self, at: jiff::civil::DateTime) {
+        if let Some(last) = self.last.replace(at) {
+            self.is_rising |= last < at;
+            self.is_falling |= last > at;
+            self.steps += u64::from(last != at);
+        }
+    }
+
+    fn is_monotonous(self) -> bool {
+        self.is_rising != self.is_falling && self.steps >= ENOUGH_STEPS
+    }
+}
+
+const BOTH: usize = 2;
+
+impl Column {
+    /// Takes a value in.
+    pub fn learn(&mut self, value: Value<'_>, line: u64) {
+        if value.is_empty() {
+            return;
+        }
+        self.values += 1;
+        let text = value.text().trim();
+        let mut is_number = false;
+        let mut is_time = false;
+        match value {
+            Value::Boolean(_) => self.booleans += 1,
+            Value::Array(_) => self.arrays += 1,
+            Value::Object(_) => self.objects += 1,
+            Value::Number(number) => {
+                is_number = true;
+                let whole = u64::from(!number.contains(['.', 'e', 'E']));
+                for seen in &mut self.numbers {
+                    seen.all += 1;
+                    seen.whole += whole;
+                }
+            }
+            Value::Text(_) => {
+                if let Some(at) = json_moment(text) {
+                    is_time = true;
+                    for seen in &mut self.times {
+                        seen.all += 1;
+                        seen.days += u64::from(matches!(at, Moment::Day(_)));
+                    }
+                }
+            }
+            Value::Cell(_) => {
+                self.booleans += u64::from(boolean(text).is_some());
+                is_number = self.learn_number(text);
+                is_time = self.learn_time(text);
+            }
+        }
+        if !is_number {
+            self.odd_number.get_or_insert(line);
+        }
+        if !is_time {
+            self.odd_time.get_or_insert(line);
+        }
+        self.has_prose |= text.contains(char::is_whitespace);
+        self.is_long |= text.contains('\n') || text.chars().nth(SHORT).is_some();
+    }
+
+    fn learn_number(&mut self, text: &str) -> bool {
+        let readings = [cell::number(text, Decimal::Point), cell::number(text, Decimal::Comma)];
+        for (at, reading) in readings.iter().enumerate() {
+            let Some(number) = reading else { continue };
+            let seen = &mut self.numbers[at];
+            seen.all += 1;
+            seen.whole += u64::from(is_whole(number));
+            seen.only += u64::from(readings[1 - at].is_none());
+        }
+        if let [Some(number), Some(other)] = &readings
+            && number == other
+        {
+            self.numbers[BOTH].all += 1;
+            self.numbers[BOTH].whole += u64::from(is_whole(number));
+        }
+        readings.iter().any(Option::is_some)
+    }
+
+    fn learn_time(&mut self, text: &str) -> bool {
+        let orders = [DateOrder::DayMonthYear, DateOrder::MonthDayYear];
+        let readings = orders.map(|order| cell::moment(text, order));
+        for (at, reading) in readings.iter().enumerate() {
+            let Some(moment) = reading else { continue };
+            let seen = &mut self.times[at];
+            seen.all += 1;
+            seen.days += u64::from(matches!(moment, Moment::Day(_)));
+            seen.only += u64::from(readings[1 - at].is_none());
+            seen.walk.step(moment.order());
+        }
+        if let [Some(moment), Some(other)] = &readings {
+            self.undecided += u64::from(moment != other);
+        }
+        if let Some(moment) = cell::moment(text, DateOrder::YearMonthDay) {
+            self.times[BOTH].all += 1;
+            self.times[BOTH].days += u64::from(matches!(moment, Moment::Day(_)));
+        }
+        readings.iter().any(Option::is_some)
+    }
+
+    /// A new file begins: its first time is not behind the last of the one before it.
+    pub const fn next_file(&mut self) {
+        self.times[0].walk.last = None;
+        self.times[1].walk.last = None;
+    }
+
+    /// Whether something in it is more than text.
+    pub fn is_typed(&self) -> bool {
+        let numbers = self.numbers.iter().any(|seen| seen.all > 0);
+        numbers
+            || self.times.iter().any(|seen| seen.all > 0)
+            || self.booleans + self.arrays + self.objects > 0
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.values += other.values;
+        self.booleans += other.booleans;
+        self.arrays += other.arrays;
+        self.objects += other.objects;
+        for (mine, theirs) in self.numbers.iter_mut().zip(&other.numbers) {
+            mine.all += theirs.all;
+            mine.whole += theirs.whole;
+            mine.only += theirs.only;
+        }
+        for (mine, theirs) in self.times.iter_mut().zip(&other.times) {
+            mine.all += theirs.all;
+            mine.days += theirs.days;
+            mine.only += theirs.only;
+            mine.walk.is_rising |= theirs.walk.is_rising;
+            mine.walk.is_falling |= theirs.walk.is_falling;
+            mine.walk.steps += theirs.walk.steps;
+        }
+        self.undecided += other.undecided;
+        self.has_prose |= other.has_prose;
+        self.is_long |= other.is_long;
+        self.odd_number = self.odd_number.or(other.odd_number);
+        self.odd_time = self.odd_time.or(other.odd_time);
+    }
+
+    /// Whether there is a date whose order counts: there are fewer where the year has to come first.
+    fn is_ordered(&self) -> bool {
+        let [day_first, month_first, year_first] = self.times;
+        day_first.all.max(month_first.all) > year_first.all
+    }
+
+    const fn is_most(&self, fitting: u64) -> bool {
+        fitting > 0 && fitting.saturating_mul(100) >= self.values.saturating_mul(MOST)
+    }
+
+    /// How many of its values a field of this kind can hold.
+    fn fitting(&self, kind: Kind, reading: Reading) -> u64 {
+        match kind {
+            Kind::Boolean => self.booleans,
+            Kind::Integer => self.numbers[reading.number_at()].whole,
+            Kind::Number => self.numbers[reading.number_at()].all,
+            Kind::Date => self.times[reading.time_at()].days,
+            Kind::Timestamp => self.times[reading.time_at()].all,
+            Kind::Array => self.arrays,
+            Kind::Object => self.objects,
+            Kind::String | Kind::Text | Kind::Person | Kind::Blob => self.values,
+        }
+    }
+
+    /// What it holds.
+    fn kind(&self, reading: Reading) -> Kind {
+        let numbers = self.numbers[reading.number_at()];
+        let times = self.times[reading.time_at()];
+        if self.is_most(self.booleans) {
+            Kind::Boolean
+        } else if self.is_most(numbers.all) {
+            if numbers.whole == numbers.all { Kind::Integer } else { Kind::Number }
+        } else if self.is_most(times.all) {
+            if times.days == times.all { Kind::Date } else { Kind::Timestamp }
+        } else if self.is_most(self.arrays) {
+            Kind::Array
+        } else if self.is_most(self.objects) {
+            Kind::Object
+        } else if self.has_prose {
+            Kind::Text
+        } else {
+            Kind::String
+        }
+    }
+
+    const fn has_decimals(&self, reading: Reading) -> bool {
+        let numbers = self.numbers[reading.number_at()];
+        numbers.all > numbers.whole
+    }
+
+    /// The decimal mark that its own values prove.
+    fn decimal(&self) -> Option<Decimal> {
+        proven(self.numbers[0].only, self.numbers[1].only).map(|is_first| match is_first {
+            true => Decimal::Point,
+            false => Decimal::Comma,
+        })
+    }
+}
+
+/// Which of two has nearly all proofs: whether it is the first.
+fn proven(first: u64, second: u64) -> Option<bool> {
+    let all = first + second;
+    match () {
+        () if all == 0 => None,
+        () if first * 100 >= all * MOST => Some(true),
+        () if second * 100 >= all * MOST => Some(false),
+        () => None,
+    }
+}
+
+fn is_whole(number: &str) -> bool {
+    !number.contains(['.', 'e'])
+}
+
+fn boolean(text: &str) -> Option<&'static str> {
+    match () {
+        () if text.eq_ignore_ascii_case("true") => Some("true"),
+        () if text.eq_ignore_ascii_case("false") => Some("false"),
+        () => None,
+    }
+}
+
+/// A time in a string of JSON: programs write the year first.
+fn json_moment(text: &str) -> Option<Moment> {
+    let is_year_first = text.len() >= 10 && text.as_bytes()[..4].iter().all(u8::is_ascii_digit);
+    (is_year_first && text.as_bytes()[4] == b'-')
+        .then(|| cell::moment(text, DateOrder::YearMonthDay))
+        .flatten()
+}
+
+/// How the texts of a column are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// The decimal mark; `None` reads only what is the same with both.
+    decimal: Option<Decimal>,
+    order: DateOrder,
+}
+
+impl Reading {
+    const fn number_at(self) -> usize {
+        match self.decimal {
+            Some(Decimal::Point) => 0,
+            Some(Decimal::Comma) => 1,
+            None => BOTH,
+        }
+    }
+
+    const fn time_at(self) -> usize {
+        match self.order {
+            DateOrder::DayMonthYear => 0,
+            DateOrder::MonthDayYear => 1,
+            DateOrder::YearMonthDay => 2,
+        }
+    }
+
+    fn number(self, text: &str) -> Option<String> {
+        match self.decimal {
+            Some(decimal) => cell::number(text, decimal),
+            None => {
+                let number = cell::number(text, Decimal::Point)?;
+                (cell::number(text, Decimal::Comma)? == number).then_some(number)
+            }
+        }
+    }
+}
+
+/// What was seen in the columns of a stream.
+#[derive(Debug, Clone, Default)]
+pub struct Columns {
+    names: Vec<String>,
+    seen: HashMap<String, Column>,
+    /// Values of columns that are too many.
+    left_out: u64,
+}
+
+/// Columns at most; more are not a table that anybody reads.
+const MOST_COLUMNS: usize = 4096;
+
+impl Columns {
+    /// The column of this name; `None` where there are too many.
+    pub fn column(&mut self, name: &str) -> Option<&mut Column> {
+        if !self.seen.contains_key(name) {
+            if self.names.len() == MOST_COLUMNS {
+                self.left_out += 1;
+                return None;
+            }
+            self.names.push(name.to_owned());
+        }
+        Some(self.seen.entry(name.to_owned()).or_default())
+    }
+
+    /// A new file begins.
+    pub fn next_file(&mut self) {
+        self.seen.values_mut().for_each(Column::next_file);
+    }
+
+    /// Takes in what was seen in others.
+    pub fn add(&mut self, others: Self) {
+        for name in others.names {
+            if let (Some(theirs), Some(mine)) = (others.seen.get(&name), self.column(&name)) {
+                mine.add(theirs);
+            }
+        }
+    }
+
+    fn in_order(&self) -> impl Iterator<Item = (&str, &Column)> {
+        self.names.iter().filter_map(|name| self.seen.get(name).map(|column| (name.as_str(), column)))
+    }
+
+    /// The order of dates: asked for, shown by a day beyond 12, or by rows that follow each other in one order only.
+    fn order(&self, ask: &Ask, known: Option<&Stream>) -> Result<Option<DateOrder>, Refused> {
+        if ask.date_order.is_some() {
+            return Ok(ask.date_order);
+        }
+        let is_text = |name: &str| {
+            known
+                .and_then(|known| known.field(name))
+                .is_some_and(|field| !matches!(field.kind, Kind::Date | Kind::Timestamp))
+        };
+        let dates: Vec<(&str, &Column)> = self
+            .in_order()
+            .filter(|(name, column)| {
+                let [day_first, month_first, _] = column.times;
+                column.is_most(day_first.all.max(month_first.all)) && column.is_ordered() && !is_text(name)
+            })
+            .collect();
+        if dates.is_empty() {
+            return Ok(None);
+        }
+        let sum = |at: usize| dates.iter().map(|(_, column)| column.times[at].only).sum();
+        if let Some(is_first) = proven(sum(0), sum(1)) {
+            return Ok(Some(order_of(is_first)));
+        }
+        let is_monotonous = |at: usize| dates.iter().any(|(_, column)| column.times[at].walk.is_monotonous());
+        let is_broken = |at: usize| dates.iter().all(|(_, column)| !column.times[at].walk.is_monotonous());
+        if sum(0) + sum(1) == 0 {
+            for at in [0, 1] {
+                if is_monotonous(at) && is_broken(1 - at) {
+                    return Ok(Some(order_of(at == 0)));
+                }
+            }
+        }
+        let Some((name, _)) = dates.iter().find(|(_, column)| column.undecided > 0) else {
+            return Ok(Some(DateOrder::DayMonthYear));
+        };
+        Err(Refused::Undecided {
+            question: format!("In which order do the numbers of the dates in the column `{name}` stand?"),
+            option: "--date-order",
+            choices: ["dmy", "mdy", "ymd"].map(str::to_owned).to_vec(),
+        })
+    }
+}
+
+const fn order_of(is_day_first: bool) -> DateOrder {
+    if is_day_first { DateOrder::DayMonthYear } else { DateOrder::MonthDayYear }
+}
+
+/// A column of a file, as it goes into records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The field.
+    pub field: String,
+    kind: Kind,
+    reading: Reading,
+    /// The field beside it, for what does not fit.
+    beside: Option<String>,
+}
+
+/// What becomes of the columns of a stream.
+#[derive(Debug, Clone)]
+pub struct Declared {
+    /// The stream.
+    pub stream: Stream,
+    /// Where each column's values go, by its name.
+    pub places: BTreeMap<String, Place>,
+}
+
+/// The name of the field that holds the key.
+pub const KEY: &str = "id";
+
+/// Declares a stream so that the records that are there still fit, and all that was seen does.
+///
+/// `key` are the fields that make the key, and are strings; they are no columns.
+///
+/// # Errors
+/// [`Refused::Undecided`] where dates may be read in two ways.
+pub fn declare(
+    name: &str,
+    key: &[String],
+    columns: &Columns,
+    known: Option<&Stream>,
+    ask: &Ask,
+    notes: &mut Vec<String>,
+) -> Result<Declared, Refused> {
+    let order = columns.order(ask, known)?;
+    let sum = |at: usize| columns.in_order().map(|(_, column)| column.numbers[at].only).sum();
+    let decimal =
+        proven(sum(0), sum(1)).map(|is_first| if is_first { Decimal::Point } else { Decimal::Comma });
+    let mut stream = known.cloned().unwrap_or_else(|| Stream {
+        name: name.to_owned(),
+        primary_key: key.to_vec(),
+        cursor_field: None,
+        consent_time_field: None,
+        fields: key.iter().map(|name| key_field(name)).collect(),
+        views: Vec::new(),
+        relations: Vec::new(),
+    });
+    let mut taken: BTreeSet<String> = columns.names.iter().cloned().collect();
+    let mut places = BTreeMap::new();
+    let (mut has_zoneless, mut has_ordered) = (false, false);
+    for (name, column) in columns.in_order() {
+        if column.values == 0 || stream.primary_key.iter().any(|part| part == name) {
+            continue;
+        }
+        let reading = Reading {
+            decimal: column.decimal().or(decimal),
+            order: order.unwrap_or(DateOrder::YearMonthDay),
+        };
+        let seen = column.kind(reading);
+        let (kind, is_new) = match stream.field(name).map(|field| field.kind) {
+            None => (seen, true),
+            Some(Kind::Integer) if column.has_decimals(reading) => {
+                notes.push(format!("`{name}` had whole numbers only; it now has decimals too"));
+                (Kind::Number, false)
+            }
+            Some(kind) => (kind, false),
+        };
+        if is_new {
+            if known.is_some() {
+                notes.push(format!("`{name}` is a new field of this table"));
+            }
+            stream.fields.push(field(name, kind, column));
+        } else if let Some(field) = stream.fields.iter_mut().find(|field| field.name == name) {
+            field.kind = kind;
+        }
+        has_zoneless |= kind == Kind::Timestamp && column.times[reading.time_at()].all > 0;
+        has_ordered |= matches!(kind, Kind::Date | Kind::Timestamp) && column.undecided > 0;
+        let odd = column.values - column.fitting(kind, reading).min(column.values);
+        let mut beside = None;
+        if odd > 0 {
+            let other = beside_of(name, &taken, &stream);
+            taken.insert(other.clone());
+            notes.push(format!(
+                "{odd} of {} values of `{name}` are not {}{}: they are kept as text in `{other}`",
+                column.values,
+                plural(kind),
+                column.first_odd(kind),
+            ));
+            if stream.field(&other).is_none() {
+                stream.fields.push(field(&other, Kind::Text, &Column { is_long: true, ..Column::default() }));
+            }
+            beside = Some(other);
+        } else if is_new && matches!(kind, Kind::Text | Kind::String) {
+            notes.extend(column.why_text(name, reading));
+        }
+        let place = Place { field: name.to_owned(), kind, reading, beside };
+        places.insert(name.to_owned(), place);
+    }
+    if columns.left_out > 0 {
+        notes.push(format!(
+            "It has more than {MOST_COLUMNS} columns: {} values of the others are left out",
+            columns.left_out
+        ));
+    }
+    if let (Some(order), true) = (order, has_ordered) {
+        notes.push(format!("Dates are read as {}", order_in_words(order)));
+    }
+    if has_zoneless {
+        let zone = ask.zone.iana_name().unwrap_or("this system's zone");
+        notes.push(format!("Times that name no zone are read as of {zone}"));
+    }
+    if known.is_none() {
+        give_roles(&mut stream);
+    } else {
+        let missing: Vec<&str> = stream
+            .fields
+            .iter()
+            .map(|field| field.name.as_str())
+            .filter(|name| {
+                !stream.primary_key.iter().any(|part| part == name)
+                    && known.is_some_and(|known| known.field(name).is_some())
+                    && !columns.seen.get(*name).is_some_and(|column| column.values > 0)
+                    && !name.ends_with("_text")
+            })
+            .collect();
+        if !missing.is_empty() {
+            notes.push(format!("Not in this file: `{}`", missing.join("`, `")));
+        }
+        for field in &mut stream.fields {
+            if !stream.primary_key.contains(&field.name) {
+                field.required = false;
+                field.nullable = true;
+            }
+        }
+    }
+    Ok(Declared { stream, places })
+}
+
+impl Column {
+    /// Where the first value stands that is not of this kind, for what a note can say.
+    fn first_odd(&self, kind: Kind) -> String {
+        let line = match kind {
+            Kind::Integer | Kind::Number => self.odd_number,
+            Kind::Date | Kind::Timestamp => self.odd_time,
+            _ => None,
+        };
+        line.map_or_else(String::new, |line| format!(" (the first in line {line})"))
+    }
+
+    /// Why a column is text though much of it is something else.
+    fn why_text(&self, name: &str, reading: Reading) -> Option<String> {
+        let (numbers, times) = (self.numbers[reading.number_at()].all, self.times[reading.time_at()].all);
+        let either = self.numbers[0].all.max(self.numbers[1].all);
+        if self.is_most(either) && either > numbers {
+            return Some(format!(
+                "`{name}` is kept as text: its commas and points may stand between thousands or before decimals"
+            ));
+        }
+        let (fitting, kind) = match () {
+            () if numbers * 2 > self.values => (numbers, Kind::Number),
+            () if times * 2 > self.values => (times, Kind::Date),
+            () if self.booleans * 2 > self.values => (self.booleans, Kind::Boolean),
+            () if numbers > 0 && self.numbers[0].all == self.numbers[1].all && self.has_json() => {
+                (numbers, Kind::Number)
+            }
+            () => return None,
+        };
+        Some(format!(
+            "`{name}` is kept as text: only {fitting} of {} values are {}{}",
+            self.values,
+            plural(kind),
+            self.first_odd(kind)
+        ))
+    }
+
+    /// Whether a number stands there as JSON's own, and so turns into a text.
+    const fn has_json(&self) -> bool {
+        self.numbers[BOTH].all > 0 && self.numbers[BOTH].only == 0 && self.values > self.numbers[BOTH].all
+    }
+}
+
+fn beside_of(name: &str, taken: &BTreeSet<String>, stream: &Stream) -> String {
+    let fits = |other: &String| {
+        !taken.contains(other)
+            && stream.field(other).is_none_or(|field| matches!(field.kind, Kind::Text | Kind::String))
+    };
+    let first = format!("{name}_text");
+    if fits(&first) {
+        return first;
+    }
+    (2..).map(|number| format!("{name}_text_{number}")).find(fits).unwrap_or(first)
+}
+
+fn key_field(name: &str) -> Field {
+    Field {
+        name: name.to_owned(),
+        kind: Kind::String,
+        nullable: false,
+        required: true,
+        role: None,
+        lexical: false,
+        exact: true,
+        range: false,
+        aggregations: Vec::new(),
+    }
+}
+
+fn field(name: &str, kind: Kind, column: &Column) -> Field {
+    let aggregations = match kind {
+        Kind::Boolean => vec![Aggregation::GroupBy],
+        Kind::String | Kind::Text if !column.is_long => {
+            vec![Aggregation::GroupBy, Aggregation::CountDistinct]
+        }
+        Kind::Timestamp | Kind::Date => vec![Aggregation::GroupByTime, Aggregation::Min, Aggregation::Max],
+        Kind::Integer | Kind::Number => vec![Aggregation::Sum, Aggregation::Min, Aggregation::Max],
+        _ => Vec::new(),
+    };
+    Field {
+        name: name.to_owned(),
+        kind,
+        nullable: true,
+        required: false,
+        role: None,
+        lexical: matches!(kind, Kind::Text | Kind::String),
+        exact: kind.is_scalar(),
+        range: matches!(kind, Kind::Timestamp | Kind::Date | Kind::Integer | Kind::Number),
+        aggregations,
+    }
+}
+
+/// The time and the title of a new stream: the first instant, else the first day; a column that is called like one, else the
+/// first text.
+fn give_roles(stream: &mut Stream) {
+    let of_kind = |kind: Kind| stream.fields.iter().position(|field| field.kind == kind);
+    let time = of_kind(Kind::Timestamp).or_else(|| of_kind(Kind::Date));
+    let is_free = |field: &Field| {
+        matches!(field.kind, Kind::Text | Kind::String)
+            && !stream.primary_key.contains(&field.name)
+            && !field.name.ends_with("_text")
+    };
+    let named = |title: &&str| {
+        stream.fields.iter().position(|field| is_free(field) && field.name.to_lowercase() == **title)
+    };
+    let title = TITLES
+        .iter()
+        .find_map(|title| named(title))
+        .or_else(|| stream.fields.iter().position(|field| is_free(field) && field.kind == Kind::Text))
+        .or_else(|| stream.fields.iter().position(is_free));
+    if let Some(field) = time.and_then(|at| stream.fields.get_mut(at)) {
+        field.role = Some("event-time".to_owned());
+        let name = field.name.clone();
+        stream.cursor_field = Some(name.clone());
+        stream.consent_time_field = Some(name);
+    }
+    if let Some(field) = title.and_then(|at| stream.fields.get_mut(at)) {
+        field.role = Some("primary-title".to_owned());
+    }
+}
+
+impl Place {
+    /// The field and the JSON that a value becomes; `None` where there is no value.
+    ///
+    /// # Errors
+    /// Where it fits nowhere: the file changed after it was planned.
+    pub fn put(&self, value: Value<'_>, zone: &TimeZone) -> Result<Option<(&str, String)>, Bad> {
+        if value.is_empty() {
+            return Ok(None);
+        }
+        if let Some(json) = self.fitting(value, zone) {
+            return Ok(Some((&self.field, json)));
+        }
+        let beside = self.beside.as_deref().ok_or(Bad("changed while it was read"))?;
+        Ok(Some((beside, string(value.text()))))
+    }
+
+    fn fitting(&self, value: Value<'_>, zone: &TimeZone) -> Option<String> {
+        let text = value.text();
+        match (self.kind, value) {
+            (Kind::String | Kind::Text | Kind::Person, _) => Some(string(text)),
+            (Kind::Boolean, Value::Boolean(_))
+            | (Kind::Number, Value::Number(_))
+            | (Kind::Array, Value::Array(_))
+            | (Kind::Object, Value::Object(_)) => Some(text.to_owned()),
+            (Kind::Boolean, Value::Cell(_)) => boolean(text.trim()).map(str::to_owned),
+            (Kind::Integer, Value::Number(_)) => (!text.contains(['.', 'e', 'E'])).then(|| text.to_owned()),
+            (Kind::Number, Value::Cell(_)) => self.reading.number(text.trim()),
+            (Kind::Integer, Value::Cell(_)) => {
+                self.reading.number(text.trim()).filter(|number| is_whole(number))
+            }
+            (kind @ (Kind::Date | Kind::Timestamp), Value::Cell(_) | Value::Text(_)) => {
+                let trimmed = text.trim();
+                let moment = match value {
+                    Value::Text(_) => json_moment(trimmed),
+                    _ => cell::moment(trimmed, self.reading.order),
+                }?;
+                match (kind, moment) {
+                    (Kind::Date, Moment::Day(day)) => Some(string(&day.to_string())),
+                    (Kind::Date, _) => None,
+                    (_, Moment::Instant(_))
+                        if trimmed.contains('T') && trimmed.parse::<jiff::Timestamp>().is_ok() =>
+                    {
+                        Some(string(trimmed))
+                    }
+                    (_, moment) => moment.instant(zone).map(|at| string(&at)),
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// `text` as a JSON string.
+pub fn string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A JSON object of fields in declared order.
+pub fn object(stream: &Stream, mut values: HashMap<&str, String>) -> String {
+    let mut out = String::from("{");
+    for field in &stream.fields {
+        let Some(json) = values.remove(field.name.as_str()) else { continue };
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push_str(&string(&field.name));
+        out.push(':');
+        out.push_str(&json);
+    }
+    out.push('}');
+    out
+}
+
+const fn plural(kind: Kind) -> &'static str {
+    match kind {
+        Kind::String | Kind::Text => "texts",
+        Kind::Person => "names",
+        Kind::Timestamp => "times",
+        Kind::Date => "dates",
+        Kind::Integer => "whole numbers",
+        Kind::Number => "numbers",
+        Kind::Boolean => "true or false",
+        Kind::Array => "lists",
+        Kind::Object => "objects",
+        Kind::Blob => "attachments",
+    }
+}
+
+const fn order_in_words(order: DateOrder) -> &'static str {
+    match order {
+        DateOrder::DayMonthYear => "day, month, year",
+        DateOrder::MonthDayYear => "month, day, year",
+        DateOrder::YearMonthDay => "year, month, day",
+    }
+}
+
+/// What the table in a file is called, by the file's name: without what a second download or another day adds to it.
+pub fn table_name(label: &str) -> String {
+    let file = label.rsplit(['/', '\\']).next().unwrap_or(label).to_lowercase();
+    let stem = file.split_once('.').map_or(file.as_str(), |(stem, _)| stem);
+    let stem = if stem.is_empty() { file.trim_start_matches('.') } else { stem };
+    let stem = stem.trim_end();
+    let stem = match stem.strip_suffix(')').and_then(|stem| stem.rsplit_once('(')) {
+        Some((before, copy)) if copy.bytes().all(|byte| byte.is_ascii_digit()) => before,
+        _ => stem,
+    };
+    let words: Vec<&str> =
+        stem.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    // From the first year on, where only numbers follow: 2026-01-31.
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_year = |word: &str| {
+        is_number(word)
+            && (word.len() == 4 || word.len() == 8)
+            && (word.starts_with("19") || word.starts_with("20"))
+    };
+    let end = (1..words.len())
+        .find(|at| is_year(words[*at]) && words[*at..].iter().all(|word| is_number(word)))
+        .unwrap_or(words.len());
+    let mut name = String::new();
+    for word in &words[..end] {
+        let word: String = word.chars().filter(char::is_ascii_alphanumeric).collect();
+        if !word.is_empty() && name.len() + word.len() < 40 {
+            if !name.is_empty() {
+                name.push('-');
+            }
+            name.push_str(&word);
+        }
+    }
+    if name.is_empty() { super::digest::name([words.join(" ").as_bytes()])[..8].to_owned() } else { name }
+}
+
+/// The connector of a table, and what the store has of it.
+pub struct Table {
+    /// Its short key.
+    pub key: String,
+    /// As the store has it.
+    pub known: Option<Arc<Connector>>,
+    name: String,
+}
+
+impl Table {
+    /// The table called `name`.
+    pub fn new(name: &str, ask: &Ask) -> Self {
+        let key = format!("table-{name}");
+        let known = ask.known.iter().find(|known| known.key == key).cloned();
+        Self { key, known, name: name.to_owned() }
+    }
+
+    /// The stream as the store has it.
+    pub fn known_stream(&self, name: &str) -> Option<&Stream> {
+        self.known.as_ref()?.stream(name).map(Arc::as_ref)
+    }
+
+    /// The connector with these streams, and those that it has besides.
+    pub fn connector(&self, streams: Vec<Stream>) -> Arc<Connector> {
+        let mut all = self.known.as_ref().map_or_else(Vec::new, |known| known.streams.clone());
+        for stream in streams {
+            match all.iter_mut().find(|known| known.name == stream.name) {
+                Some(known) => *known = Arc::new(stream),
+                None => all.push(Arc::new(stream)),
+            }
+        }
+        Arc::new(Connector {
+            key: self.key.clone(),
+            id: declare::uri(Registry::Local, &self.key),
+            name: self.name.clone(),
+            streams: all,
+        })
+    }
+}
+
+/// Counts how often something was there before, within bounds.
+#[derive(Debug, Default)]
+pub struct Copies {
+    seen: HashMap<u64, (u64, u32)>,
+}
+
+impl Copies {
+    /// How many different items called `name` were before this one: 0 for the first, and again where it is the same as
+    /// the last one.
+    pub fn of(&mut self, name: u64, content: u64) -> u32 {
+        if self.seen.len() >= REMEMBERED && !self.seen.contains_key(&name) {
+            return 0;
+        }
+        let slot = self.seen.entry(name).or_insert((content, 0));
+        if slot.0 != content {
+            *slot = (content, slot.1.saturating_add(1));
+        }
+        slot.1
+    }
+
+    /// How many of these were before this one.
+    pub fn before(&mut self, name: u64) -> u32 {
+        if self.seen.len() >= REMEMBERED && !self.seen.contains_key(&name) {
+            return 0;
+        }
+        let slot = self.seen.entry(name).or_insert((0, 0));
+        let before = slot.1;
+        slot.1 = before.saturating_add(1);
+        before
+    }
+}
+
+/// Whether the values of a column name their rows: nearly all are there, and differ.
+#[derive(Debug, Default)]
+pub struct Names {
+    hashes: Vec<u64>,
+    rows: u64,
+}
+
+impl Names {
+    /// Takes the next row's in.
+    pub fn learn(&mut self, value: Option<u64>) {
+        if self.hashes.len() >= REMEMBERED {
+            return;
+        }
+        self.rows += 1;
+        self.hashes.extend(value);
+    }
+
+    /// Whether they do.
+    pub fn are_unique(mut self) -> bool {
+        self.hashes.sort_unstable();
+        self.hashes.dedup();
+        self.rows > 0 && (self.hashes.len() as u64).saturating_mul(100) >= self.rows.saturating_mul(MOST)
+    }
+}
+
+/// A number that stands for bytes, the same in every run.
+pub fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
+    u64::from_str_radix(&super::digest::name(parts)[..16], 16).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tables_name_is_its_files_without_days_and_copies() {
+        for (label, expected) in [
+            ("Expenses.csv", "expenses"),
+            ("a/b/My Bank (2).csv", "my-bank"),
+            ("transactions-2026-01-31.csv", "transactions"),
+            ("transactions_20260131.tsv", "transactions"),
+            ("2026.csv", "2026"),
+            ("table1.csv", "table1"),
+            ("export.2026.csv", "export"),
+            (".csv", "csv"),
+        ] {
+            assert_eq!(table_name(label), expected, "{label}");
+        }
+        assert_eq!(table_name("家計簿.csv").len(), 8);
+        assert_ne!(table_name("家計簿.csv"), table_name("日記.csv"));
+    }
+
+    #[test]
+    fn copies_count_what_differs() {
+        let mut copies = Copies::default();
+        assert_eq!([1, 1, 2, 2, 1].map(|content| copies.of(7, content)), [0, 0, 1, 1, 2]);
+        assert_eq!([1, 1, 1].map(|name| copies.before(name)), [0, 1, 2]);
+    }
+}

@@ -1,0 +1,183 @@
+//! The bytes of a blob: in the database, in a copy beside it, or where they lie in a source. They are what their name says, or
+//! nothing is given.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use rusqlite::{Connection as Sqlite, OptionalExtension as _};
+
+use super::ledger::{BlobPlace, Encoding};
+use crate::archive::Source;
+use crate::fs::PrivateDir;
+use crate::hex;
+
+/// The directory of copies within the store's.
+const COPIES: &str = "blobs";
+/// What the id of a blob that is not in the database begins with; its hash follows.
+const HASHED: &str = "sha256:";
+
+/// Base64 as mail has it: with padding or without.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// A blob, and where its bytes are.
+#[derive(Debug, Clone)]
+pub struct Blob {
+    /// Its media type.
+    pub media_type: String,
+    id: String,
+    size: u64,
+    bytes: Option<Vec<u8>>,
+    copy: Option<PathBuf>,
+    places: Vec<(PathBuf, String, BlobPlace)>,
+}
+
+/// The blob `id`.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn find(db: &Sqlite, id: &str) -> rusqlite::Result<Option<Blob>> {
+    let found = db
+        .prepare_cached("SELECT media_type, size, is_copied, bytes FROM blob WHERE id = ?1")?
+        .query_row([id], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?, row.get(3)?))
+        })
+        .optional()?;
+    let Some((media_type, size, is_copied, bytes)) = found else { return Ok(None) };
+    let mut blob = Blob {
+        media_type,
+        id: id.to_owned(),
+        size: size.cast_unsigned(),
+        bytes,
+        copy: None,
+        places: Vec::new(),
+    };
+    if blob.bytes.is_none() {
+        let dir = db.path().and_then(|path| Path::new(path).parent());
+        blob.copy = dir.filter(|_| is_copied).map(|dir| dir.join(COPIES));
+        let mut places = db.prepare_cached(
+            "SELECT s.path, c.place, p.offset, p.length, p.encoding FROM blob_place p
+             JOIN checkpoint c ON c.unit = p.unit JOIN source s ON s.source = c.source WHERE p.blob_id = ?1",
+        )?;
+        let mut places = places.query([id])?;
+        while let Some(row) = places.next()? {
+            let encoding: String = row.get(4)?;
+            let Some(encoding) = Encoding::from_name(&encoding) else { continue };
+            let place = BlobPlace {
+                offset: row.get::<_, i64>(2)?.cast_unsigned(),
+                length: row.get::<_, i64>(3)?.cast_unsigned(),
+                encoding,
+            };
+            blob.places.push((PathBuf::from(row.get::<_, String>(0)?), row.get(1)?, place));
+        }
+    }
+    Ok(Some(blob))
+}
+
+impl Blob {
+    /// Its bytes, if they are there still and are what they were.
+    pub fn read(self) -> Option<Vec<u8>> {
+        if let Some(bytes) = self.bytes {
+            return Some(bytes);
+        }
+        let hash = self.id.strip_prefix(HASHED)?;
+        let is_it = |bytes: &Vec<u8>| hash_of(bytes) == hash;
+        let copy = self.copy.as_deref().and_then(|dir| {
+            PrivateDir::open(dir).and_then(|dir| dir.read(hash, self.size)).ok().filter(is_it)
+        });
+        copy.or_else(|| {
+            let read = |(path, place, at): &(PathBuf, String, BlobPlace)| {
+                read_in_place(path, place, at, self.size).ok().filter(is_it)
+            };
+            self.places.iter().find_map(read)
+        })
+    }
+}
+
+/// Keeps a copy of a blob beside the database in `dir`.
+///
+/// # Errors
+/// Whatever the disk says.
+pub fn copy(dir: &Path, id: &str, bytes: &[u8]) -> io::Result<()> {
+    let hash = id.strip_prefix(HASHED).filter(|hash| hash_of(bytes) == **hash);
+    let hash = hash.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    let dir = PrivateDir::create(&dir.join(COPIES))?;
+    if dir.size(hash).is_ok_and(|size| size == bytes.len() as u64) {
+        return Ok(());
+    }
+    dir.write(hash, bytes)
+}
+
+fn hash_of(bytes: &[u8]) -> String {
+    hex::of(ring::digest::digest(&ring::digest::SHA256, bytes).as_ref())
+}
+
+fn read_in_place(path: &Path, place: &str, at: &BlobPlace, size: u64) -> io::Result<Vec<u8>> {
+    let mut member = Source::open(path)?.member(place)?;
+    member.skip(at.offset)?;
+    let mut encoded = Vec::with_capacity(usize::try_from(at.length.min(64 << 20)).unwrap_or(0));
+    member.take(at.length).read_to_end(&mut encoded)?;
+    let decoded = decode(&encoded, at.encoding);
+    if decoded.len() as u64 == size { Ok(decoded) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+/// The bytes that `encoded` stands for.
+pub fn decode(encoded: &[u8], encoding: Encoding) -> Vec<u8> {
+    match encoding {
+        Encoding::Plain => encoded.to_vec(),
+        Encoding::Base64 => {
+            let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+            let digits: Vec<u8> = encoded.iter().copied().filter(is_digit).collect();
+            LENIENT.decode(digits).unwrap_or_default()
+        }
+        Encoding::QuotedPrintable => unquoted(encoded),
+    }
+}
+
+/// Quoted-printable text as bytes.
+fn unquoted(encoded: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(encoded.len());
+    let hex = |at: usize| encoded.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    let mut at = 0;
+    while let Some(byte) = encoded.get(at) {
+        if *byte != b'=' {
+            out.push(*byte);
+            at += 1;
+        } else if let (Some(high), Some(low)) = (hex(at + 1), hex(at + 2)) {
+            out.extend(u8::try_from(high * 16 + low));
+            at += 3;
+        } else {
+            // A soft line break, blanks before it included.
+            let blanks = encoded[at + 1..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+            let end = at + 1 + blanks;
+            if encoded[end..].starts_with(b"\r\n") {
+                at = end + 2;
+            } else if encoded[end..].starts_with(b"\n") {
+                at = end + 1;
+            } else {
+                out.push(b'=');
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encodings_of_mail_are_read_as_they_are_written() {
+        assert_eq!(decode(b"SGVs\r\nbG8=\r\n", Encoding::Base64), b"Hello");
+        assert_eq!(decode(b"SGVsbG8", Encoding::Base64), b"Hello");
+        assert_eq!(decode(b"a=3D=\r\nb = c=E4=  \n=G", Encoding::QuotedPrintable), b"a=b = c\xe4=G");
+        assert_eq!(decode(b"a=", Encoding::Plain), b"a=");
+    }
+}

@@ -1,0 +1,354 @@
+//! What an import remembers: which files it read, how far, and which items stand as it left them.
+
+use rusqlite::{Connection as Sqlite, OptionalExtension as _, params};
+
+/// The bytes of a hash of an item that are kept: 16 of SHA-256.
+pub type Digest = [u8; 16];
+
+/// What was settled about an account's files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The zone of times that name none.
+    pub zone: Option<String>,
+    /// In which order a date's numbers stand.
+    pub date_order: Option<String>,
+}
+
+/// A file, folder or archive that was imported, as far as one format read it for one account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceRow {
+    /// Its number.
+    pub source: i64,
+    /// The account.
+    pub account: i64,
+    /// Where it was last.
+    pub path: String,
+    /// The format's name.
+    pub format: String,
+    /// The format's version at the last import.
+    pub version: u32,
+    /// What else its records depend on: the zone, the order of dates.
+    pub settings: String,
+    /// Of an archive: what it was when it was read.
+    pub mark: Mark,
+}
+
+/// What a file was, so that it is known again: when it has not changed, or has only grown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// The device that it lies on.
+    pub device: i64,
+    /// Its number there.
+    pub inode: i64,
+    /// Its size in bytes.
+    pub size: i64,
+    /// When it was last changed.
+    pub modified_ms: i64,
+    /// The hash of its first 64 KiB, of an archive.
+    pub first: Option<Vec<u8>>,
+    /// The hash of its last 64 KiB; of a unit, of those before where it was read to.
+    pub last: Option<Vec<u8>>,
+}
+
+/// A member of a source, as it was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnitRow {
+    /// Its number.
+    pub unit: i64,
+    /// Its path within the source.
+    pub label: String,
+    /// How to open it.
+    pub place: String,
+    /// How far it was read.
+    pub at: u64,
+    /// Whether it was read to its end.
+    pub has_ended: bool,
+    /// Items before this time were left out.
+    pub since_ms: Option<i64>,
+    /// How many items were read.
+    pub items: u64,
+    /// How many of them were bad.
+    pub bad: u64,
+    /// What the file was then.
+    pub mark: Mark,
+    /// When it was found to be gone.
+    pub gone_ms: Option<i64>,
+}
+
+/// What an import remembers, in a transaction of the store.
+#[derive(Clone, Copy)]
+pub struct Ledger<'a>(pub &'a Sqlite);
+
+impl Ledger<'_> {
+    /// The account of a connection, and what was settled for it.
+    ///
+    /// # Errors
+    /// Whatever SQLite says, here and below.
+    pub fn account(self, connection: &str) -> rusqlite::Result<Option<(i64, Settings)>> {
+        self.0
+            .prepare_cached("SELECT account, zone, date_order FROM account WHERE connection = ?1")?
+            .query_row([connection], |row| {
+                Ok((row.get(0)?, Settings { zone: row.get(1)?, date_order: row.get(2)? }))
+            })
+            .optional()
+    }
+
+    /// Notes what was settled for a connection, and gives its account.
+    pub fn put_account(self, connection: &str, settings: &Settings) -> rusqlite::Result<i64> {
+        self.0
+            .prepare_cached(
+                "INSERT INTO account (connection, zone, date_order) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (connection) DO UPDATE SET zone = excluded.zone, date_order = excluded.date_order
+                 RETURNING account",
+            )?
+            .query_row(params![connection, settings.zone, settings.date_order], |row| row.get(0))
+    }
+
+    /// Notes when an account was last read to the end of its sources.
+    pub fn end_account(self, account: i64, now_ms: i64) -> rusqlite::Result<()> {
+        self.0.execute("UPDATE account SET imported_ms = ?2 WHERE account = ?1", [account, now_ms]).map(drop)
+    }
+
+    /// All sources, the oldest first.
+    pub fn sources(self) -> rusqlite::Result<Vec<SourceRow>> {
+        let mut all = self.0.prepare(
+            "SELECT source, account, path, format, version, settings, device, inode, size, modified_ms, first, last
+             FROM source ORDER BY source",
+        )?;
+        let rows = all.query_map([], |row| {
+            Ok(SourceRow {
+                source: row.get(0)?,
+                account: row.get(1)?,
+                path: row.get(2)?,
+                format: row.get(3)?,
+                version: row.get(4)?,
+                settings: row.get(5)?,
+                mark: mark(row, 6, Some(10), 11)?,
+            })
+        })?;
+        rows.collect()
+    }
+
+    /// Notes a source, and gives its number.
+    pub fn put_source(self, row: &SourceRow, now_ms: i64) -> rusqlite::Result<i64> {
+        let Mark { device, inode, size, modified_ms, first, last } = &row.mark;
+        let id = (row.source != 0).then_some(row.source);
+        self.0
+            .prepare_cached(
+                "INSERT INTO source (source, account, path, format, version, settings, device, inode, size, modified_ms,
+                   first, last, imported_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+                 ON CONFLICT DO UPDATE SET path = excluded.path, version = excluded.version, settings = excluded.settings,
+                   device = excluded.device, inode = excluded.inode, size = excluded.size,
+                   modified_ms = excluded.modified_ms, first = excluded.first, last = excluded.last,
+                   imported_ms = excluded.imported_ms
+                 RETURNING source",
+            )?
+            .query_row(
+                params![
+                    id, row.account, row.path, row.format, row.version, row.settings, device, inode, size,
+                    modified_ms, first, last, now_ms
+                ],
+                |row| row.get(0),
+            )
+    }
+
+    /// The members of a source.
+    pub fn units(self, source: i64) -> rusqlite::Result<Vec<UnitRow>> {
+        let mut all = self.0.prepare(
+            "SELECT unit, label, place, at, has_ended, since_ms, items, bad, gone_ms, device, inode, size, modified_ms, tail
+             FROM checkpoint WHERE source = ?1 ORDER BY unit",
+        )?;
+        let rows = all.query_map([source], |row| {
+            Ok(UnitRow {
+                unit: row.get(0)?,
+                label: row.get(1)?,
+                place: row.get(2)?,
+                at: row.get::<_, i64>(3)?.cast_unsigned(),
+                has_ended: row.get(4)?,
+                since_ms: row.get(5)?,
+                items: row.get::<_, i64>(6)?.cast_unsigned(),
+                bad: row.get::<_, i64>(7)?.cast_unsigned(),
+                gone_ms: row.get(8)?,
+                mark: mark(row, 9, None, 13)?,
+            })
+        })?;
+        rows.collect()
+    }
+
+    /// Notes a member of a source and how far it was read, and gives its number.
+    pub fn put_unit(self, source: i64, row: &UnitRow) -> rusqlite::Result<i64> {
+        let Mark { device, inode, size, modified_ms, last, .. } = &row.mark;
+        self.0
+            .prepare_cached(
+                "INSERT INTO checkpoint (source, label, place, at, has_ended, since_ms, items, bad, device, inode, size,
+                   modified_ms, tail, gone_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                 ON CONFLICT (source, label) DO UPDATE SET place = excluded.place, at = excluded.at,
+                   has_ended = excluded.has_ended, since_ms = excluded.since_ms, items = excluded.items,
+                   bad = excluded.bad, device = excluded.device, inode = excluded.inode, size = excluded.size,
+                   modified_ms = excluded.modified_ms, tail = excluded.tail, gone_ms = excluded.gone_ms
+                 RETURNING unit",
+            )?
+            .query_row(
+                params![
+                    source,
+                    row.label,
+                    row.place,
+                    row.at.cast_signed(),
+                    row.has_ended,
+                    row.since_ms,
+                    row.items.cast_signed(),
+                    row.bad.cast_signed(),
+                    device,
+                    inode,
+                    size,
+                    modified_ms,
+                    last,
+                    row.gone_ms
+                ],
+                |row| row.get(0),
+            )
+    }
+
+    /// Whether the records of an item stand as it left them, when it is read in `unit`.
+    pub fn is_known(self, account: i64, raw: &Digest, unit: i64) -> rusqlite::Result<bool> {
+        self.0
+            .prepare_cached(
+                "SELECT 1 FROM item WHERE account = ?1 AND raw = ?2 AND (is_shared = 1 OR unit = ?3) LIMIT 1",
+            )?
+            .exists(params![account, raw, unit])
+    }
+
+    /// Notes an item whose first record is `rid`; one that is `shared` counts in whichever unit it is read again.
+    pub fn put_item(
+        self,
+        account: i64,
+        raw: &Digest,
+        unit: i64,
+        is_shared: bool,
+        rid: Option<i64>,
+    ) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached(
+                "INSERT OR REPLACE INTO item (account, raw, unit, is_shared, rid) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![account, raw, unit, is_shared, rid])
+            .map(drop)
+    }
+
+    /// A record has changed: the items that made it what it was have to be parsed when they are read again.
+    pub fn forget_items(self, rid: i64, unit: i64) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached("DELETE FROM item WHERE rid = ?1 AND (is_shared = 1 OR unit = ?2)")?
+            .execute([rid, unit])
+            .map(drop)
+    }
+
+    /// What the units say of a record.
+    pub fn sightings(self, rid: i64) -> rusqlite::Result<Vec<(i64, String)>> {
+        let mut all =
+            self.0.prepare_cached("SELECT unit, said FROM sighting WHERE rid = ?1 ORDER BY unit")?;
+        all.query_map([rid], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    }
+
+    /// Notes what a unit says of a record.
+    pub fn put_sighting(self, rid: i64, unit: i64, said: &str) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached("INSERT OR REPLACE INTO sighting (rid, unit, said) VALUES (?1, ?2, ?3)")?
+            .execute(params![rid, unit, said])
+            .map(drop)
+    }
+
+    /// Takes back what a unit says of a record.
+    pub fn remove_sighting(self, rid: i64, unit: i64) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached("DELETE FROM sighting WHERE rid = ?1 AND unit = ?2")?
+            .execute([rid, unit])
+            .map(drop)
+    }
+
+    /// Notes a blob that stays where it is.
+    pub fn put_blob(self, id: &str, media_type: &str, size: u64) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached("INSERT OR IGNORE INTO blob (id, media_type, size) VALUES (?1, ?2, ?3)")?
+            .execute(params![id, media_type, size.cast_signed()])
+            .map(drop)
+    }
+
+    /// Notes where a blob lies.
+    pub fn put_blob_place(self, id: &str, unit: i64, place: &BlobPlace) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached(
+                "INSERT OR REPLACE INTO blob_place (blob_id, unit, offset, length, encoding) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                id,
+                unit,
+                place.offset.cast_signed(),
+                place.length.cast_signed(),
+                place.encoding.name()
+            ])
+            .map(drop)
+    }
+
+    /// Whether a blob has a copy in the store's directory.
+    pub fn is_copied(self, id: &str) -> rusqlite::Result<bool> {
+        self.0.prepare_cached("SELECT 1 FROM blob WHERE id = ?1 AND is_copied = 1")?.exists([id])
+    }
+
+    /// Notes that a blob has a copy in the store's directory.
+    pub fn mark_copied(self, id: &str) -> rusqlite::Result<()> {
+        self.0.prepare_cached("UPDATE blob SET is_copied = 1 WHERE id = ?1")?.execute([id]).map(drop)
+    }
+}
+
+/// Where a blob lies in a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlobPlace {
+    /// Where its encoded bytes begin.
+    pub offset: u64,
+    /// How many they are.
+    pub length: u64,
+    /// How they are encoded.
+    pub encoding: Encoding,
+}
+
+/// How a blob is written where it lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// As it is.
+    Plain,
+    /// Base64, RFC 2045.
+    Base64,
+    /// Quoted-printable, RFC 2045.
+    QuotedPrintable,
+}
+
+impl Encoding {
+    const ALL: [Self; 3] = [Self::Plain, Self::Base64, Self::QuotedPrintable];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Base64 => "base64",
+            Self::QuotedPrintable => "quoted-printable",
+        }
+    }
+
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|encoding| encoding.name() == name)
+    }
+}
+
+fn mark(row: &rusqlite::Row<'_>, at: usize, first: Option<usize>, last: usize) -> rusqlite::Result<Mark> {
+    let number = |at: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(at)?.unwrap_or_default());
+    Ok(Mark {
+        device: number(at)?,
+        inode: number(at + 1)?,
+        size: number(at + 2)?,
+        modified_ms: number(at + 3)?,
+        first: first.map(|first| row.get(first)).transpose()?.flatten(),
+        last: row.get(last)?,
+    })
+}
