@@ -7,5 +7,7 @@ pub mod declare;
 pub mod digest;
 pub mod format;
 pub mod formats;
+pub mod json_elements;
+pub mod lines;
 #[cfg(test)]
 mod harness;
