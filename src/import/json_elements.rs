@@ -96,7 +96,10 @@ pub fn scan(
     loop {
         let chunk = bytes.fill_buf()?;
         if chunk.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends before its JSON array does"));
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the file ends before its JSON array does",
+            ));
         }
         let mut index = 0;
         // Where those bytes of the chunk begin that belong to the element.
@@ -112,7 +115,10 @@ pub fn scan(
                         (b'[', State::Before) => *outside = State::Between,
                         (b']', State::Between) => return Ok(end),
                         (b'}' | b':', _) | (_, State::Before) => {
-                            return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is not a JSON array"));
+                            return Err(io::Error::new(
+                                io::ErrorKind::InvalidData,
+                                "the file is not a JSON array",
+                            ));
                         }
                         _ => {
                             *outside = State::Within(at + index as u64, Nesting::default());
@@ -184,12 +190,10 @@ mod tests {
     #[test]
     fn elements_end_where_their_brackets_do() {
         assert_eq!(texts("[]"), [""; 0]);
-        assert_eq!(texts("\u{feff} [ 1 ,\"a,]\\\"b\"\n,{\"k\":[1,{\"x\":\"]}\"}]}, null]"), [
-            "1",
-            "\"a,]\\\"b\"",
-            "{\"k\":[1,{\"x\":\"]}\"}]}",
-            "null"
-        ]);
+        assert_eq!(
+            texts("\u{feff} [ 1 ,\"a,]\\\"b\"\n,{\"k\":[1,{\"x\":\"]}\"}]}, null]"),
+            ["1", "\"a,]\\\"b\"", "{\"k\":[1,{\"x\":\"]}\"}]}", "null"]
+        );
         assert_eq!(texts("[\"\\\\\",\"\\\\\\\"\"]"), ["\"\\\\\"", "\"\\\\\\\"\""]);
     }
 

@@ -82,11 +82,14 @@ mod tests {
     #[test]
     fn the_last_line_may_have_no_end() {
         for chunk in 1..9 {
-            assert_eq!(lines(b"a\r\n\nbc", chunk, 9), [
-                (0, 3, 1, Some("a".to_owned()), true),
-                (3, 4, 2, Some(String::new()), true),
-                (4, 6, 3, Some("bc".to_owned()), false),
-            ]);
+            assert_eq!(
+                lines(b"a\r\n\nbc", chunk, 9),
+                [
+                    (0, 3, 1, Some("a".to_owned()), true),
+                    (3, 4, 2, Some(String::new()), true),
+                    (4, 6, 3, Some("bc".to_owned()), false),
+                ]
+            );
             assert_eq!(lines(b"", chunk, 9), []);
             let long: Vec<_> = lines(b"abcd\nef\nabc\r\n", chunk, 3).into_iter().map(|line| line.3).collect();
             assert_eq!(long, [None, Some("ef".to_owned()), Some("abc".to_owned())]);

@@ -1,6 +1,8 @@
 //! The formats, one file each. docs/formats.md says how to write one.
 
+pub mod claude_code;
+
 use super::format::Format;
 
 /// All formats, in the order in which help lists them.
-pub const ALL: &[&dyn Format] = &[];
+pub const ALL: &[&dyn Format] = &[&claude_code::ClaudeCode];
