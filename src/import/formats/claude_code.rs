@@ -553,3 +553,443 @@ fn text_of(content: &Value) -> String {
         _ => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::import::harness::{Counts, Kept, ask, plan, sniff, split};
+
+    const FIRST: &str = "0a000000-0000-4000-8000-000000000001";
+    const SECOND: &str = "0b000000-0000-4000-8000-000000000002";
+
+    /// A line as the program writes it.
+    fn event(
+        session: &str,
+        id: &str,
+        parent: Option<&str>,
+        kind: &str,
+        second: u32,
+        content: &Value,
+    ) -> Value {
+        json!({
+            "parentUuid": parent, "isSidechain": false, "type": kind,
+            "message": {"role": kind, "content": content}, "uuid": id,
+            "timestamp": format!("2026-03-01T10:00:{second:02}.250Z"), "userType": "external",
+            "cwd": "/home/ana/garden", "sessionId": session, "version": "2.1.0", "gitBranch": "main",
+        })
+    }
+
+    fn call(id: &str, tool: &str, input: &Value) -> Value {
+        json!([{"type": "tool_use", "id": id, "name": tool, "input": input}])
+    }
+
+    fn result(id: &str, content: &Value) -> Value {
+        json!([{"tool_use_id": id, "type": "tool_result", "content": content}])
+    }
+
+    fn file(lines: &[Value]) -> Vec<u8> {
+        lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+    }
+
+    /// The record `key`, as JSON.
+    fn record(kept: &Kept, stream: &str, key: &str) -> Value {
+        let place = (KEY.to_owned(), stream.to_owned(), key.to_owned());
+        kept.records.get(&place).map_or(Value::Null, |data| serde_json::from_str(data).unwrap())
+    }
+
+    fn keys(kept: &Kept, stream: &str) -> Vec<String> {
+        kept.records.keys().filter(|(_, of, _)| of == stream).map(|(_, _, key)| key.clone()).collect()
+    }
+
+    fn import(files: &[(&str, &[u8])]) -> (Kept, Counts) {
+        let mut kept = Kept::default();
+        let counts = kept.import(&ClaudeCode, files);
+        let left = counts.skipped.values().chain(counts.bad.values()).sum::<u64>();
+        assert_eq!(counts.read, counts.new + counts.changed + counts.same + left);
+        (kept, counts)
+    }
+
+    fn garden() -> Vec<Value> {
+        vec![
+            json!({"type": "queue-operation", "operation": "enqueue", "timestamp": "2026-03-01T10:00:00.000Z",
+                "sessionId": FIRST, "content": "Plan the beds"}),
+            event(FIRST, "u1", None, "user", 1, &json!("Plan the beds\nfor spring")),
+            json!({"parentUuid": "u1", "isSidechain": false, "type": "attachment", "uuid": "u2",
+                "attachment": {"type": "environment", "snapshot": {}}, "timestamp": "2026-03-01T10:00:01.300Z",
+                "sessionId": FIRST, "cwd": "/home/ana/garden", "version": "2.1.0", "gitBranch": "main"}),
+            event(
+                FIRST,
+                "u3",
+                Some("u2"),
+                "assistant",
+                2,
+                &json!([{"type": "thinking", "thinking": "Which beds?"}]),
+            ),
+            event(
+                FIRST,
+                "u4",
+                Some("u3"),
+                "assistant",
+                3,
+                &json!([{"type": "text", "text": "I look."},
+                {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "beds.txt"}}]),
+            ),
+            event(
+                FIRST,
+                "u5",
+                Some("u4"),
+                "user",
+                4,
+                &result(
+                    "t1",
+                    &json!([{"type": "text", "text": "north"},
+                {"type": "image", "source": {"type": "base64", "data": "aGk="}}]),
+                ),
+            ),
+            event(FIRST, "u6", Some("u5"), "assistant", 5, &json!([{"type": "text", "text": "Two beds."}])),
+        ]
+    }
+
+    #[test]
+    fn o5_1_a_transcript_becomes_sessions_messages_and_attachments() {
+        let (kept, counts) = import(&[("p/a.jsonl", &file(&garden()))]);
+        assert_eq!(
+            record(&kept, SESSIONS, FIRST),
+            json!({
+                "id": FIRST, "title": "Plan the beds", "project_path": "/home/ana/garden", "cwd": "/home/ana/garden",
+                "git_branch": "main", "version": "2.1.0", "started_at": "2026-03-01T10:00:01.250Z",
+                "last_event_at": "2026-03-01T10:00:05.250Z",
+            })
+        );
+        assert_eq!(keys(&kept, MESSAGES), ["u1", "u3", "u4", "u6"]);
+        assert_eq!(
+            record(&kept, MESSAGES, "u3"),
+            json!({
+                "id": "u3", "session_id": FIRST, "parent_uuid": "u2", "role": "assistant", "type": "thinking",
+                "content": "Which beds?", "timestamp": "2026-03-01T10:00:02.250Z", "is_sidechain": false, "agent_id": null,
+            })
+        );
+        assert_eq!(record(&kept, MESSAGES, "u4")["content"], "I look.");
+        assert_eq!(
+            record(&kept, ATTACHMENTS, "u4:1"),
+            json!({
+                "id": "u4:1", "session_id": FIRST, "tool_use_id": "t1", "event_type": "tool_use",
+                "content_preview": "Read {\"file_path\":\"beds.txt\"}", "content_bytes": 29, "timestamp": "2026-03-01T10:00:03.250Z",
+            })
+        );
+        assert_eq!(record(&kept, ATTACHMENTS, "u5:0")["content_preview"], "north\n[image]");
+        assert_eq!((counts.read, counts.new), (8, 6));
+        assert_eq!(counts.skipped, [(BOOKKEEPING, 1), (INJECTED, 1)].into());
+        // Declared order, whatever order the line has.
+        let message = &kept.records[&(KEY.to_owned(), MESSAGES.to_owned(), "u1".to_owned())];
+        assert!(message.starts_with("{\"id\":\"u1\",\"session_id\":"), "{message}");
+    }
+
+    #[test]
+    fn o5_2_streams_are_upstreams_and_what_a_person_must_know_is_said_first() {
+        let plans = plan(&ClaudeCode, &[("b.jsonl", b"{}"), ("a.jsonl", b"{}")], ask()).unwrap();
+        assert_eq!(plans[0].connector.id, "https://registry.pdpp.dev/connectors/claude-code");
+        assert_eq!((plans[0].account.as_str(), &plans[0].units[..]), ("claude-code", &[1, 0][..]));
+        for said in ["source code", "contents of files", "passwords, keys and other secrets", "left out"] {
+            assert!(plans[0].notes.iter().any(|note| note.contains(said)), "{said}");
+        }
+        let sessions = plans[0].connector.stream(SESSIONS).unwrap();
+        assert_eq!(sessions.consent_time_field.as_deref(), Some("started_at"));
+    }
+
+    #[test]
+    fn contents_decide_what_is_a_session() {
+        let sure = |lines: &[Value]| sniff(&ClaudeCode, "notes.txt", &file(lines));
+        assert_eq!(sure(&garden()), Some(Sure::Certain));
+        assert_eq!(sure(&garden()[..1]), Some(Sure::Likely));
+        assert_eq!(
+            sure(&[json!({"type": "summary", "summary": "Beds", "leafUuid": "u6"})]),
+            Some(Sure::Likely)
+        );
+        // The program's history of prompts, a table, a session of Codex.
+        assert_eq!(
+            sure(&[json!({"display": "x", "timestamp": 1, "project": "/", "sessionId": FIRST})]),
+            None
+        );
+        assert_eq!(sure(&[json!({"id": 1, "uuid": "x"})]), None);
+        assert_eq!(sure(&[json!({"type": "session_meta", "payload": {"id": FIRST}})]), None);
+        assert_eq!(sniff(&ClaudeCode, "session.jsonl", b""), None);
+        // A first line longer than what is looked at.
+        let long = event(FIRST, "u1", None, "user", 1, &json!("x"));
+        let long = long
+            .to_string()
+            .replace("\"parentUuid\"", &format!("\"a\":\"{}\",\"parentUuid\"", "x".repeat(70_000)));
+        assert_eq!(sniff(&ClaudeCode, "a", long.as_bytes()), None);
+        let long = event(FIRST, "u1", None, "user", 1, &json!("x".repeat(70_000)));
+        let line =
+            json!({"type": "user", "sessionId": FIRST, "uuid": "u1"}).to_string().replace('}', ",\"m\":");
+        assert_eq!(sniff(&ClaudeCode, "a", format!("{line}{long}}}").as_bytes()), Some(Sure::Certain));
+    }
+
+    #[test]
+    fn the_copies_of_a_resumed_session_are_the_messages_before() {
+        let first = vec![
+            event(FIRST, "u1", None, "user", 1, &json!("Plan")),
+            event(FIRST, "u2", Some("u1"), "assistant", 2, &call("t1", "Read", &json!({}))),
+        ];
+        // Forked under its own id; resumed by a version that left the old one; branched by one that names where it is from.
+        let mut forked: Vec<Value> = first.clone();
+        forked.iter_mut().for_each(|line| line["sessionId"] = SECOND.into());
+        forked.push(event(SECOND, "u3", Some("u2"), "user", 9, &json!("More")));
+        let mut resumed = first.clone();
+        resumed.push(event(SECOND, "u4", Some("u2"), "user", 8, &json!("Less")));
+        let mut branched = vec![event("0aaaaaaa", "u5", None, "user", 1, &json!("Else"))];
+        branched[0]["forkedFrom"] = json!({"sessionId": SECOND, "messageUuid": "u5"});
+        let files = [file(&first), file(&forked), file(&resumed), file(&branched)];
+        let mut seen = None;
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]] {
+            let mut kept = Kept::default();
+            for at in order {
+                kept.import(&ClaudeCode, &[(&format!("{at}.jsonl"), &files[at])]);
+            }
+            assert_eq!(keys(&kept, MESSAGES), ["u1", "u3", "u4", "u5"]);
+            for (message, session) in [("u1", FIRST), ("u3", SECOND), ("u4", SECOND), ("u5", SECOND)] {
+                assert_eq!(record(&kept, MESSAGES, message)["session_id"], session, "{message}");
+            }
+            assert_eq!(record(&kept, ATTACHMENTS, "u2:0")["session_id"], FIRST);
+            assert_eq!(record(&kept, SESSIONS, SECOND)["started_at"], "2026-03-01T10:00:01.250Z");
+            assert_eq!(record(&kept, SESSIONS, SECOND)["last_event_at"], "2026-03-01T10:00:09.250Z");
+            assert_eq!(*seen.get_or_insert(kept.records.clone()), kept.records);
+        }
+    }
+
+    #[test]
+    fn a_name_that_a_person_gave_counts_more_than_one_that_was_made() {
+        let mut lines = garden();
+        assert_eq!(record(&import(&[("a", &file(&lines))]).0, SESSIONS, FIRST)["title"], "Plan the beds");
+        lines.push(json!({"type": "ai-title", "aiTitle": "Made", "sessionId": FIRST}));
+        assert_eq!(record(&import(&[("a", &file(&lines))]).0, SESSIONS, FIRST)["title"], "Made");
+        lines.push(json!({"type": "custom-title", "customTitle": "Given", "sessionId": FIRST}));
+        lines.push(json!({"type": "custom-title", "customTitle": "Given again", "sessionId": FIRST}));
+        lines.push(json!({"type": "ai-title", "aiTitle": "Made again", "sessionId": FIRST}));
+        assert_eq!(record(&import(&[("a", &file(&lines))]).0, SESSIONS, FIRST)["title"], "Given again");
+    }
+
+    #[test]
+    fn half_a_last_line_is_left_for_the_next_run() {
+        let whole = file(&garden());
+        let plan = &plan(&ClaudeCode, &[("a", &whole)], ask()).unwrap()[0];
+        let last = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+        for cut in last..whole.len() - 1 {
+            assert_eq!(split(&ClaudeCode, plan, "a", &whole[..cut], 0).1, last as u64, "{cut}");
+        }
+        // Only its end is missing.
+        assert_eq!(split(&ClaudeCode, plan, "a", &whole[..whole.len() - 1], 0).1, whole.len() as u64 - 1);
+        let (rest, end) = split(&ClaudeCode, plan, "a", &whole, whole.len() as u64 - 1);
+        assert_eq!((rest.len(), end), (0, whole.len() as u64 - 1));
+    }
+
+    #[test]
+    fn of_what_a_tool_printed_a_preview_is_kept() {
+        let printed = format!("{}é{}", "x".repeat(4095), "secret".repeat(1000));
+        let lines = [event(FIRST, "u1", None, "user", 1, &result("t1", &json!(printed)))];
+        let attachment = record(&import(&[("a", &file(&lines))]).0, ATTACHMENTS, "u1:0");
+        assert_eq!(attachment["content_preview"], "x".repeat(4095));
+        assert_eq!(attachment["content_bytes"], printed.len());
+    }
+
+    #[test]
+    fn o5_5_what_was_read_through_pdpp_is_left_out_also_where_a_run_goes_on() {
+        let secret = "an invoice of the clinic";
+        let mut with_both = result("t1", &json!([{"type": "text", "text": secret}]));
+        with_both.as_array_mut().unwrap().push(json!({"type": "text", "text": "Go on."}));
+        let lines = [
+            event(FIRST, "u1", None, "user", 1, &json!("What do I owe?")),
+            event(
+                FIRST,
+                "u2",
+                Some("u1"),
+                "assistant",
+                2,
+                &call("t1", "mcp__pdpp__search", &json!({"q": "clinic"})),
+            ),
+            event(
+                FIRST,
+                "u3",
+                Some("u2"),
+                "assistant",
+                2,
+                &call("t2", "mcp__notes__search", &json!({"q": "milk"})),
+            ),
+            event(FIRST, "u4", Some("u3"), "user", 3, &with_both),
+            event(FIRST, "u5", Some("u4"), "user", 3, &result("t2", &json!("buy milk"))),
+            event(
+                FIRST,
+                "u6",
+                Some("u5"),
+                "assistant",
+                4,
+                &call("t3", "Bash", &json!({"command": "cat /h/tool-results/mcp-pdpp-search-17.txt"})),
+            ),
+            event(FIRST, "u7", Some("u6"), "user", 5, &result("t3", &json!(secret))),
+            event(FIRST, "u8", Some("u7"), "user", 5, &result("t1", &json!(secret))),
+            json!({"type": "api-request-blob", "sessionId": FIRST, "message": {"role": "user", "content": with_both}}),
+            json!({"type": "progress", "uuid": "u9", "sessionId": FIRST, "timestamp": "2026-03-01T10:00:07Z",
+                "data": {"type": "mcp_progress", "serverName": "pdpp", "message": secret}}),
+            json!({"type": "attachment", "uuid": "v1", "sessionId": FIRST, "timestamp": "2026-03-01T10:00:07Z",
+                "attachment": {"type": "mcp_resource", "server": "pdpp", "uri": "x", "content": secret}}),
+        ];
+        let whole = file(&lines);
+        let (kept, counts) = import(&[("a", &whole)]);
+        assert_eq!(counts.skipped, [(READ_THROUGH_PDPP, 5), (BOOKKEEPING, 1), (EVENT, 1)].into());
+        assert_eq!(keys(&kept, ATTACHMENTS), ["u3:0", "u5:0"]);
+        assert_eq!(record(&kept, MESSAGES, "u4")["content"], "Go on.");
+        assert!(kept.records.values().all(|data| !data.contains(secret)));
+        // A file that grew behind any line, the call before it and its result behind.
+        for (cut, _) in whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+            let mut grown = Kept::default();
+            grown.import_some(&ClaudeCode, &[("a", &whole[..=cut])], ask(), usize::MAX);
+            grown.import_some(&ClaudeCode, &[("a", &whole)], ask(), usize::MAX);
+            assert_eq!(grown.records, kept.records, "{cut}");
+        }
+    }
+
+    #[test]
+    fn what_the_person_did_beside_the_conversation_is_kept() {
+        let attached = |id: &str, attachment: &Value| {
+            json!({"type": "attachment", "uuid": id, "sessionId": FIRST, "timestamp": "2026-03-01T10:00:07Z",
+                "attachment": attachment})
+        };
+        let mut meta = event(FIRST, "u4", None, "user", 1, &json!("Caveat: made by the program"));
+        meta["isMeta"] = true.into();
+        let mut summary =
+            event(FIRST, "u5", None, "user", 1, &json!("This session goes on from one before."));
+        summary["isCompactSummary"] = true.into();
+        let lines = [
+            attached("u1", &json!({"type": "queued_command", "prompt": "And the shed?"})),
+            attached(
+                "u2",
+                &json!({"type": "file", "filename": "/home/ana/beds.txt",
+                "content": {"type": "text", "file": {"filePath": "/home/ana/beds.txt", "content": "north"}}}),
+            ),
+            json!({"type": "system", "subtype": "local_command", "content": "/cost", "uuid": "u3", "sessionId": FIRST,
+                "timestamp": "2026-03-01T10:00:08Z"}),
+            meta,
+            summary,
+        ];
+        let (kept, counts) = import(&[("a", &file(&lines))]);
+        assert_eq!(record(&kept, MESSAGES, "u1")["content"], "And the shed?");
+        assert_eq!(record(&kept, ATTACHMENTS, "u2:0")["content_preview"], "/home/ana/beds.txt\nnorth");
+        assert_eq!(record(&kept, MESSAGES, "u3")["role"], "system");
+        assert_eq!(record(&kept, MESSAGES, "u5")["type"], "summary");
+        assert_eq!(record(&kept, SESSIONS, FIRST)["title"], Value::Null);
+        assert_eq!(counts.skipped, [(INJECTED, 1)].into());
+    }
+
+    #[test]
+    fn odd_lines_are_counted_and_the_next_one_is_read() {
+        let mut bytes = file(&garden()[1..2]);
+        bytes.extend(b"{\"half\": \n\n[1]\n");
+        bytes.extend(
+            event(FIRST, "u8", None, "user", 2, &json!("A B"))
+                .to_string()
+                .replace("A B", r"A\ud800B")
+                .bytes(),
+        );
+        bytes.extend(b"\n");
+        bytes.extend(
+            event(FIRST, "u9", None, "user", 2, &json!("A B")).to_string().replace("A B", "A_B").bytes(),
+        );
+        bytes.extend(b"\n");
+        let at = bytes.iter().rposition(|byte| *byte == b'_').unwrap();
+        bytes[at] = 0xff;
+        let (kept, counts) = import(&[("a", &bytes)]);
+        assert_eq!(counts.bad, [("not JSON", 1), ("not a JSON object", 1)].into());
+        assert_eq!(record(&kept, MESSAGES, "u8")["content"], "A\u{fffd}B");
+        assert_eq!(record(&kept, MESSAGES, "u9")["content"], "A\u{fffd}B");
+    }
+
+    /// Lines of two sessions that share messages. Copies differ in what copies differ in.
+    fn lines() -> impl Strategy<Value = Vec<Value>> {
+        let line = (0_usize..2, 0_u32..12, proptest::option::of(0_u32..12), any::<bool>()).prop_map(
+            |(session, id, parent, is_sidechain)| {
+                let content = match id % 6 {
+                    0 => json!(format!("Message {id}")),
+                    1 => call("t1", "mcp__pdpp__search", &json!({})),
+                    2 => call("t2", "Bash", &json!({"command": id})),
+                    3 => result("t1", &json!("secret")),
+                    4 => result("t2", &json!("printed")),
+                    _ => json!([{"type": "text", "text": "a"}, {"type": "image"}]),
+                };
+                let kind = if id % 2 == 0 { "user" } else { "assistant" };
+                let parent = parent.map(|parent| format!("u{parent}"));
+                let session = [FIRST, SECOND][session];
+                let mut line = event(session, &format!("u{id}"), parent.as_deref(), kind, id, &content);
+                line["isSidechain"] = is_sidechain.into();
+                if id == 11 {
+                    line = json!({"type": "ai-title", "aiTitle": format!("Title {is_sidechain}"), "sessionId": session});
+                }
+                line
+            },
+        );
+        proptest::collection::vec(line, 0..12)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn twice_is_once_and_no_order_counts(first in lines(), second in lines(), third in lines()) {
+            let files = [file(&first), file(&second), file(&third)];
+            let named: Vec<(&str, &[u8])> = ["a", "b", "c"].into_iter().zip(files.iter().map(|file| &file[..])).collect();
+            let (mut kept, _) = import(&named);
+            let records = kept.records.clone();
+            let counts = kept.import(&ClaudeCode, &named);
+            let left: u64 = counts.skipped.values().sum();
+            prop_assert_eq!(counts.read, counts.same + left);
+            prop_assert_eq!(&kept.records, &records);
+            let mut other = Kept::default();
+            for at in [2, 0, 1] {
+                other.import(&ClaudeCode, &named[at..=at]);
+            }
+            prop_assert_eq!(&other.records, &records);
+        }
+
+        #[test]
+        fn cut_anywhere_and_finished_is_whole(lines in lines(), cut in 0_usize..4000, limit in 1_usize..6) {
+            let whole = file(&lines);
+            let (kept, _) = import(&[("a", &whole)]);
+            let mut grown = Kept::default();
+            grown.import_some(&ClaudeCode, &[("a", &whole[..cut.min(whole.len())])], ask(), limit);
+            grown.import_some(&ClaudeCode, &[("a", &whole)], ask(), limit);
+            grown.import_some(&ClaudeCode, &[("a", &whole)], ask(), usize::MAX);
+            prop_assert_eq!(grown.records, kept.records);
+        }
+
+        #[test]
+        fn random_bytes_never_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
+            at in 0_usize..2000,
+            byte in any::<u8>(),
+        ) {
+            let mut changed = file(&garden());
+            let at = at % changed.len();
+            changed[at] = byte;
+            changed.extend(bytes);
+            sniff(&ClaudeCode, "a", &changed);
+            import(&[("a", &changed)]);
+        }
+
+        #[test]
+        fn sightings_of_messages_join_in_whatever_order(sessions in proptest::collection::vec("[abc]", 1..4)) {
+            let told: Vec<String> = sessions.iter().map(|session| json!([session, null, false, null, null]).to_string()).collect();
+            let data = json!({"id": "u1", "session_id": "z", "parent_uuid": null, "role": "user", "type": "user", "content": "x",
+                "timestamp": null, "is_sidechain": false, "agent_id": null}).to_string();
+            let mut refs: Vec<&str> = told.iter().map(String::as_str).collect();
+            let joined = ClaudeCode.join(MESSAGES, &data, &refs);
+            let added = refs.iter().fold(refs[0].to_owned(), |all, one| ClaudeCode.add_sighting(MESSAGES, &all, one));
+            prop_assert_eq!(&ClaudeCode.join(MESSAGES, &data, &[&added]), &joined);
+            refs.reverse();
+            refs.push(refs[0]);
+            prop_assert_eq!(ClaudeCode.join(MESSAGES, &data, &refs), joined);
+        }
+    }
+}
