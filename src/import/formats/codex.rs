@@ -1,0 +1,533 @@
+//! Sessions of Codex: `~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl`.
+//!
+//! A file is one session, whose first line says which. What the model was sent and answered stands in `response_item` lines;
+//! other lines repeat it for the program's screen. Old files have the items without the envelope.
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::import::agent_session::{
+    self, EVENT, Facts, INJECTED, NO_TEXT, NOTE, READ_THROUGH_PDPP, Seen, Sighting, TitleKind, is_pdpp,
+    is_pdpp_tool, least, name, preview, raw_text, reaches_pdpp, timestamp,
+};
+use crate::import::declare::{Registry, StreamLine, connector};
+use crate::import::format::{
+    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
+};
+use crate::import::lines::Line;
+use crate::vault::time;
+
+/// Sessions of Codex.
+pub struct Codex;
+
+const KEY: &str = "codex";
+const SESSIONS: &str = "sessions";
+const MESSAGES: &str = "messages";
+const CALLS: &str = "function_calls";
+/// Why a line is left out that says again what another one says.
+const REPEATED: &str = "repeats another line";
+
+const STREAMS: [StreamLine; 3] = [
+    StreamLine {
+        name: SESSIONS,
+        key: "id",
+        time: "last_event_at/started_at",
+        fields: "id:k! title:h cwd:s git_branch:g model_provider:g started_at:t last_event_at:T",
+        relations: "messages messages session_id many,function_calls function_calls session_id many",
+    },
+    StreamLine {
+        name: MESSAGES,
+        key: "id",
+        time: "timestamp",
+        fields: "id:k! session_id:k! role:g type:g content:b timestamp:T",
+        relations: "",
+    },
+    StreamLine {
+        name: CALLS,
+        key: "id",
+        time: "timestamp",
+        fields: "id:k! session_id:k! call_id:k name:g arguments:x output_preview:b timestamp:T",
+        relations: "",
+    },
+];
+
+/// How the program's own words begin that it puts into a person's mouth, in files that do not say whose they are.
+const INJECTED_BEGINNINGS: [&str; 12] = [
+    "# AGENTS.md instructions",
+    "<INSTRUCTIONS>",
+    "<collaboration_mode>",
+    "<environment_context>",
+    "<environments_instructions>",
+    "<permissions instructions>",
+    "<skill>",
+    "<skills_instructions>",
+    "<subagent_notification>",
+    "<turn_aborted>",
+    "<user_instructions>",
+    "<plugins_instructions>",
+];
+
+#[derive(Serialize)]
+struct Session<'a> {
+    id: &'a str,
+    title: Option<&'a str>,
+    cwd: Option<&'a str>,
+    git_branch: Option<&'a str>,
+    model_provider: Option<&'a str>,
+    started_at: Option<String>,
+    last_event_at: Option<String>,
+}
+
+impl Session<'_> {
+    fn json(id: &str, sighting: &Sighting) -> String {
+        let facts = sighting.facts();
+        let session = Session {
+            id,
+            title: facts.title,
+            cwd: facts.first_directory,
+            git_branch: facts.branch,
+            model_provider: facts.program,
+            started_at: facts.started_at,
+            last_event_at: facts.last_event_at,
+        };
+        serde_json::to_string(&session).unwrap_or_default()
+    }
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    id: &'a str,
+    session_id: &'a str,
+    role: Option<&'a str>,
+    r#type: &'a str,
+    content: &'a str,
+    timestamp: Option<String>,
+}
+
+/// A call, of which one line says what was asked, and another what came of it.
+#[derive(Clone, Serialize, Deserialize)]
+struct Call {
+    id: String,
+    session_id: String,
+    call_id: Option<String>,
+    name: Option<String>,
+    arguments: Option<String>,
+    output_preview: Option<String>,
+    timestamp: Option<String>,
+}
+
+impl Call {
+    /// What both say, in whatever order.
+    fn and(self, other: Self) -> Self {
+        Self {
+            name: self.name.max(other.name),
+            arguments: self.arguments.max(other.arguments),
+            output_preview: self.output_preview.max(other.output_preview),
+            timestamp: least(self.timestamp, other.timestamp),
+            ..self
+        }
+    }
+
+    fn json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl Format for Codex {
+    fn name(&self) -> &'static str {
+        "codex"
+    }
+
+    fn title(&self) -> &'static str {
+        "Codex sessions"
+    }
+
+    fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
+        let text = String::from_utf8_lossy(peek.head);
+        let mut lines = text.lines();
+        let first = lines.next()?;
+        // Its instructions can make the first line longer than what is looked at.
+        if first.starts_with('{') && first.get(..first.floor_char_boundary(400))?.contains("\"session_meta\"")
+        {
+            return Some(Sure::Certain);
+        }
+        let first: Value = serde_json::from_str(first).ok()?;
+        let is_old = first["id"].is_string()
+            && first["timestamp"].is_string()
+            && first.get("type").is_none()
+            && (first.get("instructions").is_some() || first.get("git").is_some());
+        let is_item = |line: &str| {
+            ["\"record_type\":", "\"type\":\"message\"", "\"type\":\"reasoning\""]
+                .iter()
+                .any(|mark| line.contains(mark))
+        };
+        match (is_old, lines.next()) {
+            (true, Some(second)) if is_item(second) => Some(Sure::Certain),
+            (true, _) => Some(Sure::Likely),
+            _ => None,
+        }
+    }
+
+    fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
+        let connector = connector(Registry::Upstream, KEY, "Codex", &STREAMS)
+            .map_err(|error| Refused::Unreadable(error.to_string()))?;
+        let mut units: Vec<usize> = (0..members.len()).collect();
+        units.sort_by_key(|at| members[*at].label);
+        Ok(vec![Plan {
+            connector,
+            account: ask.account.clone().unwrap_or_else(|| KEY.to_owned()),
+            units,
+            notes: vec![
+                NOTE.to_owned(),
+                "What Codex read through pdpp is left out: calls of servers named pdpp and their results. What was said about \
+                 it in messages stays."
+                    .to_owned(),
+            ],
+            zone: ask.zone.clone(),
+            state: Arc::new(()),
+        }])
+    }
+
+    fn split(&self, _: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
+        let mut session = None;
+        agent_session::split(unit, from, out, &mut |line, text, seen| look(&mut session, line, text, seen))
+    }
+
+    fn parse(&self, _: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
+        let facts = Facts::of(raw);
+        if facts.too_long_at.is_some() {
+            return Err(Bad("a line of more than 64 MiB"));
+        }
+        if let Some(session) = facts.sighting_of {
+            let sighting = String::from_utf8_lossy(&raw.bytes).into_owned();
+            let data = Session::json(&session, &Sighting::read(&sighting));
+            return Ok(Parsed::Records(vec![Draft {
+                sighting: Some(sighting),
+                ..Draft::new(SESSIONS, session, data)
+            }]));
+        }
+        line(&agent_session::value(&raw.bytes)?, &facts)
+    }
+
+    fn join(&self, stream: &str, data: &str, sightings: &[&str]) -> String {
+        match stream {
+            SESSIONS => serde_json::from_str::<Value>(data).map_or_else(
+                |_| data.to_owned(),
+                |record| {
+                    Session::json(record["id"].as_str().unwrap_or_default(), &Sighting::of_all(sightings))
+                },
+            ),
+            CALLS => {
+                let calls =
+                    sightings.iter().filter_map(|sighting| serde_json::from_str::<Call>(sighting).ok());
+                calls.reduce(Call::and).map_or_else(|| data.to_owned(), |call| call.json())
+            }
+            _ => data.to_owned(),
+        }
+    }
+
+    fn add_sighting(&self, stream: &str, first: &str, second: &str) -> String {
+        if stream == SESSIONS {
+            return Sighting::of_all(&[first, second]).to_json();
+        }
+        self.join(stream, second, &[first, second])
+    }
+}
+
+/// What of a line is looked at before it is parsed: of its envelope, or of an item without one.
+#[derive(Deserialize, Default)]
+struct Light<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct LightItem<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    call_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    namespace: Option<&'a RawValue>,
+    #[serde(borrow)]
+    server: Option<&'a RawValue>,
+    #[serde(borrow)]
+    server_label: Option<&'a RawValue>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    action: Option<&'a RawValue>,
+}
+
+/// Remembers what a line says of the session, and whether it is a call that is left out.
+fn look(session: &mut Option<String>, at: &Line<'_>, text: &str, seen: &mut Seen) -> Facts {
+    let light = serde_json::from_str::<Light<'_>>(text).unwrap_or_default();
+    let kind = raw_text(light.kind);
+    let time = raw_text(light.timestamp).and_then(|text| time::parse_ms(&text));
+    if session.is_none() {
+        *session = begin(text, seen);
+    }
+    let mut facts = Facts { session: session.clone(), line: Some(at.number), ..Facts::default() };
+    if let (Some(session), Some(time)) = (session.as_deref(), time) {
+        seen.session(session).event(time);
+    }
+    let item = match (light.payload, kind.as_deref()) {
+        (Some(payload), Some("response_item")) => payload.get(),
+        (None, _) => text,
+        _ => return facts,
+    };
+    let Ok(light) = serde_json::from_str::<LightItem<'_>>(item) else {
+        return facts;
+    };
+    if let Some(call) = raw_text(light.call_id).or_else(|| raw_text(light.id)) {
+        let tool = raw_text(light.name).unwrap_or_default();
+        let inputs = [light.arguments, light.input, light.action];
+        let servers = [light.namespace, light.server, light.server_label];
+        if is_pdpp_tool(&tool)
+            || servers.into_iter().any(|raw| raw_text(raw).is_some_and(|server| is_pdpp(&server)))
+            || inputs.into_iter().flatten().any(|input| reaches_pdpp(input.get()))
+        {
+            seen.hide(&call);
+        }
+        if seen.is_hidden(&call) {
+            facts.hidden.push(call);
+        }
+    }
+    if let Some(session) = session.as_deref()
+        && light.kind.is_some_and(|kind| kind.get() == "\"message\"")
+        && !seen.session(session).has_title(TitleKind::FirstMessage)
+        && let Ok(item) = agent_session::value(item.as_bytes())
+        && item["role"] == "user"
+    {
+        let words = text_of(&item, true);
+        seen.session(session).title(TitleKind::FirstMessage, at.offset, &words);
+    }
+    facts
+}
+
+/// The session that a file begins with.
+fn begin(line: &str, seen: &mut Seen) -> Option<String> {
+    let line = agent_session::value(line.as_bytes()).ok()?;
+    let facts = match line["type"].as_str() {
+        Some("session_meta") => &line["payload"],
+        Some(_) => return None,
+        None => &line,
+    };
+    // Before there was an envelope around it, and for a while within that.
+    let facts = facts.get("meta").unwrap_or(facts);
+    let text = |value: &Value| value.as_str().and_then(name).map(str::to_owned);
+    let id = text(&facts["id"])?;
+    let time = facts["timestamp"].as_str().or_else(|| line["timestamp"].as_str()).and_then(time::parse_ms);
+    let sighting = seen.session(&id);
+    if let Some(time) = time {
+        sighting.event(time);
+    }
+    let branch = text(&facts["git"]["branch"]);
+    let provider = text(&facts["model_provider"]);
+    sighting.place(time.unwrap_or_default(), facts["cwd"].as_str(), branch.as_deref(), provider.as_deref());
+    Some(id)
+}
+
+/// The records of a line.
+fn line(line: &Value, facts: &Facts) -> Result<Parsed, Bad> {
+    if !line.is_object() {
+        return Err(Bad("not a JSON object"));
+    }
+    let (Some(session), Some(number)) = (facts.session.as_deref(), facts.line) else {
+        return Err(Bad("no session before it"));
+    };
+    if !facts.hidden.is_empty() {
+        return Ok(Parsed::Skipped(READ_THROUGH_PDPP));
+    }
+    let payload = &line["payload"];
+    let item = match (payload.is_object(), line["type"].as_str()) {
+        (true, Some("response_item")) => payload,
+        (true, Some("compacted")) => {
+            let item = Item { item: payload, session, number, timestamp: time_of(line) };
+            return Ok(item.message(
+                Some("assistant"),
+                "summary",
+                payload["message"].as_str().unwrap_or_default(),
+            ));
+        }
+        (true, Some("event_msg")) => return Ok(Parsed::Skipped(event(payload))),
+        (false, Some(_)) => line,
+        _ => return Ok(Parsed::Skipped(EVENT)),
+    };
+    let item = Item { item, session, number, timestamp: time_of(line) };
+    Ok(item.parsed())
+}
+
+fn time_of(line: &Value) -> Option<String> {
+    line["timestamp"].as_str().and_then(timestamp)
+}
+
+/// Why a line for the program's screen is left out.
+fn event(payload: &Value) -> &'static str {
+    match payload["type"].as_str().unwrap_or_default() {
+        "user_message"
+        | "agent_message"
+        | "agent_reasoning"
+        | "agent_reasoning_raw_content"
+        | "item_completed"
+        | "mcp_tool_call_begin"
+        | "mcp_tool_call_end"
+        | "exec_command_begin"
+        | "exec_command_end"
+        | "patch_apply_begin"
+        | "patch_apply_end"
+        | "web_search_begin"
+        | "web_search_end" => REPEATED,
+        _ => EVENT,
+    }
+}
+
+/// What the model was sent, or answered.
+struct Item<'a> {
+    item: &'a Value,
+    session: &'a str,
+    number: u64,
+    timestamp: Option<String>,
+}
+
+impl Item<'_> {
+    fn parsed(&self) -> Parsed {
+        let text = |key: &str| self.item[key].as_str();
+        match text("type").unwrap_or_default() {
+            "message" => match text("role") {
+                Some("developer" | "system") => Parsed::Skipped(INJECTED),
+                role => {
+                    let words = text_of(self.item, role == Some("user"));
+                    if words.is_empty() && !text_of(self.item, false).is_empty() {
+                        return Parsed::Skipped(INJECTED);
+                    }
+                    self.message(role, "message", &words)
+                }
+            },
+            "reasoning" => {
+                let parts =
+                    ["summary", "content"].into_iter().filter_map(|key| self.item[key].as_array()).flatten();
+                let parts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
+                self.message(Some("assistant"), "reasoning", &parts.join("\n\n"))
+            }
+            "tool_search_call" | "tool_search_output" => Parsed::Skipped("search for tools"),
+            kind if kind.ends_with("_output") => {
+                let output = output_of(&self.item["output"]);
+                self.call(None, None, Some(preview(&output)))
+            }
+            kind if kind.ends_with("_call") => {
+                let name = match (text("name"), text("namespace")) {
+                    (Some(name), Some(space)) => Cow::from(format!("{space}__{name}")),
+                    (Some(name), None) => name.into(),
+                    (None, _) => kind.trim_end_matches("_call").into(),
+                };
+                let given = ["arguments", "input", "action"].into_iter().map(|key| &self.item[key]);
+                let given = given.into_iter().find(|value| !value.is_null()).unwrap_or(&Value::Null);
+                let given = given.as_str().map_or_else(|| Cow::from(given.to_string()), Cow::from);
+                self.call(Some(&name), Some(&given), None)
+            }
+            _ => Parsed::Skipped(EVENT),
+        }
+    }
+
+    fn message(&self, role: Option<&str>, kind: &str, content: &str) -> Parsed {
+        if content.trim().is_empty() {
+            return Parsed::Skipped(NO_TEXT);
+        }
+        let key = format!("{}:{}", self.session, self.number);
+        let message = Message {
+            id: &key,
+            session_id: self.session,
+            role,
+            r#type: kind,
+            content,
+            timestamp: self.timestamp.clone(),
+        };
+        let data = serde_json::to_string(&message).unwrap_or_default();
+        Parsed::Records(vec![Draft::new(MESSAGES, key, data)])
+    }
+
+    fn call(&self, tool: Option<&str>, arguments: Option<&str>, output: Option<&str>) -> Parsed {
+        let call_id = self.item["call_id"]
+            .as_str()
+            .or_else(|| self.item["id"].as_str())
+            .and_then(name)
+            .map(str::to_owned);
+        let id = call_id.as_ref().map_or_else(
+            || format!("{}:{}", self.session, self.number),
+            |call| format!("{}:{call}", self.session),
+        );
+        let call = Call {
+            id: id.clone(),
+            session_id: self.session.to_owned(),
+            call_id,
+            name: tool.map(str::to_owned),
+            arguments: arguments.map(str::to_owned),
+            output_preview: output.map(str::to_owned),
+            timestamp: self.timestamp.clone(),
+        };
+        let data = call.json();
+        Parsed::Records(vec![Draft { sighting: Some(data.clone()), ..Draft::new(CALLS, id, data) }])
+    }
+}
+
+/// The words of a message; of a person's only those that the person wrote, where `is_their_own` asks for that.
+fn text_of(item: &Value, is_their_own: bool) -> String {
+    let origins = &item["internal_chat_message_metadata_passthrough"]["content_item_metadata"];
+    let blocks = match &item["content"] {
+        Value::Array(blocks) => &blocks[..],
+        text @ Value::String(_) => std::slice::from_ref(text),
+        _ => &[],
+    };
+    let mut parts = Vec::new();
+    for (at, block) in blocks.iter().enumerate() {
+        let text = block.as_str().or_else(|| block["text"].as_str());
+        let is_injected = match origins[at]["provenance"]["type"].as_str() {
+            Some(origin) => origin != "user",
+            None => text.is_some_and(|text| {
+                INJECTED_BEGINNINGS.iter().any(|beginning| text.trim_start().starts_with(beginning))
+            }),
+        };
+        if is_their_own && is_injected {
+            continue;
+        }
+        match (text, block["type"].as_str()) {
+            (Some(text), _) => parts.push(Cow::from(text)),
+            (None, Some(kind)) => parts.push(format!("[{}]", kind.trim_start_matches("input_")).into()),
+            (None, None) => {}
+        }
+    }
+    parts.retain(|part| !part.trim().is_empty());
+    parts.join("\n\n")
+}
+
+/// The text of what a tool gave.
+fn output_of(output: &Value) -> String {
+    match output {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().map(|block| match (block["text"].as_str(), block["type"].as_str()) {
+                (Some(text), _) => text.to_owned(),
+                (None, kind) => format!("[{}]", kind.unwrap_or_default().trim_start_matches("input_")),
+            });
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        Value::Object(object) => object.get("content").map_or_else(|| output.to_string(), output_of),
+        _ => String::new(),
+    }
+}
