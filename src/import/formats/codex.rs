@@ -151,9 +151,10 @@ impl Format for Codex {
         let text = String::from_utf8_lossy(peek.head);
         let mut lines = text.lines();
         let first = lines.next()?;
-        // Its instructions can make the first line longer than what is looked at.
-        if first.starts_with('{') && first.get(..first.floor_char_boundary(400))?.contains("\"session_meta\"")
-        {
+        // Its instructions can make the first line longer than what is looked at, so it may not parse.
+        let is_meta =
+            [r#""type":"session_meta""#, r#""type": "session_meta""#].iter().any(|mark| first.contains(mark));
+        if is_meta && first.starts_with('{') {
             return Some(Sure::Certain);
         }
         let first: Value = serde_json::from_str(first).ok()?;
@@ -529,5 +530,361 @@ fn output_of(output: &Value) -> String {
         }
         Value::Object(object) => object.get("content").map_or_else(|| output.to_string(), output_of),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::import::harness::{Counts, Kept, ask, plan, sniff};
+
+    const ID: &str = "0c000000-0000-7000-8000-000000000001";
+
+    /// A line as the program writes it.
+    fn line(kind: &str, second: u32, payload: &Value) -> Value {
+        json!({"timestamp": format!("2026-03-01T10:00:{second:02}.500Z"), "type": kind, "payload": payload})
+    }
+
+    fn item(second: u32, payload: &Value) -> Value {
+        line("response_item", second, payload)
+    }
+
+    fn said(second: u32, role: &str, texts: &[&str]) -> Value {
+        let kind = if role == "assistant" { "output_text" } else { "input_text" };
+        let content: Vec<Value> = texts.iter().map(|text| json!({"type": kind, "text": text})).collect();
+        item(second, &json!({"type": "message", "role": role, "content": content}))
+    }
+
+    fn meta() -> Value {
+        line(
+            "session_meta",
+            1,
+            &json!({"id": ID, "timestamp": "2026-03-01T10:00:00.000Z", "cwd": "/home/ana/garden",
+            "originator": "codex_cli", "cli_version": "0.171.0", "model_provider": "openai", "git": {"branch": "main"},
+            "base_instructions": {"text": "You are an agent."}}),
+        )
+    }
+
+    fn call(second: u32, id: &str, name: &str, namespace: Option<&str>, arguments: &str) -> Value {
+        item(
+            second,
+            &json!({"type": "function_call", "id": format!("fc_{id}"), "name": name, "namespace": namespace,
+            "arguments": arguments, "call_id": id}),
+        )
+    }
+
+    fn output(second: u32, id: &str, output: &Value) -> Value {
+        item(second, &json!({"type": "function_call_output", "call_id": id, "output": output}))
+    }
+
+    fn garden() -> Vec<Value> {
+        vec![
+            meta(),
+            line("event_msg", 1, &json!({"type": "task_started", "turn_id": "x"})),
+            said(1, "developer", &["<permissions instructions>all"]),
+            said(
+                1,
+                "user",
+                &[
+                    "# AGENTS.md instructions for /home/ana\nBe kind.",
+                    "<environment_context>x</environment_context>",
+                ],
+            ),
+            line("turn_context", 1, &json!({"cwd": "/home/ana/garden", "model": "gpt-5"})),
+            said(2, "user", &["<environment_context>x</environment_context>", "Plan the beds\nfor spring"]),
+            line("event_msg", 2, &json!({"type": "user_message", "message": "Plan the beds"})),
+            item(
+                3,
+                &json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "Which beds?"}],
+                "content": null, "encrypted_content": "x"}),
+            ),
+            item(3, &json!({"type": "reasoning", "summary": [], "encrypted_content": "x"})),
+            call(4, "c1", "exec_command", None, r#"{"cmd":"cat beds.txt"}"#),
+            output(
+                5,
+                "c1",
+                &json!([{"type": "input_text", "text": "north"}, {"type": "input_image", "image_url": "x"}]),
+            ),
+            said(6, "assistant", &["Two beds."]),
+            line("event_msg", 6, &json!({"type": "agent_message", "message": "Two beds."})),
+            item(7, &json!({"type": "web_search_call", "action": {"type": "search", "query": "beds"}})),
+            line(
+                "compacted",
+                8,
+                &json!({"message": "Beds were planned.", "replacement_history": [{"type": "message"}]}),
+            ),
+        ]
+    }
+
+    fn file(lines: &[Value]) -> Vec<u8> {
+        lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+    }
+
+    fn record(kept: &Kept, stream: &str, key: &str) -> Value {
+        let place = (KEY.to_owned(), stream.to_owned(), format!("{ID}{key}"));
+        kept.records.get(&place).map_or(Value::Null, |data| serde_json::from_str(data).unwrap())
+    }
+
+    fn keys(kept: &Kept, stream: &str) -> Vec<String> {
+        let keys = kept.records.keys().filter(|(_, of, _)| of == stream);
+        keys.map(|(_, _, key)| key.trim_start_matches(ID).to_owned()).collect()
+    }
+
+    fn import(files: &[(&str, &[u8])]) -> (Kept, Counts) {
+        let mut kept = Kept::default();
+        let counts = kept.import(&Codex, files);
+        let left = counts.skipped.values().chain(counts.bad.values()).sum::<u64>();
+        assert_eq!(counts.read, counts.new + counts.changed + counts.same + left);
+        (kept, counts)
+    }
+
+    #[test]
+    fn o5_1_a_transcript_becomes_sessions_messages_and_calls() {
+        let (kept, counts) = import(&[("rollout-1.jsonl", &file(&garden()))]);
+        assert_eq!(
+            record(&kept, SESSIONS, ""),
+            json!({
+                "id": ID, "title": "Plan the beds", "cwd": "/home/ana/garden", "git_branch": "main", "model_provider": "openai",
+                "started_at": "2026-03-01T10:00:00.000Z", "last_event_at": "2026-03-01T10:00:08.500Z",
+            })
+        );
+        assert_eq!(keys(&kept, MESSAGES), [":12", ":15", ":6", ":8"]);
+        assert_eq!(
+            record(&kept, MESSAGES, ":6"),
+            json!({
+                "id": format!("{ID}:6"), "session_id": ID, "role": "user", "type": "message",
+                "content": "Plan the beds\nfor spring", "timestamp": "2026-03-01T10:00:02.500Z",
+            })
+        );
+        assert_eq!(record(&kept, MESSAGES, ":8")["type"], "reasoning");
+        assert_eq!(record(&kept, MESSAGES, ":15")["content"], "Beds were planned.");
+        assert_eq!(
+            record(&kept, CALLS, ":c1"),
+            json!({
+                "id": format!("{ID}:c1"), "session_id": ID, "call_id": "c1", "name": "exec_command",
+                "arguments": "{\"cmd\":\"cat beds.txt\"}", "output_preview": "north\n[image]", "timestamp": "2026-03-01T10:00:04.500Z",
+            })
+        );
+        assert_eq!(record(&kept, CALLS, ":14")["name"], "web_search");
+        assert_eq!(counts.skipped, [(EVENT, 3), (INJECTED, 2), (REPEATED, 2), (NO_TEXT, 1)].into());
+        assert!(counts.bad.is_empty());
+    }
+
+    #[test]
+    fn o5_2_streams_are_upstreams_and_what_a_person_must_know_is_said_first() {
+        let plans = plan(&Codex, &[("b.jsonl", b"{}"), ("a.jsonl", b"{}")], ask()).unwrap();
+        assert_eq!(plans[0].connector.id, "https://registry.pdpp.dev/connectors/codex");
+        assert_eq!((plans[0].account.as_str(), &plans[0].units[..]), ("codex", &[1, 0][..]));
+        for said in ["source code", "contents of files", "passwords, keys and other secrets", "left out"] {
+            assert!(plans[0].notes.iter().any(|note| note.contains(said)), "{said}");
+        }
+    }
+
+    #[test]
+    fn files_without_an_envelope_are_read() {
+        let lines = [
+            json!({"id": ID, "timestamp": "2025-05-01T10:00:00.000Z", "instructions": null, "git": {"branch": "old"}}),
+            json!({"record_type": "state"}),
+            json!({"type": "message", "id": null, "role": "user", "content": [{"type": "input_text", "text": "Plan the beds"}]}),
+            json!({"record_type": "state"}),
+            json!({"type": "local_shell_call", "call_id": "c1", "status": "completed", "action": {"command": ["ls"]}}),
+            json!({"type": "local_shell_call_output", "call_id": "c1", "output": "beds.txt"}),
+            json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Two beds."}]}),
+        ];
+        assert_eq!(sniff(&Codex, "a", &file(&lines)), Some(Sure::Certain));
+        let (kept, counts) = import(&[("a", &file(&lines))]);
+        assert_eq!(keys(&kept, MESSAGES), [":3", ":7"]);
+        assert_eq!(record(&kept, MESSAGES, ":3")["timestamp"], Value::Null);
+        assert_eq!(record(&kept, CALLS, ":c1")["arguments"], r#"{"command":["ls"]}"#);
+        assert_eq!(record(&kept, CALLS, ":c1")["output_preview"], "beds.txt");
+        let session = record(&kept, SESSIONS, "");
+        assert_eq!((&session["title"], &session["git_branch"]), (&json!("Plan the beds"), &json!("old")));
+        assert_eq!(counts.skipped, [(EVENT, 3)].into());
+    }
+
+    #[test]
+    fn contents_decide_what_is_a_session() {
+        assert_eq!(sniff(&Codex, "x", &file(&garden())), Some(Sure::Certain));
+        let mut long = meta();
+        long["payload"]["base_instructions"] = "x".repeat(70_000).into();
+        let long = format!("{{\"type\":\"session_meta\",\"payload\":{}}}\n", long["payload"]);
+        assert_eq!(sniff(&Codex, "x", long.as_bytes()), Some(Sure::Certain));
+        for other in [
+            "",
+            "{}",
+            "{\"session_id\":\"x\",\"ts\":1,\"text\":\"hi\"}\n",
+            "{\"id\":\"x\",\"timestamp\":\"y\"}\n",
+            "id,x",
+        ] {
+            assert_eq!(sniff(&Codex, "rollout-1.jsonl", other.as_bytes()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn whose_words_they_are_is_taken_from_the_file_where_it_says_so() {
+        let mut mixed =
+            said(2, "user", &["Do as I say.", "<environment_context> is a tag that I write about"]);
+        mixed["payload"]["internal_chat_message_metadata_passthrough"] = json!({"content_item_metadata":
+            [{"provenance": {"type": "harness"}}, {"provenance": {"type": "user"}}]});
+        let (kept, _) = import(&[("a", &file(&[meta(), mixed]))]);
+        assert_eq!(
+            record(&kept, MESSAGES, ":2")["content"],
+            "<environment_context> is a tag that I write about"
+        );
+    }
+
+    #[test]
+    fn of_what_a_tool_printed_a_preview_is_kept() {
+        let printed = format!("{}é{}", "x".repeat(4095), "secret".repeat(1000));
+        let lines = [
+            meta(),
+            call(1, "c1", "shell", None, "{}"),
+            output(2, "c1", &json!({"content": printed, "success": true})),
+        ];
+        assert_eq!(
+            record(&import(&[("a", &file(&lines))]).0, CALLS, ":c1")["output_preview"],
+            "x".repeat(4095)
+        );
+    }
+
+    #[test]
+    fn o5_5_what_was_read_through_pdpp_is_left_out_also_where_a_run_goes_on() {
+        let secret = "an invoice of the clinic";
+        let lines = [
+            meta(),
+            said(1, "user", &["What do I owe?"]),
+            call(2, "c1", "search", Some("mcp__pdpp"), "{}"),
+            call(2, "c2", "search", Some("mcp__notes"), "{}"),
+            call(2, "c3", "pdpp__fetch", None, "{}"),
+            item(
+                2,
+                &json!({"type": "custom_tool_call", "call_id": "c4", "name": "exec",
+                "input": "text(await tools.mcp__pdpp__search({q: 'x'}))"}),
+            ),
+            line(
+                "event_msg",
+                3,
+                &json!({"type": "item_completed", "item": {"type": "McpToolCall", "server": "pdpp", "result": secret}}),
+            ),
+            output(3, "c1", &json!([{"type": "input_text", "text": secret}])),
+            output(3, "c2", &json!("buy milk")),
+            output(3, "c3", &json!(secret)),
+            item(3, &json!({"type": "custom_tool_call_output", "call_id": "c4", "output": secret})),
+            line(
+                "compacted",
+                4,
+                &json!({"message": "", "replacement_history": [{"type": "function_call_output", "output": secret}]}),
+            ),
+        ];
+        let whole = file(&lines);
+        let (kept, counts) = import(&[("a", &whole)]);
+        assert_eq!(counts.skipped[READ_THROUGH_PDPP], 6);
+        assert_eq!(keys(&kept, CALLS), [":c2"]);
+        assert!(kept.records.values().all(|data| !data.contains(secret)));
+        for (cut, _) in whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+            let mut grown = Kept::default();
+            grown.import_some(&Codex, &[("a", &whole[..=cut])], ask(), usize::MAX);
+            grown.import_some(&Codex, &[("a", &whole)], ask(), usize::MAX);
+            assert_eq!(grown.records, kept.records, "{cut}");
+        }
+    }
+
+    #[test]
+    fn odd_lines_are_counted_and_the_next_one_is_read() {
+        let mut bytes = file(&[meta()]);
+        bytes.extend(b"{\"half\": \n[1]\n{\"type\":1}\n");
+        bytes.extend(said(2, "user", &["A B"]).to_string().replace("A B", r"A\udfffB").bytes());
+        bytes.extend(b"\n");
+        let (kept, counts) = import(&[("a", &bytes)]);
+        assert_eq!(counts.bad, [("not JSON", 1), ("not a JSON object", 1)].into());
+        assert_eq!(record(&kept, MESSAGES, ":5")["content"], "A\u{fffd}B");
+        let (_, counts) = import(&[("a", &file(&garden()[1..3]))]);
+        assert_eq!(counts.bad, [("no session before it", 2)].into());
+    }
+
+    fn lines() -> impl Strategy<Value = Vec<Value>> {
+        let line = (0_u32..8, 0_usize..3).prop_map(|(kind, call_at)| {
+            let id = ["c1", "c2", "c3"][call_at];
+            match kind {
+                0 => said(kind, "user", &["Plan"]),
+                1 => said(kind, "assistant", &["Beds"]),
+                2 => call(kind, "c1", "search", Some("mcp__pdpp"), "{}"),
+                3 => call(kind, id, "shell", None, &format!("{{\"n\":{call_at}}}")),
+                4 => output(kind, id, &json!("printed")),
+                5 => output(kind, id, &json!("printed again")),
+                6 => line("event_msg", kind, &json!({"type": "token_count"})),
+                _ => meta(),
+            }
+        });
+        proptest::collection::vec(line, 0..12).prop_map(|mut lines| {
+            lines.insert(0, meta());
+            lines
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn twice_is_once_and_no_order_counts(first in lines(), second in lines()) {
+            let files = [file(&first), String::from_utf8(file(&second)).unwrap().replace(ID, "0d").into_bytes()];
+            let named: Vec<(&str, &[u8])> = ["a", "b"].into_iter().zip(files.iter().map(|file| &file[..])).collect();
+            let (mut kept, _) = import(&named);
+            let records = kept.records.clone();
+            let counts = kept.import(&Codex, &named);
+            let left: u64 = counts.skipped.values().sum();
+            prop_assert_eq!(counts.read, counts.same + left);
+            prop_assert_eq!(&kept.records, &records);
+            let mut other = Kept::default();
+            for at in [1, 0] {
+                other.import(&Codex, &named[at..=at]);
+            }
+            prop_assert_eq!(&other.records, &records);
+        }
+
+        #[test]
+        fn cut_anywhere_and_finished_is_whole(lines in lines(), cut in 0_usize..4000, limit in 1_usize..6) {
+            let whole = file(&lines);
+            let (kept, _) = import(&[("a", &whole)]);
+            let mut grown = Kept::default();
+            grown.import_some(&Codex, &[("a", &whole[..cut.min(whole.len())])], ask(), limit);
+            grown.import_some(&Codex, &[("a", &whole)], ask(), limit);
+            grown.import_some(&Codex, &[("a", &whole)], ask(), usize::MAX);
+            prop_assert_eq!(grown.records, kept.records);
+        }
+
+        #[test]
+        fn random_bytes_never_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
+            at in 0_usize..3000,
+            byte in any::<u8>(),
+        ) {
+            let mut changed = file(&garden());
+            let at = at % changed.len();
+            changed[at] = byte;
+            changed.extend(bytes);
+            sniff(&Codex, "a", &changed);
+            import(&[("a", &changed)]);
+        }
+
+        #[test]
+        fn sightings_of_calls_join_in_whatever_order(
+            parts in proptest::collection::vec((proptest::option::of("[ab]"), proptest::option::of("[ab]"), proptest::option::of("[ab]")), 1..4),
+        ) {
+            let told: Vec<String> = parts.into_iter().map(|(name, arguments, output)| Call {
+                id: "s:c".to_owned(), session_id: "s".to_owned(), call_id: Some("c".to_owned()), timestamp: name.clone(),
+                name, arguments, output_preview: output,
+            }.json()).collect();
+            let mut refs: Vec<&str> = told.iter().map(String::as_str).collect();
+            let joined = Codex.join(CALLS, "{}", &refs);
+            let added = refs.iter().fold(refs[0].to_owned(), |all, one| Codex.add_sighting(CALLS, &all, one));
+            prop_assert_eq!(&added, &joined);
+            refs.reverse();
+            refs.push(refs[0]);
+            prop_assert_eq!(Codex.join(CALLS, "{}", &refs), joined);
+        }
     }
 }
