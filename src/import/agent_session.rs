@@ -68,10 +68,11 @@ pub fn raw_text(raw: Option<&RawValue>) -> Option<String> {
     if !raw.starts_with('"') {
         return None;
     }
-    match json::parse(raw.as_bytes()).ok()? {
-        Value::String(text) => Some(text),
+    // Only a lone surrogate needs the reader that replaces them.
+    serde_json::from_str(raw).ok().or_else(|| match json::parse(raw.as_bytes()) {
+        Ok(Value::String(text)) => Some(text),
         _ => None,
-    }
+    })
 }
 
 /// Whether a tool is one of a server that is `pdpp`: `mcp__pdpp__search`, `pdpp-work__search`.
