@@ -537,3 +537,360 @@ fn part_text<'a>(part: &'a Value, key: &str) -> Cow<'a, str> {
         (None, None) => "".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::import::harness::{Counts, Kept, ask, plan, sniff, split};
+
+    const USER: &[u8] =
+        br#"{"id":"user-1","email":"Ana@Example.org","chatgpt_plus_user":false,"birth_year":1990}"#;
+
+    fn node(id: &str, parent: Option<&str>, message: &Value) -> (String, Value) {
+        (id.to_owned(), json!({"id": id, "parent": parent, "children": [], "message": message}))
+    }
+
+    fn said(role: &str, parts: &Value) -> Value {
+        json!({"id": "x", "author": {"role": role, "name": null, "metadata": {}}, "create_time": 1_772_359_200.123_457,
+            "content": {"content_type": "text", "parts": parts}, "metadata": {"model_slug": "gpt-5"}, "recipient": "all"})
+    }
+
+    fn conversation(id: &str, nodes: &[(String, Value)], current: &str) -> Value {
+        let mapping: Map<String, Value> = nodes.iter().cloned().collect();
+        json!({"title": format!("About {id}"), "create_time": 1_772_359_200.5, "update_time": 1_772_359_260, "mapping": mapping,
+            "current_node": current, "conversation_id": id, "id": id, "is_archived": false, "gizmo_id": null})
+    }
+
+    /// A question, an answer that was asked for again, and a thank you.
+    fn garden(id: &str) -> Value {
+        let mut hidden = said("system", &json!(["Be kind."]));
+        hidden["metadata"]["is_visually_hidden_from_conversation"] = true.into();
+        conversation(
+            id,
+            &[
+                node("root", None, &Value::Null),
+                node("h", Some("root"), &hidden),
+                node("q", Some("h"), &said("user", &json!(["Which beds?"]))),
+                node("a1", Some("q"), &said("assistant", &json!(["North."]))),
+                node("a2", Some("q"), &said("assistant", &json!(["Both."]))),
+                node("t", Some("a2"), &said("user", &json!(["Thanks."]))),
+            ],
+            "t",
+        )
+    }
+
+    fn file(conversations: &[Value]) -> Vec<u8> {
+        Value::from(conversations.to_vec()).to_string().into_bytes()
+    }
+
+    fn record(kept: &Kept, stream: &str, key: &str) -> Value {
+        let found = kept.records.iter().find(|((_, of, id), _)| of == stream && id == key);
+        found.map_or(Value::Null, |(_, data)| serde_json::from_str(data).unwrap())
+    }
+
+    fn keys(kept: &Kept, stream: &str) -> Vec<String> {
+        kept.records.keys().filter(|(_, of, _)| of == stream).map(|(_, _, key)| key.clone()).collect()
+    }
+
+    fn import(files: &[(&str, &[u8])]) -> (Kept, Counts) {
+        let mut kept = Kept::default();
+        let counts = kept.import(&ChatGpt, files);
+        let left = counts.skipped.values().chain(counts.bad.values()).sum::<u64>();
+        assert_eq!(counts.read, counts.new + counts.changed + counts.same + left);
+        (kept, counts)
+    }
+
+    #[test]
+    fn o5_1_a_conversation_becomes_messages_that_know_their_branch() {
+        let (kept, counts) = import(&[("conversations.json", &file(&[garden("c1")])), ("user.json", USER)]);
+        assert_eq!(kept.records.keys().next().unwrap().0, "ana@example.org");
+        assert_eq!(
+            record(&kept, CONVERSATIONS, "c1"),
+            json!({
+                "id": "c1", "title": "About c1", "create_time": "2026-03-01T10:00:00.500Z",
+                "update_time": "2026-03-01T10:01:00.000Z", "is_archived": false, "gizmo_id": null,
+            })
+        );
+        assert_eq!(keys(&kept, MESSAGES), ["c1:a1", "c1:a2", "c1:q", "c1:t"]);
+        assert_eq!(
+            record(&kept, MESSAGES, "c1:a1"),
+            json!({
+                "id": "c1:a1", "conversation_id": "c1", "parent_id": "c1:q", "role": "assistant", "content": "North.",
+                "content_type": "text", "model_slug": "gpt-5", "create_time": "2026-03-01T10:00:00.123Z",
+                "on_current_branch": false, "attachment_ids": [],
+            })
+        );
+        assert_eq!(record(&kept, MESSAGES, "c1:a2")["on_current_branch"], true);
+        // Neither the root without a message nor the hidden one is a parent.
+        assert_eq!(record(&kept, MESSAGES, "c1:q")["parent_id"], Value::Null);
+        assert_eq!((counts.read, counts.new), (1, 1));
+    }
+
+    #[test]
+    fn o5_2_streams_are_upstreams() {
+        let plans = plan(&ChatGpt, &[("conversations.json", &file(&[garden("c1")]))], ask()).unwrap();
+        assert_eq!(plans[0].connector.id, "https://registry.pdpp.dev/connectors/chatgpt");
+        let conversations = plans[0].connector.stream(CONVERSATIONS).unwrap();
+        assert_eq!(conversations.consent_time_field.as_deref(), Some("create_time"));
+        assert!(plans[0].notes.iter().any(|note| note.contains("not imported")));
+        assert!(plans[0].notes.iter().any(|note| note.contains("--account")));
+    }
+
+    #[test]
+    fn contents_decide_what_is_an_export() {
+        assert_eq!(sniff(&ChatGpt, "x.json", &file(&[garden("c1")])), Some(Sure::Certain));
+        let pretty = format!("\u{feff}\n{:#}", json!([garden("c1")]));
+        assert_eq!(sniff(&ChatGpt, "x.json", pretty.as_bytes()), Some(Sure::Certain));
+        assert_eq!(sniff(&ChatGpt, "x.json", USER), Some(Sure::Certain));
+        assert_eq!(sniff(&ChatGpt, "x.json", br#"{"file-Ab1.dat": "photo.jpg"}"#), Some(Sure::Certain));
+        for other in [
+            "",
+            "[]",
+            "{}",
+            r#"[{"chat_messages":[]}]"#,
+            r#"{"id":"user-1","email":"a@b"}"#,
+            r#"[{"mapping":1}]"#,
+        ] {
+            assert_eq!(sniff(&ChatGpt, "conversations.json", other.as_bytes()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn split_files_are_one_account_and_two_exports_are_two() {
+        let (first, second) = (file(&[garden("c1")]), file(&[garden("c2")]));
+        let other = br#"{"id":"user-2","email":"ben@example.org","chatgpt_plus_user":true}"#;
+        let plans = plan(
+            &ChatGpt,
+            &[
+                ("a/conversations-001.json", &second),
+                ("a/user.json", USER),
+                ("a/conversations-000.json", &first),
+                ("b/conversations.json", &first),
+                ("b/user.json", other),
+            ],
+            ask(),
+        );
+        let of: Vec<_> = plans.unwrap().into_iter().map(|plan| (plan.account, plan.units)).collect();
+        assert_eq!(of, [("ana@example.org".to_owned(), vec![2, 0]), ("ben@example.org".to_owned(), vec![3])]);
+        let named = Ask { account: Some("me".to_owned()), ..ask() };
+        assert_eq!(
+            plan(&ChatGpt, &[("a/user.json", USER), ("c.json", &first)], named).unwrap()[0].account,
+            "me"
+        );
+        assert!(matches!(plan(&ChatGpt, &[("user.json", USER)], ask()), Err(Refused::Unfit { .. })));
+    }
+
+    #[test]
+    fn conversations_that_share_nodes_keep_their_own() {
+        let (first, second) = (file(&[garden("c1"), garden("c2")]), file(&[garden("c2"), garden("c1")]));
+        let (kept, _) = import(&[("conversations.json", &first)]);
+        assert_eq!(keys(&kept, MESSAGES).len(), 8);
+        assert_eq!(import(&[("conversations.json", &second)]).0.records, kept.records);
+    }
+
+    #[test]
+    fn a_later_export_counts_whichever_is_imported_first() {
+        let early = garden("c1");
+        let mut late = garden("c1");
+        late["title"] = "Beds".into();
+        late["update_time"] = 1_772_359_300.into();
+        late["current_node"] = "a1".into();
+        let files = [file(&[early]), file(&[late])];
+        for order in [[0, 1], [1, 0]] {
+            let mut kept = Kept::default();
+            for at in order {
+                kept.import(&ChatGpt, &[(&format!("{at}.json"), &files[at])]);
+            }
+            assert_eq!(record(&kept, CONVERSATIONS, "c1")["title"], "Beds");
+            assert_eq!(record(&kept, MESSAGES, "c1:a1")["on_current_branch"], true);
+            assert_eq!(record(&kept, MESSAGES, "c1:t")["on_current_branch"], false);
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_named_and_files_are_listed() {
+        let mut sent = said(
+            "user",
+            &json!([
+            {"content_type": "image_asset_pointer", "asset_pointer": "sediment://file_00a1", "size_bytes": 7},
+            {"content_type": "audio_transcription", "text": "spoken"},
+            {"content_type": "audio_asset_pointer", "asset_pointer": "file-service://file-Au"},
+            {"content_type": "novel"}, "And this?"]),
+        );
+        sent["content"]["content_type"] = "multimodal_text".into();
+        sent["metadata"]["attachments"] = json!([{"id": "file-Pd", "name": "beds.pdf", "size": 1234, "mime_type": "application/pdf"},
+                {"id": "file_00a1", "size": 7, "mimeType": "image/png"}]);
+        let mut thoughts = said("assistant", &Value::Null);
+        thoughts["content"] =
+            json!({"content_type": "thoughts", "thoughts": [{"summary": "s", "content": "Beds?"}]});
+        let mut code = said("assistant", &Value::Null);
+        code["content"] = json!({"content_type": "code", "language": "python", "text": "1 + 1"});
+        code["create_time"] = Value::Null;
+        let mut context = said("user", &Value::Null);
+        context["content"] = json!({"content_type": "user_editable_context", "user_profile": "I am Ana"});
+        let nodes = [
+            node("u", None, &sent),
+            node("th", Some("u"), &thoughts),
+            node("co", Some("th"), &code),
+            node("cx", Some("co"), &context),
+            node("em", Some("cx"), &said("assistant", &json!([""]))),
+        ];
+        let names = br#"{"file_00a1.dat": "bed.png", "file-Au.dat": "voice.wav"}"#;
+        let (kept, _) = import(&[
+            ("conversations.json", &file(&[conversation("c1", &nodes, "em")])),
+            ("map.json", names),
+        ]);
+        assert_eq!(keys(&kept, MESSAGES), ["c1:co", "c1:th", "c1:u"]);
+        let message = record(&kept, MESSAGES, "c1:u");
+        assert_eq!(message["content"], "[image]\n\nspoken\n\n[audio]\n\n[novel]\n\nAnd this?");
+        assert_eq!(message["attachment_ids"], json!(["c1:u:0", "c1:u:1", "c1:u:2"]));
+        assert_eq!(
+            record(&kept, ATTACHMENTS, "c1:u:0"),
+            json!({
+                "id": "c1:u:0", "message_id": "c1:u", "filename": "beds.pdf", "content_type": "application/pdf",
+                "size_bytes": 1234, "content_sha256": null, "hydration_status": "deferred", "blob_ref": null,
+                "create_time": "2026-03-01T10:00:00.123Z",
+            })
+        );
+        assert_eq!(record(&kept, ATTACHMENTS, "c1:u:1")["filename"], "bed.png");
+        assert_eq!(record(&kept, ATTACHMENTS, "c1:u:2")["filename"], "voice.wav");
+        assert_eq!(record(&kept, MESSAGES, "c1:th")["content"], "Beds?");
+        assert_eq!(record(&kept, MESSAGES, "c1:co")["content"], "1 + 1");
+        // No time: in no grant that is limited by time.
+        assert_eq!(record(&kept, MESSAGES, "c1:co")["create_time"], Value::Null);
+    }
+
+    #[test]
+    fn o5_5_what_was_read_through_pdpp_is_left_out() {
+        let mut call = said("assistant", &json!([r#"{"path":"/PDPP/link_1/search","args":{"q":"clinic"}}"#]));
+        call["recipient"] = "api_tool.call_tool".into();
+        let mut gave = said("tool", &json!(["an invoice of the clinic"]));
+        gave["author"]["name"] = "api_tool.call_tool".into();
+        let mut named = said("tool", &json!(["an invoice of the clinic"]));
+        named["author"]["name"] = "pdpp.search".into();
+        let mut other = said("tool", &json!(["1"]));
+        other["author"]["name"] = "python".into();
+        let nodes = [
+            node("q", None, &said("user", &json!(["What is pdpp?"]))),
+            node("c", Some("q"), &call),
+            node("g1", Some("c"), &gave),
+            node("g2", Some("g1"), &gave),
+            node("n", Some("q"), &named),
+            node("o", Some("q"), &other),
+            node("a", Some("g2"), &said("assistant", &json!(["It is paid."]))),
+        ];
+        let (kept, _) = import(&[("c.json", &file(&[conversation("c1", &nodes, "a")]))]);
+        assert_eq!(keys(&kept, MESSAGES), ["c1:a", "c1:o", "c1:q"]);
+        assert_eq!(record(&kept, MESSAGES, "c1:a")["parent_id"], "c1:q");
+    }
+
+    #[test]
+    fn odd_elements_are_counted_and_the_next_one_is_read() {
+        let whole = garden("c1").to_string().replace("Which beds?", r"Which \ud800beds \ud83c\udf31?");
+        let text = format!("[1, null, {{\"id\":\"x\"}}, {{\"mapping\":{{}}}}, {{\"a\" 1}}, {whole}]");
+        let (kept, counts) = import(&[("c.json", text.as_bytes())]);
+        assert_eq!(counts.bad, [("no mapping", 3), ("no id", 1), ("not JSON", 1)].into());
+        assert_eq!(record(&kept, MESSAGES, "c1:q")["content"], "Which \u{fffd}beds 🌱?");
+        let deep = format!("[{{\"mapping\":{}{}}}, {}]", "[".repeat(5000), "]".repeat(5000), garden("c2"));
+        let (kept, counts) = import(&[("c.json", deep.as_bytes())]);
+        assert_eq!((counts.bad["not JSON"], keys(&kept, CONVERSATIONS)), (1, vec!["c2".to_owned()]));
+    }
+
+    #[test]
+    fn o4_14_circles_and_long_chains_end() {
+        let circle = [node("a", Some("b"), &said("user", &json!(["x"]))), node("b", Some("a"), &Value::Null)];
+        let (kept, _) = import(&[("c.json", &file(&[conversation("c1", &circle, "b")]))]);
+        assert_eq!(record(&kept, MESSAGES, "c1:a")["on_current_branch"], true);
+        let mut chain = vec![node("0", None, &Value::Null)];
+        chain.extend((1..20_000).map(|at| node(&at.to_string(), Some(&(at - 1).to_string()), &Value::Null)));
+        chain.extend(
+            (0..2_000).map(|at| node(&format!("m{at}"), Some("19999"), &said("user", &json!(["x"])))),
+        );
+        let (kept, _) = import(&[("c.json", &file(&[conversation("c1", &chain, "m0")]))]);
+        assert_eq!(keys(&kept, MESSAGES).len(), 2_000);
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_is_told_and_what_was_whole_is_given() {
+        let whole = file(&[garden("c1"), garden("c2")]);
+        let plan = &plan(&ChatGpt, &[("c.json", &whole)], ask()).unwrap()[0];
+        let cut = whole[..whole.len() - 10].to_vec();
+        let mut unit = Unit { label: "c.json", modified_ms: None, bytes: Box::new(io::Cursor::new(cut)) };
+        let mut given = Vec::new();
+        let end = ChatGpt.split(plan, &mut unit, 0, &mut |raw| {
+            given.push(raw);
+            std::ops::ControlFlow::Continue(())
+        });
+        assert_eq!(end.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(given.len(), 1);
+        let (rest, end) = split(&ChatGpt, plan, "c.json", &whole, given[0].next);
+        assert_eq!((rest.len(), end), (1, whole.len() as u64 - 1));
+        assert_eq!(split(&ChatGpt, plan, "c.json", &whole, end), (Vec::new(), end));
+    }
+
+    /// What a node says does not change from one export to the next, unlike which of them are there.
+    fn conversations() -> impl Strategy<Value = Vec<Value>> {
+        let one = (0_u32..3, 0_u32..3, 0_usize..6, 0_usize..6).prop_map(|(id, time, size, current)| {
+            let nodes: Vec<_> = (0..size)
+                .map(|at| {
+                    let role = if at % 2 == 0 { "assistant" } else { "user" };
+                    let message =
+                        if at == 0 { Value::Null } else { said(role, &json!([format!("Said {at}")])) };
+                    node(&format!("n{at}"), Some("n0"), &message)
+                })
+                .collect();
+            let mut one = conversation(&format!("c{id}"), &nodes, &format!("n{current}"));
+            one["update_time"] = (1_772_359_200 + time).into();
+            one
+        });
+        proptest::collection::vec(one, 0..4)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn twice_is_once_and_no_order_counts(first in conversations(), second in conversations()) {
+            let files = [file(&first), file(&second)];
+            let named: Vec<(&str, &[u8])> = ["a", "b"].into_iter().zip(files.iter().map(|file| &file[..])).collect();
+            let (mut kept, _) = import(&named);
+            let records = kept.records.clone();
+            let counts = kept.import(&ChatGpt, &named);
+            prop_assert_eq!(counts.read, counts.same);
+            prop_assert_eq!(&kept.records, &records);
+            let mut other = Kept::default();
+            for at in [1, 0] {
+                other.import(&ChatGpt, &named[at..=at]);
+            }
+            prop_assert_eq!(&other.records, &records);
+        }
+
+        #[test]
+        fn cut_anywhere_and_finished_is_whole(conversations in conversations(), limit in 1_usize..4) {
+            let whole = file(&conversations);
+            let (kept, _) = import(&[("a", &whole)]);
+            let mut parts = Kept::default();
+            for _ in 0..5 {
+                parts.import_some(&ChatGpt, &[("a", &whole)], ask(), limit);
+            }
+            prop_assert_eq!(parts.records, kept.records);
+        }
+
+        #[test]
+        fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60), at in 0_usize..3000) {
+            let mut changed = file(&[garden("c1"), garden("c2")]);
+            let at = at % changed.len();
+            changed.splice(at..at, bytes);
+            sniff(&ChatGpt, "a", &changed);
+            let plan = &plan(&ChatGpt, &[("a.json", b"[]")], ask()).unwrap()[0];
+            let mut unit = Unit { label: "a", modified_ms: None, bytes: Box::new(io::Cursor::new(changed)) };
+            let _ = ChatGpt.split(plan, &mut unit, 0, &mut |raw| {
+                let _ = ChatGpt.parse(plan, &raw);
+                std::ops::ControlFlow::Continue(())
+            });
+        }
+    }
+}
