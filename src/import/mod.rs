@@ -4,6 +4,7 @@
 //! bytes, and gives records. [`survey`] finds out what there is, [`pipeline`] brings it into the store, from where
 //! [`resume`] says that an earlier import ended.
 
+pub mod agent_session;
 pub mod cell;
 pub mod charset;
 pub mod declare;
@@ -13,7 +14,9 @@ pub mod format;
 pub mod formats;
 #[cfg(test)]
 mod harness;
+pub mod json_elements;
 pub mod kind_of_file;
+pub mod lines;
 pub mod pipeline;
 pub mod places;
 mod queue;

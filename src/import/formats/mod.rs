@@ -1,9 +1,13 @@
 //! The formats, one file each. docs/formats.md says how to write one.
 
+pub mod chatgpt;
+pub mod claude_code;
+pub mod codex;
 pub mod csv;
 pub mod jsonl;
 
 use super::format::Format;
 
 /// All formats, in the order in which help lists them.
-pub const ALL: &[&dyn Format] = &[&csv::Csv, &jsonl::Jsonl];
+pub const ALL: &[&dyn Format] =
+    &[&chatgpt::ChatGpt, &claude_code::ClaudeCode, &codex::Codex, &csv::Csv, &jsonl::Jsonl];
