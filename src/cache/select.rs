@@ -208,6 +208,11 @@ impl Selection {
     }
 
     fn not_connected(&self, credentials: &[Credential]) -> Error {
+        if let Some(host) = &self.host {
+            let message = format!("Nothing was granted for {host} alone on this machine");
+            let next = Command::connect("local").option("--for", host);
+            return Error::new(Kind::NotConnected, "not_connected", message).run(next);
+        }
         let mut message = match (&self.provider, &self.grant) {
             (None, None) => "No provider is connected on this machine".to_owned(),
             (Some(provider), None) => format!("{provider} is not connected on this machine"),

@@ -3,7 +3,7 @@
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::global::Global;
-use super::{complete, completions, connect, demo, disconnect, doctor, log, man, mcp, sandbox, status};
+use super::{complete, completions, connect, demo, disconnect, doctor, log, man, mcp, provider, sandbox, status};
 use crate::error::Result;
 use crate::text::shell_word;
 use crate::ui::Ui;
@@ -23,6 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   pdpp demo                               see it work, with made-up data
   pdpp connect https://provider.example   approve a grant in the browser
+  pdpp connect local                      grant your own data on this machine
   pdpp mcp setup                          tell the agents on this machine
   pdpp mcp serve                          offer it to an MCP host on stdio
   pdpp mcp inspect                        see what the tools cost a model
@@ -47,6 +48,7 @@ pub enum Command {
     Complete(complete::Args),
     Man(man::Args),
     Mcp(mcp::Args),
+    Provider(provider::Args),
     Sandbox(sandbox::Args),
 }
 
@@ -80,6 +82,7 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Complete(args) => complete::run(&args, &cli.global, &Cli::command(), ui),
         Command::Man(args) => man::run(&args, Cli::command(), ui),
         Command::Mcp(args) => mcp::run(&args, &cli.global, ui),
+        Command::Provider(args) => provider::run(&args, &cli.global, ui),
         Command::Sandbox(args) => sandbox::run(args, ui),
     }
 }

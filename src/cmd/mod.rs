@@ -14,6 +14,7 @@ mod granted;
 pub mod log;
 pub mod man;
 pub mod mcp;
+pub mod provider;
 pub mod sandbox;
 pub mod status;
 pub mod usage;

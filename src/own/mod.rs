@@ -4,8 +4,10 @@
 //! [`serving`] keeps it open while a server runs.
 
 pub mod backend;
+pub mod forget;
 mod identity;
 pub mod serving;
+pub mod state;
 
 pub use identity::{issuer, make_store_id, store_id};
 
@@ -133,7 +135,10 @@ pub fn open_store(dir: &Path) -> Result<Store> {
 /// # Errors
 /// `own_data_dir` (77), `own_store`.
 pub fn make_store(dir: &Path) -> Result<Store> {
-    vault::open_store(dir, &PROFILE, None).map_err(explain)
+    let store = vault::open_store(dir, &PROFILE, None).map_err(explain)?;
+    // What was begun and not finished must not meet new records.
+    forget::finish(dir, &store)?;
+    Ok(store)
 }
 
 /// Takes the right to write records into the store in `dir`, which is made if it is not there: one import at a time, and

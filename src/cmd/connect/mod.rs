@@ -228,7 +228,9 @@ fn connect_local(args: &Args, global: &Global, ui: &Ui) -> Result<ConnectedHere>
         opens_browser: !args.no_browser,
     };
     let terminal = Terminal { ui, progress: RefCell::default() };
-    grants::local::connect(&request, &cache, &terminal, &checklist::Checklist(ui))
+    let connected = grants::local::connect(&request, &cache, &terminal, &checklist::Checklist(ui))?;
+    own::remember(args.local.data_dir.as_deref(), &cache)?;
+    Ok(connected)
 }
 
 fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {

@@ -139,6 +139,14 @@ impl Vault {
         }
     }
 
+    /// Every grant that was ever made, the newest first, with when it was ended, in milliseconds.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub fn grants_made(&self) -> Result<Vec<(Grant, Option<i64>)>, ApiError> {
+        tokens::all(self)
+    }
+
     /// Ends grants: from the next read on none of their tokens is good for anything.
     ///
     /// # Errors

@@ -278,6 +278,24 @@ fn grants_of(
     Ok(grants)
 }
 
+/// Every grant, the newest first, with when it was revoked, in milliseconds. One that does not read is left out.
+///
+/// # Errors
+/// Where the database fails.
+pub fn all(vault: &Vault) -> Result<Vec<(Grant, Option<i64>)>, ApiError> {
+    vault.grants.read(|db, _| {
+        let mut rows = db.prepare_cached("SELECT body, revoked_ms FROM grants")?;
+        let rows = rows.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+        let mut all: Vec<(Grant, Option<i64>)> = Vec::new();
+        for row in rows {
+            let (body, revoked_ms) = row?;
+            all.extend(serde_json::from_str(&body).ok().map(|grant| (grant, revoked_ms)));
+        }
+        all.sort_by(|(one, _), (other, _)| other.issued_at.cmp(&one.issued_at));
+        Ok(all)
+    })
+}
+
 /// A token as the store knows it.
 pub(super) enum Known {
     Owner,

@@ -197,6 +197,17 @@ impl Store {
         Ok(done)
     }
 
+    /// Runs `work` on the connection that writes, outside of a transaction.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub(super) fn with_writer<T>(
+        &self,
+        work: impl FnOnce(&Sqlite) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        work(&lock(&self.writer))
+    }
+
     /// Calls `each` for every few steps that the database in memory takes.
     #[cfg(test)]
     pub(crate) fn count_steps(&self, mut each: impl FnMut() + Send + 'static) {
