@@ -165,6 +165,23 @@ impl Ui {
             .flatten()
     }
 
+    /// The same, where some of `items` are ticked beforehand.
+    ///
+    /// # Errors
+    /// As [`Ui::ask`].
+    pub fn tick(&self, question: &str, items: &[(String, bool)]) -> std::io::Result<Option<Vec<usize>>> {
+        if !self.can_ask {
+            return Ok(None);
+        }
+        let items = items.iter().map(|(item, is_ticked)| (text::one_line(item), *is_ticked));
+        let ticked = dialoguer::MultiSelect::new()
+            .with_prompt(text::one_line(question))
+            .items_checked(items)
+            .report(false)
+            .interact_opt();
+        ticked.map_err(unanswered)
+    }
+
     /// Whether stdout takes anything, found out by writing nothing to it: a device that is full says so. Better known
     /// before a person is asked for something, of which nothing could be told.
     ///

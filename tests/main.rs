@@ -11,6 +11,7 @@ mod endpoint;
 mod hostile_providers;
 mod inspect;
 mod journeys;
+mod own;
 mod owner_commands;
 mod replay;
 mod requirements;

@@ -1,5 +1,7 @@
 //! What is known about a credential without its secret, and the secret as the store keeps it.
 
+use std::path::PathBuf;
+
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
@@ -125,6 +127,12 @@ pub struct Credential {
     /// and no agent reads with it ([`Cache::ending`](super::Cache::ending)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ending: bool,
+    /// Where the person's own store is, for a grant of that: hosts pass no variables on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_dir: Option<PathBuf>,
+    /// The one host that is served with it; none means every host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 /// How a token is renewed (RFC 6749 §6), and how far that has come. No secret.
@@ -356,6 +364,8 @@ pub(crate) mod tests {
             given: Given::default(),
             renewal: Renewal::default(),
             ending: false,
+            data_dir: None,
+            host: None,
         }
     }
 

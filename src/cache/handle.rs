@@ -254,7 +254,7 @@ impl Cache {
         )
         .hint(
             Hint::new("Give another --name; or ask for that one again: ")
-                .run(Command::connect(provider.as_str()).words("--renew").option("--grant", label)),
+                .run(Command::connect(provider.typed()).words("--renew").option("--grant", label)),
         ))
     }
 
@@ -333,7 +333,7 @@ impl Cache {
                 select::renew_exactly(known)
             }
             new => self.again.clone().unwrap_or_else(|| {
-                new.map_or_else(Command::connect_any, |new| Command::connect(new.provider.as_str()))
+                new.map_or_else(Command::connect_any, |new| Command::connect(new.provider.typed()))
             }),
         };
         error.into_error(
@@ -379,7 +379,7 @@ fn secret_foreign(credential: &Credential, issued_for: &ProviderUrl) -> Error {
     ))
     .hint(
         Hint::new("The token was sent nowhere. If you have not edited index.json, find out who has; then: ")
-            .run(Command::connect(issued_for.as_str())),
+            .run(Command::connect(issued_for.typed())),
     )
 }
 

@@ -164,7 +164,7 @@ impl Cache {
                     "disconnected",
                     format!("The grant for {} is no longer on this machine", credential.provider),
                 )
-                .run(Command::connect(credential.provider.as_str())));
+                .run(Command::connect(credential.provider.typed())));
             };
             if let Some(secrets) = self.read_secrets(&current)? {
                 return Ok((current, secrets));

@@ -88,12 +88,12 @@ pub fn renew_command(credential: &Credential, all: &[Credential]) -> Command {
     if all.iter().any(is_another) {
         return renew_exactly(credential);
     }
-    Command::connect(credential.provider.as_str()).words("--renew")
+    Command::connect(credential.provider.typed()).words("--renew")
 }
 
 /// The same, where it is not known what else is on this machine.
 pub fn renew_exactly(credential: &Credential) -> Command {
-    Command::connect(credential.provider.as_str())
+    Command::connect(credential.provider.typed())
         .words("--renew")
         .option("--grant", credential.grant_id.as_str())
 }
@@ -101,7 +101,7 @@ pub fn renew_exactly(credential: &Credential) -> Command {
 /// The command that ends the grant of `credential`, and no other.
 pub fn disconnect_command(credential: &Credential) -> Command {
     Command::new("disconnect")
-        .value(credential.provider.as_str())
+        .value(credential.provider.typed())
         .option("--grant", credential.grant_id.as_str())
 }
 
@@ -112,6 +112,8 @@ pub struct Selection {
     pub provider: Option<ProviderUrl>,
     /// Only this grant.
     pub grant: Option<GrantName>,
+    /// For this host: only what serves it alone.
+    pub host: Option<String>,
 }
 
 impl Selection {
@@ -158,7 +160,11 @@ impl Selection {
     /// - `several_credentials` (2): the grant's name means several.
     /// - `owner_credential_in_cache` (77): not for an agent.
     pub fn all<'a>(&self, credentials: &'a [Credential], now: Timestamp) -> Result<Vec<&'a Credential>> {
-        let matching = self.named(credentials)?;
+        let mut matching = self.named(credentials)?;
+        // What serves one host alone serves no other, unless somebody names it.
+        if self.host.is_some() || self.grant.is_none() {
+            matching.retain(|credential| credential.host == self.host);
+        }
         if let Some(owner) = matching.iter().find(|credential| credential.token_kind == TokenKind::Owner) {
             return Err(Error::new(
                 Kind::Refused,
@@ -168,7 +174,7 @@ impl Selection {
                     owner.provider
                 ),
             )
-            .hint(Hint::new("Get a scoped one: ").run(Command::connect(owner.provider.as_str()))));
+            .hint(Hint::new("Get a scoped one: ").run(Command::connect(owner.provider.typed()))));
         }
         let live: Vec<&Credential> =
             matching.iter().copied().filter(|credential| !credential.is_expired(now)).collect();
@@ -202,6 +208,11 @@ impl Selection {
     }
 
     fn not_connected(&self, credentials: &[Credential]) -> Error {
+        if let Some(host) = &self.host {
+            let message = format!("Nothing was granted for {host} alone on this machine");
+            let next = Command::connect("local").option("--for", host);
+            return Error::new(Kind::NotConnected, "not_connected", message).run(next);
+        }
         let mut message = match (&self.provider, &self.grant) {
             (None, None) => "No provider is connected on this machine".to_owned(),
             (Some(provider), None) => format!("{provider} is not connected on this machine"),
@@ -219,7 +230,7 @@ impl Selection {
         }
         let connect = self.provider.as_ref();
         let connect =
-            connect.map_or_else(Command::connect_any, |provider| Command::connect(provider.as_str()));
+            connect.map_or_else(Command::connect_any, |provider| Command::connect(provider.typed()));
         Error::new(Kind::NotConnected, "not_connected", message).run(connect)
     }
 }
@@ -278,7 +289,7 @@ mod tests {
     }
 
     fn of(provider: &str) -> Selection {
-        Selection { provider: Some(provider.parse().unwrap()), grant: None }
+        Selection { provider: Some(provider.parse().unwrap()), ..Selection::default() }
     }
 
     #[test]
@@ -286,7 +297,7 @@ mod tests {
         let all = [credential("https://a.example/t", "g1")];
         assert_eq!(Selection::default().all(&all, now()).unwrap(), [&all[0]]);
         assert_eq!(of("https://a.example/t/").all(&all, now()).unwrap(), [&all[0]]);
-        let grant = Selection { provider: None, grant: Some("g1".parse().unwrap()) };
+        let grant = Selection { grant: Some("g1".parse().unwrap()), ..Selection::default() };
         assert_eq!(grant.all(&all, now()).unwrap(), [&all[0]]);
     }
 
@@ -346,7 +357,7 @@ mod tests {
         }
         let named = |provider: Option<&str>, grant: &str| {
             let provider = provider.map(|provider| provider.parse().unwrap());
-            let selection = Selection { provider, grant: Some(grant.parse().unwrap()) };
+            let selection = Selection { provider, grant: Some(grant.parse().unwrap()), host: None };
             selection
                 .single(&all)
                 .map(|one| one.id.clone())
@@ -378,7 +389,7 @@ mod tests {
         let shown: Vec<_> = all.iter().map(|one| short_id(one, &all)).collect();
         assert_eq!(shown, [ids[0], ids[1], "grt_11234567", "short"]);
         for (one, shown) in all.iter().zip(shown) {
-            let named = Selection { provider: None, grant: Some(shown.parse().unwrap()) };
+            let named = Selection { grant: Some(shown.parse().unwrap()), ..Selection::default() };
             assert_eq!(named.single(&all).unwrap().id, one.id);
         }
     }

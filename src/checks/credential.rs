@@ -15,6 +15,8 @@ use crate::mcp::reading::hosted_tools::HostedTools;
 use crate::mcp::reading::reader::{self, Reader};
 use crate::mcp::reading::request::Request;
 use crate::mcp::tool_error::ToolError;
+use crate::own::backend::InProcess;
+use crate::own::serving::Stores;
 use crate::provider::grant::TokenKind;
 use crate::provider::http::{Http, HttpError, Limits};
 use crate::provider::rs::{Read, Refusal, RsError};
@@ -172,6 +174,17 @@ async fn check(cache: &Cache, http: &Http, credential: &Credential, all: &[Crede
         Ok(bearer) => bearer,
         Err(error) => return of_secret(&error, renew),
     };
+    if credential.provider.is_local() {
+        let dir = credential.data_dir.clone().unwrap_or_default();
+        let opening = Stores::default().opening(&dir, &credential.issuer);
+        let store = InProcess::new(opening, credential.query_base.clone());
+        let grant = Some(credential.grant_id.as_str().to_owned());
+        let reader = Reader::new(credential.provider.clone(), grant, store, reader::only(bearer));
+        return match reader.read(&Request::compact_schema(None, None)).await {
+            Ok(_) => Verdict::plain(State::Works),
+            Err(error) => of_tool(&error, renew),
+        };
+    }
     let compact = Read::of(["schema"]).with("view", "compact");
     if credential.token_kind == TokenKind::McpPackage {
         // Its token is good for the provider's own `/mcp` only.

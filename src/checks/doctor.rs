@@ -27,7 +27,7 @@ pub async fn check_everything(cache: &Cache, http: &Http, more: &[ProviderUrl]) 
     checks.extend(machine::authorities(http.network()));
     let mut providers: Vec<ProviderUrl> = Vec::new();
     for provider in credentials.iter().flatten().map(|credential| &credential.provider).chain(more) {
-        if !providers.contains(provider) {
+        if !provider.is_local() && !providers.contains(provider) {
             providers.push(provider.clone());
         }
     }

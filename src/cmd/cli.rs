@@ -4,7 +4,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::global::Global;
 use super::{
-    complete, completions, connect, demo, disconnect, doctor, import, log, man, mcp, sandbox, status,
+    complete, completions, connect, demo, disconnect, doctor, import, log, man, mcp, provider, sandbox, status,
 };
 use crate::error::Result;
 use crate::text::shell_word;
@@ -25,6 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   pdpp demo                               see it work, with made-up data
   pdpp connect https://provider.example   approve a grant in the browser
+  pdpp connect local                      grant your own data on this machine
   pdpp mcp setup                          tell the agents on this machine
   pdpp mcp serve                          offer it to an MCP host on stdio
   pdpp mcp inspect                        see what the tools cost a model
@@ -50,6 +51,7 @@ pub enum Command {
     Complete(complete::Args),
     Man(man::Args),
     Mcp(mcp::Args),
+    Provider(provider::Args),
     Sandbox(sandbox::Args),
 }
 
@@ -84,6 +86,7 @@ pub fn run(cli: Cli, ui: &Ui) -> Result<u8> {
         Command::Complete(args) => complete::run(&args, &cli.global, &Cli::command(), ui),
         Command::Man(args) => man::run(&args, Cli::command(), ui),
         Command::Mcp(args) => mcp::run(&args, &cli.global, ui),
+        Command::Provider(args) => provider::run(&args, &cli.global, ui),
         Command::Sandbox(args) => sandbox::run(args, ui),
     }
 }

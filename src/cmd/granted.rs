@@ -19,7 +19,7 @@ use crate::time_text::{self, day_and_time};
 use crate::ui;
 
 /// Commands to type next, a host's config first: without a host nothing reads.
-fn next() -> [(Command, &'static str); 3] {
+fn next(credential: &Credential) -> [(Command, &'static str); 3] {
     // With the directory even if it came from the environment: hosts start servers without the shell's.
     [
         ("mcp setup", "tell the agents on this machine"),
@@ -27,6 +27,11 @@ fn next() -> [(Command, &'static str); 3] {
         ("mcp serve", "offer it to an MCP host on stdio"),
     ]
     .map(|(command, what)| (Command::new(command), what))
+    .map(|(command, what)| match &credential.host {
+        // By its own entry, and by no other.
+        Some(host) if what.starts_with("tell ") => (command.value(host), "write that host's own entry"),
+        _ => (command, what),
+    })
 }
 
 fn is_package(connected: &Connected) -> bool {
@@ -87,7 +92,7 @@ pub(super) fn to_text(connected: &Connected) -> String {
             granted.provider
         );
     }
-    let next = next().map(|(command, what)| (command.to_string(), what));
+    let next = next(granted).map(|(command, what)| (command.to_string(), what));
     let steps = ui::steps(&next.each_ref().map(|(command, what)| (command.as_str(), *what)));
     let _ = write!(text, "\nNext:\n{steps}");
     if connected.has_others {
@@ -148,7 +153,7 @@ pub(super) fn to_json(connected: &Connected) -> Value {
         "replaced": connected.stored == Stored::Replaced,
         "store": granted.store,
         "cache_dir": connected.cache_dir.display().to_string(),
-        "next": next().map(|(command, _)| command),
+        "next": next(granted).map(|(command, _)| command),
     })
 }
 

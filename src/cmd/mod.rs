@@ -15,6 +15,7 @@ pub mod import;
 pub mod log;
 pub mod man;
 pub mod mcp;
+pub mod provider;
 pub mod sandbox;
 pub mod status;
 pub mod usage;

@@ -68,7 +68,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         ui.note(&done);
         ui.done(&done, Command::new("status"));
     }
-    let selection = Selection { provider: args.provider.clone(), grant: args.grant.clone() };
+    let selection = Selection { provider: args.provider.clone(), grant: args.grant.clone(), host: None };
     let mut status = Status::of(&cache, &selection)?;
     if args.check {
         let http = global.http_now(LIMITS)?;

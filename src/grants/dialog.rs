@@ -11,6 +11,7 @@ use crate::provider::approve::wanted::Wanted;
 use crate::provider::approve::{ApproveError, Attempt, Choice};
 use crate::provider::discovery::Discovery;
 use crate::provider::url::ProviderUrl;
+use crate::vault::Holds;
 
 /// Something that happens on the way to a grant.
 pub enum Event<'a> {
@@ -32,6 +33,18 @@ pub enum Event<'a> {
     AccountsDiffer(&'a [String]),
     /// The owner is to approve the request.
     Approve(Invitation<'a>),
+    /// What a grant of the person's own store holds against.
+    Holds(&'a Holds),
+    /// It is decided at this terminal, for no browser is to be expected here.
+    AsksHere {
+        /// Why not, as a clause.
+        why: &'static str,
+    },
+    /// The owner is to approve on a page of this machine.
+    ApproveHere {
+        /// What a person has to do to get there.
+        shown: Shown,
+    },
     /// The browser comes in by this port of this machine and comes back to it, and is probably elsewhere.
     ComesBackTo {
         /// The port.

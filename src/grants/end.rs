@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::local;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::store::{bound, remedy};
@@ -69,6 +70,13 @@ async fn try_end(cache: &Cache, http: &Http, credential: &Credential) -> Result<
     }
     if credential.grant_expires_at.is_some_and(|end| end <= Timestamp::now()) {
         return Ok(Revoked::Already);
+    }
+    if credential.provider.is_local() {
+        // No token is needed: the store is the person's own, and its database says what the grant is.
+        let credential = credential.clone();
+        let ended = tokio::task::spawn_blocking(move || local::end(&credential)).await;
+        let ended = ended.map_err(|error| NotEnded::new("own_store", error.to_string()))?;
+        return ended.map(|()| Revoked::Grant).map_err(|error| NotEnded::new(error.code(), error.in_full()));
     }
     let bearer = cache.bearer(credential).await;
     let bearer = bearer.map_err(|error| NotEnded::new(error.code(), error.in_full()))?;

@@ -165,6 +165,8 @@ impl Granted {
                 ..Renewal::default()
             },
             ending: false,
+            data_dir: None,
+            host: None,
         };
         let secrets = Secrets::new(response.access_token, response.refresh_token);
         let client = match client {
@@ -241,7 +243,7 @@ const MAX_NAMES: usize = 60;
 
 /// What to call a credential: its sources' names, as many as a short label holds, else the provider's; at most
 /// 200 bytes, and cut between words.
-fn label(sources: &[GrantedSource], provider: Option<&str>) -> String {
+pub(super) fn label(sources: &[GrantedSource], provider: Option<&str>) -> String {
     let names: Vec<String> = sources.iter().flat_map(GrantedSource::names).collect();
     let Some((first, rest)) = names.split_first() else {
         return words(provider.unwrap_or("unnamed"), MAX_LABEL - 8);

@@ -12,6 +12,7 @@ pub mod disconnect;
 mod door;
 mod end;
 mod keep;
+pub mod local;
 mod narrowing;
 mod package_token;
 mod plan;

@@ -85,7 +85,7 @@ impl Plan {
         match &request.provider {
             Some(provider) if !request.renew => {
                 let wanted = request.narrowing.wanted(now)?;
-                let command = (Command::connect(provider.as_str()), request.options());
+                let command = (Command::connect(provider.typed()), request.options());
                 let provider = provider.clone();
                 Ok(Self { provider, wanted, instead: Vec::new(), replaces: None, command })
             }

@@ -33,7 +33,7 @@ pub fn meant<'a>(
         [] => {
             let message = "There is no such grant on this machine to ask for again";
             let connect =
-                || provider.map_or_else(Command::connect_any, |provider| Command::connect(provider.as_str()));
+                || provider.map_or_else(Command::connect_any, |provider| Command::connect(provider.typed()));
             let next = if all.is_empty() { connect() } else { Command::new("status") };
             Err(Error::new(Kind::NotConnected, "not_connected", message).run(next))
         }
@@ -43,14 +43,14 @@ pub fn meant<'a>(
             Err(error) => {
                 Err(Error::failed("cache_damaged", "What this grant gave cannot be read from the index")
                     .because(error)
-                    .run(Command::connect(credential.provider.as_str())))
+                    .run(Command::connect(credential.provider.typed())))
             }
         },
         _ => {
             let mut message = "Several grants are on this machine, and one is renewed at a time:".to_owned();
             for credential in meant {
                 let renew = Command::new("connect --renew")
-                    .value(credential.provider.as_str())
+                    .value(credential.provider.typed())
                     .option("--grant", credential.grant_id.as_str());
                 let _ = write!(message, "\n  {renew}   ({})", credential.label);
             }

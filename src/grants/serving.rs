@@ -14,6 +14,8 @@ use crate::mcp::reading::package::{KnownSource, Member, Package, Roster};
 use crate::mcp::reading::reader::{BearerSource, DeadBearer, Reader};
 use crate::mcp::size::Bounds;
 use crate::mcp::tools::service::Tools;
+use crate::own::backend::InProcess;
+use crate::own::serving::Stores;
 use crate::provider::grant::{GrantedSource, TokenKind};
 use crate::provider::http::Http;
 use crate::provider::rs::ResourceServer;
@@ -35,6 +37,7 @@ pub fn check_tokens(cache: &Cache, selection: &Selection) -> Result<()> {
 /// # Errors
 /// Those of the cache and of the selection: nothing connected, an owner credential.
 pub fn tools(cache: Cache, selection: Selection, http: Http, bounds: Bounds) -> Result<Tools> {
+    let stores = Stores::default();
     let roster: Roster = Arc::new(move || {
         let credentials = cache.credentials()?;
         let served = selection.all(&credentials, jiff::Timestamp::now())?;
@@ -45,6 +48,7 @@ pub fn tools(cache: Cache, selection: Selection, http: Http, bounds: Bounds) -> 
             distinct_label(credential, &credentials),
             renew_command(credential, &credentials),
             &http,
+            &stores,
         ) {
             // Nothing else could be served instead.
             Err(error) if is_only_one => Some(Err(error)),
@@ -66,6 +70,7 @@ fn member(
     label: String,
     renew: Command,
     http: &Http,
+    stores: &Stores,
 ) -> Result<Member> {
     let rs = ResourceServer::new(http.clone(), &credential.provider, credential.query_base.clone()).map_err(
         |error| {
@@ -88,15 +93,20 @@ fn member(
     let is_package = credential.token_kind == TokenKind::McpPackage;
     let cache = cache.clone();
     let (dead_cache, dead_credential) = (cache.clone(), credential.clone());
+    let bearer_of = credential.clone();
     let bearer: BearerSource = Arc::new(move || {
-        let (cache, credential) = (cache.clone(), credential.clone());
+        let (cache, credential) = (cache.clone(), bearer_of.clone());
         async move { cache.bearer(&credential).await }.boxed()
     });
     let instead: DeadBearer = Arc::new(move |dead| {
         let (cache, credential) = (dead_cache.clone(), dead_credential.clone());
         async move { cache.bearer_instead_of(&credential, &dead).await }.boxed()
     });
-    let reader = if is_package {
+    let reader = if provider.is_local() {
+        let dir = credential.data_dir.clone().unwrap_or_default();
+        let store = InProcess::new(stores.opening(&dir, &credential.issuer), credential.query_base.clone());
+        Reader::new(provider, grant_id, store, bearer)
+    } else if is_package {
         Reader::new(provider.clone(), grant_id, HostedTools::new(http.clone(), &provider, rs), bearer)
     } else {
         Reader::new(provider, grant_id, rs, bearer)

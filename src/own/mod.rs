@@ -1,6 +1,15 @@
 //! The person's own store: a vault on this machine that an import fills, and nothing else.
 //!
-//! It shares no file with the sandbox's fiction, and neither opens the other's.
+//! It shares no file with the sandbox's fiction, and neither opens the other's. [`backend`] reads it in this process, and
+//! [`serving`] keeps it open while a server runs.
+
+pub mod backend;
+pub mod forget;
+mod identity;
+pub mod serving;
+pub mod state;
+
+pub use identity::{issuer, make_store_id, store_id};
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +20,7 @@ use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::vault::oauth::owner::Announce;
 use crate::vault::store::{self, Store};
-use crate::vault::{self, Config, OpenError, Profile, Vault};
+use crate::vault::{self, Config, Holds, OpenError, Profile, Vault};
 
 /// Whose vault it is.
 pub const PROFILE: Profile = Profile {
@@ -24,6 +33,24 @@ pub const PROFILE: Profile = Profile {
     introspection_client_id: "own_rs",
     database: "own.db",
     application_id: store::OWN,
+    grants: Some("grants.db"),
+    is_served: false,
+    holds: Some(HOLDS),
+};
+
+/// What a grant of a store that is the person's own holds against, and what it does not.
+pub const HOLDS: Holds = Holds {
+    against: &[
+        "another user of this computer",
+        "a web page",
+        "a program on this computer that has no token and runs as another user",
+        "an agent that has only the six tools and no shell: it cannot read beyond the grant, whatever a record talks it into",
+    ],
+    not: &[
+        "an agent with a shell, or any program that runs as you: it can read the store, your exports and the tokens, and press \
+         the buttons of this page",
+        "an agent that sends on what you granted, by a web search, links or other tools: grant what you would show it",
+    ],
 };
 
 /// The folder in the cache's directory that holds the store unless another one is named.
@@ -80,9 +107,18 @@ pub fn open(dir: &Path) -> Result<Vault> {
 /// As [`open`].
 pub fn open_with(dir: &Path, core: bool, announce: Announce) -> Result<Vault> {
     check(dir)?;
-    let config =
-        Config { data_dir: Some(dir.to_owned()), core, auto_approve: false, announce, profile: PROFILE };
-    Vault::open(config, None).map_err(explain)
+    Vault::open(Config { core, announce, ..config(dir) }, None).map_err(explain)
+}
+
+/// What a vault of the person's own is to be.
+fn config(dir: &Path) -> Config {
+    Config {
+        data_dir: Some(dir.to_owned()),
+        core: false,
+        auto_approve: false,
+        announce: Announce::default(),
+        profile: PROFILE,
+    }
 }
 
 /// Opens the store in `dir`, which has to be there: for commands that look at it or delete from it.
@@ -99,7 +135,10 @@ pub fn open_store(dir: &Path) -> Result<Store> {
 /// # Errors
 /// `own_data_dir` (77), `own_store`.
 pub fn make_store(dir: &Path) -> Result<Store> {
-    vault::open_store(dir, &PROFILE, None).map_err(explain)
+    let store = vault::open_store(dir, &PROFILE, None).map_err(explain)?;
+    // What was begun and not finished must not meet new records.
+    forget::finish(dir, &store)?;
+    Ok(store)
 }
 
 /// Takes the right to write records into the store in `dir`, which is made if it is not there: one import at a time, and
@@ -150,7 +189,7 @@ fn unusable(dir: &Path, error: io::Error) -> Error {
 }
 
 /// Why the store does not open, for whoever started the command.
-fn explain(error: OpenError) -> Error {
+pub fn explain(error: OpenError) -> Error {
     let failed = |message: &str| Error::failed("own_store", message);
     match error {
         OpenError::Directory(dir, error) => unusable(&dir, error),

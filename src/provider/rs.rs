@@ -86,6 +86,28 @@ impl Read {
         }
     }
 
+    /// Its URL below `query_base` (`…/v1`), without its parameters.
+    pub fn below(&self, query_base: &Url) -> Url {
+        let mut path = query_base.path().trim_end_matches('/').to_owned();
+        for segment in &self.segments {
+            path.push('/');
+            // `PathSegmentsMut` would drop tabs and line breaks, and so name another record.
+            path.extend(utf8_percent_encode(segment, SEGMENT));
+        }
+        let mut url = query_base.clone();
+        url.set_path(&path);
+        url
+    }
+
+    /// The same with its parameters.
+    pub fn whole_below(&self, query_base: &Url) -> Url {
+        let mut url = self.below(query_base);
+        if !self.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&self.query);
+        }
+        url
+    }
+
     /// The path as documentation writes it: `/v1/streams/messages/records`.
     pub fn route(&self) -> String {
         format!("/v1/{}", self.segments.join("/"))
@@ -176,15 +198,7 @@ impl ResourceServer {
 
     /// The absolute URL of `read`, without its parameters: what a citation links to.
     pub fn url_of(&self, read: &Read) -> Url {
-        let mut path = self.query_base.path().trim_end_matches('/').to_owned();
-        for segment in &read.segments {
-            path.push('/');
-            // `PathSegmentsMut` would drop tabs and line breaks, and so name another record.
-            path.extend(utf8_percent_encode(segment, SEGMENT));
-        }
-        let mut url = self.query_base.clone();
-        url.set_path(&path);
-        url
+        read.below(&self.query_base)
     }
 
     /// Reads a JSON object.
@@ -231,10 +245,7 @@ impl ResourceServer {
         read: &Read,
         accept: &'static str,
     ) -> Result<reqwest::RequestBuilder, HttpError> {
-        let mut url = self.url_of(read);
-        if !read.query.is_empty() {
-            url.query_pairs_mut().extend_pairs(&read.query);
-        }
+        let url = read.whole_below(&self.query_base);
         let authorization = authorization(bearer)?;
         Ok(self
             .http

@@ -32,7 +32,23 @@ pub enum ProviderUrlError {
     Extra,
 }
 
+/// Where the person's own store on this machine would be, if it were anywhere: a name that nobody can have (RFC 2606), so
+/// that nothing is ever sent there.
+const LOCAL: &str = "https://local.pdpp.invalid";
+/// The same as it is typed and shown.
+const LOCAL_NAME: &str = "local";
+
 impl ProviderUrl {
+    /// Whether it is the person's own store on this machine, which no request is sent to.
+    pub fn is_local(&self) -> bool {
+        self.as_str() == LOCAL
+    }
+
+    /// As a person types it.
+    pub fn typed(&self) -> &str {
+        if self.is_local() { LOCAL_NAME } else { self.as_str() }
+    }
+
     /// The URL without a trailing slash: `https://host/tenant`.
     pub fn as_str(&self) -> &str {
         self.0.as_str().trim_end_matches('/')
@@ -104,6 +120,7 @@ impl FromStr for ProviderUrl {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
+        let text = if text == LOCAL_NAME { LOCAL } else { text };
         let mut url = match Url::parse(text) {
             Ok(url) => url,
             Err(url::ParseError::RelativeUrlWithoutBase) => {
@@ -132,7 +149,7 @@ impl FromStr for ProviderUrl {
 
 impl fmt::Display for ProviderUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.write_str(self.typed())
     }
 }
 
@@ -164,6 +181,15 @@ mod tests {
         assert_ne!(parse("https://a.example/t1"), parse("https://a.example/t2"));
         assert_ne!(parse("https://a.example"), parse("https://a.example:8443"));
         assert_eq!(parse("HTTPS://A.example:443/").as_str(), "https://a.example");
+    }
+
+    #[test]
+    fn p4_the_own_store_is_called_local_and_has_an_address_that_nobody_can_have() {
+        let local = parse("local");
+        assert!(local.is_local() && !parse("https://local.pdpp.example").is_local());
+        assert_eq!((local.as_str(), local.to_string()), ("https://local.pdpp.invalid", "local".to_owned()));
+        assert_eq!(local, parse(local.as_str()));
+        assert!(local.covers(&"https://local.pdpp.invalid/v1".parse().unwrap()));
     }
 
     #[test]

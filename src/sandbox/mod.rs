@@ -29,6 +29,9 @@ const PROFILE: Profile = Profile {
     introspection_client_id: "sandbox_rs",
     database: "sandbox.db",
     application_id: store::FICTION,
+    grants: None,
+    is_served: true,
+    holds: None,
 };
 
 /// What a sandbox is to be.

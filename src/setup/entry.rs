@@ -29,6 +29,8 @@ pub struct Baked {
     pub proxy: Option<ProxyUrl>,
     /// `--ca-file`.
     pub ca_file: Option<PathBuf>,
+    /// The host that is served what was granted for it alone.
+    pub host: Option<&'static str>,
 }
 
 impl Baked {
@@ -43,7 +45,7 @@ impl Baked {
             Platform::MacOs | Platform::Windows => Cache::default_dir()?,
         };
         let cache_dir = (dir != found_anyway).then(|| dir.to_owned());
-        Ok(Self { cache_dir, proxy: network.proxy, ca_file: network.ca_file })
+        Ok(Self { cache_dir, proxy: network.proxy, ca_file: network.ca_file, host: None })
     }
 }
 
@@ -56,6 +58,9 @@ impl Entry {
         let mut arguments = vec!["mcp".to_owned(), "serve".to_owned()];
         if let Some(bytes) = max_result_bytes {
             arguments.extend(["--max-result-bytes".to_owned(), bytes.to_string()]);
+        }
+        if let Some(host) = baked.host {
+            arguments.extend(["--for".to_owned(), host.to_owned()]);
         }
         if let Some(dir) = &baked.cache_dir {
             arguments.extend(["--cache-dir".to_owned(), words(dir)?]);
@@ -115,8 +120,8 @@ impl Entry {
     /// that no longer finds its cache or its proxy is no update.
     #[must_use]
     pub fn with_choices_of(mut self, old: &Self) -> Self {
-        const VALUED: [&str; 5] =
-            ["--log-level", "--cache-dir", "--proxy", "--ca-file", "--max-result-bytes"];
+        const VALUED: [&str; 6] =
+            ["--log-level", "--cache-dir", "--proxy", "--ca-file", "--max-result-bytes", "--for"];
         let mut words = old.arguments.iter();
         while let Some(word) = words.next() {
             let (option, has_value) =
@@ -182,11 +187,12 @@ mod tests {
             cache_dir: Some("/data/my cache".into()),
             proxy: Some("http://proxy.example:3128".parse().unwrap()),
             ca_file: Some("/etc/ca.pem".into()),
+            host: Some("claude"),
         };
         let full = Entry::new(Path::new("/p/pdpp"), &baked, Some(48_000)).unwrap();
         assert_eq!(
             full.display(),
-            "/p/pdpp mcp serve --max-result-bytes 48000 --cache-dir '/data/my cache' --proxy \
+            "/p/pdpp mcp serve --max-result-bytes 48000 --for claude --cache-dir '/data/my cache' --proxy \
              http://proxy.example:3128 --ca-file /etc/ca.pem"
         );
         assert!(full.is_ours());

@@ -33,10 +33,13 @@ pub mod words;
 pub use open_error::{OpenError, ServedBy};
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use oauth::flows::Flows;
 use rusqlite::OptionalExtension as _;
 use store::{Filling, Store};
+
+use crate::fs::PrivateDir;
 
 /// The owner's token within a data directory.
 const OWNER_TOKEN: &str = "owner-token";
@@ -64,6 +67,22 @@ pub struct Profile {
     pub database: &'static str,
     /// What its database says that it is: [`store::FICTION`] or [`store::OWN`].
     pub application_id: i32,
+    /// The name of a database of its own for clients, grants and tokens, so that ending a grant never waits for whoever
+    /// writes records; none keeps them beside the records.
+    pub grants: Option<&'static str>,
+    /// Whether programs come by HTTP: then an owner's token and credentials for introspection are kept beside the data.
+    pub is_served: bool,
+    /// What a grant holds against and what it does not, where the pages have to say so.
+    pub holds: Option<Holds>,
+}
+
+/// What a grant of a vault holds against, and what it does not, in words for its owner.
+#[derive(Debug, Clone, Copy)]
+pub struct Holds {
+    /// Whom a grant stops.
+    pub against: &'static [&'static str],
+    /// Whom it does not.
+    pub not: &'static [&'static str],
 }
 
 /// What a vault is to be.
@@ -94,7 +113,9 @@ pub struct IntrospectionClient {
 /// The provider itself, without a socket.
 pub struct Vault {
     config: Config,
-    store: Store,
+    store: Arc<Store>,
+    /// Clients, grants and tokens: the same store, or one of their own.
+    grants: Arc<Store>,
     flows: Flows,
     client_documents: oauth::client_document::Documents,
     seal: seal::Seal,
@@ -114,16 +135,52 @@ impl Vault {
     pub fn open(config: Config, filling: Option<&Filling<'_>>) -> Result<Self, OpenError> {
         let dir = config.data_dir.as_deref().map(data_dir::open).transpose()?;
         let path = dir.as_ref().map(|dir| data_dir::database(dir, &config.profile)).transpose()?;
-        let store = Store::open(path.as_deref(), config.profile.application_id, filling)?;
-        let key = seal_key(&store)?;
-        let owner_token = data_dir::kept(dir.as_ref(), OWNER_TOKEN, || Ok(id::random_token("pdpp_ot_")?))?;
-        let introspection = data_dir::kept(dir.as_ref(), INTROSPECTION, || {
+        let id = config.profile.application_id;
+        let store = Arc::new(Store::open(path.as_deref(), id, filling)?);
+        let grants = match (&dir, config.profile.grants) {
+            (Some(dir), Some(name)) => {
+                dir.make_file(name).map_err(|error| OpenError::File("write to", error))?;
+                Arc::new(Store::open(Some(&dir.path().join(name)), id, None)?)
+            }
+            _ => Arc::clone(&store),
+        };
+        let key = seal_key(&grants)?;
+        Self::over(config, store, grants, &key, dir.as_ref())
+    }
+
+    /// Opens the vault that `config` describes for reads alone: nothing is made or written, and no lock is taken that a
+    /// writer would wait for.
+    ///
+    /// # Errors
+    /// [`OpenError`]; [`OpenError::Directory`] where there is no such vault.
+    pub fn open_to_read(config: Config) -> Result<Self, OpenError> {
+        let path = config.data_dir.clone().unwrap_or_default();
+        let dir = PrivateDir::open(&path).map_err(|error| OpenError::Directory(path, error))?;
+        let id = config.profile.application_id;
+        let open = |name: &str| Store::open_to_read(&dir.path().join(name), id).map(Arc::new);
+        let store = open(config.profile.database)?;
+        let grants = config.profile.grants.map_or_else(|| Ok(Arc::clone(&store)), open)?;
+        let key: Option<Vec<u8>> = grants.read(|db, _| known_seal_key(db)).map_err(store::OpenError::Sqlite)?;
+        let key = key.and_then(|key| key.try_into().ok()).ok_or(OpenError::NoRandomness)?;
+        Self::over(config, store, grants, &key, None)
+    }
+
+    fn over(
+        config: Config,
+        store: Arc<Store>,
+        grants: Arc<Store>,
+        key: &[u8; seal::KEY_LEN],
+        dir: Option<&PrivateDir>,
+    ) -> Result<Self, OpenError> {
+        let dir = dir.filter(|_| config.profile.is_served);
+        let owner_token = data_dir::kept(dir, OWNER_TOKEN, || Ok(id::random_token("pdpp_ot_")?))?;
+        let introspection = data_dir::kept(dir, INTROSPECTION, || {
             let client_id = config.profile.introspection_client_id.to_owned();
             let client = IntrospectionClient { client_id, client_secret: id::random_token("")? };
             serde_json::to_string(&client).map_err(|error| OpenError::File("write", error.into()))
         })?;
         Ok(Self {
-            seal: seal::Seal::new(&key)?,
+            seal: seal::Seal::new(key)?,
             csrf: ring::hmac::Key::generate(ring::hmac::HMAC_SHA256, &ring::rand::SystemRandom::new())?,
             flows: Flows::default(),
             child_bearers: oauth::child_bearers::ChildBearers::default(),
@@ -135,6 +192,7 @@ impl Vault {
                 .map_err(|error| OpenError::File("read introspection.json in", error.into()))?,
             config,
             store,
+            grants,
         })
     }
 
@@ -146,8 +204,13 @@ impl Vault {
     }
 
     /// The store.
-    pub const fn store(&self) -> &Store {
+    pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The store of its clients, grants and tokens.
+    pub fn grants(&self) -> &Store {
+        &self.grants
     }
 
     /// The owner's token, which `/v1` refuses.
@@ -174,9 +237,7 @@ pub fn open_store(dir: &Path, profile: &Profile, filling: Option<&Filling<'_>>) 
 fn seal_key(store: &Store) -> Result<[u8; seal::KEY_LEN], OpenError> {
     let key: Option<Vec<u8>> = store
         .write(|tx, _| {
-            let found = tx
-                .query_row("SELECT value FROM meta WHERE name = 'seal'", [], |row| row.get(0))
-                .optional()?;
+            let found = known_seal_key(tx)?;
             if found.is_some() {
                 return Ok(found);
             }
@@ -189,4 +250,8 @@ fn seal_key(store: &Store) -> Result<[u8; seal::KEY_LEN], OpenError> {
         })
         .map_err(|error: rusqlite::Error| store::OpenError::Sqlite(error))?;
     key.and_then(|key| key.try_into().ok()).ok_or(OpenError::NoRandomness)
+}
+
+fn known_seal_key(db: &rusqlite::Connection) -> rusqlite::Result<Option<Vec<u8>>> {
+    db.query_row("SELECT value FROM meta WHERE name = 'seal'", [], |row| row.get(0)).optional()
 }

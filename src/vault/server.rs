@@ -2,7 +2,7 @@
 //! vault's `/mcp`.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,6 +78,33 @@ impl Drop for Handle {
 /// # Errors
 /// [`OpenError`].
 pub fn start(config: Config, filling: Option<&Filling<'_>>, listen: SocketAddr) -> Result<Handle, OpenError> {
+    start_with(listen, |address| {
+        let alone = config.data_dir.as_deref().map(|dir| data_dir::serve_alone(dir, address)).transpose()?;
+        Ok((Arc::new(Vault::open(config, filling)?), alone, Serves::Everything))
+    })
+}
+
+/// Serves the owner's pages of `vault`, and nothing else, on a free port of 127.0.0.1, until the handle is dropped.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn start_pages(vault: Arc<Vault>) -> Result<Handle, OpenError> {
+    start_with(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), |_| Ok((vault, None, Serves::Pages)))
+}
+
+/// What is served of a vault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Serves {
+    /// All that it has.
+    Everything,
+    /// The pages on which an owner decides.
+    Pages,
+}
+
+fn start_with(
+    listen: SocketAddr,
+    open: impl FnOnce(SocketAddr) -> Result<(Arc<Vault>, Option<DirLock>, Serves), OpenError>,
+) -> Result<Handle, OpenError> {
     if !listen.ip().is_loopback() {
         return Err(OpenError::NotLoopback(listen.ip()));
     }
@@ -85,8 +112,7 @@ pub fn start(config: Config, filling: Option<&Filling<'_>>, listen: SocketAddr) 
     let listener = TcpListener::bind(listen).map_err(listen_failed)?;
     listener.set_nonblocking(true).map_err(listen_failed)?;
     let address = listener.local_addr().map_err(listen_failed)?;
-    let alone = config.data_dir.as_deref().map(|dir| data_dir::serve_alone(dir, address)).transpose()?;
-    let vault = Arc::new(Vault::open(config, filling)?);
+    let (vault, alone, serves) = open(address)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(MAX_WORKERS)
@@ -100,7 +126,7 @@ pub fn start(config: Config, filling: Option<&Filling<'_>>, listen: SocketAddr) 
         .name("vault".to_owned())
         .spawn(move || {
             runtime.block_on(async {
-                if let Err(error) = serve(listener, address, served, stopped).await {
+                if let Err(error) = serve(listener, address, served, serves, stopped).await {
                     tracing::error!(%error, "the vault's server stopped");
                 }
             });
@@ -115,14 +141,18 @@ async fn serve(
     listener: TcpListener,
     address: SocketAddr,
     vault: Arc<Vault>,
+    serves: Serves,
     stopped: oneshot::Receiver<()>,
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let names: Arc<[String]> = names(address).into();
-    let endpoints = Arc::new(mcp_endpoint::endpoints(&vault, &names).map_err(io::Error::other)?);
+    let endpoints = match serves {
+        Serves::Everything => Some(Arc::new(mcp_endpoint::endpoints(&vault, &names).map_err(io::Error::other)?)),
+        Serves::Pages => None,
+    };
     let router = axum::Router::new().fallback(move |request: axum::extract::Request| {
-        let (vault, names, endpoints) = (Arc::clone(&vault), Arc::clone(&names), Arc::clone(&endpoints));
-        async move { handle(vault, &names[0], &endpoints, request).await }
+        let (vault, names, endpoints) = (Arc::clone(&vault), Arc::clone(&names), endpoints.clone());
+        async move { handle(vault, &names, endpoints.as_deref(), request).await }
     });
     let stop = CancellationToken::new();
     let stopping = stop.clone();
@@ -146,17 +176,16 @@ fn names(address: SocketAddr) -> Vec<String> {
     ]
 }
 
-/// Answers a request to the server that is called `name`, or by one of the other names of `endpoints`.
+/// Answers a request to the server that is called by one of `names`; without `endpoints` with a page of its owner's alone.
 async fn handle(
     vault: Arc<Vault>,
-    name: &str,
-    endpoints: &Endpoints,
+    names: &[String],
+    endpoints: Option<&Endpoints>,
     request: axum::extract::Request,
 ) -> axum::response::Response {
     let host = request.headers().get("host").and_then(|host| host.to_str().ok());
     let host = host.unwrap_or_default().to_ascii_lowercase();
-    let endpoint = endpoints.get(&host);
-    if let Some(endpoint) = endpoint
+    if let Some(endpoint) = endpoints.and_then(|endpoints| endpoints.get(&host))
         && matches!(request.uri().path(), "/mcp" | "/icon.svg")
     {
         return endpoint.answer(request).await;
@@ -174,14 +203,18 @@ async fn handle(
     let refused = |request: &Request, status, code, message: &str| {
         ApiError::new(status, code, message).reply(request).with("request-id", request.request_id.clone())
     };
-    if endpoint.is_none() {
+    if !names.contains(&host) {
         let reply = refused(
             &request,
             StatusCode::MISDIRECTED_REQUEST,
             "misdirected_request",
-            &format!("This server has another name: send requests to http://{name}"),
+            &format!("This server has another name: send requests to http://{}", names[0]),
         );
         return response(reply);
+    }
+    let is_page = ["/consent/", "/consent.css"].iter().any(|page| request.path.starts_with(page));
+    if endpoints.is_none() && !is_page {
+        return response(refused(&request, StatusCode::NOT_FOUND, "not_found", "There is nothing here"));
     }
     if let Ok(body) = axum::body::to_bytes(body, MAX_BODY).await {
         request.body = body.into();

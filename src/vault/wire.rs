@@ -195,15 +195,22 @@ impl ApiError {
         &self.message
     }
 
-    /// The answer to `request`.
-    pub fn reply(self, request: &Request) -> Reply {
+    /// `error` of its answer, without what is known of a request alone.
+    pub fn into_object(self) -> Map<String, Value> {
         let mut error = self.more;
         error.insert("type".to_owned(), self.kind.into());
         error.insert("code".to_owned(), self.code.into());
         error.insert("message".to_owned(), self.message.into());
+        error
+    }
+
+    /// The answer to `request`.
+    pub fn reply(self, request: &Request) -> Reply {
+        let (status, is_challenge) = (self.status, self.challenge);
+        let mut error = self.into_object();
         error.insert("request_id".to_owned(), request.request_id.clone().into());
         let mut challenge = None;
-        if self.challenge {
+        if is_challenge {
             let metadata = format!("{}/.well-known/oauth-protected-resource", request.base);
             challenge = Some(format!("Bearer resource_metadata=\"{metadata}\""));
             error.insert("resource_metadata".to_owned(), metadata.into());
@@ -214,7 +221,7 @@ impl ApiError {
                     .into(),
             );
         }
-        let reply = Reply::json(self.status, &json!({ "error": error }));
+        let reply = Reply::json(status, &json!({ "error": error }));
         match challenge {
             Some(challenge) => reply.with("www-authenticate", challenge),
             None => reply,

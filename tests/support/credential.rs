@@ -29,5 +29,7 @@ pub fn credential(url: &str, grant_id: &str, label: &str) -> Credential {
         given: Vec::new().into(),
         renewal: Renewal::default(),
         ending: false,
+        data_dir: None,
+        host: None,
     }
 }

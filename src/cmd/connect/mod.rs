@@ -1,9 +1,11 @@
 //! `pdpp connect`: gets a grant, and keeps it on this machine (R8.1).
 
+mod checklist;
 mod render;
 
 use std::cell::RefCell;
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Global, granted};
@@ -12,10 +14,13 @@ use crate::cache::credential::MAX_LABEL;
 use crate::cache::select::GrantName;
 use crate::cache::store::choice::StoreChoice;
 use crate::error::{Error, Kind, Result};
+use crate::grants::local::ConnectedHere;
 use crate::grants::{self, Connected, Dialog, Event, Narrowing, Request, SourceAnswer};
+use crate::own;
 use crate::provider::approve::Choice;
 use crate::provider::approve::flow::Flow;
 use crate::provider::url::{ProviderUrl, ProviderUrlError};
+use crate::setup;
 use crate::text;
 use crate::time_text::minutes;
 use crate::ui::{Progress, Ui};
@@ -27,7 +32,7 @@ use crate::ui::{Progress, Ui};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The provider's address, path included
+    /// The provider's address, path included; or `local`, for your own data on this machine
     #[arg(value_name = "PROVIDER_URL", required_unless_present = "renew")]
     provider: Option<String>,
 
@@ -64,6 +69,9 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
+    #[command(flatten)]
+    local: Local,
+
     // Last: its heading holds for what follows too.
     #[command(flatten)]
     narrow: Narrow,
@@ -81,6 +89,32 @@ Examples:
 fn label_of(text: &str) -> Result<String, String> {
     let is_fine = !text.trim().is_empty() && text.len() <= MAX_LABEL && !text::has_hidden(text);
     if is_fine { Ok(text.to_owned()) } else { Err("not 1 to 200 bytes without hidden characters".to_owned()) }
+}
+
+/// What is for your own data alone.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "For `pdpp connect local`")]
+pub struct Local {
+    /// Tick this account beforehand: its id, or what it is called (repeatable)
+    #[arg(long, value_name = "NAME", conflicts_with = "renew")]
+    pub account: Vec<String>,
+
+    /// Decide at this terminal, and open no page
+    #[arg(long)]
+    pub in_terminal: bool,
+
+    /// Serve only this host with the grant, by the entry that `pdpp mcp setup HOST` writes
+    #[arg(long = "for", value_name = "HOST", value_parser = host(), conflicts_with = "renew")]
+    pub host: Option<String>,
+
+    /// Where your own data is [default: as before, else `own` beside the credentials]
+    #[arg(long, value_name = "DIR", env = "PDPP_DATA_DIR", hide_env_values = true)]
+    pub data_dir: Option<PathBuf>,
+}
+
+/// The hosts that `pdpp mcp setup` knows, by their ids.
+pub(in crate::cmd) fn host() -> clap::builder::PossibleValuesParser {
+    clap::builder::PossibleValuesParser::new(setup::clients::HOSTS.iter().map(|host| host.id))
 }
 
 /// What to ask for. The owner can give less in any case.
@@ -135,6 +169,9 @@ fn patience(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// What it failed with; with `--json` the failure is printed instead, and its exit code given.
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    if args.is_local(global)? {
+        return run_local(args, global, ui);
+    }
     match (connect(args, global, ui), args.json) {
         (Ok(connected), true) => {
             ui.json(&granted::to_json(&connected));
@@ -152,6 +189,50 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     }
 }
 
+/// The same for the person's own store.
+fn run_local(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
+    match (connect_local(args, global, ui), args.json) {
+        (Ok(connected), true) => {
+            let grants: Vec<_> = connected.grants.iter().map(granted::to_json).collect();
+            ui.json(&serde_json::json!({ "grants": grants }));
+            Ok(0)
+        }
+        (Ok(connected), false) => {
+            let texts: Vec<_> = connected.grants.iter().map(granted::to_text).collect();
+            ui.print(&texts.join("\n\n"));
+            Ok(0)
+        }
+        (Err(error), true) => {
+            ui.json(&error.to_json());
+            Ok(error.kind().exit_code())
+        }
+        (Err(error), false) => Err(error),
+    }
+}
+
+fn connect_local(args: &Args, global: &Global, ui: &Ui) -> Result<ConnectedHere> {
+    let cache = global.cache()?;
+    let data_dir = own::dir(args.local.data_dir.as_deref(), &cache)?;
+    let narrowing = args.request(None).narrowing;
+    let request = grants::local::Request {
+        data_dir,
+        renew: args.renew,
+        grant: args.grant.clone(),
+        sources: narrowing.source.clone().into_iter().collect(),
+        accounts: args.local.account.iter().chain(&narrowing.instance).cloned().collect(),
+        narrowing,
+        name: args.name.clone(),
+        store: args.store,
+        host: args.local.host.clone(),
+        in_terminal: args.local.in_terminal,
+        opens_browser: !args.no_browser,
+    };
+    let terminal = Terminal { ui, progress: RefCell::default() };
+    let connected = grants::local::connect(&request, &cache, &terminal, &checklist::Checklist(ui))?;
+    own::remember(args.local.data_dir.as_deref(), &cache)?;
+    Ok(connected)
+}
+
 fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
     let provider = args.provider.as_deref().map(provider_url).transpose()?;
     let (cache, network) = (global.cache()?, global.network()?);
@@ -159,6 +240,25 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
 }
 
 impl Args {
+    /// Whether it is about the person's own store: by that name, or by the one grant that is renewed.
+    fn is_local(&self, global: &Global) -> Result<bool> {
+        let is_local = match self.provider.as_deref() {
+            Some(provider) => provider.parse::<ProviderUrl>().is_ok_and(|provider| provider.is_local()),
+            None => {
+                let all = global.cache()?.credentials().unwrap_or_default();
+                let all: Vec<_> = all.iter().collect();
+                let meant = self.grant.as_ref().map_or_else(|| all.clone(), |grant| grant.meant(&all));
+                !meant.is_empty() && meant.iter().all(|credential| credential.provider.is_local())
+            }
+        };
+        let Local { account, in_terminal, host, .. } = &self.local;
+        if is_local || (account.is_empty() && !in_terminal && host.is_none()) {
+            return Ok(is_local);
+        }
+        let message = "--account, --in-terminal and --for are for your own data on this machine";
+        Err(Error::new(Kind::Usage, "only_for_local", message).run(Command::connect("local")))
+    }
+
     fn request(&self, provider: Option<ProviderUrl>) -> Request {
         let narrow = self.narrow.clone();
         Request {

@@ -27,6 +27,23 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
             one_line(prefix(&streams.join(", "), 300))
         )),
         Event::Approve(invitation) => ui.note(&invite(invitation)),
+        Event::Holds(holds) => {
+            ui.note("What a grant of your own data holds against on this computer, as long as the store is yours alone:");
+            for (title, list) in [("It stops", holds.against), ("It does not stop", holds.not)] {
+                ui.note(&format!("  {title}:"));
+                for line in list {
+                    ui.note(&format!("    - {line}"));
+                }
+            }
+        }
+        Event::AsksHere { why } => {
+            ui.note(&format!("No browser is opened, since {why}: decide here (Esc denies)."));
+        }
+        Event::ApproveHere { shown: Shown::Typed { address, code } } => ui.note(&format!(
+            "Decide what may be read:\n\n  {address}\n\nThat page of this machine asks for this code:\n\n{}",
+            framed(code)
+        )),
+        Event::ApproveHere { .. } => ui.note("Your browser opens the page where you decide what may be read."),
         Event::ComesBackTo { port } => ui.note(&format!(
             "That address is this machine's: open it in a browser here, or lead its port to the machine where your \
              browser is (ssh -L {port}:127.0.0.1:{port} …)."

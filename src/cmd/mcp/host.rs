@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::advice::Command;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::cmd::Global;
 use crate::endpoint::credentials::CredentialsSource;
@@ -139,6 +140,10 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
 }
 
 fn config(args: &Args, global: &Global) -> Result<Config> {
+    if args.provider_url.is_local() {
+        let message = "Your own data on this machine is served by `pdpp mcp serve` alone, and not over HTTP";
+        return Err(Error::new(Kind::Usage, "local_not_hosted", message).run(Command::new("mcp serve")));
+    }
     let mut endpoint = Endpoint::new(public_url(args)?);
     endpoint.trusted_hosts.clone_from(&args.trusted_host);
     endpoint.allowed_origins.clone_from(&args.allowed_origin);

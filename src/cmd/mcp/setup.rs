@@ -309,7 +309,12 @@ impl Task<'_> {
         let cache = self.global.cache()?;
         // A file of authorities that cannot be used would be found out by an agent only.
         let network = self.global.http_now(Limits::default())?.network().clone();
-        let baked = Baked::of(&self.machine, cache.dir(), network)?;
+        let credentials = cache.credentials().unwrap_or_default();
+        let is_for_it = credentials.iter().any(|credential| credential.host.as_deref() == Some(host.id));
+        let baked = Baked {
+            host: is_for_it.then_some(host.id),
+            ..Baked::of(&self.machine, cache.dir(), network)?
+        };
         Entry::new(&self.launcher.path, &baked, host.max_result_bytes)
     }
 
@@ -496,10 +501,16 @@ impl Task<'_> {
 
     fn chatgpt_providers(&self) -> Result<Vec<ProviderUrl>> {
         if let Some(provider) = &self.args.provider {
+            if provider.is_local() {
+                let message = "ChatGPT runs elsewhere, and your own data is served on this machine alone";
+                let next = Hint::new("Name a host of this machine instead: ").run(Command::new("mcp setup"));
+                return Err(Error::new(Kind::Usage, "local_not_hosted", message).hint(next));
+            }
             return Ok(vec![provider.clone()]);
         }
         let mut connected: Vec<_> =
             self.global.cache()?.credentials()?.into_iter().map(|credential| credential.provider).collect();
+        connected.retain(|provider| !provider.is_local());
         connected.sort();
         connected.dedup();
         if connected.is_empty() {

@@ -21,6 +21,10 @@ pub struct Which {
     #[arg(long, value_name = "GRANT")]
     pub grant: Option<GrantName>,
 
+    /// Serve only what was granted for this host alone (`pdpp connect local --for`)
+    #[arg(long = "for", value_name = "HOST", value_parser = crate::cmd::connect::host())]
+    pub host: Option<String>,
+
     /// The most that either view of one result may take, in bytes, from 4000 to 48000
     /// [default: 8000 of text, 10000 of structured output]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(4000..=48000))]
@@ -29,7 +33,7 @@ pub struct Which {
 
 impl Which {
     fn selection(&self) -> Selection {
-        Selection { provider: self.provider.clone(), grant: self.grant.clone() }
+        Selection { provider: self.provider.clone(), grant: self.grant.clone(), host: self.host.clone() }
     }
 
     /// Whether the token of each grant that these options leave can be read here ([`serving::check_tokens`]).

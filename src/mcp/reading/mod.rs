@@ -14,6 +14,6 @@ pub mod paging;
 pub mod reader;
 pub mod refusal;
 pub mod request;
-mod resource_server;
+pub mod resource_server;
 pub mod rows;
 pub mod schema;

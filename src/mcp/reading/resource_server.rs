@@ -28,10 +28,15 @@ impl Backend for ResourceServer {
     }
 
     fn record_url(&self, id: &RecordId) -> Url {
-        let mut url = self.url_of(&Read::of(["streams", &id.stream, "records", &id.record]));
-        if let Some(connection) = &id.connection {
-            url.query_pairs_mut().append_pair("connection_id", connection);
-        }
-        url
+        record_url(id, |read| self.url_of(read))
     }
+}
+
+/// The absolute URL of a record at a resource server that has a read at `url_of`.
+pub fn record_url(id: &RecordId, url_of: impl FnOnce(&Read) -> Url) -> Url {
+    let mut url = url_of(&Read::of(["streams", &id.stream, "records", &id.record]));
+    if let Some(connection) = &id.connection {
+        url.query_pairs_mut().append_pair("connection_id", connection);
+    }
+    url
 }

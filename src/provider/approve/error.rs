@@ -336,7 +336,7 @@ fn refused_hint(error: &OAuthError, provider: &ProviderUrl, again: &dyn Fn(&[&st
         return Hint::new(hint).run(again(&["--expires"]));
     }
     Hint::new("Leave out what narrows the request, and narrow it on the provider's page: ")
-        .run(Command::connect(provider.as_str()))
+        .run(Command::connect(provider.typed()))
 }
 
 /// What to type after a name that a provider does not know. A field's choices are written as the option takes them:

@@ -72,7 +72,7 @@ impl ProofError {
         };
         let hint = match &self {
             Self::Package => Hint::new("Nothing is stored. Approve a single source, or name one: ")
-                .run(Command::connect(provider.as_str()).words("--source <URI>")),
+                .run(Command::connect(provider.typed()).words("--source <URI>")),
             Self::Read(RsError::Http(error)) => {
                 Hint::new(format!("Nothing is stored. {}: ", error.next_step())).run(again)
             }

@@ -73,7 +73,7 @@ pub fn register(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
 pub fn add(vault: &Vault, metadata: &Map<String, Value>) -> Result<String, ApiError> {
     let client_id = random_id("cli_")?;
     let busy = json!(vault.flows.clients()).to_string();
-    vault.store.write(|tx, _| {
+    vault.grants.write(|tx, _| {
         tx.execute(
             "DELETE FROM client WHERE client_id NOT IN (SELECT json_extract(body, '$.client.client_id') FROM grants)
              AND client_id NOT IN (SELECT value FROM json_each(?1))
@@ -102,7 +102,7 @@ pub fn find(vault: &Vault, client_id: &str) -> Result<Client, ApiError> {
     if client_id.contains("://") {
         return vault.client_documents.client(client_id);
     }
-    let metadata: Option<String> = vault.store.read(|db, _| {
+    let metadata: Option<String> = vault.grants.read(|db, _| {
         db.query_row("SELECT metadata FROM client WHERE client_id = ?1", [client_id], |row| row.get(0))
             .optional()
             .map_err(ApiError::from)

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::approval::{Granted, Selection};
 use super::authorization_details::Requested;
 use super::client::Client;
+use super::wish::Wish;
 use crate::vault::grant::Grant;
 use crate::vault::id::{random_id, random_token, token_hash};
 use crate::vault::time;
@@ -66,6 +67,8 @@ pub enum Asked {
     Details(Box<Requested>),
     /// All that there is, for the owner to pick from.
     Everything,
+    /// The same, with what the owner named ticked.
+    Wish(Box<Wish>),
 }
 
 /// Who may decide about a request.
@@ -95,6 +98,8 @@ pub enum Way {
     Redirect(Box<Redirect>),
     /// It polls with a device code (RFC 8628).
     Device,
+    /// It is in this process, and its owner's own.
+    Here,
 }
 
 /// Where an authorization code goes, and what has to come with it.
@@ -162,6 +167,8 @@ pub enum Outcome {
     Redirect(String),
     /// It is issued when the device asks.
     Device,
+    /// These tokens, one a grant, kept for the program in this process.
+    Here(Vec<String>),
 }
 
 #[derive(Debug)]

@@ -11,12 +11,14 @@ pub mod connect;
 pub mod consent;
 pub mod device;
 pub mod flows;
+pub mod here;
 pub mod introspection;
 pub mod metadata;
 pub mod owner;
 pub mod selection;
 pub mod token_endpoint;
 pub mod tokens;
+pub mod wish;
 
 use axum::http::{Method, StatusCode};
 

@@ -11,7 +11,7 @@ use crate::vault::time;
 use crate::vault::wire::ApiError;
 
 /// The grants that an approval makes: one for what was asked for, one a source where the owner picked out of everything
-/// for a program whose token can be for several.
+/// for a program whose token can be for several, or that gets several.
 ///
 /// # Errors
 /// `invalid_request` where nothing is left, or a choice is not one of the request's.
@@ -24,7 +24,7 @@ pub fn grants(
 ) -> Result<Vec<Grant>, ApiError> {
     let client = &pending.client.id;
     match (&pending.way, &pending.asked) {
-        (Way::Redirect(_), Asked::Everything) => resolve_each(catalog, profile, client, asked, selection),
+        (Way::Redirect(_), Asked::Everything) | (Way::Here, _) => resolve_each(catalog, profile, client, asked, selection),
         _ => resolve(catalog, profile, client, asked, selection).map(|grant| vec![grant]),
     }
 }

@@ -40,7 +40,7 @@ impl Vault {
     /// Where the database fails.
     pub fn issue(&self, grant: Grant) -> Result<Approved, ApiError> {
         let token = random_token("pdpp_ct_")?;
-        self.store.write(|tx, _| {
+        self.grants.write(|tx, _| {
             insert_grant(tx, &grant)?;
             insert_client_token(tx, &token, &grant.grant_id)
         })?;
@@ -55,7 +55,7 @@ impl Vault {
 pub fn keep(vault: &Vault, client_id: &str, grants: Vec<Grant>) -> Result<Granted, ApiError> {
     let package_id = if grants.len() > 1 { Some(random_id("pkg_")?) } else { None };
     let ids: Vec<&str> = grants.iter().map(|grant| grant.grant_id.as_str()).collect();
-    vault.store.write(|tx, _| {
+    vault.grants.write(|tx, _| {
         for grant in &grants {
             insert_grant(tx, grant)?;
         }
@@ -76,7 +76,7 @@ pub fn keep(vault: &Vault, client_id: &str, grants: Vec<Grant>) -> Result<Grante
 /// Where the database fails.
 pub fn issue_kept(vault: &Vault, grant: &Grant) -> Result<String, ApiError> {
     let token = random_token("pdpp_ct_")?;
-    vault.store.write(|tx, _| insert_client_token(tx, &token, &grant.grant_id))?;
+    vault.grants.write(|tx, _| insert_client_token(tx, &token, &grant.grant_id))?;
     Ok(token)
 }
 
@@ -118,7 +118,7 @@ pub fn begin_family(vault: &Vault, granted: &Granted, resource: Option<&str>) ->
     };
     // A grant for one reading is used up by its first token (draft §7).
     let lasts = granted.grants.iter().all(|grant| grant.access_mode == "continuous");
-    vault.store.write(|tx, _| {
+    vault.grants.write(|tx, _| {
         tx.execute(
             "INSERT INTO family (family_id, client_id, grant_id, package_id, resource) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![family.id, family.client_id, family.grant_id, family.package_id, family.resource],
@@ -159,7 +159,7 @@ fn issue_of(tx: &Sqlite, family: &Family, with_refresh: bool) -> Result<Issued, 
 /// # Errors
 /// Where the database fails.
 pub fn revoke_family(vault: &Vault, family_id: &str) -> Result<(), ApiError> {
-    vault.store.write(|tx, _| end_family(tx, family_id).map(|_| ()).map_err(ApiError::from))
+    vault.grants.write(|tx, _| end_family(tx, family_id).map(|_| ()).map_err(ApiError::from))
 }
 
 fn end_family(tx: &Sqlite, family_id: &str) -> rusqlite::Result<usize> {
@@ -192,7 +192,7 @@ pub fn refresh(
     client_id: &str,
     resource: Option<&str>,
 ) -> Result<Refreshed, ApiError> {
-    vault.store.write(|tx, _| {
+    vault.grants.write(|tx, _| {
         let found = tx
             .query_row(
                 "SELECT f.family_id, f.client_id, f.grant_id, f.package_id, f.resource, f.revoked_ms, r.used_ms
@@ -278,6 +278,24 @@ fn grants_of(
     Ok(grants)
 }
 
+/// Every grant, the newest first, with when it was revoked, in milliseconds. One that does not read is left out.
+///
+/// # Errors
+/// Where the database fails.
+pub fn all(vault: &Vault) -> Result<Vec<(Grant, Option<i64>)>, ApiError> {
+    vault.grants.read(|db, _| {
+        let mut rows = db.prepare_cached("SELECT body, revoked_ms FROM grants")?;
+        let rows = rows.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+        let mut all: Vec<(Grant, Option<i64>)> = Vec::new();
+        for row in rows {
+            let (body, revoked_ms) = row?;
+            all.extend(serde_json::from_str(&body).ok().map(|grant| (grant, revoked_ms)));
+        }
+        all.sort_by(|(one, _), (other, _)| other.issued_at.cmp(&one.issued_at));
+        Ok(all)
+    })
+}
+
 /// A token as the store knows it.
 pub(super) enum Known {
     Owner,
@@ -301,14 +319,14 @@ pub(super) fn look_up(vault: &Vault, token: &str) -> Result<Option<Known>, ApiEr
         return Ok(Some(Known::Owner));
     }
     if let Some(grant_id) = vault.child_bearers.grant_of(&token_hash(token)) {
-        let grant = vault.store.read(|db, _| grants_of(db, Some(&grant_id), None))?.pop();
+        let grant = vault.grants.read(|db, _| grants_of(db, Some(&grant_id), None))?.pop();
         return Ok(grant.map(|kept| Known::Client {
             kept: Box::new(kept),
             expires_ms: None,
             resource: None,
         }));
     }
-    vault.store.read(|db, _| {
+    vault.grants.read(|db, _| {
         type Found =
             (Option<String>, Option<String>, Option<i64>, Option<i64>, Option<String>, Option<String>);
         let found: Option<Found> = db
@@ -450,7 +468,7 @@ pub fn revoke(vault: &Vault, request: &Request, grant_id: &str) -> Result<Reply,
 /// # Errors
 /// Where the database fails.
 pub fn end_grants<'a>(vault: &Vault, grants: impl Iterator<Item = &'a str>) -> Result<(), ApiError> {
-    vault.store.write(|tx, _| {
+    vault.grants.write(|tx, _| {
         for grant_id in grants {
             tx.execute(
                 "UPDATE grants SET revoked_ms = ?2 WHERE grant_id = ?1 AND revoked_ms IS NULL",

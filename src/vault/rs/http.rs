@@ -23,25 +23,41 @@ pub fn answer(vault: &Vault, request: &Request, path: &[&str]) -> Result<Reply, 
         ));
     }
     let is_read = matches!(request.method, Method::GET | Method::HEAD);
-    if let Some(resource) = Resource::at(path)
-        && is_read
-    {
-        let read = Read::sent(resource, &request.path, &request.query);
-        return vault.read(request.bearer(), &read).map(reply);
+    if is_read || Resource::at(path).is_none() {
+        return vault.read_at(request.bearer(), path, &request.path, &request.query).map(reply);
     }
     // Whoever has no grant does not learn what there is.
     tokens::authorize(vault, request.bearer())?;
-    Err(match path {
-        ["search", mode @ ("semantic" | "hybrid")] if !vault.config.core => ApiError::new(
-            StatusCode::NOT_FOUND,
-            "retrieval_mode_not_supported",
-            format!("This provider has no {mode} search; use /v1/search"),
-        ),
-        path if Resource::at(path).is_some() => {
-            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Only GET is answered here")
+    Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "Only GET is answered here"))
+}
+
+impl Vault {
+    /// Answers a read of what is at `segments` below `/v1`, sent as this path and query, within the grant that `bearer`
+    /// stands for. Blocking: it reads the database.
+    ///
+    /// # Errors
+    /// Every refusal.
+    pub fn read_at(
+        &self,
+        bearer: Option<&str>,
+        segments: &[&str],
+        path: &str,
+        query: &str,
+    ) -> Result<Answer, ApiError> {
+        if let Some(resource) = Resource::at(segments) {
+            return self.read(bearer, &Read::sent(resource, path, query));
         }
-        _ => ApiError::nothing_at(&request.path),
-    })
+        // Whoever has no grant does not learn what there is.
+        tokens::authorize(self, bearer)?;
+        Err(match segments {
+            ["search", mode @ ("semantic" | "hybrid")] if !self.config.core => ApiError::new(
+                StatusCode::NOT_FOUND,
+                "retrieval_mode_not_supported",
+                format!("This provider has no {mode} search; use /v1/search"),
+            ),
+            _ => ApiError::nothing_at(path),
+        })
+    }
 }
 
 fn reply(answer: Answer) -> Reply {

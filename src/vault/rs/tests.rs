@@ -49,6 +49,9 @@ const PROFILE: Profile = Profile {
     introspection_client_id: "rs",
     database: "test.db",
     application_id: crate::vault::store::FICTION,
+    grants: None,
+    is_served: false,
+    holds: None,
 };
 
 /// Covered records of each stream, all of February.

@@ -148,3 +148,32 @@ pub fn record_count_within(
     )?
     .query_row((slot, since.unwrap_or(i64::MIN), until.unwrap_or(i64::MAX)), |row| row.get(0))
 }
+
+/// How old the data of a connection is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Freshness {
+    /// The end of its last import, in milliseconds.
+    pub imported_ms: Option<i64>,
+    /// The time of its newest record, in milliseconds.
+    pub newest_ms: Option<i64>,
+}
+
+/// How old the data of the connection `id` is.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn freshness(db: &Sqlite, catalog: &Catalog, id: &str) -> rusqlite::Result<Freshness> {
+    use rusqlite::OptionalExtension as _;
+    let imported_ms: Option<Option<i64>> = db
+        .prepare_cached("SELECT imported_ms FROM account WHERE connection = ?1")?
+        .query_row([id], |row| row.get(0))
+        .optional()?;
+    let mut newest_ms = None;
+    for ((_, _), slot) in catalog.slots.iter().filter(|((connection, _), _)| connection == id) {
+        let newest: Option<i64> = db
+            .prepare_cached("SELECT max(sort) FROM record INDEXED BY record_sort WHERE slot = ?1 AND live = 1")?
+            .query_row([slot], |row| row.get(0))?;
+        newest_ms = newest_ms.max(newest.filter(|newest| *newest != i64::MIN));
+    }
+    Ok(Freshness { imported_ms: imported_ms.flatten(), newest_ms })
+}

@@ -135,6 +135,30 @@ impl Store {
         })
     }
 
+    /// Opens the database at `path`, which is there, for reads alone.
+    ///
+    /// # Errors
+    /// If SQLite refuses, or another version wrote it.
+    pub fn open_to_read(path: &Path, application_id: i32) -> Result<Self, OpenError> {
+        let db = open_reader(path)?;
+        let shown = || path.display().to_string();
+        if !is_ours(&db, application_id)? {
+            return Err(OpenError::Foreign { path: shown() });
+        }
+        let found: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if found != FORMAT {
+            return Err(OpenError::OtherVersion { path: shown(), found, written_by: None });
+        }
+        let catalog = Arc::new(Catalog::load(&db, catalog_version(&db)?)?);
+        Ok(Self {
+            path: Some(path.to_owned()),
+            writer: Mutex::new(db),
+            readers: Mutex::default(),
+            reader_is_back: Condvar::new(),
+            catalog: RwLock::new(catalog),
+        })
+    }
+
     /// Runs `work` on one state of the database.
     ///
     /// # Errors
@@ -171,6 +195,17 @@ impl Store {
         let done = work(&tx, &catalog)?;
         tx.commit()?;
         Ok(done)
+    }
+
+    /// Runs `work` on the connection that writes, outside of a transaction.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub(super) fn with_writer<T>(
+        &self,
+        work: impl FnOnce(&Sqlite) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        work(&lock(&self.writer))
     }
 
     /// Calls `each` for every few steps that the database in memory takes.
@@ -214,16 +249,19 @@ impl Store {
     }
 
     fn open_reader(&self) -> rusqlite::Result<Sqlite> {
-        let path = self.path.as_deref().unwrap_or(Path::new(""));
-        // Not read-only: the last reader of a WAL database may have to clean up.
-        let db = Sqlite::open_with_flags(
-            path,
-            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )?;
-        prepare(&db)?;
-        db.pragma_update(None, "query_only", true)?;
-        Ok(db)
+        open_reader(self.path.as_deref().unwrap_or(Path::new("")))
     }
+}
+
+fn open_reader(path: &Path) -> rusqlite::Result<Sqlite> {
+    // Not read-only: the last reader of a WAL database may have to clean up.
+    let db = Sqlite::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    prepare(&db)?;
+    db.pragma_update(None, "query_only", true)?;
+    Ok(db)
 }
 
 struct Borrowed<'a> {

@@ -3,11 +3,13 @@
 pub mod blobs;
 mod catalog;
 mod database;
+mod forget;
 mod ingest;
 pub mod ledger;
 mod tables;
 
-pub use catalog::{Catalog, Connection, last_seq, record_count_within, record_counts};
+pub use catalog::{Catalog, Connection, Freshness, freshness, last_seq, record_count_within, record_counts};
+pub use forget::Erased;
 pub use database::{Filling, OpenError, Store};
 pub use ingest::{Ingest, Prepared, Shape, Shapes, Written};
 

@@ -71,13 +71,22 @@ pub fn ask_owner(
 }
 
 fn is_training(asked: &Asked) -> bool {
-    matches!(asked, Asked::Details(requested) if requested.purpose_code() == AI_TRAINING)
+    match asked {
+        Asked::Details(requested) => requested.purpose_code() == AI_TRAINING,
+        Asked::Wish(wish) => wish.purpose_code == AI_TRAINING,
+        Asked::Everything => false,
+    }
 }
 
-fn look_up(catalog: &Catalog, base: &str, asked: &Asked) -> Result<AuthorizationDetails, ApiError> {
+/// What can be picked of what is asked for.
+///
+/// # Errors
+/// `invalid_request`, saying what is not there and what is: for the owner.
+pub fn look_up(catalog: &Catalog, base: &str, asked: &Asked) -> Result<AuthorizationDetails, ApiError> {
     match asked {
         Asked::Details(requested) => requested.look_up(catalog, base),
         Asked::Everything => Ok(authorization_details::everything(catalog, base)),
+        Asked::Wish(wish) => wish.look_up(catalog, base),
     }
 }
 
@@ -185,19 +194,8 @@ pub fn review(vault: &Vault, request: &Request, page: &str) -> Result<Reply, Api
         Err(refused) => return Ok(*refused),
     };
     posted.retain(|(name, _)| name != "csrf");
-    let agrees = posted.iter().any(|(name, value)| name == "ai_training" && value == "yes");
     let place = place(vault, request, page);
-    let made = vault.store.read(|_, catalog| {
-        let asked = look_up(catalog, &request.base, &pending.asked)?;
-        if asked.purpose_code == AI_TRAINING && !agrees {
-            return Err(ApiError::invalid(
-                "Training an AI model needs your explicit agreement: tick its box, or deny",
-            ));
-        }
-        let selection = ticks::selection(catalog, &asked, &posted)?;
-        let shown = summary::shown(catalog, &vault.config.profile, &pending, &asked, &selection)?;
-        Ok(Summary { selection, digest: shown.digest })
-    });
+    let made = reviewed(vault, &request.base, &pending, &posted).map(|(summary, _)| summary);
     pending.left = Some(posted);
     let left = pending.left.clone();
     match made {
@@ -211,6 +209,72 @@ pub fn review(vault: &Vault, request: &Request, page: &str) -> Result<Reply, Api
         }
         Err(error) => Err(error),
     }
+}
+
+/// The forms of `pending` with the boxes of each set ticked: who and when, and with text.
+///
+/// # Errors
+/// Where the database fails.
+pub fn sets(vault: &Vault, base: &str, pending: &Pending) -> Result<[page::Left; 2], ApiError> {
+    vault.store.read(|_, catalog| {
+        let asked = look_up(catalog, base, &pending.asked)?;
+        Ok([Set::WhoAndWhen, Set::WithText].map(|set| ticks::tick_set(catalog, &asked, set, &[])))
+    })
+}
+
+/// The ends that can be picked of a request for `asked`, by their value and in words; the one that is picked beforehand
+/// first.
+pub fn ends(asked: &AuthorizationDetails, picked: Option<&str>) -> Vec<(String, String)> {
+    let now = time::now_ms();
+    let mut all: Vec<(String, String)> =
+        ends::ENDS.iter().map(|(value, label, _)| ((*value).to_owned(), (*label).to_owned())).collect();
+    if let Some(wished) = ends::wished(asked.expires_ms, now) {
+        all.push((ends::ASKED.to_owned(), page::minute(wished)));
+    }
+    let first = picked.unwrap_or_else(|| ends::beforehand(asked.expires_ms, asked.single_use, now));
+    all.sort_by_key(|(value, _)| value != first);
+    all
+}
+
+/// What the form `posted` comes to, and the grants that an approval of that makes.
+///
+/// # Errors
+/// `invalid_request` where that is nothing; where the database fails.
+pub fn reviewed(
+    vault: &Vault,
+    base: &str,
+    pending: &Pending,
+    posted: &[(String, String)],
+) -> Result<(Summary, Vec<Grant>), ApiError> {
+    let agrees = posted.iter().any(|(name, value)| name == "ai_training" && value == "yes");
+    if is_training(&pending.asked) && !agrees {
+        return Err(ApiError::invalid(
+            "Training an AI model needs your explicit agreement: tick its box, or deny",
+        ));
+    }
+    vault.store.read(|_, catalog| {
+        let asked = look_up(catalog, base, &pending.asked)?;
+        let selection = ticks::selection(catalog, &asked, posted)?;
+        let shown = summary::shown(catalog, &vault.config.profile, pending, &asked, &selection)?;
+        Ok((Summary { selection, digest: shown.digest }, shown.grants))
+    })
+}
+
+/// What a decision about what was reviewed last would be about now: its digest, and the grants; `None` where nothing was.
+///
+/// # Errors
+/// As [`reviewed`].
+pub fn still_shown(
+    vault: &Vault,
+    base: &str,
+    pending: &Pending,
+) -> Result<Option<(String, Vec<Grant>)>, ApiError> {
+    let Some(known) = &pending.summary else { return Ok(None) };
+    vault.store.read(|_, catalog| {
+        let asked = look_up(catalog, base, &pending.asked)?;
+        let shown = summary::shown(catalog, &vault.config.profile, pending, &asked, &known.selection)?;
+        Ok(Some((shown.digest, shown.grants)))
+    })
 }
 
 /// `GET /consent/{page}/summary`: what an approval would give.
@@ -293,7 +357,10 @@ pub fn approve(vault: &Vault, request: &Request, page: &str) -> Result<Reply, Ap
 }
 
 /// Approves an open request, in the way that its program waits for.
-fn decide(vault: &Vault, base: &str, id: &str, grants: Vec<Grant>) -> Result<Outcome, ApiError> {
+///
+/// # Errors
+/// `invalid_request` where it is not open any more; where the database fails.
+pub fn decide(vault: &Vault, base: &str, id: &str, grants: Vec<Grant>) -> Result<Outcome, ApiError> {
     let mut made = None;
     let mut issued = None;
     vault.flows.decide(id, |pending| {
@@ -306,6 +373,9 @@ fn decide(vault: &Vault, base: &str, id: &str, grants: Vec<Grant>) -> Result<Out
                 Outcome::Redirect(back)
             }
             (Way::Device, _) => Outcome::Device,
+            (Way::Here, grants) => {
+                Outcome::Here(grants.iter().map(|grant| tokens::issue_kept(vault, grant)).collect::<Result<_, _>>()?)
+            }
             (Way::AgentConnect, [grant]) => Outcome::Token(tokens::issue_kept(vault, grant)?),
             (Way::AgentConnect, _) => return Err(ApiError::invalid("Nothing is ticked")),
         };

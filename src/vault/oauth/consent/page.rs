@@ -123,6 +123,9 @@ impl Place<'_> {
 /// The button of [`Place::deny_form`].
 pub(super) const DENY: &str = "<button type=\"submit\" class=\"deny\" form=\"deny\">Deny</button>\n";
 
+/// A form as it was left.
+pub type Left = Vec<(String, String)>;
+
 pub(super) struct Form<'a> {
     pub(super) place: &'a Place<'a>,
     pub(super) pending: &'a Pending,
@@ -168,6 +171,7 @@ pub(super) fn form(form: &Form<'_>) -> Html {
     );
     what(&mut main, form);
     limits(&mut main, form);
+    holds(&mut main, form.place.profile);
     if asked.purpose_code == AI_TRAINING {
         main.markup(
             "<p class=\"training\"><label><input type=\"checkbox\" name=\"ai_training\" value=\"yes\"",
@@ -180,6 +184,20 @@ pub(super) fn form(form: &Form<'_>) -> Html {
     shell(form.place.profile, &format!("{not_yet}{name} asks to read your data"), &main)
 }
 
+/// What a grant holds against, and what it does not.
+pub(super) fn holds(main: &mut Html, profile: &Profile) {
+    let Some(holds) = &profile.holds else { return };
+    main.markup("<section aria-labelledby=\"holds\">\n<h2 id=\"holds\">What this holds against</h2>\n");
+    for (title, list) in [("It stops:", holds.against), ("It does not stop:", holds.not)] {
+        main.markup("<p>").text(title).markup("</p>\n<ul class=\"claims\">\n");
+        for line in list {
+            main.markup("<li>").text(line).markup("</li>\n");
+        }
+        main.markup("</ul>\n");
+    }
+    main.markup("</section>\n");
+}
+
 pub(super) fn heading(main: &mut Html, pending: &Pending) {
     main.markup("<h1><q>").text(&pending.client.name).markup("</q> asks to read your data</h1>\n");
 }
@@ -187,6 +205,10 @@ pub(super) fn heading(main: &mut Html, pending: &Pending) {
 /// Who asks, as far as that is known, and where the answer goes.
 pub(super) fn who_asks(main: &mut Html, pending: &Pending) {
     let client = &pending.client;
+    if let Way::Here = pending.way {
+        main.markup("<p class=\"unverified\"><strong>You asked for this yourself</strong>, on this computer. <strong>Deny if you began nothing.</strong></p>\n");
+        return;
+    }
     match &client.domain {
         // Control of a domain, and no more than that (draft §6).
         Some(domain) => main
@@ -204,6 +226,7 @@ pub(super) fn who_asks(main: &mut Html, pending: &Pending) {
     match &pending.way {
         Way::AgentConnect => main.markup("If the app shows a code, it has to be this one."),
         Way::Device => main.markup("The device that asks has to show the same."),
+        Way::Here => main,
         Way::Redirect(redirect) => {
             let place = url::Url::parse(&redirect.uri).ok().and_then(|url| match url.scheme() {
                 "http" => Some("the app on this computer".to_owned()),

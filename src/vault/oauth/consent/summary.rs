@@ -2,13 +2,13 @@
 
 use axum::http::StatusCode;
 
-use super::page::{DENY, Place, counted, heading, kind, minute, page_reply, purpose, shell, who_asks, words};
+use super::page::{DENY, Place, counted, heading, holds, kind, minute, page_reply, purpose, shell, who_asks, words};
 use crate::vault::declaration::Stream;
 use crate::vault::grant::{Grant, GrantStream};
 use crate::vault::html::Html;
 use crate::vault::oauth::approval::Selection;
 use crate::vault::oauth::authorization_details::AuthorizationDetails;
-use crate::vault::oauth::flows::{Approval, Pending};
+use crate::vault::oauth::flows::{Approval, Pending, Way};
 use crate::vault::oauth::selection::grants;
 use crate::vault::store::Catalog;
 use crate::vault::wire::{ApiError, Reply};
@@ -58,6 +58,7 @@ pub(super) fn shown(
         );
     purpose(&mut html, &pending.client.name, asked);
     who_asks(&mut html, pending);
+    holds(&mut html, profile);
     let digest = crate::hex::sha256(&html.clone().into_bytes());
     Ok(Shown { html, grants, digest })
 }
@@ -109,6 +110,13 @@ pub(super) fn after(place: &Place<'_>, catalog: &Catalog, pending: &Pending, app
     main.markup(".</p>\n");
     list(&mut main, catalog, grants);
     main.markup("<section aria-labelledby=\"revoke\">\n<h2 id=\"revoke\">How to end it sooner</h2>\n");
+    if let Way::Here = pending.way {
+        for grant in grants {
+            main.markup("<p><code>pdpp provider revoke ").text(&grant.grant_id).markup("</code></p>\n");
+        }
+        main.markup("<p>What an agent had read by then stays with it. <code>pdpp provider grants</code> lists what there is.</p>\n</section>\n");
+        return page_reply(StatusCode::OK, shell(place.profile, "Access approved", &main));
+    }
     place.begin_form(&mut main, None, "end");
     main.markup("<button type=\"submit\" class=\"deny\">End this access now</button>\n</form>\n")
         .markup("<p>This page does so for an hour, in this browser. Later, <code>pdpp disconnect</code> does where the app has \

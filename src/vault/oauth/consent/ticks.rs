@@ -6,6 +6,7 @@ use super::ends::{self, ASKED, ENDS};
 use crate::vault::declaration::{Kind, Stream};
 use crate::vault::oauth::approval::Selection;
 use crate::vault::oauth::authorization_details::{AuthorizationDetails, Choice};
+use crate::vault::oauth::wish::GUARDED;
 use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
@@ -84,6 +85,9 @@ pub(super) fn tick_set(
         let Some(stream) = stream else { continue };
         if set != Set::Nothing && !is_in_no_set(&choice.connector) {
             accounts.insert(choice.connection.clone());
+        }
+        if set != Set::Nothing && choice.stream == GUARDED {
+            continue;
         }
         // Within an account that is not ticked: what ticking it would share.
         left.push(("stream".to_owned(), number.to_string()));

@@ -1,0 +1,104 @@
+//! A grant of the person's own store, ticked and approved at the terminal.
+
+use std::io;
+
+use crate::grants::local::{self, Fields, Sheet, StreamRow, Ticked};
+use crate::text::one_line;
+use crate::ui::Ui;
+
+/// Whoever sits at the terminal.
+pub(super) struct Checklist<'a>(pub(super) &'a Ui);
+
+impl local::Checklist for Checklist<'_> {
+    fn can_ask(&self) -> bool {
+        self.0.can_ask()
+    }
+
+    fn tick(&self, sheet: &Sheet) -> io::Result<Option<Ticked>> {
+        let ui = self.0;
+        let mut rows: Vec<(usize, usize)> = Vec::new();
+        let mut items = Vec::new();
+        for (account_at, account) in sheet.accounts.iter().enumerate() {
+            for (at, stream) in account.streams.iter().enumerate() {
+                rows.push((account_at, at));
+                items.push((line(&account.name, &account.kind, stream), stream.is_ticked));
+            }
+        }
+        let Some(ticked) = ui.tick("What may be read (Space ticks, Enter goes on, Esc denies)", &items)? else {
+            return Ok(None);
+        };
+        let streams: Vec<(usize, usize)> = ticked.iter().filter_map(|at| rows.get(*at).copied()).collect();
+        if streams.is_empty() {
+            return Ok(None);
+        }
+        let Some(fields) = self.fields(sheet, &streams)? else { return Ok(None) };
+        if let Some(since) = &sheet.since {
+            ui.note(&format!("Only records from {since} on, where a stream has a date; others are left out."));
+        }
+        let ends: Vec<String> = sheet.ends.iter().map(|end| end.label.clone()).collect();
+        let Some(end) = ui.pick("When does it end", &ends)? else { return Ok(None) };
+        let agrees = sheet.is_training && ui.confirm("Do you agree that this data is used to train AI models?");
+        Ok(Some(Ticked { streams, fields, end, agrees }))
+    }
+
+    fn approves(&self, lines: &[String], has_changed: bool) -> bool {
+        if has_changed {
+            self.0.warn("what it comes to has changed since you saw it; this is how it is now");
+        }
+        self.0.note("It could read this and nothing else:");
+        for line in lines {
+            self.0.note(&format!("  {}", one_line(line)));
+        }
+        self.0.confirm("Approve?")
+    }
+
+    fn comes_to_nothing(&self, why: &str) {
+        self.0.warn(&format!("not approved yet: {}", one_line(why)));
+    }
+}
+
+impl Checklist<'_> {
+    /// Which fields of the streams that are ticked.
+    fn fields(&self, sheet: &Sheet, streams: &[(usize, usize)]) -> io::Result<Option<Fields>> {
+        let of = |(account, stream): &(usize, usize)| {
+            let account = sheet.accounts.get(*account)?;
+            Some((account, account.streams.get(*stream)?))
+        };
+        let are_named = streams.iter().filter_map(of).any(|(_, stream)| stream.is_ticked);
+        let mut answers = vec![
+            ("Who and when: people, times and what is short, but no text", Fields::WhoAndWhen),
+            ("With text", Fields::WithText),
+            ("Picked one by one", Fields::Picked(Vec::new())),
+        ];
+        if are_named {
+            answers.insert(0, ("As the options name them", Fields::Named));
+        }
+        let items: Vec<String> = answers.iter().map(|(label, _)| (*label).to_owned()).collect();
+        let Some(picked) = self.0.pick("Which fields of them", &items)? else { return Ok(None) };
+        let Some((_, fields)) = answers.into_iter().nth(picked) else { return Ok(None) };
+        let Fields::Picked(mut all) = fields else { return Ok(Some(fields)) };
+        for (account, stream) in streams.iter().filter_map(of) {
+            let free: Vec<usize> =
+                (0..stream.fields.len()).filter(|at| stream.fields.get(*at).is_some_and(|field| !field.1)).collect();
+            let items: Vec<(String, bool)> =
+                free.iter().filter_map(|at| stream.fields.get(*at)).map(|field| (field.0.clone(), false)).collect();
+            let always: Vec<&str> =
+                stream.fields.iter().filter(|field| field.1).map(|field| field.0.as_str()).collect();
+            let question =
+                format!("Fields of {}, {} (always: {})", account.name, stream.name, always.join(", "));
+            let Some(ticked) = self.0.tick(&question, &items)? else { return Ok(None) };
+            all.push(ticked.into_iter().filter_map(|at| free.get(at).copied()).collect());
+        }
+        Ok(Some(Fields::Picked(all)))
+    }
+}
+
+fn line(account: &str, kind: &str, stream: &StreamRow) -> String {
+    let kind = if account.contains(kind) { String::new() } else { format!(" ({kind})") };
+    let plural = if stream.records == 1 { "" } else { "s" };
+    let dated = match &stream.dated_by {
+        Some(field) => format!("dated by {field}"),
+        None => "not dated".to_owned(),
+    };
+    format!("{account}{kind}: {}, {} record{plural}, {dated}", stream.name, stream.records)
+}

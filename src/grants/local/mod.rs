@@ -1,0 +1,239 @@
+//! Getting grants of the person's own store: asked for, decided and kept on this machine. No request goes anywhere.
+
+mod keep;
+mod page;
+mod sheet;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+pub use keep::ConnectedHere;
+pub use sheet::{Account, Checklist, End, Fields, Sheet, StreamRow, Ticked};
+
+use super::browser::Browser;
+use super::dialog::{Dialog, Event};
+use super::narrowing::Narrowing;
+use super::renewal;
+use crate::advice::{Command, Hint};
+use crate::cache::Cache;
+use crate::cache::credential::Credential;
+use crate::cache::select::{GrantName, renew_command};
+use crate::cache::store::choice::{Chosen, StoreChoice};
+use crate::error::{Error, Kind, Result};
+use crate::own;
+use crate::provider::approve::wanted::Wanted;
+use crate::provider::register::CLIENT_NAME;
+use crate::provider::url::ProviderUrl;
+use crate::vault::Vault;
+use crate::vault::oauth::approval::Approved;
+use crate::vault::oauth::authorization_details::ASSISTANT;
+use crate::vault::oauth::wish::{Wish, WishedStream};
+use crate::vault::wire::ApiError;
+
+/// What the data is for, where nobody says otherwise (O7.1).
+const PURPOSE: &str = "answer my questions about my own data";
+/// The client that every grant of a person's own store is of.
+const CLIENT: &str = "pdpp_cli";
+
+/// What `pdpp connect local` was asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Where the store is.
+    pub data_dir: PathBuf,
+    /// Whether to ask for a grant again that is on this machine, and to replace it.
+    pub renew: bool,
+    /// Which grant to renew.
+    pub grant: Option<GrantName>,
+    /// Sources, by their URI or their key.
+    pub sources: Vec<String>,
+    /// Accounts, by their id or what they are called.
+    pub accounts: Vec<String>,
+    /// How much else is named; its source and instances are not looked at.
+    pub narrowing: Narrowing,
+    /// What to call the grant, instead of what its sources are called.
+    pub name: Option<String>,
+    /// Where to keep the token; none means as before.
+    pub store: Option<StoreChoice>,
+    /// The one host that is served with it.
+    pub host: Option<String>,
+    /// Whether it is decided at the terminal.
+    pub in_terminal: bool,
+    /// Whether the system's browser may be opened.
+    pub opens_browser: bool,
+}
+
+impl Request {
+    /// The command that asks for the same.
+    fn again(&self) -> Command {
+        let command = Command::new("connect local");
+        let command = self.sources.iter().fold(command, |command, name| command.option("--source", name));
+        let command = self.accounts.iter().fold(command, |command, name| command.option("--account", name));
+        let command =
+            self.narrowing.stream.iter().fold(command, |command, name| command.option("--stream", name));
+        let command =
+            self.narrowing.field.iter().fold(command, |command, name| command.option("--field", name));
+        match &self.host {
+            Some(host) => command.option("--for", host),
+            None => command,
+        }
+    }
+}
+
+/// Gets the grants that `request` is about, and keeps them in `cache`; ends the one that they are in the place of. Nothing
+/// is stored unless the owner approves.
+///
+/// # Errors
+/// `own_missing` (78) without a store; `access_denied`, `approval_expired`, `terminal_required` (77); what the store and the
+/// cache say; `interrupted`.
+pub fn connect(
+    request: &Request,
+    cache: &Cache,
+    dialog: &dyn Dialog,
+    checklist: &dyn Checklist,
+) -> Result<ConnectedHere> {
+    let now = Timestamp::now();
+    let provider = local()?;
+    let (old, wanted) = if request.renew {
+        let all = cache.credentials()?;
+        let old = renewal::meant(&all, Some(&provider), request.grant.as_ref())?.clone();
+        let wanted = renewal::requests(&old, now).into_iter().next().unwrap_or_default();
+        (Some((old, all)), wanted)
+    } else {
+        let narrowing = Narrowing { source: None, instance: Vec::new(), ..request.narrowing.clone() };
+        (None, narrowing.wanted(now)?)
+    };
+    let again = old.as_ref().map_or_else(|| request.again(), |(old, all)| renew_command(old, all));
+    let old = old.map(|(old, _)| old);
+    let data_dir = old.as_ref().and_then(|old| old.data_dir.clone()).unwrap_or_else(|| request.data_dir.clone());
+    let host = old.as_ref().map_or_else(|| request.host.clone(), |old| old.host.clone());
+    let cache = cache.clone().asked_by(again.clone());
+    if let Some(name) = &request.name {
+        cache.check_label(&provider, name, old.as_ref())?;
+    }
+    let vault = Arc::new(own::open(&data_dir)?);
+    let store_id = own::make_store_id(vault.store())?;
+    // A cache or an output that cannot be used is better known before the owner is asked.
+    let Chosen { kind: store, note } = cache.choose_store(request.store)?;
+    cache.check_writable(store)?;
+    dialog.check_output()?;
+    let elsewhere = match Browser::of_this_process() {
+        Browser::Elsewhere(why) => Some(why),
+        _ => None,
+    };
+    let in_terminal = request.in_terminal || elsewhere.is_some();
+    if in_terminal && !checklist.can_ask() {
+        return Err(no_terminal(elsewhere.filter(|_| !request.in_terminal), &again));
+    }
+    let wish = wish(&wanted, request);
+    let waiting = vault.ask(CLIENT, &client_name(host.as_deref()), wish).map_err(|error| refused(&error))?;
+    if let Some(note) = &note {
+        dialog.on(Event::Store(note));
+    }
+    dialog.on(Event::Holds(&own::HOLDS));
+    let decided = if in_terminal {
+        if let (Some(why), false) = (elsewhere, request.in_terminal) {
+            dialog.on(Event::AsksHere { why });
+        }
+        sheet::decide(&vault, &waiting.id, checklist)
+    } else {
+        page::decide(&vault, &waiting, request.opens_browser, &cache, dialog)
+    };
+    let approved = match decided {
+        Ok(Some(approved)) => approved,
+        Ok(None) => return Err(denied(&again)),
+        Err(error) => {
+            vault.deny(&waiting.id);
+            return Err(error);
+        }
+    };
+    let kept = keep::Keeping { vault: &vault, cache: &cache, provider: &provider, data_dir: &data_dir, store, now };
+    let what = keep::What { wanted, old, host, name: request.name.clone(), choice: request.store, store_id };
+    kept.keep(&approved, what, dialog)
+}
+
+/// The person's own store, as a provider.
+pub(super) fn local() -> Result<ProviderUrl> {
+    "local".parse().map_err(|error| Error::failed("own_store", "The own store has no address").because(error))
+}
+
+/// Ends the grant of `credential` in the store that it is of.
+///
+/// # Errors
+/// Those of the store; `own_store_other` where another store is there now.
+pub(super) fn end(credential: &Credential) -> Result<()> {
+    let dir = credential.data_dir.clone().unwrap_or_default();
+    let vault = own::open(&dir)?;
+    if own::store_id(vault.store())?.map(|id| own::issuer(&id)).as_ref() != Some(&credential.issuer) {
+        let message = format!("The store in {} is another one than the grant is of", dir.display());
+        return Err(Error::new(Kind::Refused, "own_store_other", message));
+    }
+    vault.end_grants(std::iter::once(credential.grant_id.as_str())).map_err(|error| refused(&error))
+}
+
+fn client_name(host: Option<&str>) -> String {
+    match host {
+        Some(host) => format!("{CLIENT_NAME} for {host}"),
+        None => CLIENT_NAME.to_owned(),
+    }
+}
+
+/// What is ticked beforehand: what the options, or the grant that is renewed, name.
+fn wish(wanted: &Wanted, request: &Request) -> Wish {
+    let (purpose_code, purpose_description) = match wanted.purpose.as_deref() {
+        Some(code) if code.starts_with("https://") => (code.to_owned(), None),
+        words => (ASSISTANT.to_owned(), Some(words.unwrap_or(PURPOSE).to_owned())),
+    };
+    let ms = |time: Option<Timestamp>| time.map(Timestamp::as_millisecond);
+    let source = wanted.source.as_ref();
+    let streams = wanted.streams.iter().map(|stream| WishedStream {
+        name: stream.name.clone(),
+        fields: stream.fields.clone(),
+        connections: stream.instance_ids.clone(),
+        since: ms(stream.since),
+        until: ms(stream.until),
+    });
+    Wish {
+        sources: source.map_or_else(|| request.sources.clone(), |source| vec![source.id.clone()]),
+        accounts: source.map_or_else(|| request.accounts.clone(), |source| source.instance_ids.clone()),
+        streams: streams.collect(),
+        since: ms(wanted.since),
+        until: ms(wanted.until),
+        expires_ms: ms(wanted.expires),
+        purpose_code,
+        purpose_description,
+    }
+}
+
+/// What the vault said to a request that was made here.
+fn refused(error: &ApiError) -> Error {
+    if error.status.is_client_error() {
+        let hint = "Name what there is, or leave it out and pick";
+        return Error::new(Kind::Usage, "narrowing_invalid", error.message().to_owned()).hint(hint);
+    }
+    Error::failed("own_store", "The store of your own data failed").because(anyhow::anyhow!("{}", error.message()))
+}
+
+fn denied(again: &Command) -> Error {
+    Error::new(Kind::Refused, "access_denied", "Nothing was approved, and nothing is stored")
+        .hint(Hint::new("To ask again: ").run(again.clone()))
+}
+
+fn no_terminal(elsewhere: Option<&str>, again: &Command) -> Error {
+    let message = match elsewhere {
+        Some(why) => format!("No browser can be opened here, since {why}, and nobody can be asked at this terminal"),
+        None => "A grant is decided at a terminal, by a person: standard input or standard error is none".to_owned(),
+    };
+    Error::new(Kind::Refused, "terminal_required", message)
+        .hint(Hint::new("Type it at a terminal: ").run(again.clone().words("--in-terminal")))
+}
+
+/// What was approved, if anything was.
+type Answer = Result<Option<Vec<Approved>>>;
+
+/// Whether a vault has any account at all.
+fn has_accounts(vault: &Vault) -> Result<bool> {
+    let count = vault.store().read::<_, rusqlite::Error>(|_, catalog| Ok(catalog.connections.len()));
+    count.map(|count| count > 0).map_err(|error| refused(&error.into()))
+}

@@ -1,0 +1,283 @@
+//! A decision at a terminal: what can be picked, as a checklist, and what it comes to.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use super::{Answer, has_accounts, refused};
+use crate::error::{Error, Kind, Result};
+use crate::vault::Vault;
+use crate::vault::oauth::consent;
+use crate::vault::oauth::here::{Decided, Review};
+use crate::vault::store::{Catalog, record_counts};
+use crate::vault::time;
+
+/// What can be picked.
+#[derive(Debug, Clone)]
+pub struct Sheet {
+    /// Account by account.
+    pub accounts: Vec<Account>,
+    /// When it can end, the usual end first.
+    pub ends: Vec<End>,
+    /// The day from which on records are given, where the options name one.
+    pub since: Option<String>,
+    /// Whether the owner has to agree to the training of AI models.
+    pub is_training: bool,
+}
+
+/// An account, with its streams.
+#[derive(Debug, Clone)]
+pub struct Account {
+    /// What its owner calls it.
+    pub name: String,
+    /// What kind of source it is of.
+    pub kind: String,
+    /// Its streams.
+    pub streams: Vec<StreamRow>,
+    id: String,
+}
+
+/// A stream of an account.
+#[derive(Debug, Clone)]
+pub struct StreamRow {
+    /// What it is called.
+    pub name: String,
+    /// How many records it has.
+    pub records: u64,
+    /// The field by which a date counts; a date leaves out a stream without one.
+    pub dated_by: Option<String>,
+    /// Its fields, in words; those that are always part of it are marked.
+    pub fields: Vec<(String, bool)>,
+    /// Whether the options name it.
+    pub is_ticked: bool,
+    number: usize,
+    named: BTreeSet<usize>,
+    who: BTreeSet<usize>,
+    text: BTreeSet<usize>,
+}
+
+/// An end that can be picked.
+#[derive(Debug, Clone)]
+pub struct End {
+    /// In words.
+    pub label: String,
+    value: String,
+}
+
+/// Which fields of the streams that are ticked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fields {
+    /// Those that the options name.
+    Named,
+    /// People, times and what is short, but no text.
+    WhoAndWhen,
+    /// Text too.
+    WithText,
+    /// These, stream by stream in the order that they are ticked, by their place.
+    Picked(Vec<Vec<usize>>),
+}
+
+/// What a person ticked.
+#[derive(Debug, Clone)]
+pub struct Ticked {
+    /// Streams: the place of the account, and of the stream in it.
+    pub streams: Vec<(usize, usize)>,
+    /// Which of their fields.
+    pub fields: Fields,
+    /// The place of the end.
+    pub end: usize,
+    /// Whether the training of AI models is agreed to.
+    pub agrees: bool,
+}
+
+/// A person at a terminal.
+pub trait Checklist {
+    /// Whether one can be asked.
+    fn can_ask(&self) -> bool;
+
+    /// What of `sheet` is ticked; none where nothing is to be given.
+    ///
+    /// # Errors
+    /// The question was stopped.
+    fn tick(&self, sheet: &Sheet) -> io::Result<Option<Ticked>>;
+
+    /// Whether what `lines` say is approved; `has_changed` since it was shown before.
+    fn approves(&self, lines: &[String], has_changed: bool) -> bool;
+
+    /// Learns why what was ticked comes to nothing.
+    fn comes_to_nothing(&self, why: &str);
+}
+
+impl StreamRow {
+    fn chosen(&self, fields: &Fields, at: usize) -> BTreeSet<usize> {
+        match fields {
+            Fields::Named if self.is_ticked => self.named.clone(),
+            // A stream that was ticked beside them.
+            Fields::Named | Fields::WhoAndWhen => self.who.clone(),
+            Fields::WithText => self.text.clone(),
+            Fields::Picked(all) => all.get(at).into_iter().flatten().copied().collect(),
+        }
+    }
+}
+
+impl Sheet {
+    fn form(&self, ticked: &Ticked) -> Vec<(String, String)> {
+        let mut form = Vec::new();
+        let mut accounts = BTreeSet::new();
+        for (at, (account, stream)) in ticked.streams.iter().enumerate() {
+            let Some(account) = self.accounts.get(*account) else { continue };
+            let Some(stream) = account.streams.get(*stream) else { continue };
+            accounts.insert(account.id.clone());
+            form.push(("stream".to_owned(), stream.number.to_string()));
+            for field in stream.chosen(&ticked.fields, at) {
+                form.push(("field".to_owned(), format!("{}.{field}", stream.number)));
+            }
+        }
+        form.extend(accounts.into_iter().map(|account| ("connection".to_owned(), account)));
+        form.extend(self.since.iter().map(|since| ("since".to_owned(), since.clone())));
+        form.extend(self.ends.get(ticked.end).map(|end| ("expires".to_owned(), end.value.clone())));
+        form.extend(ticked.agrees.then(|| ("ai_training".to_owned(), "yes".to_owned())));
+        form
+    }
+}
+
+/// Asks a person about the request `id`.
+pub(super) fn decide(vault: &Vault, id: &str, checklist: &dyn Checklist) -> Answer {
+    if !has_accounts(vault)? {
+        let message = "The store of your own data is empty: there is nothing to grant";
+        return Err(Error::new(Kind::NotConnected, "own_empty", message).hint("Import some first: pdpp import FILE"));
+    }
+    let sheet = sheet(vault, id)?;
+    let stopped = |error: io::Error| {
+        Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
+            .because(io::Error::from(error.kind()))
+    };
+    loop {
+        let Some(ticked) = checklist.tick(&sheet).map_err(stopped)? else {
+            vault.deny(id);
+            return Ok(None);
+        };
+        let form = sheet.form(&ticked);
+        let mut review = match vault.review(id, &form) {
+            Ok(review) => review,
+            Err(error) if error.status.is_client_error() => {
+                checklist.comes_to_nothing(error.message());
+                continue;
+            }
+            Err(error) => return Err(refused(&error)),
+        };
+        let mut has_changed = false;
+        loop {
+            if !checklist.approves(&lines(vault, &review, &sheet)?, has_changed) {
+                vault.deny(id);
+                return Ok(None);
+            }
+            let approved = vault.approve_shown(id, &review.digest).map_err(|error| refused(&error))?;
+            if approved.is_some() {
+                break;
+            }
+            has_changed = true;
+            review = vault.review(id, &form).map_err(|error| refused(&error))?;
+        }
+        return Ok(match vault.decided(id) {
+            Decided::Approved(approved) => Some(approved),
+            _ => None,
+        });
+    }
+}
+
+fn sheet(vault: &Vault, id: &str) -> Result<Sheet> {
+    let (details, form) = vault.choices(id).map_err(|error| refused(&error))?;
+    let sets = vault.sets(id).map_err(|error| refused(&error))?;
+    let made = vault.store().read::<_, rusqlite::Error>(|db, catalog| {
+        let counts = record_counts(db)?;
+        let mut accounts: Vec<Account> = Vec::new();
+        for (number, choice) in details.choices.iter().enumerate() {
+            let connector = catalog.connector(&choice.connector);
+            let (Some(connector), Some(stream)) =
+                (connector, connector.and_then(|connector| connector.stream(&choice.stream)))
+            else {
+                continue;
+            };
+            let is_required = |name: &String| stream.field(name).is_some_and(|field| field.required);
+            let count = counts.get(&format!("{}/{}", choice.connection, choice.stream));
+            let row = StreamRow {
+                name: choice.stream.replace('_', " "),
+                records: count.and_then(serde_json::Value::as_u64).unwrap_or(0),
+                dated_by: stream.consent_time_field.as_ref().map(|field| field.replace('_', " ")),
+                fields: choice.fields.iter().map(|name| (name.replace('_', " "), is_required(name))).collect(),
+                is_ticked: choice.is_named,
+                number,
+                named: fields_of(&form, number),
+                who: fields_of(&sets[0], number),
+                text: fields_of(&sets[1], number),
+            };
+            match accounts.iter_mut().find(|account| account.id == choice.connection) {
+                Some(account) => account.streams.push(row),
+                None => accounts.push(Account {
+                    name: account_name(catalog, &choice.connection),
+                    kind: connector.name.clone(),
+                    streams: vec![row],
+                    id: choice.connection.clone(),
+                }),
+            }
+        }
+        Ok(accounts)
+    });
+    let accounts = made.map_err(|error| refused(&error.into()))?;
+    let since = form.iter().find(|(name, _)| name == "since").map(|(_, since)| since.clone());
+    let is_training = details.purpose_code == crate::vault::oauth::authorization_details::AI_TRAINING;
+    let picked = form.iter().find(|(name, _)| name == "expires").map(|(_, end)| end.as_str());
+    let ends = consent::ends(&details, picked).into_iter().map(|(value, label)| End { label, value }).collect();
+    Ok(Sheet { accounts, ends, since, is_training })
+}
+
+fn fields_of(form: &[(String, String)], number: usize) -> BTreeSet<usize> {
+    let of_stream = |(name, value): &(String, String)| {
+        let (stream, field) = value.split_once('.').filter(|_| name == "field")?;
+        (stream.parse() == Ok(number)).then(|| field.parse().ok())?
+    };
+    form.iter().filter_map(of_stream).collect()
+}
+
+fn account_name(catalog: &Catalog, id: &str) -> String {
+    catalog.connection(id).map_or_else(|| id.to_owned(), |known| known.display_name.clone())
+}
+
+/// What `review` gives, in lines.
+fn lines(vault: &Vault, review: &Review, sheet: &Sheet) -> Result<Vec<String>> {
+    let told = vault.store().read::<_, rusqlite::Error>(|_, catalog| {
+        let mut lines = Vec::new();
+        for grant in &review.grants {
+            for stream in &grant.streams {
+                let accounts: Vec<_> =
+                    stream.instance_ids.iter().map(|id| account_name(catalog, id)).collect();
+                let fields: Vec<_> = stream.fields.iter().map(|field| field.replace('_', " ")).collect();
+                let mut line =
+                    format!("{}: {}: {}", accounts.join(", "), stream.name.replace('_', " "), fields.join(", "));
+                if let Some(time) = &stream.time_constraint {
+                    let day = |text: &String| text.get(..10).unwrap_or(text).to_owned();
+                    if let Some(since) = &time.since {
+                        line = format!("{line}; from {} on by {}", day(since), time.field.replace('_', " "));
+                    }
+                    if let Some(until) = &time.until {
+                        line = format!("{line}; before {} by {}", day(until), time.field.replace('_', " "));
+                    }
+                }
+                lines.push(line);
+            }
+        }
+        Ok(lines)
+    });
+    let mut lines = told.map_err(|error| refused(&error.into()))?;
+    let rows = || sheet.accounts.iter().flat_map(|account| account.streams.iter().map(move |row| (account, row)));
+    for number in &review.undated {
+        if let Some((account, row)) = rows().find(|(_, row)| row.number == *number) {
+            lines.push(format!("{}: {}: left out, since a day cannot narrow it", account.name, row.name));
+        }
+    }
+    let end = review.grants.first().and_then(|grant| grant.expires_at.as_deref()).and_then(time::parse_ms);
+    if let Some(end) = end.and_then(|end| jiff::Timestamp::from_millisecond(end).ok()) {
+        lines.push(format!("until {}", crate::time_text::day_and_time(end)));
+    }
+    Ok(lines)
+}

@@ -1,0 +1,102 @@
+//! A vault of this process as a backend of the tools: the same reads as by HTTP, without a socket.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::mcp::id::RecordId;
+use crate::mcp::reading::backend::{Backend, ReadError};
+use crate::mcp::reading::request::Request;
+use crate::mcp::reading::resource_server::record_url;
+use crate::provider::rs::{Blob, Envelope, Read, Refusal};
+use crate::secret::AccessToken;
+use crate::vault::Vault;
+use crate::vault::rs::Answer;
+use crate::vault::wire::ApiError;
+
+/// Gives the vault when a read needs it. Blocking: it may open files.
+pub type Opening = Arc<dyn Fn() -> Result<Arc<Vault>, Refusal> + Send + Sync>;
+
+/// A vault of this process.
+pub struct InProcess {
+    open: Opening,
+    /// What its records' addresses begin with; nothing is sent there.
+    query_base: Url,
+}
+
+impl InProcess {
+    /// The vault that `open` gives, whose records' addresses are below `query_base` (`…/v1`).
+    pub fn new(open: Opening, query_base: Url) -> Self {
+        Self { open, query_base }
+    }
+
+    async fn answer(&self, bearer: &AccessToken, read: Read) -> Result<Answer, ReadError> {
+        let (open, bearer) = (Arc::clone(&self.open), bearer.clone());
+        let url = read.whole_below(&self.query_base);
+        // What a database takes is not the event loop's.
+        let answered = tokio::task::spawn_blocking(move || {
+            let vault = open()?;
+            let segments: Vec<&str> = read.segments.iter().map(String::as_str).collect();
+            let query = url.query().unwrap_or_default();
+            vault.read_at(Some(bearer.expose_bearer()), &segments, url.path(), query).map_err(refusal)
+        });
+        let broken = |_| ReadError::Broken("the store on this machine did not answer".to_owned());
+        Ok(answered.await.map_err(broken)??)
+    }
+}
+
+impl Backend for InProcess {
+    fn read<'a>(
+        &'a self,
+        bearer: &'a AccessToken,
+        request: &'a Request,
+    ) -> BoxFuture<'a, Result<Envelope, ReadError>> {
+        async move {
+            match self.answer(bearer, request.to_wire()).await? {
+                Answer::Json(Value::Object(body)) => Ok(Envelope { body, request_id: None }),
+                _ => Err(ReadError::Broken("the store on this machine answered with no object".to_owned())),
+            }
+        }
+        .boxed()
+    }
+
+    fn blob<'a>(
+        &'a self,
+        bearer: &'a AccessToken,
+        blob_id: &'a str,
+    ) -> BoxFuture<'a, Result<Blob, ReadError>> {
+        async move {
+            match self.answer(bearer, Read::of(["blobs", blob_id])).await? {
+                Answer::Blob { media_type, bytes } => Ok(Blob { media_type: Some(media_type), bytes }),
+                Answer::Json(_) => {
+                    Err(ReadError::Broken("the store on this machine gave no file".to_owned()))
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn record_url(&self, id: &RecordId) -> Url {
+        record_url(id, |read| read.below(&self.query_base))
+    }
+}
+
+/// A refusal of the vault, as it comes by HTTP.
+fn refusal(refused: ApiError) -> Refusal {
+    let (status, code) = (refused.status.as_u16(), refused.code);
+    let message = refused.message().to_owned();
+    with_status(status, code, message, refused.into_object())
+}
+
+/// That there is nothing to read from.
+pub(super) fn unavailable(code: &str, message: impl Into<String>) -> Refusal {
+    with_status(503, code, message.into(), Map::new())
+}
+
+fn with_status(status: u16, code: &str, message: String, error: Map<String, Value>) -> Refusal {
+    let param = error.get("param").and_then(Value::as_str).map(str::to_owned);
+    Refusal { status, code: code.to_owned(), message, param, request_id: None, retry_after: None, error }
+}

@@ -1,0 +1,106 @@
+//! Forgetting an account: reads stop first, then everything of it goes.
+
+use std::path::Path;
+
+use super::state::failed;
+use super::{lock, open};
+use crate::error::{Error, Kind, Result};
+use crate::fs::PrivateDir;
+use crate::vault::grant::Grant;
+use crate::vault::store::{Connection, Erased, Store};
+use crate::vault::time;
+
+/// Copies of attachments within the store's directory.
+const BLOBS: &str = "blobs";
+
+/// An account that is gone.
+#[derive(Debug)]
+pub struct Forgotten {
+    /// Its id.
+    pub id: String,
+    /// How many records went.
+    pub records: usize,
+    /// Grants that were on nothing else, and are ended.
+    pub ended: Vec<String>,
+    /// Grants that are on other accounts too, and go on without it.
+    pub narrowed: Vec<String>,
+}
+
+/// What an account is called by `name`: its id or its display name.
+///
+/// # Errors
+/// `own_account_unknown` (2), with those that there are; `own_account_ambiguous` (2); `own_store`.
+pub fn find(store: &Store, name: &str) -> Result<Option<Connection>> {
+    let all = store.read::<Vec<_>, rusqlite::Error>(|_, catalog| Ok(catalog.connections.clone()));
+    let all = all.map_err(failed)?;
+    let by_id: Vec<_> = all.iter().filter(|known| known.id == name).collect();
+    let found: Vec<_> =
+        if by_id.is_empty() { all.iter().filter(|known| known.display_name == name).collect() } else { by_id };
+    match found.as_slice() {
+        [one] => Ok(Some(Connection::clone(one))),
+        [] if store.was_forgotten(name).map_err(failed)? => Ok(None),
+        [] => {
+            let known: Vec<_> = all.iter().map(|known| known.display_name.as_str()).collect();
+            let message = format!("There is no account called {name}; there are: {}", known.join(", "));
+            Err(Error::new(Kind::Usage, "own_account_unknown", message).hint("Name one of them"))
+        }
+        several => {
+            let ids: Vec<_> = several.iter().map(|known| known.id.as_str()).collect();
+            let message = format!("Several accounts are called {name}; name one by its id: {}", ids.join(", "));
+            Err(Error::new(Kind::Usage, "own_account_ambiguous", message).hint("Name one by its id"))
+        }
+    }
+}
+
+/// Forgets the account `id` of the store in `dir`.
+///
+/// # Errors
+/// `import_running`; `own_store`; `own_forget_unfinished` where a reader holds what was deleted.
+pub fn forget(dir: &Path, id: &str) -> Result<Forgotten> {
+    let _alone = lock(dir)?;
+    let vault = open(dir)?;
+    let store = vault.store();
+    store.hide(id).map_err(failed)?;
+    let now = time::now_ms();
+    let has = |grant: &Grant, is_other: bool| {
+        grant.streams.iter().flat_map(|stream| &stream.instance_ids).any(|known| (known == id) != is_other)
+    };
+    let made = vault.grants_made().map_err(|error| failed(anyhow::anyhow!("{}", error.message())))?;
+    let live = made.iter().filter(|(grant, revoked)| revoked.is_none() && !grant.is_expired(now));
+    let of_it: Vec<&Grant> = live.map(|(grant, _)| grant).filter(|grant| has(grant, false)).collect();
+    let (narrowed, ended): (Vec<&Grant>, Vec<&Grant>) =
+        of_it.into_iter().partition(|grant| has(grant, true));
+    let ids = |grants: Vec<&Grant>| grants.into_iter().map(|grant| grant.grant_id.clone()).collect::<Vec<_>>();
+    let (narrowed, ended) = (ids(narrowed), ids(ended));
+    vault
+        .end_grants(ended.iter().map(String::as_str))
+        .map_err(|error| failed(anyhow::anyhow!("{}", error.message())))?;
+    let erased = erase(dir, store)?;
+    Ok(Forgotten { id: id.to_owned(), records: erased.records, ended, narrowed })
+}
+
+/// Goes on where forgetting an account was stopped.
+///
+/// # Errors
+/// As [`forget`].
+pub(super) fn finish(dir: &Path, store: &Store) -> Result<()> {
+    if store.is_erasing().map_err(failed)? {
+        erase(dir, store)?;
+    }
+    Ok(())
+}
+
+fn erase(dir: &Path, store: &Store) -> Result<Erased> {
+    let erased = store.erase().map_err(failed)?;
+    if !erased.copies.is_empty() {
+        let blobs = PrivateDir::open(&dir.join(BLOBS)).map_err(failed)?;
+        for copy in &erased.copies {
+            blobs.remove(copy).map_err(failed)?;
+        }
+    }
+    if erased.is_log_left {
+        let message = "What was deleted is still in the store's log, since a program reads it";
+        return Err(Error::failed("own_forget_unfinished", message).hint("Stop what reads, then run this again"));
+    }
+    Ok(erased)
+}

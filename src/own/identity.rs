@@ -1,0 +1,48 @@
+//! Which store it is: a token that was issued for one is of no use for another.
+
+use rusqlite::OptionalExtension as _;
+
+use crate::error::{Error, Result};
+use crate::vault::store::Store;
+
+/// The address that a store's authorization server has, by its id.
+const ISSUER: &str = "https://local.pdpp.invalid/stores/";
+
+/// The random id of a store; none before a grant of it was asked for.
+///
+/// # Errors
+/// `own_store`.
+pub fn store_id(store: &Store) -> Result<Option<String>> {
+    let id = store.read::<Option<String>, rusqlite::Error>(|db, _| known(db));
+    id.map_err(failed)
+}
+
+/// The same, made where it is not there yet.
+///
+/// # Errors
+/// `own_store`, `no_randomness`.
+pub fn make_store_id(store: &Store) -> Result<String> {
+    if let Some(id) = store_id(store)? {
+        return Ok(id);
+    }
+    let new = crate::hex::random::<16>()
+        .map_err(|error| Error::failed("no_randomness", "The system gave no randomness").because(error.to_string()))?;
+    let made = store.write::<Option<String>, rusqlite::Error>(|tx, _| {
+        tx.execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('store_id', ?1)", [&new])?;
+        known(tx)
+    });
+    Ok(made.map_err(failed)?.unwrap_or(new))
+}
+
+/// The issuer of the tokens of the store with this id: kept beside each token, so that it is of use for that store alone.
+pub fn issuer(store_id: &str) -> String {
+    format!("{ISSUER}{store_id}")
+}
+
+fn known(db: &rusqlite::Connection) -> rusqlite::Result<Option<String>> {
+    db.query_row("SELECT value FROM meta WHERE name = 'store_id'", [], |row| row.get(0)).optional()
+}
+
+fn failed(error: rusqlite::Error) -> Error {
+    Error::failed("own_store", "The store of your own data could not be read").because(error)
+}

@@ -1,0 +1,71 @@
+//! Stores that are read while a server runs: each is opened at its first read, for reads alone, and kept open.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::backend::{Opening, unavailable};
+use crate::error::Error;
+use crate::provider::rs::Refusal;
+use crate::vault::Vault;
+
+/// The stores that this process reads.
+#[derive(Clone, Default)]
+pub struct Stores(Arc<Mutex<HashMap<PathBuf, Arc<Opened>>>>);
+
+struct Opened {
+    vault: Arc<Vault>,
+    issuer: String,
+    /// The file that was opened: another one may be in its place later.
+    file: Option<File>,
+}
+
+/// A file, whatever it is called.
+type File = (u64, u64);
+
+impl Stores {
+    /// The way to the store in `dir`, whose tokens `issuer` issues. Touches nothing yet.
+    pub fn opening(&self, dir: &Path, issuer: &str) -> Opening {
+        let (stores, dir, issuer) = (self.clone(), dir.to_owned(), issuer.to_owned());
+        Arc::new(move || stores.open(&dir, &issuer))
+    }
+
+    fn open(&self, dir: &Path, issuer: &str) -> Result<Arc<Vault>, Refusal> {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = file(&dir.join(super::PROFILE.database));
+        if open.get(dir).is_none_or(|known| known.file != file) {
+            open.remove(dir);
+            open.insert(dir.to_owned(), Arc::new(opened(dir, file)?));
+        }
+        let known = open.get(dir).map(Arc::clone);
+        drop(open);
+        match known {
+            Some(known) if known.issuer == issuer => Ok(Arc::clone(&known.vault)),
+            // Not what the owner approved, whatever is in it.
+            _ => Err(unavailable(
+                "own_store_other",
+                format!("The store in {} is another one than the grant is of", dir.display()),
+            )),
+        }
+    }
+}
+
+fn opened(dir: &Path, file: Option<File>) -> Result<Opened, Refusal> {
+    let refused = |error: Error| unavailable(error.code(), error.in_full());
+    super::check(dir).map_err(refused)?;
+    let vault = Vault::open_to_read(super::config(dir)).map_err(|error| refused(super::explain(error)))?;
+    let id = super::store_id(vault.store()).map_err(refused)?;
+    Ok(Opened { vault: Arc::new(vault), issuer: super::issuer(&id.unwrap_or_default()), file })
+}
+
+#[cfg(unix)]
+fn file(path: &Path) -> Option<File> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// Where an open file cannot be replaced, one is as good as another.
+#[cfg(not(unix))]
+fn file(path: &Path) -> Option<File> {
+    path.exists().then_some((0, 0))
+}

@@ -1,0 +1,85 @@
+//! What is in the person's own store: accounts with their streams, and how old they are.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::PROFILE;
+use crate::error::{Error, Result};
+use crate::vault::store::{Store, freshness, record_counts};
+
+/// What a store holds.
+#[derive(Debug, Serialize)]
+pub struct State {
+    /// Its size on the disk, in bytes.
+    pub bytes: u64,
+    /// Account by account.
+    pub accounts: Vec<AccountState>,
+}
+
+/// An account.
+#[derive(Debug, Serialize)]
+pub struct AccountState {
+    /// Its id.
+    pub id: String,
+    /// What its owner calls it.
+    pub name: String,
+    /// What kind of source it is of.
+    pub kind: String,
+    /// The end of its last import.
+    pub as_of: Option<Timestamp>,
+    /// The time of its newest record.
+    pub newest: Option<Timestamp>,
+    /// Its streams.
+    pub streams: Vec<StreamState>,
+}
+
+/// A stream of an account.
+#[derive(Debug, Serialize)]
+pub struct StreamState {
+    /// Its name.
+    pub name: String,
+    /// How many records it has.
+    pub records: u64,
+}
+
+impl State {
+    /// What `store` in `dir` holds.
+    ///
+    /// # Errors
+    /// `own_store`.
+    pub fn of(store: &Store, dir: &Path) -> Result<Self> {
+        let accounts = store.read::<_, rusqlite::Error>(|db, catalog| {
+            let counts = record_counts(db)?;
+            let mut accounts = Vec::new();
+            for connection in &catalog.connections {
+                let Some(connector) = catalog.connector(&connection.connector) else { continue };
+                let streams = connector.streams.iter().map(|stream| {
+                    let count = counts.get(&format!("{}/{}", connection.id, stream.name));
+                    let records = count.and_then(serde_json::Value::as_u64).unwrap_or(0);
+                    StreamState { name: stream.name.clone(), records }
+                });
+                let fresh = freshness(db, catalog, &connection.id)?;
+                let time = |ms: Option<i64>| ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+                accounts.push(AccountState {
+                    id: connection.id.clone(),
+                    name: connection.display_name.clone(),
+                    kind: connector.name.clone(),
+                    as_of: time(fresh.imported_ms),
+                    newest: time(fresh.newest_ms),
+                    streams: streams.collect(),
+                });
+            }
+            Ok(accounts)
+        });
+        let size = |suffix: &str| {
+            std::fs::metadata(dir.join(format!("{}{suffix}", PROFILE.database))).map_or(0, |found| found.len())
+        };
+        Ok(Self { bytes: size("") + size("-wal"), accounts: accounts.map_err(failed)? })
+    }
+}
+
+pub(super) fn failed(error: impl Into<anyhow::Error>) -> Error {
+    Error::failed("own_store", "The store of your own data failed").because(error.into())
+}

@@ -1,0 +1,164 @@
+//! What the owner asks for themself, on the machine that has the data: everything can be picked, and what they named is
+//! ticked beforehand.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::authorization_details::{AuthorizationDetails, Choice, everything};
+use crate::vault::declaration::Connector;
+use crate::vault::store::{Catalog, Connection};
+use crate::vault::time;
+use crate::vault::wire::ApiError;
+
+/// A stream that the owner names.
+#[derive(Debug, Clone, Default)]
+pub struct WishedStream {
+    /// Its name.
+    pub name: String,
+    /// These fields alone, and those that the stream requires; none for all.
+    pub fields: Vec<String>,
+    /// Of these connections alone; none for those that are named otherwise.
+    pub connections: Vec<String>,
+    /// Records from here on, in milliseconds.
+    pub since: Option<i64>,
+    /// Records up to here, in milliseconds.
+    pub until: Option<i64>,
+}
+
+/// What the owner names of all that there is. The default names nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    /// Sources, by their URI, their key or their name.
+    pub sources: Vec<String>,
+    /// Accounts, by their id or what they are called.
+    pub accounts: Vec<String>,
+    /// Streams; none for all of the sources and accounts that are named.
+    pub streams: Vec<WishedStream>,
+    /// Only records from here on, in milliseconds.
+    pub since: Option<i64>,
+    /// Only records up to here, in milliseconds.
+    pub until: Option<i64>,
+    /// When the grant may end, in milliseconds.
+    pub expires_ms: Option<i64>,
+    /// What for: a URI.
+    pub purpose_code: String,
+    /// The same in words.
+    pub purpose_description: Option<String>,
+}
+
+/// A stream that only its own name ticks.
+pub const GUARDED: &str = "security_messages";
+
+impl Wish {
+    /// All that there is, with what is named marked as that.
+    ///
+    /// # Errors
+    /// `invalid_request` for a name that nothing has, with those that there are.
+    pub fn look_up(&self, catalog: &Catalog, base: &str) -> Result<AuthorizationDetails, ApiError> {
+        self.check_names(catalog)?;
+        let mut details = everything(catalog, base);
+        self.purpose_code.clone_into(&mut details.purpose_code);
+        details.purpose_description.clone_from(&self.purpose_description);
+        details.expires_ms = self.expires_ms;
+        for choice in &mut details.choices {
+            let stream = self.streams.iter().find(|stream| {
+                stream.name == choice.stream
+                    && (stream.connections.is_empty() || stream.connections.contains(&choice.connection))
+            });
+            choice.is_named = self.names(catalog, choice, stream);
+            choice.since = stream.and_then(|stream| stream.since).filter(|_| choice.is_named);
+            choice.until = stream.and_then(|stream| stream.until).or(self.until).filter(|_| choice.is_named);
+        }
+        Ok(details)
+    }
+
+    fn names(&self, catalog: &Catalog, choice: &Choice, stream: Option<&WishedStream>) -> bool {
+        let (Some(connector), Some(account)) =
+            (catalog.connector(&choice.connector), catalog.connection(&choice.connection))
+        else {
+            return false;
+        };
+        if self.sources.is_empty() && self.accounts.is_empty() && self.streams.is_empty() {
+            return false;
+        }
+        let is_account = if self.accounts.is_empty() {
+            // Of several accounts that nobody named, the owner picks.
+            catalog.connections_of(&connector.key).count() == 1
+                || stream.is_some_and(|stream| !stream.connections.is_empty())
+        } else {
+            self.accounts.iter().any(|name| is_account(account, name))
+        };
+        let is_source =
+            self.sources.is_empty() || self.sources.iter().any(|name| is_source(connector, name));
+        let is_stream = stream.is_some() || (self.streams.is_empty() && choice.stream != GUARDED);
+        is_account && is_source && is_stream
+    }
+
+    /// The form of the owner's page with what is named ticked, and nothing else.
+    pub fn form(&self, details: &AuthorizationDetails) -> Vec<(String, String)> {
+        let mut form: Vec<(String, String)> = Vec::new();
+        let mut accounts = BTreeSet::new();
+        for (number, choice) in details.choices.iter().enumerate().filter(|(_, choice)| choice.is_named) {
+            accounts.insert(choice.connection.clone());
+            form.push(("stream".to_owned(), number.to_string()));
+            let fields = self.streams.iter().find(|stream| stream.name == choice.stream);
+            let fields = fields.map(|stream| stream.fields.as_slice()).unwrap_or_default();
+            for (at, field) in choice.fields.iter().enumerate() {
+                if fields.is_empty() || fields.contains(field) {
+                    form.push(("field".to_owned(), format!("{number}.{at}")));
+                }
+            }
+        }
+        form.extend(accounts.into_iter().map(|account| ("connection".to_owned(), account)));
+        form.extend(self.expires_ms.map(|_| ("expires".to_owned(), "asked".to_owned())));
+        // The field says a day; a time of day within it is kept by the choices.
+        form.extend(self.since.map(|since| ("since".to_owned(), time::format_ms(since)[..10].to_owned())));
+        form
+    }
+
+    fn check_names(&self, catalog: &Catalog) -> Result<(), ApiError> {
+        for name in &self.sources {
+            if !catalog.connectors.iter().any(|connector| is_source(connector, name)) {
+                let known = catalog.connectors.iter().map(|connector| connector.key.as_str());
+                return Err(unknown("source", name, known));
+            }
+        }
+        for name in &self.accounts {
+            if !catalog.connections.iter().any(|account| is_account(account, name)) {
+                let known = catalog.connections.iter().map(|account| account.display_name.as_str());
+                return Err(unknown("account", name, known));
+            }
+        }
+        let streams = || catalog.connectors.iter().flat_map(|connector| &connector.streams);
+        for wished in &self.streams {
+            let mut named = streams().filter(|stream| stream.name == wished.name).peekable();
+            if named.peek().is_none() {
+                return Err(unknown("stream", &wished.name, streams().map(|stream| stream.name.as_str())));
+            }
+            let fields: BTreeSet<&str> =
+                named.flat_map(|stream| &stream.fields).map(|field| field.name.as_str()).collect();
+            if let Some(field) = wished.fields.iter().find(|field| !fields.contains(field.as_str())) {
+                return Err(unknown("field", field, fields.into_iter()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_source(connector: &Connector, name: &str) -> bool {
+    connector.id == name || connector.key == name || connector.name == name
+}
+
+fn is_account(account: &Connection, name: &str) -> bool {
+    account.id == name || account.display_name == name
+}
+
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> ApiError {
+    let known: BTreeSet<&str> = known.collect();
+    let list = known.iter().copied().take(20).collect::<Vec<_>>().join(", ");
+    let list = if list.is_empty() { "there are none".to_owned() } else { format!("there are: {list}") };
+    ApiError::invalid(format!("There is no {what} called {name}; {list}"))
+        .param(what)
+        .with("available", known.into_iter().map(Value::from).collect::<Vec<_>>())
+}

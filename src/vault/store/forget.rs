@@ -1,0 +1,198 @@
+//! What becomes of an account that its owner wants forgotten: no row, no word and no copy of it is left in any file.
+
+use rusqlite::{Connection as Sqlite, OptionalExtension as _, Transaction, params};
+
+use super::database::Store;
+
+/// What names an account in `meta` that is to go: the rest of the name is its id.
+const PENDING: &str = "forget:";
+/// What names an account that is gone: the rest of the name is a hash of its id or its name.
+const GONE: &str = "forgotten:";
+/// Records that go in one transaction.
+const BATCH: i64 = 2_000;
+/// How often the log is cut short before that is given up: a reader at work holds it.
+const TRIES: u32 = 100;
+const WAIT: std::time::Duration = std::time::Duration::from_millis(50);
+
+/// What is left to be deleted of an account.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+struct Pending {
+    slots: Vec<i64>,
+    account: Option<i64>,
+    /// Hashes of what it was called.
+    called: Vec<String>,
+}
+
+/// What went.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Erased {
+    /// Records.
+    pub records: usize,
+    /// Copies of attachments, by their names in the directory `blobs`: to be deleted.
+    pub copies: Vec<String>,
+    /// Whether deleted pages are still in the log, since somebody reads.
+    pub is_log_left: bool,
+}
+
+impl Store {
+    /// Takes the account `connection` out of the catalog: no read finds it from then on. What is left of it is deleted by
+    /// [`Store::erase`].
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn hide(&self, connection: &str) -> rusqlite::Result<()> {
+        self.write(|tx, catalog| {
+            let slots = numbers(tx, "SELECT slot FROM slot WHERE connection = ?1", connection)?;
+            let account = tx
+                .query_row("SELECT account FROM account WHERE connection = ?1", [connection], |row| row.get(0))
+                .optional()?;
+            let name = catalog.connection(connection).map(|known| known.display_name.as_str());
+            let called = name.into_iter().chain([connection]).map(hash).collect();
+            let pending = serde_json::to_string(&Pending { slots, account, called }).unwrap_or_default();
+            tx.execute(
+                "INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)",
+                params![format!("{PENDING}{connection}"), pending],
+            )?;
+            tx.execute("DELETE FROM connection WHERE id = ?1", [connection])?;
+            changed(tx)
+        })
+    }
+
+    /// Whether an account was hidden and not erased yet: an import must not begin before.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn is_erasing(&self) -> rusqlite::Result<bool> {
+        self.read(|db, _| Ok(!pending(db)?.is_empty()))
+    }
+
+    /// Whether an account of this id or name was forgotten.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn was_forgotten(&self, name: &str) -> rusqlite::Result<bool> {
+        self.read(|db, _| {
+            db.query_row("SELECT 1 FROM meta WHERE name = ?1", [format!("{GONE}{}", hash(name))], |_| Ok(()))
+                .optional()
+                .map(|found| found.is_some())
+        })
+    }
+
+    /// Deletes what is left of accounts that are hidden, in small transactions, and gives the space back.
+    ///
+    /// # Errors
+    /// Whatever SQLite says. Whoever calls it again goes on where it ended.
+    pub fn erase(&self) -> rusqlite::Result<Erased> {
+        let mut erased = Erased::default();
+        self.with_writer(|db| {
+            db.pragma_update(None, "secure_delete", true)?;
+            db.pragma_update(None, "temp_store", "MEMORY")
+        })?;
+        for (name, pending) in self.read(|db, _| pending(db))? {
+            for slot in &pending.slots {
+                while let gone @ 1.. = self.write(|tx, _| records(tx, *slot))? {
+                    erased.records += gone;
+                }
+                while self.write(|tx, _| history(tx, *slot))? > 0 {}
+                self.write(|tx, _| {
+                    tx.execute_batch(&format!("DROP TABLE IF EXISTS text_{slot}"))?;
+                    for table in ["foreign_key", "blob_reference", "text_field"] {
+                        tx.execute(&format!("DELETE FROM {table} WHERE slot = ?1"), [slot])?;
+                    }
+                    Ok::<_, rusqlite::Error>(())
+                })?;
+            }
+            let copies = self.write(|tx, _| {
+                pending.account.map_or(Ok(()), |account| ledger(tx, account))?;
+                let copies = blobs(tx)?;
+                for slot in &pending.slots {
+                    tx.execute("DELETE FROM slot WHERE slot = ?1", [slot])?;
+                }
+                tx.execute_batch("DELETE FROM connector WHERE key NOT IN (SELECT connector FROM connection)")?;
+                tx.execute("DELETE FROM meta WHERE name = ?1", [&name])?;
+                for called in &pending.called {
+                    tx.execute("INSERT OR REPLACE INTO meta VALUES (?1, 1)", [format!("{GONE}{called}")])?;
+                }
+                changed(tx)?;
+                Ok::<_, rusqlite::Error>(copies)
+            })?;
+            erased.copies.extend(copies);
+        }
+        self.with_writer(|db| db.execute_batch("VACUUM"))?;
+        for _ in 0..TRIES {
+            let is_busy: i64 = self.with_writer(|db| {
+                db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            })?;
+            erased.is_log_left = is_busy != 0;
+            if !erased.is_log_left {
+                break;
+            }
+            std::thread::sleep(WAIT);
+        }
+        Ok(erased)
+    }
+}
+
+fn hash(name: &str) -> String {
+    crate::hex::sha256(name.as_bytes())
+}
+
+fn numbers(db: &Sqlite, sql: &str, of: &str) -> rusqlite::Result<Vec<i64>> {
+    db.prepare(sql)?.query_map([of], |row| row.get(0))?.collect()
+}
+
+fn pending(db: &Sqlite) -> rusqlite::Result<Vec<(String, Pending)>> {
+    let mut all = db.prepare("SELECT name, value FROM meta WHERE name LIKE ?1")?;
+    let all = all.query_map([format!("{PENDING}%")], |row| {
+        let (name, pending): (String, String) = (row.get(0)?, row.get(1)?);
+        Ok((name, serde_json::from_str(&pending).unwrap_or_default()))
+    })?;
+    all.collect()
+}
+
+/// Deletes some records of a slot, and what hangs on them; says how many.
+fn records(tx: &Transaction<'_>, slot: i64) -> rusqlite::Result<usize> {
+    let of = "IN (SELECT rid FROM record WHERE slot = ?1 ORDER BY rid LIMIT ?2)";
+    for table in ["sighting", "item"] {
+        tx.execute(&format!("DELETE FROM {table} WHERE rid {of}"), [slot, BATCH])?;
+    }
+    tx.execute(&format!("DELETE FROM record WHERE rid {of}"), [slot, BATCH])
+}
+
+fn history(tx: &Transaction<'_>, slot: i64) -> rusqlite::Result<usize> {
+    tx.execute(
+        "DELETE FROM history WHERE slot = ?1 AND key IN (SELECT key FROM history WHERE slot = ?1 LIMIT ?2)",
+        [slot, BATCH],
+    )
+}
+
+/// Deletes what imports remember of an account.
+fn ledger(tx: &Transaction<'_>, account: i64) -> rusqlite::Result<()> {
+    const UNITS: &str = "SELECT unit FROM checkpoint WHERE source IN (SELECT source FROM source WHERE account = ?1)";
+    for table in ["blob_place", "sighting"] {
+        tx.execute(&format!("DELETE FROM {table} WHERE unit IN ({UNITS})"), [account])?;
+    }
+    tx.execute(
+        "DELETE FROM checkpoint WHERE source IN (SELECT source FROM source WHERE account = ?1)",
+        [account],
+    )?;
+    for table in ["item", "source", "account"] {
+        tx.execute(&format!("DELETE FROM {table} WHERE account = ?1"), [account])?;
+    }
+    Ok(())
+}
+
+/// Deletes the blobs that nothing refers to any more; gives those that have a copy of their own.
+fn blobs(tx: &Transaction<'_>) -> rusqlite::Result<Vec<String>> {
+    const UNUSED: &str = "id NOT IN (SELECT blob_id FROM blob_reference)";
+    let copied: Vec<String> = tx
+        .prepare(&format!("SELECT id FROM blob WHERE is_copied = 1 AND {UNUSED}"))?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    tx.execute(&format!("DELETE FROM blob WHERE {UNUSED}"), [])?;
+    Ok(copied)
+}
+
+fn changed(tx: &Transaction<'_>) -> rusqlite::Result<()> {
+    tx.execute("UPDATE meta SET value = value + 1 WHERE name = 'catalog'", []).map(drop)
+}

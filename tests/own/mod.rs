@@ -1,0 +1,8 @@
+//! A person's own data on this machine: granted by `connect local`, read in process, ended (O1, O6, O7).
+
+mod filled;
+#[cfg(target_os = "linux")]
+mod granted;
+mod in_process;
+#[cfg(target_os = "linux")]
+mod terminal;

@@ -1,0 +1,69 @@
+//! A person at a terminal: what is shown is waited for, and answered with keys.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::support::env::{Ran, TestEnv};
+
+/// Nobody waits longer for what a terminal shows.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Terminal {
+    keys: File,
+    said: Arc<(Mutex<String>, Condvar)>,
+    read: usize,
+    running: Child,
+}
+
+impl Terminal {
+    /// `pdpp` with these arguments, at a terminal of its own.
+    pub fn run(env: &TestEnv, arguments: &[&str]) -> Self {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap();
+        let open = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        let mut command = env.pdpp(arguments);
+        command.env("TERM", "xterm").stdin(open()).stderr(open()).stdout(Stdio::piped());
+        let running = command.spawn().unwrap();
+        drop(command);
+        let ours = File::from(ours);
+        let mut screen = ours.try_clone().unwrap();
+        let said = Arc::new((Mutex::new(String::new()), Condvar::new()));
+        let heard = Arc::clone(&said);
+        std::thread::spawn(move || {
+            let mut part = [0; 4096];
+            // Ends with an error once nobody has the other end open.
+            while let Ok(read @ 1..) = screen.read(&mut part) {
+                heard.0.lock().unwrap().push_str(&String::from_utf8_lossy(&part[..read]));
+                heard.1.notify_all();
+            }
+        });
+        Self { keys: ours, said, read: 0, running }
+    }
+
+    /// Waits for `text` behind what was waited for before, then types `keys`.
+    pub fn answer(&mut self, text: &str, keys: &str) {
+        let (lock, heard) = &*self.said;
+        let from = self.read;
+        let (said, waited) = heard
+            .wait_timeout_while(lock.lock().unwrap(), PATIENCE, |said| !said[from..].contains(text))
+            .unwrap();
+        assert!(!waited.timed_out(), "no {text:?} in {:?}", &said[from..]);
+        self.read = from + said[from..].find(text).unwrap() + text.len();
+        drop(said);
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// What was shown, and how it ended.
+    pub fn end(self) -> Ran {
+        let output = self.running.wait_with_output().unwrap();
+        let stderr = self.said.0.lock().unwrap().clone();
+        Ran { code: output.status.code(), stdout: String::from_utf8(output.stdout).unwrap(), stderr }
+    }
+}
