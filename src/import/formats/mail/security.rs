@@ -5,7 +5,8 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use memchr::memchr3_iter;
 
 /// How much of the text is looked at, in bytes.
 const LOOKED_AT: usize = 16 * 1024;
@@ -153,6 +154,7 @@ static RULE: LazyLock<Option<Rule>> = LazyLock::new(|| {
     let finder = AhoCorasick::builder()
         .ascii_case_insensitive(true)
         .match_kind(MatchKind::Standard)
+        .kind(Some(AhoCorasickKind::DFA))
         .build(phrases)
         .ok()?;
     Some(Rule { finder, shows })
@@ -164,14 +166,13 @@ pub fn is_key(subject: &str, body: &str) -> bool {
     let mut text = String::with_capacity(subject.len() + body.len() + 1);
     text.push_str(&subject[..subject.floor_char_boundary(LOOKED_AT)]);
     let subject_end = text.len();
-    text.push('\n');
-    text.push_str(body);
-    if !text.is_ascii() {
-        // Lines break words, full-width digits are digits, and some programs write accents apart.
-        text = text.chars().map(plain).collect();
+    // Lines break phrases.
+    for line in body.split('\n') {
+        text.push(' ');
+        text.push_str(line);
     }
-    if text.contains('\n') {
-        text = text.replace('\n', " ");
+    if is_rewritten(&text) {
+        text = text.chars().map(plain).collect();
     }
     // Without its rule it would let all through: then all is kept apart.
     let Some(rule) = &*RULE else { return true };
@@ -192,11 +193,22 @@ pub fn is_key(subject: &str, body: &str) -> bool {
     })
 }
 
-/// One byte stays one, so that places stay what they are closely enough.
+/// Whether a text has anything that [`plain`] changes: most have not, and this is looked at in each mail.
+fn is_rewritten(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    memchr3_iter(0xc2, 0xc3, 0xef, bytes).any(|at| match bytes[at..] {
+        [0xc2, next, ..] => next == 0xa0,
+        [0xc3, next, ..] => next <= 0x9e,
+        [0xef, next, ..] => next == 0xbc,
+        _ => false,
+    })
+}
+
+/// Full-width digits are digits, and capitals beyond ASCII are letters. Places stay what they are, closely enough.
 fn plain(char: char) -> char {
     match char {
         '\u{ff10}'..='\u{ff19}' => char::from_digit(u32::from(char) - 0xff10, 10).unwrap_or(char),
-        '\u{a0}' | '\u{3000}' | '\u{202f}' => ' ',
+        '\u{a0}' => ' ',
         'À'..='Þ' if char != '×' => char::from_u32(u32::from(char) + 32).unwrap_or(char),
         other => other,
     }
