@@ -335,7 +335,8 @@ fn drafts(
     let id = message.id.clone();
     // The sender's time is the same in each copy.
     let time = (sighting.at.0 > 0).then(|| Sighting { at: sighting.at, ..Sighting::default() }.to_json());
-    if security::is_key(message.subject.as_deref().unwrap_or_default(), &body.text) {
+    let is_html = body.source == "text_html";
+    if security::is_key(message.subject.as_deref().unwrap_or_default(), &body.text, is_html) {
         let gone = |stream: &'static str, key: String| Draft {
             data: None,
             ..Draft::new(stream, key, String::new())

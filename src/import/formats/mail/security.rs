@@ -16,13 +16,15 @@ const LOOKED_AT: usize = 16 * 1024;
 enum Shows {
     /// The mail is a key, wherever the phrase stands.
     Key,
-    /// It is one if it stands in the subject, or has a link or a code near it.
+    /// It is one if it stands in the subject, in HTML, whose links are not looked at, or has a link or a code near it.
     Asks,
+    /// It is one if it stands in the subject, or has a code near it: other mail says it too.
+    Title,
     /// It is one if a number of 4 to 8 digits is near the word.
     Code,
 }
 
-use Shows::{Asks, Code, Key};
+use Shows::{Asks, Code, Key, Title};
 
 /// In lower case, as far as that is ASCII: capitals beyond ASCII are left out at the beginning of a phrase.
 const PHRASES: &[(Shows, &[&str])] = &[
@@ -77,54 +79,73 @@ const PHRASES: &[(Shows, &[&str])] = &[
         &[
             "reset your password", "reset password", "password reset", "reset the password", "resetting your password",
             "forgot your password", "forgot password", "forgotten password", "change your password", "set your password",
-            "set a password", "create your password", "create a password", "new password", "recover your account",
+            "set a password", "create your password", "create a password", "recover your account",
             "account recovery", "password recovery", "verify your email", "verify your e-mail", "verify email",
             "confirm your email", "confirm your e-mail", "confirm email", "email verification", "verify your account",
             "confirm your account", "activate your account", "account activation", "activation link", "verify your identity",
-            "verify it's you", "verify it’s you", "confirm it's you", "confirm it’s you", "sign in to", "log in to",
-            "login to", "confirmation code", "activation code", "unlock your account", "approve this sign-in",
-            "approve sign-in", "verify your device", "confirm your identity", "invitation code", "your pin",
+            "verify it's you", "verify it’s you", "confirm it's you", "confirm it’s you",
+            "confirmation code", "activation code", "unlock your account", "approve this sign-in",
+            "approve sign-in", "verify your device", "confirm your identity",
             // German
             "passwort zurücksetz", "kennwort zurücksetz", "passwort vergessen", "kennwort vergessen", "passwort ändern",
-            "neues passwort", "neues kennwort", "passwort festlegen", "passwort-reset", "zurücksetzen ihres passwort",
+            "passwort festlegen", "passwort-reset", "zurücksetzen ihres passwort",
             "zurücksetzen deines passwort", "passworts zurück", "e-mail-adresse bestätigen", "email-adresse bestätigen",
             "e-mail bestätigen", "bestätige deine e-mail", "bestätigen sie ihre e-mail", "konto aktivieren", "konto bestätigen",
-            "konto wiederherstell", "aktivierungslink", "aktivierungscode", "bestätigungslink", "anmeldung bestätigen", "ihre pin",
+            "konto wiederherstell", "aktivierungslink", "aktivierungscode", "bestätigungslink", "anmeldung bestätigen",
             // French
-            "réinitialis", "mot de passe oublié", "nouveau mot de passe", "changer votre mot de passe",
+            "mot de passe oublié", "changer votre mot de passe",
             "modifier votre mot de passe", "créer votre mot de passe", "définir votre mot de passe", "vérifiez votre adresse",
             "confirmez votre adresse", "confirmer votre adresse", "confirmez votre compte", "activer votre compte",
             "activez votre compte", "activation de votre compte", "lien d'activation", "lien d’activation",
-            "récupération de compte", "code d'activation", "code d’activation", "connectez-vous à",
+            "récupération de compte", "code d'activation", "code d’activation",
             // Spanish
-            "restablecer", "restablece", "restablecimiento", "olvidaste tu contraseña", "olvidó su contraseña",
-            "cambiar tu contraseña", "cambiar su contraseña", "nueva contraseña", "verifica tu correo", "verifique su correo",
+            "olvidaste tu contraseña", "olvidó su contraseña",
+            "cambiar tu contraseña", "cambiar su contraseña", "verifica tu correo", "verifique su correo",
             "confirma tu correo", "confirme su correo", "verifica tu cuenta", "activa tu cuenta", "active su cuenta",
             "activar tu cuenta", "enlace de activación", "código de activación", "recuperar tu cuenta", "recuperación de cuenta",
-            "inicia sesión en",
+
             // Portuguese
-            "redefinir", "redefinição", "redefina", "esqueceu a senha", "esqueceu sua senha", "alterar sua senha", "nova senha",
-            "nova palavra-passe", "repor a palavra-passe", "recuperar senha", "recuperação de senha", "verifique seu e-mail",
+            "esqueceu a senha", "esqueceu sua senha", "alterar sua senha",
+            "repor a palavra-passe", "recuperar senha", "recuperação de senha", "verifique seu e-mail",
             "verifique o seu e-mail", "confirme seu e-mail", "confirme o seu e-mail", "confirmar e-mail", "ative sua conta",
             "ativar sua conta", "ative a sua conta", "link de ativação", "código de ativação", "recuperação de conta",
             // Italian
-            "reimposta", "reimpostare", "reimpostazione", "password dimenticata", "dimenticato la password",
-            "recupero password", "recupera la password", "nuova password", "modifica la password", "verifica il tuo indirizzo",
+            "password dimenticata", "dimenticato la password",
+            "recupero password", "recupera la password", "modifica la password", "verifica il tuo indirizzo",
             "verifica la tua email", "conferma il tuo indirizzo", "conferma la tua email", "conferma la tua e-mail",
             "attiva il tuo account", "attiva account", "link di attivazione", "codice di attivazione", "recupero account",
             // Dutch
             "wachtwoord opnieuw", "wachtwoord resetten", "wachtwoord herstel", "wachtwoord vergeten", "wachtwoord wijzigen",
-            "nieuw wachtwoord", "wachtwoord instellen", "bevestig je e-mail", "bevestig uw e-mail", "e-mailadres bevestigen",
+            "wachtwoord instellen", "bevestig je e-mail", "bevestig uw e-mail", "e-mailadres bevestigen",
             "verifieer je", "verifieer uw", "account activeren", "activeer je account", "activeer uw account", "activatielink",
             "activatiecode", "account herstel",
             // Japanese
             "パスワードの再設定", "パスワード再設定", "パスワードをリセット", "パスワードのリセット", "パスワードリセット",
-            "パスワードをお忘れ", "パスワードの変更", "新しいパスワード", "パスワード再発行", "メールアドレスの確認",
+            "パスワードをお忘れ", "パスワード再発行", "メールアドレスの確認",
             "メールアドレスを確認", "メールアドレスの認証", "本登録", "アカウントの確認", "アカウントを有効", "アカウントの有効化",
-            "アカウントの復旧", "本人確認", "ログインを確認",
+            "アカウントの復旧", "ログインを確認",
+            "redefinir sua senha", "redefinir a sua senha", "redefinir a senha", "redefinir senha",
+            "redefinição de senha", "redefina sua senha", "redefina a sua senha", "restablecer tu contraseña",
+            "restablecer su contraseña", "restablecer la contraseña", "restablece tu contraseña",
+            "restablezca su contraseña", "restablecimiento de contraseña", "reimposta la password",
+            "reimpostare la password", "reimposta password", "reimpostazione della password",
+            "reimpostare la tua password", "réinitialiser votre mot de passe", "réinitialiser le mot de passe",
+            "réinitialiser mon mot de passe", "réinitialisez votre mot de passe",
+            "réinitialisation de votre mot de passe", "réinitialisation du mot de passe",
+            "réinitialise ton mot de passe",
             // and a few more
             "重置密码", "重設密碼", "비밀번호 재설정", "сброс пароля", "восстановление пароля", "reset hasła", "resetowanie hasła",
-            "şifre sıfırlama", "återställ", "nulstil",
+            "şifre sıfırlama",
+        ],
+    ),
+    (
+        Title,
+        &[
+            "sign in to", "log in to", "login to", "new password", "your pin", "invitation code", "connectez-vous à",
+            "inicia sesión en", "nouveau mot de passe", "nueva contraseña", "nova senha", "nova palavra-passe",
+            "nuova password", "nieuw wachtwoord", "neues passwort", "neues kennwort", "ihre pin", "redefinir",
+            "redefinição", "redefina", "restablecer", "restablece", "restablecimiento", "reimposta", "reimpostare",
+            "reimpostazione", "réinitialis", "återställ", "nulstil", "本人確認", "新しいパスワード", "パスワードの変更",
         ],
     ),
     (
@@ -160,8 +181,8 @@ static RULE: LazyLock<Option<Rule>> = LazyLock::new(|| {
     Some(Rule { finder, shows })
 });
 
-/// Whether a mail is a key to something.
-pub fn is_key(subject: &str, body: &str) -> bool {
+/// Whether a mail is a key to something. `is_html`: the text was made of HTML.
+pub fn is_key(subject: &str, body: &str, is_html: bool) -> bool {
     let body = &body[..body.floor_char_boundary(LOOKED_AT)];
     let mut text = String::with_capacity(subject.len() + body.len() + 1);
     text.push_str(&subject[..subject.floor_char_boundary(LOOKED_AT)]);
@@ -176,20 +197,16 @@ pub fn is_key(subject: &str, body: &str) -> bool {
     }
     // Without its rule it would let all through: then all is kept apart.
     let Some(rule) = &*RULE else { return true };
-    rule.finder.find_overlapping_iter(&text).any(|found| match rule.shows[found.pattern().as_usize()] {
-        Key => is_word(&text, found.start(), found.end()),
-        Asks => {
-            is_word(&text, found.start(), found.end())
-                && (found.start() < subject_end
-                    || near(&text, found.start(), found.end(), 400, 2000).contains("http")
-                    || has_number(near(&text, found.start(), found.end(), 100, 200), 5))
-        }
-        Code => {
-            is_word(&text, found.start(), found.end())
-                && !is_harmless(&text, found.start(), found.end())
-                && (has_number(near(&text, found.start(), found.end(), 60, 120), 5)
-                    || has_number(near(&text, found.start(), found.end(), 10, 24), 4))
-        }
+    rule.finder.find_overlapping_iter(&text).any(|found| {
+        let (start, end) = (found.start(), found.end());
+        let number = |before, behind, least| has_number(near(&text, start, end, before, behind), least);
+        is_word(&text, start, end)
+            && match rule.shows[found.pattern().as_usize()] {
+                Key => true,
+                Asks if is_html || near(&text, start, end, 400, 2000).contains("http") => true,
+                Asks | Title => start < subject_end || number(100, 200, 5),
+                Code => !is_harmless(&text, start, end) && (number(60, 120, 5) || number(10, 24, 4)),
+            }
     })
 }
 
@@ -315,7 +332,7 @@ mod tests {
             ("BESTÄTIGUNGSCODE", ""),
             ("Verify your email address", ""),
         ] {
-            assert!(is_key(subject, body), "{subject} / {body}");
+            assert!(is_key(subject, body, false), "{subject} / {body}");
         }
     }
 
@@ -332,8 +349,16 @@ mod tests {
             ("会議", "明日の会議は 15:00 からです。"),
             ("Newsletter", "This week: ten recipes for winter, and how to decode a wine label."),
         ] {
-            assert!(!is_key(subject, body), "{subject} / {body}");
+            assert!(!is_key(subject, body, false), "{subject} / {body}");
         }
+    }
+
+    #[test]
+    fn o5_6_what_a_button_does_counts_in_html() {
+        let body = "Hello Ana,\nclick below to reset your password\nReset";
+        assert!(is_key("Your account", body, true));
+        assert!(!is_key("Your account", body, false));
+        assert!(!is_key("Your parcel", "Log in to your account to see where it is.", true));
     }
 
     #[test]
