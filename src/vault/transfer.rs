@@ -4,7 +4,6 @@
 
 use memchr::{memchr, memchr2, memmem};
 
-
 /// How an attachment is written in its item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
@@ -24,8 +23,14 @@ pub enum Encoding {
 
 impl Encoding {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Plain, Self::Base64, Self::QuotedPrintable, Self::Lines, Self::MboxQuotedPrintable, Self::MboxLines];
+    pub const ALL: [Self; 6] = [
+        Self::Plain,
+        Self::Base64,
+        Self::QuotedPrintable,
+        Self::Lines,
+        Self::MboxQuotedPrintable,
+        Self::MboxLines,
+    ];
 
     /// What it is called in a store.
     pub const fn name(self) -> &'static str {
@@ -248,7 +253,10 @@ mod tests {
     #[test]
     fn quoted_printable_decodes() {
         assert_eq!(whole("a=20b=\r\nc=\nd= \t\r\ne\r\nf=3d=zz=", Encoding::QuotedPrintable), "a bcde\nf==zz");
-        assert_eq!(whole("x\n>From y\n>>From =\n>From z", Encoding::MboxQuotedPrintable), "x\nFrom y\n>From From z");
+        assert_eq!(
+            whole("x\n>From y\n>>From =\n>From z", Encoding::MboxQuotedPrintable),
+            "x\nFrom y\n>From From z"
+        );
         assert_eq!(whole("x\n>From y", Encoding::QuotedPrintable), "x\n>From y");
     }
 
@@ -262,7 +270,10 @@ mod tests {
     #[test]
     fn lines_end_with_lf() {
         assert_eq!(whole("a\r\nb\rc\nd", Encoding::Lines), "a\nb\rc\nd");
-        assert_eq!(whole(">From a\r\nb >From c\r\n>>From d\n", Encoding::MboxLines), "From a\nb >From c\n>From d\n");
+        assert_eq!(
+            whole(">From a\r\nb >From c\r\n>>From d\n", Encoding::MboxLines),
+            "From a\nb >From c\n>From d\n"
+        );
         assert_eq!(whole("a\r\nb", Encoding::Plain), "a\r\nb");
     }
 

@@ -69,7 +69,9 @@ pub fn is_gmail(plan: &Plan) -> bool {
 
 /// Whether a file's mails have Gmail's own headers.
 fn is_gmail_file(head: &[u8]) -> bool {
-    ["\nX-GM-THRID:", "\nX-Gmail-Labels:", "\nX-GM-MSGID:"].iter().any(|name| memmem::find(head, name.as_bytes()).is_some())
+    ["\nX-GM-THRID:", "\nX-Gmail-Labels:", "\nX-GM-MSGID:"]
+        .iter()
+        .any(|name| memmem::find(head, name.as_bytes()).is_some())
         || head.starts_with(b"X-GM-THRID:")
         || head.starts_with(b"X-Gmail-Labels:")
 }
@@ -84,7 +86,14 @@ pub fn plan(members: &[Member<'_>], ask: &Ask) -> Result<Vec<Plan>, Refused> {
         .map(|(is_gmail, units)| {
             let connector = declared(is_gmail).map_err(|error| Refused::Unreadable(error.to_string()))?;
             let (account, note) = account(units.iter().map(|at| members[*at].head), ask);
-            Ok(Plan { connector, account, units, notes: vec![note], zone: ask.zone.clone(), state: Arc::new(()) })
+            Ok(Plan {
+                connector,
+                account,
+                units,
+                notes: vec![note],
+                zone: ask.zone.clone(),
+                state: Arc::new(()),
+            })
         })
         .collect()
 }
@@ -112,7 +121,8 @@ fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Str
         return (account, note);
     }
     let name = ask.source_name.as_str();
-    let account = name.rsplit_once('.').map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem }).to_owned();
+    let account =
+        name.rsplit_once('.').map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem }).to_owned();
     let note = format!(
         "The account is {account}, after the name of the file: the mails do not say whom they were delivered to. \
          --account NAME names another."
@@ -156,7 +166,9 @@ fn count(head: &[u8], delivered: &mut BTreeMap<String, u64>, addressed: &mut BTr
 fn plain(email: &str) -> Option<String> {
     let (user, host) = email.trim().rsplit_once('@')?;
     let user = user.split('+').next().unwrap_or(user);
-    let is_plain = |part: &str| !part.is_empty() && !part.contains(|char: char| char.is_whitespace() || char.is_control());
+    let is_plain = |part: &str| {
+        !part.is_empty() && !part.contains(|char: char| char.is_whitespace() || char.is_control())
+    };
     (is_plain(user) && is_plain(host)).then(|| format!("{user}@{host}").to_lowercase())
 }
 

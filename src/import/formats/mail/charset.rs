@@ -197,7 +197,9 @@ fn word(text: &str) -> Option<Word<'_>> {
     }
     let bytes = match encoding {
         b'B' | b'b' => transfer::decode_whole(data.as_bytes(), format::Encoding::Base64),
-        b'Q' | b'q' => transfer::decode_whole(data.replace('_', " ").as_bytes(), format::Encoding::QuotedPrintable),
+        b'Q' | b'q' => {
+            transfer::decode_whole(data.replace('_', " ").as_bytes(), format::Encoding::QuotedPrintable)
+        }
         _ => return None,
     };
     Some(Word { charset, bytes, length: 2 + data_at + data.len() + 2 })
@@ -232,7 +234,10 @@ mod tests {
         assert_eq!(header_text("=?utf-8?Q?Gr=C3=BC=C3=9Fe?= aus =?iso-8859-1?q?K=F6ln?="), "Grüße aus Köln");
         assert_eq!(header_text("=?utf-8?B?R3LDvMOf?=\t=?utf-8?B?ZQ==?="), "Grüße");
         assert_eq!(header_text("=?utf-8?Q?a=C3?= =?utf-8?Q?=BCb?="), "aüb", "cut within a character");
-        assert_eq!(header_text("=?ISO-2022-JP?B?GyRCJDMkcxsoQg==?= =?ISO-2022-JP?B?GyRCJDMkcxsoQg==?="), "こんこん");
+        assert_eq!(
+            header_text("=?ISO-2022-JP?B?GyRCJDMkcxsoQg==?= =?ISO-2022-JP?B?GyRCJDMkcxsoQg==?="),
+            "こんこん"
+        );
         assert_eq!(header_text("=?utf-8*en?Q?a_b?="), "a b");
         assert_eq!(header_text("=?what?=? =?utf-8?X?a?= =?"), "=?what?=? =?utf-8?X?a?= =?");
         assert_eq!(header_words("=?utf-8?Q?a=2Cb?= <a@b>"), "=?utf-8?B?YSxi?= <a@b>");

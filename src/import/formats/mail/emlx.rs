@@ -6,7 +6,9 @@ use memchr::memchr;
 
 use super::facts::Facts;
 use super::{account, folder, message, whole};
-use crate::import::format::{Ask, Bad, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit};
+use crate::import::format::{
+    Ask, Bad, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
+};
 
 /// The format.
 pub struct Emlx;
@@ -21,7 +23,8 @@ impl Format for Emlx {
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
-        let (count, mail) = peek.head.split_at_checked(memchr(b'\n', &peek.head[..peek.head.len().min(24)])? + 1)?;
+        let (count, mail) =
+            peek.head.split_at_checked(memchr(b'\n', &peek.head[..peek.head.len().min(24)])? + 1)?;
         let count = count.trim_ascii();
         let is_count = !count.is_empty() && count.iter().all(u8::is_ascii_digit);
         (is_count && whole::begins_with_header(mail)).then_some(Sure::Certain)
@@ -32,7 +35,12 @@ impl Format for Emlx {
     }
 
     fn split(&self, _plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
-        whole::split(unit, from, Facts { is_emlx: true, folder: folder::of_emlx(unit.label), ..Facts::default() }, out)
+        whole::split(
+            unit,
+            from,
+            Facts { is_emlx: true, folder: folder::of_emlx(unit.label), ..Facts::default() },
+            out,
+        )
     }
 
     fn parse(&self, plan: &Plan, raw: &Raw) -> Result<Parsed, Bad> {

@@ -34,93 +34,80 @@ enum System {
 use System::{Folder, Label, Opened, Starred, Unread};
 
 /// Gmail's own labels, in the languages of its surface, in lower case.
-const SYSTEM: &[(System, &[&str])] = &[
+const SYSTEM: &[(System, &str)] = &[
     (
         Folder("Inbox"),
-        &[
-            "inbox", "posteingang", "boîte de réception", "recibidos", "bandeja de entrada", "caixa de entrada",
-            "posta in arrivo", "postvak in", "受信トレイ", "inkorg", "indbakke", "innboks", "odebrane", "входящие",
-            "收件箱", "收件匣", "받은편지함", "gelen kutusu", "saapuneet", "doručená pošta",
-        ],
+        "inbox, posteingang, boîte de réception, recibidos, bandeja de entrada, caixa de entrada, \
+         posta in arrivo, postvak in, 受信トレイ, inkorg, indbakke, innboks, odebrane, входящие, 收件箱, 收件匣, 받은편지함, \
+         gelen kutusu, saapuneet, doručená pošta",
     ),
     (
         Folder("Sent"),
-        &[
-            "sent", "sent mail", "sent items", "sent messages", "gesendet", "gesendete objekte", "messages envoyés",
-            "envoyés", "enviados", "enviadas", "e-mails enviados", "posta inviata", "inviati", "inviata", "verzonden",
-            "verzonden berichten", "verzonden items", "送信済み", "送信済みメール", "送信済みトレイ", "skickat", "sendt",
-            "wysłane", "отправленные", "已发送邮件", "寄件備份", "보낸편지함",
-        ],
+        "sent, sent mail, sent items, sent messages, gesendet, gesendete objekte, messages envoyés, envoyés, \
+         enviados, enviadas, e-mails enviados, posta inviata, inviati, inviata, verzonden, \
+         verzonden berichten, verzonden items, 送信済み, 送信済みメール, 送信済みトレイ, skickat, sendt, wysłane, \
+         отправленные, 已发送邮件, 寄件備份, 보낸편지함",
     ),
     (
         Folder("Drafts"),
-        &[
-            "drafts", "draft", "entwürfe", "entwurf", "brouillons", "brouillon", "borradores", "borrador", "rascunhos",
-            "rascunho", "bozze", "bozza", "concepten", "concept", "下書き", "utkast", "kladder", "wersje robocze",
-            "szkice", "черновики", "草稿", "임시보관함",
-        ],
+        "drafts, draft, entwürfe, entwurf, brouillons, brouillon, borradores, borrador, rascunhos, rascunho, \
+         bozze, bozza, concepten, concept, 下書き, utkast, kladder, wersje robocze, szkice, черновики, 草稿, \
+         임시보관함",
     ),
     (
         Folder("Spam"),
-        &[
-            "spam", "junk", "junk e-mail", "bulk mail", "junk-e-mail", "courrier indésirable", "correo no deseado",
-            "lixo eletrônico", "posta indesiderata", "ongewenste e-mail", "迷惑メール", "skräppost", "søppelpost",
-            "спам", "垃圾邮件", "垃圾郵件", "스팸함",
-        ],
+        "spam, junk, junk e-mail, bulk mail, junk-e-mail, courrier indésirable, correo no deseado, \
+         lixo eletrônico, posta indesiderata, ongewenste e-mail, 迷惑メール, skräppost, søppelpost, спам, 垃圾邮件, \
+         垃圾郵件, 스팸함",
     ),
     (
         Folder("Trash"),
-        &[
-            "trash", "bin", "deleted items", "deleted messages", "papierkorb", "gelöschte objekte", "corbeille",
-            "papelera", "lixeira", "cestino", "prullenbak", "ゴミ箱", "papperskorg", "papirkurv", "kosz", "корзина",
-            "已删除邮件", "垃圾桶", "휴지통",
-        ],
+        "trash, bin, deleted items, deleted messages, papierkorb, gelöschte objekte, corbeille, papelera, \
+         lixeira, cestino, prullenbak, ゴミ箱, papperskorg, papirkurv, kosz, корзина, 已删除邮件, 垃圾桶, 휴지통",
     ),
     (
         Folder("Archive"),
-        &[
-            "archive", "archived", "archiv", "archiviert", "archivé", "archivés", "messages archivés", "archivado",
-            "archivados", "arquivado", "arquivados", "archiviati", "archiviato", "gearchiveerd", "archief",
-            "アーカイブ", "アーカイブ済み", "arkiverat", "zarchiwizowane",
-        ],
+        "archive, archived, archiv, archiviert, archivé, archivés, messages archivés, archivado, archivados, \
+         arquivado, arquivados, archiviati, archiviato, gearchiveerd, archief, アーカイブ, アーカイブ済み, arkiverat, \
+         zarchiwizowane",
     ),
-    (Folder("Chats"), &["chat", "chats", "チャット"]),
+    (Folder("Chats"), "chat, chats, チャット"),
     (
         Label("Important"),
-        &["important", "wichtig", "importante", "importanti", "importants", "belangrijk", "重要", "viktigt", "ważne", "важное"],
+        "important, wichtig, importante, importanti, importants, belangrijk, 重要, viktigt, ważne, важное",
     ),
     (
         Starred,
-        &[
-            "starred", "markiert", "suivis", "favoris", "messages suivis", "destacados", "com estrela", "speciali",
-            "met ster", "スター付き", "stjärnmärkt", "oznaczone gwiazdką", "помеченные",
-        ],
+        "starred, markiert, suivis, favoris, messages suivis, destacados, com estrela, speciali, met ster, \
+         スター付き, stjärnmärkt, oznaczone gwiazdką, помеченные",
     ),
     (
         Unread,
-        &[
-            "unread", "ungelesen", "non lus", "non lu", "no leídos", "sin leer", "não lidas", "não lidos", "da leggere",
-            "non letti", "ongelezen", "未読", "oläst", "nieprzeczytane", "непрочитанные",
-        ],
+        "unread, ungelesen, non lus, non lu, no leídos, sin leer, não lidas, não lidos, da leggere, \
+         non letti, ongelezen, 未読, oläst, nieprzeczytane, непрочитанные",
     ),
     (
         Opened,
-        &[
-            "opened", "geöffnet", "ouvert", "ouverts", "messages ouverts", "abierto", "abiertos", "aberto", "abertos",
-            "aperti", "aperto", "geopend", "開封済み", "既読", "öppnat", "otwarte",
-        ],
+        "opened, geöffnet, ouvert, ouverts, messages ouverts, abierto, abiertos, aberto, abertos, aperti, \
+         aperto, geopend, 開封済み, 既読, öppnat, otwarte",
     ),
-    (Label("Category Personal"), &["category personal", "kategorie allgemein", "kategorie persönlich", "catégorie personnels"]),
-    (Label("Category Social"), &["category social", "kategorie soziale netzwerke", "catégorie réseaux sociaux"]),
-    (Label("Category Promotions"), &["category promotions", "kategorie werbung", "catégorie promotions"]),
-    (Label("Category Updates"), &["category updates", "kategorie benachrichtigungen", "catégorie notifications"]),
-    (Label("Category Forums"), &["category forums", "kategorie foren", "catégorie forums"]),
+    (
+        Label("Category Personal"),
+        "category personal, kategorie allgemein, kategorie persönlich, catégorie personnels",
+    ),
+    (Label("Category Social"), "category social, kategorie soziale netzwerke, catégorie réseaux sociaux"),
+    (Label("Category Promotions"), "category promotions, kategorie werbung, catégorie promotions"),
+    (Label("Category Updates"), "category updates, kategorie benachrichtigungen, catégorie notifications"),
+    (Label("Category Forums"), "category forums, kategorie foren, catégorie forums"),
 ];
 
 fn system(name: &str) -> Option<System> {
     let lower = name.trim().to_lowercase();
     let lower = lower.strip_prefix("[gmail]/").or(lower.strip_prefix("[google mail]/")).unwrap_or(&lower);
-    SYSTEM.iter().find(|(_, names)| names.contains(&lower)).map(|(system, _)| *system)
+    SYSTEM
+        .iter()
+        .find(|(_, names)| names.split(',').any(|name| name.trim() == lower))
+        .map(|(system, _)| *system)
 }
 
 /// Whether a label is the program's, not the person's.
@@ -149,7 +136,8 @@ pub fn of_mbox(label: &str) -> Option<String> {
 
 /// The folder of a mail of Apple Mail: that of the `.mbox` folder around it.
 pub fn of_emlx(label: &str) -> Option<String> {
-    let name = label.rsplit('/').find(|name| name.len() > 5 && strip_end(name, ".mbox").len() < name.len())?;
+    let name =
+        label.rsplit('/').find(|name| name.len() > 5 && strip_end(name, ".mbox").len() < name.len())?;
     Some(folder(strip_end(name, ".mbox")))
 }
 
@@ -173,9 +161,16 @@ pub fn of_maildir(label: &str) -> Option<(String, String)> {
         Some(rest) => rest.replace('.', "/"),
         None => last.to_owned(),
     };
-    let name = if name.is_empty() || name.eq_ignore_ascii_case("maildir") { "Inbox".to_owned() } else { folder(&name) };
+    let name = if name.is_empty() || name.eq_ignore_ascii_case("maildir") {
+        "Inbox".to_owned()
+    } else {
+        folder(&name)
+    };
     // Windows and Android have no `:` in names.
-    let flags = file.rsplit_once("2,").filter(|(before, _)| before.ends_with([':', ';', '!', '-', '_'])).map_or("", |(_, flags)| flags);
+    let flags = file
+        .rsplit_once("2,")
+        .filter(|(before, _)| before.ends_with([':', ';', '!', '-', '_']))
+        .map_or("", |(_, flags)| flags);
     let mut flags: Vec<char> = flags.chars().filter(char::is_ascii_alphabetic).collect();
     flags.sort_unstable();
     flags.dedup();
@@ -306,7 +301,10 @@ mod tests {
         }
         let mut marks = Marks::default();
         marks.gmail_labels("Starred,\"Offers, old\",Category Promotions,Wichtig");
-        assert_eq!(marks.labels.into_iter().collect::<Vec<_>>(), ["Category Promotions", "Important", "Offers, old"]);
+        assert_eq!(
+            marks.labels.into_iter().collect::<Vec<_>>(),
+            ["Category Promotions", "Important", "Offers, old"]
+        );
         assert_eq!(marks.is_flagged, Some(true));
     }
 

@@ -67,8 +67,7 @@ impl<'a> Header<'a> {
             }
             at = end;
         }
-        header.charset =
-            header.content_type().and_then(|kind| kind.attribute("charset").map(str::to_owned));
+        header.charset = header.content_type().and_then(|kind| kind.attribute("charset").map(str::to_owned));
         Ok(header)
     }
 
@@ -195,16 +194,14 @@ pub fn people(line: &str) -> Vec<Person> {
         (!text.is_empty()).then_some(text)
     };
     list.into_iter()
-        .map(|address| Person {
-            name: address.name.and_then(clean),
-            email: address.address.and_then(clean),
-        })
+        .map(|address| Person { name: address.name.and_then(clean), email: address.address.and_then(clean) })
         .filter(|person| person.name.is_some() || person.email.is_some())
         .collect()
 }
 
 fn date(value: &[u8]) -> Option<i64> {
-    let mut line: Vec<u8> = value.iter().map(|byte| if byte.is_ascii_control() { b' ' } else { *byte }).collect();
+    let mut line: Vec<u8> =
+        value.iter().map(|byte| if byte.is_ascii_control() { b' ' } else { *byte }).collect();
     line.push(b'\n');
     let HeaderValue::DateTime(date) = MessageStream::new(&line).parse_date() else { return None };
     let seconds = date.is_valid().then(|| date.to_timestamp())?;
@@ -254,7 +251,8 @@ mod tests {
             let field = header.parameters("content-disposition").unwrap();
             field.attribute("filename").map(str::to_owned)
         };
-        let of = |parameters: &str| name(&format!("Content-Disposition: attachment; {parameters}\n\n")).unwrap();
+        let of =
+            |parameters: &str| name(&format!("Content-Disposition: attachment; {parameters}\n\n")).unwrap();
         assert_eq!(of("filename=\"a b.pdf\""), "a b.pdf");
         assert_eq!(of("filename*=UTF-8''%e2%82%ac%20rates.pdf"), "€ rates.pdf");
         assert_eq!(of("filename*0*=utf-8''%c3%bc;\n filename*1=\"ber.pdf\""), "über.pdf");

@@ -4,7 +4,9 @@ use std::io;
 
 use super::facts::Facts;
 use super::{account, folder, message, whole};
-use crate::import::format::{Ask, Bad, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit};
+use crate::import::format::{
+    Ask, Bad, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
+};
 
 /// The format.
 pub struct Maildir;

@@ -122,7 +122,9 @@ fn split(
                 let next = window.base + at as u64;
                 let offset = oversize.as_ref().map_or(window.base + start as u64, |(offset, _)| *offset);
                 let raw = match oversize.take() {
-                    Some((offset, head)) => Facts { is_too_large: true, ..facts.clone() }.raw(offset, next, head),
+                    Some((offset, head)) => {
+                        Facts { is_too_large: true, ..facts.clone() }.raw(offset, next, head)
+                    }
                     None if at - start > largest => {
                         let head = window.bytes[start..start + KEPT.min(at - start)].to_vec();
                         Facts { is_too_large: true, ..facts.clone() }.raw(offset, next, head)

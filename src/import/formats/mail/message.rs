@@ -16,8 +16,8 @@ use super::{charset, html, security, separator};
 use crate::hex;
 use crate::import::digest;
 use crate::import::format::{Bad, Blob, Draft, Encoding, Parsed, Raw};
-use crate::vault::transfer;
 use crate::vault::time::format_ms;
+use crate::vault::transfer;
 
 /// How long a text may be, in bytes (O3.8).
 const LONGEST_TEXT: usize = 16 * 1024 * 1024;
@@ -261,11 +261,14 @@ struct Frame<'a> {
 }
 
 fn frame<'a>(bytes: &'a [u8], facts: &Facts) -> Frame<'a> {
-    let line_end = |from: usize| memchr(b'\n', &bytes[from..]).map_or(bytes.len(), |length| from + length + 1);
+    let line_end =
+        |from: usize| memchr(b'\n', &bytes[from..]).map_or(bytes.len(), |length| from + length + 1);
     if facts.is_emlx {
         let begin = line_end(0);
-        let count: usize =
-            str::from_utf8(&bytes[..begin]).ok().and_then(|line| line.trim().parse().ok()).unwrap_or(usize::MAX);
+        let count: usize = str::from_utf8(&bytes[..begin])
+            .ok()
+            .and_then(|line| line.trim().parse().ok())
+            .unwrap_or(usize::MAX);
         let end = begin.saturating_add(count).min(bytes.len());
         return Frame { mail: begin..end, separator: b"", tail: &bytes[end..] };
     }
@@ -297,7 +300,9 @@ pub fn parse(is_gmail: bool, raw: &Raw) -> Result<Parsed, Bad> {
     if !header.is_mail() {
         return Err(Bad("no header"));
     }
-    if header.has("x-imap") && header.text("subject").is_some_and(|subject| subject.contains("FOLDER INTERNAL DATA")) {
+    if header.has("x-imap")
+        && header.text("subject").is_some_and(|subject| subject.contains("FOLDER INTERNAL DATA"))
+    {
         return Ok(Parsed::Skipped("a mail server's own note"));
     }
     let marks = marks(&header, &facts, &frame);
@@ -370,7 +375,8 @@ fn drafts(
         from_email: message.from_email.as_deref().map(Cow::Borrowed),
     };
     drafts.push(Draft { sighting: Some(said), ..Draft::new("messages", id.clone(), to_json(&message)) });
-    drafts.push(Draft { sighting: time.clone(), ..Draft::new("message_bodies", id.clone(), to_json(&record)) });
+    drafts
+        .push(Draft { sighting: time.clone(), ..Draft::new("message_bodies", id.clone(), to_json(&record)) });
     drafts.extend(attachments.into_iter().map(|(record, blob)| Draft {
         sighting: time.clone(),
         blobs: blob.into_iter().collect(),
@@ -409,7 +415,8 @@ fn marks(header: &Header<'_>, facts: &Facts, frame: &Frame<'_>) -> Marks {
 fn apple_flags(tail: &[u8]) -> Option<u64> {
     let behind = &tail[memmem::find(tail, b"<key>flags</key>")?..];
     let begin = memmem::find(&behind[..behind.len().min(128)], b"<integer>")? + 9;
-    let digits: String = behind[begin..].iter().map_while(|byte| byte.is_ascii_digit().then_some(char::from(*byte))).collect();
+    let digits: String =
+        behind[begin..].iter().map_while(|byte| byte.is_ascii_digit().then_some(char::from(*byte))).collect();
     digits.parse().ok()
 }
 
@@ -541,8 +548,10 @@ impl Body {
             if !done.insert(alternative) {
                 continue;
             }
-            let group: Vec<&Part> =
-                parts.iter().filter(|other| other.alternative == Some(alternative) && is_text(other)).collect();
+            let group: Vec<&Part> = parts
+                .iter()
+                .filter(|other| other.alternative == Some(alternative) && is_text(other))
+                .collect();
             let before = body.text.len();
             let (plain, rich): (Vec<&Part>, Vec<&Part>) = group.into_iter().partition(|part| !is_html(part));
             for part in plain {
@@ -633,7 +642,12 @@ fn is_other_text(part: &Part) -> bool {
         && part.media_type != "text/calendar"
 }
 
-fn attachments(mail: &[u8], parts: &[Part], message: &Message, facts: &Facts) -> Vec<(Attachment, Option<Blob>)> {
+fn attachments(
+    mail: &[u8],
+    parts: &[Part],
+    message: &Message,
+    facts: &Facts,
+) -> Vec<(Attachment, Option<Blob>)> {
     let kept = parts.iter().filter(|part| !is_text(part) && !is_other_text(part));
     kept.map(|part| attachment(mail, part, message, facts)).collect()
 }

@@ -79,8 +79,11 @@ pub fn parts(mail: &[u8], header: &Header<'_>, is_mbox: bool) -> Result<Vec<Part
             .map_err(|TooLarge| Bad("header larger than 1 MiB"))?;
         let Some(level) = walk.levels.last_mut() else { break };
         level.children += 1;
-        let path =
-            if level.path.is_empty() { level.children.to_string() } else { format!("{}.{}", level.path, level.children) };
+        let path = if level.path.is_empty() {
+            level.children.to_string()
+        } else {
+            format!("{}.{}", level.path, level.children)
+        };
         at = walk.enter(&header, path)?;
     }
     Ok(walk.parts)
@@ -176,13 +179,19 @@ impl Walk<'_> {
         let media_type = match &kind {
             // A multipart that is none is text.
             Some(kind) if kind.ctype().eq_ignore_ascii_case("multipart") => "text/plain".to_owned(),
-            Some(kind) => format!("{}/{}", kind.ctype(), kind.subtype().unwrap_or("x-unknown")).to_ascii_lowercase(),
+            Some(kind) => {
+                format!("{}/{}", kind.ctype(), kind.subtype().unwrap_or("x-unknown")).to_ascii_lowercase()
+            }
             None if level.is_some_and(|level| level.is_digest) => "message/rfc822".to_owned(),
             None => "text/plain".to_owned(),
         };
         let disposition = header.parameters("content-disposition");
         let attribute = |field: &Option<ContentType<'_>>, name: &str| {
-            field.as_ref().and_then(|field| field.attribute(name)).map(str::trim).filter(|text| !text.is_empty())
+            field
+                .as_ref()
+                .and_then(|field| field.attribute(name))
+                .map(str::trim)
+                .filter(|text| !text.is_empty())
                 .map(|text| text.replace(['\0', '\r', '\n'], " "))
         };
         let encoding = header.text("content-transfer-encoding").unwrap_or_default().to_ascii_lowercase();
@@ -191,7 +200,8 @@ impl Walk<'_> {
             charset: attribute(&kind, "charset"),
             filename: attribute(&disposition, "filename").or_else(|| attribute(&kind, "name")),
             content_id: header.ids("content-id").into_iter().next(),
-            is_attachment: disposition.map(|disposition| disposition.ctype().eq_ignore_ascii_case("attachment")),
+            is_attachment: disposition
+                .map(|disposition| disposition.ctype().eq_ignore_ascii_case("attachment")),
             encoding: match (encoding.trim(), self.is_mbox) {
                 ("base64", _) => Encoding::Base64,
                 ("quoted-printable", false) => Encoding::QuotedPrintable,

@@ -27,142 +27,177 @@ enum Shows {
 use Shows::{Asks, Code, Key, Title};
 
 /// In lower case, as far as that is ASCII: capitals beyond ASCII are left out at the beginning of a phrase.
-const PHRASES: &[(Shows, &[&str])] = &[
+const PHRASES: &[(Shows, &str)] = &[
+    // English
     (
         Key,
-        &[
-            // English
-            "verification code", "security code", "sign-in code", "sign in code", "signin code", "login code", "log-in code",
-            "log in code", "authentication code", "authorization code", "one-time code", "one time code", "one-time pass",
-            "one time pass", "single-use code", "access code", "recovery code", "backup code", "passcode", "pass code",
-            "magic link", "magic sign-in", "login link", "log-in link", "sign-in link", "sign in link", "two-factor code",
-            "2fa code", "otp code", "your otp", "otp is", "temporary password", "temporary pin", "password reset link",
-            "link to reset your password", "passwordless", "do not share this code", "don't share this code",
-            // German
-            "bestätigungscode", "sicherheitscode", "verifizierungscode", "einmalcode", "einmal-code", "einmalpasswort",
-            "einmal-passwort", "einmalkennwort", "zugangscode", "anmeldecode", "anmelde-code", "login-code", "freischaltcode",
-            "prüfcode", "authentifizierungscode", "wiederherstellungscode", "anmeldelink", "anmelde-link", "login-link",
-            "magischer link", "vorläufiges passwort", "temporäres passwort", "smstan", "mobiletan", "freigabecode",
-            // French
-            "code de vérification", "code de sécurité", "code de connexion", "code de confirmation", "code d'accès",
-            "code d’accès", "code à usage unique", "code d'authentification", "code d’authentification", "code de validation",
-            "mot de passe à usage unique", "mot de passe temporaire", "mot de passe provisoire", "lien de connexion",
-            "lien magique", "code secret",
-            // Spanish
-            "código de verificación", "código de seguridad", "código de acceso", "código de confirmación",
-            "código de inicio de sesión", "código de un solo uso", "código de autenticación", "contraseña temporal",
-            "contraseña de un solo uso", "clave de acceso", "clave temporal", "enlace mágico", "enlace de acceso",
-            "enlace de inicio de sesión",
-            // Portuguese
-            "código de verificação", "código de segurança", "código de acesso", "código de confirmação", "código de login",
-            "código de uso único", "código de autenticação", "senha temporária", "senha provisória", "senha de uso único",
-            "palavra-passe temporária", "link mágico", "link de acesso", "link de login",
-            // Italian
-            "codice di verifica", "codice di sicurezza", "codice di accesso", "codice di conferma", "codice monouso",
-            "codice di autenticazione", "codice otp", "password temporanea", "password monouso", "password provvisoria",
-            "link magico", "link di accesso",
-            // Dutch
-            "verificatiecode", "beveiligingscode", "inlogcode", "toegangscode", "bevestigingscode", "eenmalige code",
-            "eenmalig wachtwoord", "tijdelijk wachtwoord", "magische link", "inloglink", "aanmeldcode",
-            // Japanese
-            "認証コード", "確認コード", "認証番号", "セキュリティコード", "ログインコード", "検証コード", "ワンタイム",
-            "暗証番号", "仮パスワード", "ログインリンク", "ログイン用リンク", "マジックリンク", "二段階認証", "2段階認証",
-            // and the words for it of a few more
-            "验证码", "驗證碼", "校验码", "인증번호", "인증 코드", "код подтверждения", "код доступа", "одноразовый",
-            "kod weryfikacyjny", "kod potwierdzający", "doğrulama kodu", "verifieringskod", "engangskode", "engångskod",
-            "bekræftelseskode", "bekreftelseskode", "vahvistuskoodi", "ověřovací kód", "mã xác", "رمز التحقق", "קוד אימות",
-            "κωδικός επαλήθευσης", "cod de verificare", "код підтвердження",
-        ],
+        "verification code, security code, sign-in code, sign in code, signin code, login code, log-in code, \
+         log in code, authentication code, authorization code, one-time code, one time code, one-time pass, \
+         one time pass, single-use code, access code, recovery code, backup code, passcode, pass code, \
+         magic link, magic sign-in, login link, log-in link, sign-in link, sign in link, two-factor code, \
+         2fa code, otp code, your otp, otp is, temporary password, temporary pin, password reset link, \
+         link to reset your password, passwordless, do not share this code, don't share this code",
+    ),
+    // German
+    (
+        Key,
+        "bestätigungscode, sicherheitscode, verifizierungscode, einmalcode, einmal-code, einmalpasswort, \
+         einmal-passwort, einmalkennwort, zugangscode, anmeldecode, anmelde-code, login-code, \
+         freischaltcode, prüfcode, authentifizierungscode, wiederherstellungscode, anmeldelink, \
+         anmelde-link, login-link, magischer link, vorläufiges passwort, temporäres passwort, smstan, \
+         mobiletan, freigabecode",
+    ),
+    // French
+    (
+        Key,
+        "code de vérification, code de sécurité, code de connexion, code de confirmation, code d'accès, \
+         code d’accès, code à usage unique, code d'authentification, code d’authentification, \
+         code de validation, mot de passe à usage unique, mot de passe temporaire, mot de passe provisoire, \
+         lien de connexion, lien magique, code secret",
+    ),
+    // Spanish
+    (
+        Key,
+        "código de verificación, código de seguridad, código de acceso, código de confirmación, \
+         código de inicio de sesión, código de un solo uso, código de autenticación, contraseña temporal, \
+         contraseña de un solo uso, clave de acceso, clave temporal, enlace mágico, enlace de acceso, \
+         enlace de inicio de sesión",
+    ),
+    // Portuguese
+    (
+        Key,
+        "código de verificação, código de segurança, código de acesso, código de confirmação, \
+         código de login, código de uso único, código de autenticação, senha temporária, senha provisória, \
+         senha de uso único, palavra-passe temporária, link mágico, link de acesso, link de login",
+    ),
+    // Italian
+    (
+        Key,
+        "codice di verifica, codice di sicurezza, codice di accesso, codice di conferma, codice monouso, \
+         codice di autenticazione, codice otp, password temporanea, password monouso, password provvisoria, \
+         link magico, link di accesso",
+    ),
+    // Dutch
+    (
+        Key,
+        "verificatiecode, beveiligingscode, inlogcode, toegangscode, bevestigingscode, eenmalige code, \
+         eenmalig wachtwoord, tijdelijk wachtwoord, magische link, inloglink, aanmeldcode",
+    ),
+    // Japanese
+    (
+        Key,
+        "認証コード, 確認コード, 認証番号, セキュリティコード, ログインコード, 検証コード, ワンタイム, 暗証番号, 仮パスワード, ログインリンク, ログイン用リンク, マジックリンク, \
+         二段階認証, 2段階認証",
+    ),
+    // and the words for it of a few more
+    (
+        Key,
+        "验证码, 驗證碼, 校验码, 인증번호, 인증 코드, код подтверждения, код доступа, одноразовый, kod weryfikacyjny, \
+         kod potwierdzający, doğrulama kodu, verifieringskod, engangskode, engångskod, bekræftelseskode, \
+         bekreftelseskode, vahvistuskoodi, ověřovací kód, mã xác, رمز التحقق, קוד אימות, \
+         κωδικός επαλήθευσης, cod de verificare, код підтвердження",
     ),
     (
         Asks,
-        &[
-            "reset your password", "reset password", "password reset", "reset the password", "resetting your password",
-            "forgot your password", "forgot password", "forgotten password", "change your password", "set your password",
-            "set a password", "create your password", "create a password", "recover your account",
-            "account recovery", "password recovery", "verify your email", "verify your e-mail", "verify email",
-            "confirm your email", "confirm your e-mail", "confirm email", "email verification", "verify your account",
-            "confirm your account", "activate your account", "account activation", "activation link", "verify your identity",
-            "verify it's you", "verify it’s you", "confirm it's you", "confirm it’s you",
-            "confirmation code", "activation code", "unlock your account", "approve this sign-in",
-            "approve sign-in", "verify your device", "confirm your identity",
-            // German
-            "passwort zurücksetz", "kennwort zurücksetz", "passwort vergessen", "kennwort vergessen", "passwort ändern",
-            "passwort festlegen", "passwort-reset", "zurücksetzen ihres passwort",
-            "zurücksetzen deines passwort", "passworts zurück", "e-mail-adresse bestätigen", "email-adresse bestätigen",
-            "e-mail bestätigen", "bestätige deine e-mail", "bestätigen sie ihre e-mail", "konto aktivieren", "konto bestätigen",
-            "konto wiederherstell", "aktivierungslink", "aktivierungscode", "bestätigungslink", "anmeldung bestätigen",
-            // French
-            "mot de passe oublié", "changer votre mot de passe",
-            "modifier votre mot de passe", "créer votre mot de passe", "définir votre mot de passe", "vérifiez votre adresse",
-            "confirmez votre adresse", "confirmer votre adresse", "confirmez votre compte", "activer votre compte",
-            "activez votre compte", "activation de votre compte", "lien d'activation", "lien d’activation",
-            "récupération de compte", "code d'activation", "code d’activation",
-            // Spanish
-            "olvidaste tu contraseña", "olvidó su contraseña",
-            "cambiar tu contraseña", "cambiar su contraseña", "verifica tu correo", "verifique su correo",
-            "confirma tu correo", "confirme su correo", "verifica tu cuenta", "activa tu cuenta", "active su cuenta",
-            "activar tu cuenta", "enlace de activación", "código de activación", "recuperar tu cuenta", "recuperación de cuenta",
-
-            // Portuguese
-            "esqueceu a senha", "esqueceu sua senha", "alterar sua senha",
-            "repor a palavra-passe", "recuperar senha", "recuperação de senha", "verifique seu e-mail",
-            "verifique o seu e-mail", "confirme seu e-mail", "confirme o seu e-mail", "confirmar e-mail", "ative sua conta",
-            "ativar sua conta", "ative a sua conta", "link de ativação", "código de ativação", "recuperação de conta",
-            // Italian
-            "password dimenticata", "dimenticato la password",
-            "recupero password", "recupera la password", "modifica la password", "verifica il tuo indirizzo",
-            "verifica la tua email", "conferma il tuo indirizzo", "conferma la tua email", "conferma la tua e-mail",
-            "attiva il tuo account", "attiva account", "link di attivazione", "codice di attivazione", "recupero account",
-            // Dutch
-            "wachtwoord opnieuw", "wachtwoord resetten", "wachtwoord herstel", "wachtwoord vergeten", "wachtwoord wijzigen",
-            "wachtwoord instellen", "bevestig je e-mail", "bevestig uw e-mail", "e-mailadres bevestigen",
-            "verifieer je", "verifieer uw", "account activeren", "activeer je account", "activeer uw account", "activatielink",
-            "activatiecode", "account herstel",
-            // Japanese
-            "パスワードの再設定", "パスワード再設定", "パスワードをリセット", "パスワードのリセット", "パスワードリセット",
-            "パスワードをお忘れ", "パスワード再発行", "メールアドレスの確認",
-            "メールアドレスを確認", "メールアドレスの認証", "本登録", "アカウントの確認", "アカウントを有効", "アカウントの有効化",
-            "アカウントの復旧", "ログインを確認",
-            "redefinir sua senha", "redefinir a sua senha", "redefinir a senha", "redefinir senha",
-            "redefinição de senha", "redefina sua senha", "redefina a sua senha", "restablecer tu contraseña",
-            "restablecer su contraseña", "restablecer la contraseña", "restablece tu contraseña",
-            "restablezca su contraseña", "restablecimiento de contraseña", "reimposta la password",
-            "reimpostare la password", "reimposta password", "reimpostazione della password",
-            "reimpostare la tua password", "réinitialiser votre mot de passe", "réinitialiser le mot de passe",
-            "réinitialiser mon mot de passe", "réinitialisez votre mot de passe",
-            "réinitialisation de votre mot de passe", "réinitialisation du mot de passe",
-            "réinitialise ton mot de passe",
-            // and a few more
-            "重置密码", "重設密碼", "비밀번호 재설정", "сброс пароля", "восстановление пароля", "reset hasła", "resetowanie hasła",
-            "şifre sıfırlama",
-        ],
+        "reset your password, reset password, password reset, reset the password, resetting your password, \
+         forgot your password, forgot password, forgotten password, change your password, set your password, \
+         set a password, create your password, create a password, recover your account, account recovery, \
+         password recovery, verify your email, verify your e-mail, verify email, confirm your email, \
+         confirm your e-mail, confirm email, email verification, verify your account, confirm your account, \
+         activate your account, account activation, activation link, verify your identity, verify it's you, \
+         verify it’s you, confirm it's you, confirm it’s you, confirmation code, activation code, \
+         unlock your account, approve this sign-in, approve sign-in, verify your device, \
+         confirm your identity",
+    ),
+    // German
+    (
+        Asks,
+        "passwort zurücksetz, kennwort zurücksetz, passwort vergessen, kennwort vergessen, passwort ändern, \
+         passwort festlegen, passwort-reset, zurücksetzen ihres passwort, zurücksetzen deines passwort, \
+         passworts zurück, e-mail-adresse bestätigen, email-adresse bestätigen, e-mail bestätigen, \
+         bestätige deine e-mail, bestätigen sie ihre e-mail, konto aktivieren, konto bestätigen, \
+         konto wiederherstell, aktivierungslink, aktivierungscode, bestätigungslink, anmeldung bestätigen",
+    ),
+    // French
+    (
+        Asks,
+        "mot de passe oublié, changer votre mot de passe, modifier votre mot de passe, \
+         créer votre mot de passe, définir votre mot de passe, vérifiez votre adresse, \
+         confirmez votre adresse, confirmer votre adresse, confirmez votre compte, activer votre compte, \
+         activez votre compte, activation de votre compte, lien d'activation, lien d’activation, \
+         récupération de compte, code d'activation, code d’activation",
+    ),
+    // Spanish
+    (
+        Asks,
+        "olvidaste tu contraseña, olvidó su contraseña, cambiar tu contraseña, cambiar su contraseña, \
+         verifica tu correo, verifique su correo, confirma tu correo, confirme su correo, \
+         verifica tu cuenta, activa tu cuenta, active su cuenta, activar tu cuenta, enlace de activación, \
+         código de activación, recuperar tu cuenta, recuperación de cuenta",
+    ),
+    // Portuguese
+    (
+        Asks,
+        "esqueceu a senha, esqueceu sua senha, alterar sua senha, repor a palavra-passe, recuperar senha, \
+         recuperação de senha, verifique seu e-mail, verifique o seu e-mail, confirme seu e-mail, \
+         confirme o seu e-mail, confirmar e-mail, ative sua conta, ativar sua conta, ative a sua conta, \
+         link de ativação, código de ativação, recuperação de conta",
+    ),
+    // Italian
+    (
+        Asks,
+        "password dimenticata, dimenticato la password, recupero password, recupera la password, \
+         modifica la password, verifica il tuo indirizzo, verifica la tua email, conferma il tuo indirizzo, \
+         conferma la tua email, conferma la tua e-mail, attiva il tuo account, attiva account, \
+         link di attivazione, codice di attivazione, recupero account",
+    ),
+    // Dutch
+    (
+        Asks,
+        "wachtwoord opnieuw, wachtwoord resetten, wachtwoord herstel, wachtwoord vergeten, \
+         wachtwoord wijzigen, wachtwoord instellen, bevestig je e-mail, bevestig uw e-mail, \
+         e-mailadres bevestigen, verifieer je, verifieer uw, account activeren, activeer je account, \
+         activeer uw account, activatielink, activatiecode, account herstel",
+    ),
+    // Japanese
+    (
+        Asks,
+        "パスワードの再設定, パスワード再設定, パスワードをリセット, パスワードのリセット, パスワードリセット, パスワードをお忘れ, パスワード再発行, メールアドレスの確認, \
+         メールアドレスを確認, メールアドレスの認証, 本登録, アカウントの確認, アカウントを有効, アカウントの有効化, アカウントの復旧, ログインを確認, redefinir sua senha, \
+         redefinir a sua senha, redefinir a senha, redefinir senha, redefinição de senha, \
+         redefina sua senha, redefina a sua senha, restablecer tu contraseña, restablecer su contraseña, \
+         restablecer la contraseña, restablece tu contraseña, restablezca su contraseña, \
+         restablecimiento de contraseña, reimposta la password, reimpostare la password, reimposta password, \
+         reimpostazione della password, reimpostare la tua password, réinitialiser votre mot de passe, \
+         réinitialiser le mot de passe, réinitialiser mon mot de passe, réinitialisez votre mot de passe, \
+         réinitialisation de votre mot de passe, réinitialisation du mot de passe, \
+         réinitialise ton mot de passe",
+    ),
+    // and a few more
+    (
+        Asks,
+        "重置密码, 重設密碼, 비밀번호 재설정, сброс пароля, восстановление пароля, reset hasła, resetowanie hasła, \
+         şifre sıfırlama",
     ),
     (
         Title,
-        &[
-            "sign in to", "log in to", "login to", "new password", "your pin", "invitation code", "connectez-vous à",
-            "inicia sesión en", "nouveau mot de passe", "nueva contraseña", "nova senha", "nova palavra-passe",
-            "nuova password", "nieuw wachtwoord", "neues passwort", "neues kennwort", "ihre pin", "redefinir",
-            "redefinição", "redefina", "restablecer", "restablece", "restablecimiento", "reimposta", "reimpostare",
-            "reimpostazione", "réinitialis", "återställ", "nulstil", "本人確認", "新しいパスワード", "パスワードの変更",
-        ],
+        "sign in to, log in to, login to, new password, your pin, invitation code, connectez-vous à, \
+         inicia sesión en, nouveau mot de passe, nueva contraseña, nova senha, nova palavra-passe, \
+         nuova password, nieuw wachtwoord, neues passwort, neues kennwort, ihre pin, redefinir, redefinição, \
+         redefina, restablecer, restablece, restablecimiento, reimposta, reimpostare, reimpostazione, \
+         réinitialis, återställ, nulstil, 本人確認, 新しいパスワード, パスワードの変更",
     ),
     (
         Code,
-        &[
-            "code", "código", "codigo", "codice", "コード", "kod", "kode", "код", "코드", "代码", "pin", "tan", "otp", "token",
-            "password", "passwort", "kennwort", "mot de passe", "contraseña", "senha", "wachtwoord", "パスワード", "2fa",
-        ],
+        "code, código, codigo, codice, コード, kod, kode, код, 코드, 代码, pin, tan, otp, token, password, \
+         passwort, kennwort, mot de passe, contraseña, senha, wachtwoord, パスワード, 2fa",
     ),
 ];
 
 /// Codes that open nothing.
-const HARMLESS: [&str; 19] = [
-    "zip code", "postal code", "post code", "area code", "promo code", "coupon code", "discount code", "voucher code",
-    "product code", "source code", "status code", "error code", "qr code", "code postal", "code promo", "código postal",
-    "codice postale", "codice fiscale", "country code",
-];
+const HARMLESS: &str = "zip code, postal code, post code, area code, promo code, coupon code, discount code, voucher code, \
+    product code, source code, status code, error code, qr code, code postal, code promo, código postal, \
+    codice postale, codice fiscale, country code";
 
 struct Rule {
     finder: AhoCorasick,
@@ -170,7 +205,8 @@ struct Rule {
 }
 
 static RULE: LazyLock<Option<Rule>> = LazyLock::new(|| {
-    let phrases = PHRASES.iter().flat_map(|(shows, phrases)| phrases.iter().map(|phrase| (*shows, *phrase)));
+    let phrases =
+        PHRASES.iter().flat_map(|(shows, phrases)| phrases.split(',').map(|phrase| (*shows, phrase.trim())));
     let (shows, phrases): (Vec<_>, Vec<_>) = phrases.unzip();
     let finder = AhoCorasick::builder()
         .ascii_case_insensitive(true)
@@ -245,7 +281,7 @@ fn is_word(text: &str, start: usize, end: usize) -> bool {
 
 fn is_harmless(text: &str, start: usize, end: usize) -> bool {
     let around = near(text, start, end, 12, 12).to_ascii_lowercase();
-    HARMLESS.iter().any(|harmless| around.contains(harmless))
+    HARMLESS.split(',').any(|harmless| around.contains(harmless.trim()))
 }
 
 fn near(text: &str, start: usize, end: usize, before: usize, behind: usize) -> &str {
@@ -278,9 +314,12 @@ fn has_number(text: &str, least: usize) -> bool {
         let before = begin.checked_sub(1).map(|before| bytes[before]);
         let behind = bytes.get(at);
         // Part of an amount, of a date, of a longer name.
-        let is_part = before.is_some_and(|byte| byte.is_ascii_lowercase() || matches!(byte, b'.' | b',' | b'/' | b'$' | b'#'))
-            || behind.is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'/' | b'@' | b'%'))
-            || (behind.is_some_and(|byte| matches!(byte, b'.' | b',')) && bytes.get(at + 1).is_some_and(u8::is_ascii_digit));
+        let is_part = before.is_some_and(|byte| {
+            byte.is_ascii_lowercase() || matches!(byte, b'.' | b',' | b'/' | b'$' | b'#')
+        }) || behind
+            .is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'/' | b'@' | b'%'))
+            || (behind.is_some_and(|byte| matches!(byte, b'.' | b','))
+                && bytes.get(at + 1).is_some_and(u8::is_ascii_digit));
         if (least..=8).contains(&digits) && !is_part {
             return true;
         }

@@ -115,7 +115,8 @@ pub fn is_known(name: &[u8]) -> bool {
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
-const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 /// The date of a separator line, in milliseconds since 1970: `Tue Jan  2 03:04:05 2024`, with a zone before or behind the
 /// year or without one, which is UTC (RFC 4155).
@@ -131,7 +132,8 @@ pub fn parse_date(line: &[u8]) -> Option<i64> {
     let behind = words.get(clock + 1..)?;
     let year: i16 = behind.iter().take(3).find_map(|word| (word.len() == 4).then(|| word.parse().ok())?)?;
     let offset = behind.iter().take(3).find_map(|word| offset_of(word)).unwrap_or(Offset::UTC);
-    let date = civil::DateTime::new(year, i8::try_from(month).ok()? + 1, day, hour, minute, second, 0).ok()?;
+    let date =
+        civil::DateTime::new(year, i8::try_from(month).ok()? + 1, day, hour, minute, second, 0).ok()?;
     let at = TimeZone::fixed(offset).to_timestamp(date).ok()?;
     Some(at.as_millisecond())
 }
@@ -145,7 +147,8 @@ fn clock_of(word: &str) -> Option<(i8, i8, i8)> {
 }
 
 fn offset_of(word: &str) -> Option<Offset> {
-    let (sign, digits) = word.strip_prefix('+').map(|rest| (1, rest)).or(word.strip_prefix('-').map(|rest| (-1, rest)))?;
+    let (sign, digits) =
+        word.strip_prefix('+').map(|rest| (1, rest)).or(word.strip_prefix('-').map(|rest| (-1, rest)))?;
     if digits.len() != 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
@@ -206,7 +209,10 @@ mod tests {
     #[test]
     fn a_bare_line_separates_where_headers_follow() {
         for line in ["From ", "From -", "From ana@example.org"] {
-            assert_eq!(verdict(&format!("x\n\n{line}\nX-Mozilla-Status: 0001\nDate: y\n")), Verdict::Separator);
+            assert_eq!(
+                verdict(&format!("x\n\n{line}\nX-Mozilla-Status: 0001\nDate: y\n")),
+                Verdict::Separator
+            );
             assert_eq!(verdict(&format!("x\r\n\r\n{line}\r\nSubject: a\r\n b\r\n")), Verdict::Separator);
             assert_eq!(verdict(&format!("x\n{line}\nSubject: a\nDate: y\n")), Verdict::Text);
             assert_eq!(verdict(&format!("x\n\n{line}\nNote: a\nThat: y\n")), Verdict::Text);
@@ -220,7 +226,10 @@ mod tests {
         let text = b"From ana@example.org Tue Jan  2 03:04:05 2024\nSubject: x\n";
         for end in 0..text.len() {
             let early = judge(&text[..end], 0, false);
-            assert!(early == Verdict::Unknown || (early == Verdict::Separator && end > 50), "{end} {early:?}");
+            assert!(
+                early == Verdict::Unknown || (early == Verdict::Separator && end > 50),
+                "{end} {early:?}"
+            );
         }
         assert_eq!(judge(&[b'F'; 10], 0, false), Verdict::Text);
         let long = [&b"From "[..], &[b'x'; 600]].concat();

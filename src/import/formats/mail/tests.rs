@@ -99,7 +99,10 @@ fn o5_1_a_mail_has_the_declared_fields() {
     assert_eq!(message["size_bytes"], crlf(PLAIN).len());
     assert!(message["snippet"].as_str().unwrap().starts_with("The water is cold. From here"));
     let body = only(&kept, "message_bodies");
-    assert_eq!(body["body_text"], "The water is cold.\n\nFrom here one sees the hut.\n>From there not.\nüber");
+    assert_eq!(
+        body["body_text"],
+        "The water is cold.\n\nFrom here one sees the hut.\n>From there not.\nüber"
+    );
     assert_eq!(body["message_id"], message["id"]);
     assert_eq!(body["subject"], message["subject"], "O6.7: words of both hit together");
     assert_eq!(body["from_email"], message["from_email"]);
@@ -178,7 +181,10 @@ fn o5_4_attachments_have_hash_place_and_time() {
             assert_eq!(data["message_received_at"], "2024-01-02T09:59:00.000Z");
             assert_eq!(data["subject"], "plan");
             assert_eq!(data["hydration_status"], "hydrated");
-            assert_eq!(format!("{}:{}", data["message_id"].as_str().unwrap(), data["part_index"].as_str().unwrap()), draft.key);
+            assert_eq!(
+                format!("{}:{}", data["message_id"].as_str().unwrap(), data["part_index"].as_str().unwrap()),
+                draft.key
+            );
             (
                 data["part_index"].as_str().unwrap().to_owned(),
                 data["filename"].as_str().unwrap_or("-").to_owned(),
@@ -278,7 +284,10 @@ fn a_time_is_found_without_a_date() {
     assert_eq!(at(&Mbox, &format!("{SEPARATOR}Date: soon\n{plain}")), "2024-01-02T03:04:05.000Z");
     // When its file was last changed.
     assert_eq!(at(&Eml, plain), "2023-11-14T22:13:20.000Z");
-    assert_eq!(at(&Eml, &format!("Date: Tue, 2 Jan 1901 09:00:00 +0000\n{received}{plain}")), "2024-01-02T09:00:00.000Z");
+    assert_eq!(
+        at(&Eml, &format!("Date: Tue, 2 Jan 1901 09:00:00 +0000\n{received}{plain}")),
+        "2024-01-02T09:00:00.000Z"
+    );
 }
 
 #[test]
@@ -290,7 +299,8 @@ fn a_body_that_looks_like_a_separator_is_no_new_mail() {
     let kept = import(&Mbox, "mbox", file.as_bytes());
     assert_eq!(records(&kept, "messages").len(), 3);
     let bodies = records(&kept, "message_bodies");
-    let text = bodies.values().find(|body| body["subject"] == "tricky").unwrap()["body_text"].as_str().unwrap();
+    let text =
+        bodies.values().find(|body| body["subject"] == "tricky").unwrap()["body_text"].as_str().unwrap();
     assert!(text.ends_with("no header here\n\nFrom: bob"), "{text}");
 }
 
@@ -298,7 +308,9 @@ fn a_body_that_looks_like_a_separator_is_no_new_mail() {
 fn quoted_lines_of_an_mbox_file_come_back() {
     let kept = import(&Mbox, "mbox", &mbox(&[PLAIN]));
     let body = only(&kept, "message_bodies");
-    assert!(body["body_text"].as_str().unwrap().contains("\nFrom here one sees the hut.\n>From there not.\n"));
+    assert!(
+        body["body_text"].as_str().unwrap().contains("\nFrom here one sees the hut.\n>From there not.\n")
+    );
 }
 
 #[test]
@@ -339,10 +351,14 @@ fn folders_and_flags_are_sightings_that_join() {
     let counts = kept.import(&Maildir, &[("cur/1.host:2,RS", mail)]);
     assert_eq!((counts.changed, counts.new), (1, 0), "a file name that changed is a mail that changed");
     let message = only(&kept, "messages");
-    assert_eq!((&message["is_seen"], &message["is_answered"], &message["folder"]), (&true.into(), &true.into(), &"Inbox".into()));
+    assert_eq!(
+        (&message["is_seen"], &message["is_answered"], &message["folder"]),
+        (&true.into(), &true.into(), &"Inbox".into())
+    );
     kept.import(&Maildir, &[(".Trash/cur/2.host:2,S", mail)]);
     assert_eq!(only(&kept, "messages")["folder"], "Inbox", "of several folders the one where it is read");
-    let counts = kept.import(&Mbox, &[("Work", &mbox(&[&PLAIN.replace("Subject", "Bcc: me@example.org\nSubject")]))]);
+    let counts =
+        kept.import(&Mbox, &[("Work", &mbox(&[&PLAIN.replace("Subject", "Bcc: me@example.org\nSubject")]))]);
     assert_eq!(counts.changed, 1);
     let message = only(&kept, "messages");
     assert_eq!(message["bcc"][0]["email"], "me@example.org", "only the sender's copy has it");
@@ -359,13 +375,18 @@ fn what_programs_write_into_an_mbox_file_is_read() {
         records(&kept, "messages").into_values().next().unwrap_or_default()
     };
     let message = flags("X-Mozilla-Status: 0007\nX-Mozilla-Keys: offers $label1");
-    assert_eq!((&message["is_seen"], &message["is_answered"], &message["is_flagged"]), (&true.into(), &true.into(), &true.into()));
+    assert_eq!(
+        (&message["is_seen"], &message["is_answered"], &message["is_flagged"]),
+        (&true.into(), &true.into(), &true.into())
+    );
     assert_eq!(message["labels"], serde_json::json!(["offers"]));
     assert_eq!(message["folder"], "Work");
     assert_eq!(flags("X-Mozilla-Status: 0009"), Value::Null, "deleted, and not yet taken out of the file");
     assert_eq!(flags("Status: RO\nX-Status: A")["is_answered"], true);
     assert_eq!(flags("Status: O")["is_seen"], false);
-    let note = format!("{SEPARATOR}From: MAILER-DAEMON\nSubject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA\nX-IMAP: 1\n\nx\n");
+    let note = format!(
+        "{SEPARATOR}From: MAILER-DAEMON\nSubject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA\nX-IMAP: 1\n\nx\n"
+    );
     assert!(import(&Mbox, "mbox", note.as_bytes()).records.is_empty());
 }
 
@@ -380,7 +401,10 @@ fn apples_files_have_a_length_and_flags() {
     assert_eq!(harness::sniff(&Eml, label, file.as_bytes()), None);
     let kept = import(&Emlx, label, file.as_bytes());
     let message = only(&kept, "messages");
-    assert_eq!((&message["is_seen"], &message["is_answered"], &message["folder"]), (&true.into(), &true.into(), &"Sent".into()));
+    assert_eq!(
+        (&message["is_seen"], &message["is_answered"], &message["folder"]),
+        (&true.into(), &true.into(), &"Sent".into())
+    );
     assert_eq!(message["id"], only(&eml(PLAIN), "messages")["id"]);
     // A length that is not true.
     let kept = import(&Emlx, label, format!("999999\n{PLAIN}").as_bytes());
@@ -395,8 +419,11 @@ fn gmail(number: u64, labels: &str, mail: &str) -> String {
 
 #[test]
 fn gmails_export_has_its_own_numbers_and_labels() {
-    let file = gmail(1_789_012_345_678_901_235, "=?UTF-8?Q?Posteingang,Ungelesen,Kategorie_Werbung,B=C3=BCcher?=", PLAIN)
-        + &gmail(1_789_012_345_678_901_236, "Gesendet,=?UTF-8?Q?Ge=C3=B6ffnet?=", MIXED);
+    let file = gmail(
+        1_789_012_345_678_901_235,
+        "=?UTF-8?Q?Posteingang,Ungelesen,Kategorie_Werbung,B=C3=BCcher?=",
+        PLAIN,
+    ) + &gmail(1_789_012_345_678_901_236, "Gesendet,=?UTF-8?Q?Ge=C3=B6ffnet?=", MIXED);
     let label = "Takeout/Mail/Alle E-Mails.mbox";
     assert_eq!(harness::sniff(&Mbox, label, file.as_bytes()), Some(Sure::Certain));
     let plans = harness::plan(&Mbox, &[(label, file.as_bytes())], harness::ask()).unwrap();
@@ -424,14 +451,18 @@ fn threads_follow_references() {
     let root = thread("Message-ID: <m0@example.org>");
     assert_eq!(thread("Message-ID: <m2@example.org>\nReferences: <m0@example.org> <m1@example.org>"), root);
     assert_eq!(thread("Message-ID: <m1@example.org>\nIn-Reply-To: <m0@example.org>"), root);
-    assert_ne!(thread("In-Reply-To: Your message of Tuesday"), thread("In-Reply-To: Your letter\nSubject: y"));
+    assert_ne!(
+        thread("In-Reply-To: Your message of Tuesday"),
+        thread("In-Reply-To: Your letter\nSubject: y")
+    );
 }
 
 #[test]
 fn bodies_of_many_kinds_are_read() {
     let head = "From: a@example.org\nSubject: x\nMIME-Version: 1.0\n";
     let mail = |rest: &[u8]| body(&[head.as_bytes(), rest].concat());
-    let typed = |kind: &str, rest: &[u8]| mail(&[format!("Content-Type: {kind}\n\n").as_bytes(), rest].concat());
+    let typed =
+        |kind: &str, rest: &[u8]| mail(&[format!("Content-Type: {kind}\n\n").as_bytes(), rest].concat());
     assert_eq!(typed("text/plain; charset=iso-2022-jp", b"\x1b$B$3$s\x1b(B\n"), "こん");
     assert_eq!(typed("text/plain; charset=iso-8859-1", "grüße".as_bytes()), "grüße", "a wrong charset");
     assert_eq!(typed("text/plain; charset=utf-8", b"gr\xfc\xdfe"), "grüße");
@@ -480,7 +511,8 @@ fn a_mail_within_a_mail_is_an_attachment() {
 fn o4_14_hostile_mails_are_bad_items_and_the_next_goes_on() {
     let head = "From: a@example.org\nSubject: x\n";
     let many = format!("{head}Content-Type: multipart/mixed; boundary=b\n\n{}", "--b\n\nx\n".repeat(1001));
-    let deep: String = (0..40).map(|n| format!("Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n")).collect();
+    let deep: String =
+        (0..40).map(|n| format!("Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n")).collect();
     let deep = format!("{head}{deep}\nx\n");
     let wide = format!("{head}X: {}\n\nx\n", "y".repeat(1 << 20));
     let none = "no colon at all\n\nx\n";
@@ -490,16 +522,15 @@ fn o4_14_hostile_mails_are_bad_items_and_the_next_goes_on() {
     let counts = kept.import(&Mbox, &[("mbox", file.as_bytes())]);
     assert_eq!(counts.bad.values().sum::<u64>(), 4, "{counts:?}");
     assert_eq!(counts.new, 1);
-    assert_eq!(counts.bad.keys().copied().collect::<Vec<_>>(), [
-        "header larger than 1 MiB",
-        "more than 1,000 parts",
-        "no header",
-        "parts nested deeper than 32"
-    ]);
+    assert_eq!(
+        counts.bad.keys().copied().collect::<Vec<_>>(),
+        ["header larger than 1 MiB", "more than 1,000 parts", "no header", "parts nested deeper than 32"]
+    );
     // Mails that nest without a bound, or name boundaries that never come.
     let nested = format!("{head}{}", "Content-Type: message/rfc822\n\n".repeat(100_000));
     let never = "--b\nContent-Type: multipart/mixed; boundary=no\n\n".repeat(900);
-    let never = format!("{head}Content-Type: multipart/mixed; boundary=b\n\n{never}{}", "--no".repeat(200_000));
+    let never =
+        format!("{head}Content-Type: multipart/mixed; boundary=b\n\n{never}{}", "--no".repeat(200_000));
     for mail in [nested, never] {
         assert_eq!(records(&eml(&mail), "messages").len(), 1);
     }
@@ -548,7 +579,8 @@ fn o5_6_a_mail_that_is_a_key_stands_nowhere_else() {
 #[test]
 fn o5_6_a_later_rule_moves_a_mail() {
     let (_, drafts) = drafts(&Eml, "x", MIXED.replace("See the plan", "Ihr Bestätigungscode: 1").as_bytes());
-    let gone: Vec<&str> = drafts.iter().filter(|draft| draft.data.is_none()).map(|draft| &*draft.stream).collect();
+    let gone: Vec<&str> =
+        drafts.iter().filter(|draft| draft.data.is_none()).map(|draft| &*draft.stream).collect();
     assert_eq!(gone, ["messages", "message_bodies", "attachments", "attachments", "attachments"]);
 }
 

@@ -42,11 +42,21 @@ pub fn begins_with_header(head: &[u8]) -> bool {
         match separator::header_name(line) {
             Some(name) if is_known(name) => {
                 known += 1;
-                let origin = ["from", "received", "return-path", "delivered-to", "message-id", "sender", "x-mozilla-status"];
+                let origin = [
+                    "from",
+                    "received",
+                    "return-path",
+                    "delivered-to",
+                    "message-id",
+                    "sender",
+                    "x-mozilla-status",
+                ];
                 is_sure |= origin.iter().any(|origin| name.eq_ignore_ascii_case(origin.as_bytes()));
             }
             Some(_) => {}
-            None if line.trim_ascii().is_empty() || matches!(line[0], b' ' | b'\t' | b'>') || line.starts_with(b"From ") => {}
+            None if line.trim_ascii().is_empty()
+                || matches!(line[0], b' ' | b'\t' | b'>')
+                || line.starts_with(b"From ") => {}
             // Only the last line may be cut off.
             None => other += 1,
         }
