@@ -172,10 +172,10 @@ const NO_DIGIT: u32 = 1 << 31;
 const DIGITS: [u32; 256] = {
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut digits = [NO_DIGIT; 256];
-    let mut at = 0;
-    while at < 64 {
-        digits[alphabet[at] as usize] = at as u32;
-        at += 1;
+    let mut value: u8 = 0;
+    while value < 64 {
+        digits[alphabet[value as usize] as usize] = value as u32;
+        value += 1;
     }
     digits
 };

@@ -67,6 +67,14 @@ pub fn is_gmail(plan: &Plan) -> bool {
     plan.connector.key == GMAIL
 }
 
+/// What a person named, without its folder.
+struct Source(String);
+
+/// What a person named, without its folder.
+pub fn source_name(plan: &Plan) -> &str {
+    plan.state.downcast_ref::<Source>().map_or("", |source| &source.0)
+}
+
 /// Whether a file's mails have Gmail's own headers.
 fn is_gmail_file(head: &[u8]) -> bool {
     ["\nX-GM-THRID:", "\nX-Gmail-Labels:", "\nX-GM-MSGID:"]
@@ -92,7 +100,7 @@ pub fn plan(members: &[Member<'_>], ask: &Ask) -> Result<Vec<Plan>, Refused> {
                 units,
                 notes: vec![note],
                 zone: ask.zone.clone(),
-                state: Arc::new(()),
+                state: Arc::new(Source(ask.source_name.clone())),
             })
         })
         .collect()

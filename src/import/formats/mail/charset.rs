@@ -186,7 +186,7 @@ fn word(text: &str) -> Option<Word<'_>> {
     let data_at = charset_end + 3;
     // Longer than allowed is usual, without an end is not.
     let data = &inside[data_at..];
-    let mut bound = data.len().min(16 * 1024);
+    let mut bound = data.len().min(4096);
     while !data.is_char_boundary(bound) {
         bound -= 1;
     }

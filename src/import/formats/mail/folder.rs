@@ -149,14 +149,18 @@ fn strip_end<'a>(name: &'a str, end: &str) -> &'a str {
     }
 }
 
-/// The folder and the flags of a file of a Maildir: `.Work.Offers/cur/1234.host:2,RS`.
-pub fn of_maildir(label: &str) -> Option<(String, String)> {
+/// The folder and the flags of a file of a Maildir: `.Work.Offers/cur/1234.host:2,RS`. `source` is what a person named, which
+/// may be a folder of a Maildir itself.
+pub fn of_maildir(label: &str, source: &str) -> Option<(String, String)> {
     let (path, file) = label.rsplit_once('/').unwrap_or(("", label));
     let (parent, kind) = path.rsplit_once('/').unwrap_or(("", path));
     if kind != "cur" && kind != "new" {
         return None;
     }
-    let last = parent.rsplit('/').next().unwrap_or_default();
+    let last = match parent.rsplit('/').next() {
+        None | Some("") if source.starts_with('.') || is_system(source) => source,
+        other => other.unwrap_or_default(),
+    };
     let name = match last.strip_prefix('.') {
         Some(rest) => rest.replace('.', "/"),
         None => last.to_owned(),
@@ -316,11 +320,12 @@ mod tests {
         assert_eq!(of_mbox("mbox"), None);
         assert_eq!(of_emlx("V9/A/Sent Messages.mbox/B/Data/Messages/12.emlx").as_deref(), Some("Sent"));
         assert_eq!(of_emlx("12.emlx"), None);
-        let of = |label: &str| of_maildir(label).unwrap();
+        let of = |label: &str| of_maildir(label, "backup").unwrap();
         assert_eq!(of("cur/1.a:2,S"), ("Inbox".to_owned(), "S".to_owned()));
         assert_eq!(of("Maildir/new/1.a"), ("Inbox".to_owned(), String::new()));
         assert_eq!(of(".Work.Offers/cur/1.a;2,SR"), ("Work/Offers".to_owned(), "RS".to_owned()));
         assert_eq!(of("mail/Gesendet/cur/1.a,S=12:2,"), ("Sent".to_owned(), String::new()));
-        assert_eq!(of_maildir("tmp/1.a"), None);
+        assert_eq!(of_maildir("cur/1.a:2,", ".Sent").unwrap().0, "Sent");
+        assert_eq!(of_maildir("tmp/1.a", "x"), None);
     }
 }

@@ -21,7 +21,7 @@ impl Format for Maildir {
     }
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
-        folder::of_maildir(peek.label)?;
+        folder::of_maildir(peek.label, "")?;
         whole::begins_with_header(peek.head).then_some(Sure::Certain)
     }
 
@@ -29,8 +29,8 @@ impl Format for Maildir {
         account::plan(members, ask)
     }
 
-    fn split(&self, _plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
-        let (folder, flags) = folder::of_maildir(unit.label).unzip();
+    fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
+        let (folder, flags) = folder::of_maildir(unit.label, account::source_name(plan)).unzip();
         whole::split(unit, from, Facts { folder, flags, ..Facts::default() }, out)
     }
 

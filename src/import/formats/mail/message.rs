@@ -26,6 +26,7 @@ const LONGEST_TEXT: usize = 16 * 1024 * 1024;
 const SNIPPET: usize = 200;
 
 /// A record of `messages`, or of `security_messages`: that has the text too.
+#[allow(clippy::struct_field_names, reason = "the names are the stream's")]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Message {

@@ -272,11 +272,10 @@ fn is_word(text: &str, start: usize, end: usize) -> bool {
     if !text.as_bytes()[start].is_ascii() {
         return true;
     }
-    let before = text[..start].chars().next_back();
+    let goes_on = text[..start].chars().next_back().is_some_and(|char| char.is_ascii_alphanumeric());
     let is_short = end - start <= 5;
-    let behind = text[end..].chars().next();
-    !before.is_some_and(|char| char.is_alphanumeric() && char.is_ascii())
-        && !(is_short && behind.is_some_and(|char| char.is_ascii_lowercase() && char != 's'))
+    let ends_later = text[end..].chars().next().is_some_and(|char| char.is_ascii_lowercase() && char != 's');
+    !(goes_on || is_short && ends_later)
 }
 
 fn is_harmless(text: &str, start: usize, end: usize) -> bool {

@@ -112,7 +112,7 @@ fn o5_1_a_mail_has_the_declared_fields() {
 
 #[test]
 fn o5_1_records_are_in_declared_order_and_name_only_declared_fields() {
-    let mail = format!("X-Gmail-Labels: Inbox,Work\n{}", MIXED);
+    let mail = format!("X-Gmail-Labels: Inbox,Work\n{MIXED}");
     for (format, bytes) in [(&Eml as &dyn Format, mail.clone()), (&Mbox, format!("{SEPARATOR}{mail}"))] {
         let plan = harness::plan(format, &[("x", bytes.as_bytes())], harness::ask()).unwrap().remove(0);
         assert_eq!(plan.connector.key, "gmail");
@@ -511,13 +511,14 @@ fn a_mail_within_a_mail_is_an_attachment() {
 fn o4_14_hostile_mails_are_bad_items_and_the_next_goes_on() {
     let head = "From: a@example.org\nSubject: x\n";
     let many = format!("{head}Content-Type: multipart/mixed; boundary=b\n\n{}", "--b\n\nx\n".repeat(1001));
-    let deep: String =
-        (0..40).map(|n| format!("Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n")).collect();
+    let deep: String = (0..40).fold(String::new(), |text, n| {
+        text + &format!("Content-Type: multipart/mixed; boundary=b{n}\n\n--b{n}\n")
+    });
     let deep = format!("{head}{deep}\nx\n");
     let wide = format!("{head}X: {}\n\nx\n", "y".repeat(1 << 20));
     let none = "no colon at all\n\nx\n";
     let files = [many.as_str(), &deep, &wide, none, PLAIN];
-    let file: String = files.iter().map(|mail| format!("{SEPARATOR}X-Y: z\n{mail}\n")).collect();
+    let file = files.iter().fold(String::new(), |text, mail| text + &format!("{SEPARATOR}X-Y: z\n{mail}\n"));
     let mut kept = Kept::default();
     let counts = kept.import(&Mbox, &[("mbox", file.as_bytes())]);
     assert_eq!(counts.bad.values().sum::<u64>(), 4, "{counts:?}");
