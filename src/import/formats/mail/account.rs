@@ -86,8 +86,14 @@ fn is_gmail_file(head: &[u8]) -> bool {
 
 /// One plan for the files with Gmail's headers, one for the others.
 pub fn plan(members: &[Member<'_>], ask: &Ask) -> Result<Vec<Plan>, Refused> {
-    let (gmail, other): (Vec<usize>, Vec<usize>) =
-        (0..members.len()).partition(|at| is_gmail_file(members[*at].head));
+    // Of very many files the later ones come without their beginnings: they are what the others are.
+    let mut known = members.iter().map(|member| member.head).filter(|head| !head.is_empty()).peekable();
+    let all_are_gmail = known.peek().is_some() && known.all(is_gmail_file);
+    let is_gmail = |at: &usize| match members[*at].head {
+        [] => all_are_gmail,
+        head => is_gmail_file(head),
+    };
+    let (gmail, other): (Vec<usize>, Vec<usize>) = (0..members.len()).partition(is_gmail);
     [(true, gmail), (false, other)]
         .into_iter()
         .filter(|(_, units)| !units.is_empty())
@@ -213,6 +219,25 @@ mod tests {
         let (account, note) = of("Subject: x\n\n", "work mail.mbox");
         assert_eq!(account, "work mail");
         assert!(note.contains("name of the file"));
+    }
+
+    #[test]
+    fn files_without_their_beginnings_go_with_the_others() {
+        let open = || -> std::io::Result<Box<dyn std::io::BufRead + Send>> { Ok(Box::new(std::io::empty())) };
+        let member = |head: &'static str| Member {
+            label: "x",
+            head: head.as_bytes(),
+            size: None,
+            modified_ms: None,
+            open: &open,
+        };
+        let plans = |heads: [&'static str; 3]| {
+            let plans = plan(&heads.map(member), &harness::ask()).unwrap();
+            plans.into_iter().map(|plan| (is_gmail(&plan), plan.units)).collect::<Vec<_>>()
+        };
+        let (gmail, other) = ("X-GM-THRID: 1\nTo: a@example.org\n\n", "To: a@example.org\n\n");
+        assert_eq!(plans([gmail, gmail, ""]), [(true, vec![0, 1, 2])]);
+        assert_eq!(plans([gmail, other, ""]), [(true, vec![0]), (false, vec![1, 2])]);
     }
 
     #[test]
