@@ -237,3 +237,66 @@ fn delimits(levels: &[Level], line: &[u8]) -> Option<(usize, bool)> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(mail: &str) -> Vec<(String, String, &str)> {
+        let header = Header::parse(mail.as_bytes(), 0, |_| false).unwrap();
+        let found = parts(mail.as_bytes(), &header, false).unwrap();
+        found.into_iter().map(|part| (part.path, part.media_type, &mail[part.bytes])).collect()
+    }
+
+    fn mixed(boundary: &str, body: &str) -> String {
+        format!("Content-Type: multipart/mixed; boundary=\"{boundary}\"\n\n{body}")
+    }
+
+    #[test]
+    fn parts_are_numbered_as_imap_does() {
+        let inner = mixed("a b", "--a b\n\nx\n--a b\nContent-Type: IMAGE/PNG\n\ny\n--a b--\n");
+        let mail = mixed(
+            "o",
+            &format!("before\n--o\n\nfirst\n\n--o\n{inner}between\n--o  \r\n\r\nlast\r\n--o--\nbehind"),
+        );
+        let text = |path: &str, text| (path.to_owned(), "text/plain".to_owned(), text);
+        let image = ("2.2".to_owned(), "image/png".to_owned(), "y");
+        assert_eq!(of(&mail), [text("1", "first\n"), text("2.1", "x"), image, text("3", "last")]);
+        assert_eq!(of("Subject: x\n\nbody\n"), [text("1", "body\n")]);
+    }
+
+    #[test]
+    fn what_is_not_closed_ends_where_the_outer_one_goes_on() {
+        let inner = mixed("in", "--in\n\nx\n");
+        let mail = mixed("out", &format!("--out\n{inner}--out\n\ny\n--outer\n--in\n"));
+        let texts: Vec<&str> = of(&mail).into_iter().map(|(_, _, text)| text).collect();
+        assert_eq!(texts, ["x", "y\n--outer\n--in\n"], "a longer name is another boundary");
+        assert_eq!(of(&mixed("o", "--o\n\nx")).len(), 1);
+        assert_eq!(of(&mixed("o", "--o\n--o\n--o--\n")).len(), 2, "parts without a header");
+        assert_eq!(of(&mixed("", "--\nx\n"))[0].2, "--\nx\n");
+    }
+
+    #[test]
+    fn parts_of_a_digest_are_mails() {
+        let mail = "Content-Type: multipart/digest; boundary=d\n\n--d\n\nSubject: x\n\nx\n--d--\n";
+        assert_eq!(of(mail)[0].1, "message/rfc822");
+    }
+
+    proptest! {
+        #[test]
+        fn parts_follow_each_other(lines in prop::collection::vec(prop::sample::select(&[
+            "--a\n", "--a--\n", "--b\n", "--b--\r\n", "\n", "x\n", "Content-Type: multipart/mixed; boundary=b\n",
+            "Content-Type: multipart/alternative; boundary=a\n", "Content-Type: text/html\n", "--", "y",
+        ][..]), 0..40)) {
+            let mail = mixed("a", &lines.concat());
+            let header = Header::parse(mail.as_bytes(), 0, |_| false).unwrap();
+            let mut at = 0;
+            for part in parts(mail.as_bytes(), &header, false).into_iter().flatten() {
+                prop_assert!(at <= part.bytes.start && part.bytes.start <= part.bytes.end && part.bytes.end <= mail.len());
+                at = part.bytes.end;
+            }
+        }
+    }
+}

@@ -643,7 +643,9 @@ proptest! {
             let text = if at % 2 == 0 { crlf(mail) } else { (*mail).to_owned() };
             apart.import(&Eml, &[(&format!("{at}.eml"), text.as_bytes())]);
         }
-        prop_assert_eq!(together.records, apart.records);
+        prop_assert_eq!(&together.records, &apart.records);
+        let windows = crlf(&String::from_utf8(mbox(&mails)).unwrap());
+        prop_assert_eq!(together.records, import(&Mbox, "mbox", windows.as_bytes()).records);
     }
 
     #[test]
