@@ -13,6 +13,13 @@ use super::separator::{header_name, is_known};
 /// How large a header may be, in bytes (O4.14).
 pub const LARGEST: usize = 1024 * 1024;
 
+/// How much is kept of a field's text, or of its ids, in bytes: a record has a bound too.
+const LONGEST_TEXT: usize = 64 * 1024;
+/// How much is kept of a field's people, in bytes.
+const LONGEST_LIST: usize = 96 * 1024;
+/// How much is kept of a name or an address, in bytes.
+const LONGEST_NAME: usize = 4 * 1024;
+
 /// How much is read of a field that describes a part, in bytes.
 const LONGEST_PARAMETERS: usize = 16 * 1024;
 
@@ -111,17 +118,29 @@ impl<'a> Header<'a> {
     pub fn text(&self, name: &str) -> Option<String> {
         let line = self.line(self.raw(name)?);
         let text = charset::header_text(line.trim());
+        let text = Cow::Borrowed(&text[..text.floor_char_boundary(LONGEST_TEXT)]);
         let text = if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { text };
         (!text.is_empty()).then(|| text.into_owned())
     }
 
     /// A field's people.
     pub fn people(&self, name: &str) -> Vec<Person> {
-        self.all(name).flat_map(|value| people(&self.line(value))).collect()
+        let mut room = LONGEST_LIST;
+        let fits = |person: &Person| {
+            let length = [&person.name, &person.email].into_iter().flatten().map(String::len).sum();
+            room = room.saturating_sub(length);
+            room > 0
+        };
+        self.all(name).flat_map(|value| people(&self.line(value))).take_while(fits).collect()
     }
 
     /// The ids of a field: what stands between `<` and `>`, with them; else its words.
     pub fn ids(&self, name: &str) -> Vec<String> {
+        let mut room = LONGEST_TEXT;
+        let fits = |id: &String| {
+            room = room.saturating_sub(id.len());
+            room > 0
+        };
         self.all(name)
             .flat_map(|value| {
                 let line = self.line(value);
@@ -138,6 +157,7 @@ impl<'a> Header<'a> {
                 }
                 ids
             })
+            .take_while(fits)
             .collect()
     }
 
@@ -190,7 +210,8 @@ pub fn people(line: &str) -> Vec<Person> {
         Address::Group(groups) => groups.into_iter().flat_map(|group| group.addresses).collect(),
     };
     let clean = |text: Cow<'_, str>| {
-        let text = text.trim().replace(['\0', '\r', '\n'], " ");
+        let text = text.trim();
+        let text = text[..text.floor_char_boundary(LONGEST_NAME)].replace(['\0', '\r', '\n'], " ");
         (!text.is_empty()).then_some(text)
     };
     list.into_iter()
@@ -258,6 +279,20 @@ mod tests {
         assert_eq!(of("filename*0*=utf-8''%c3%bc;\n filename*1=\"ber.pdf\""), "über.pdf");
         assert_eq!(of("filename=\"=?utf-8?B?w7xiZXIucGRm?=\""), "über.pdf");
         assert_eq!(of("filename=\"=?utf-8?Q?=C3?= =?utf-8?Q?=BCber.pdf?=\""), "über.pdf");
+    }
+
+    #[test]
+    fn what_is_kept_of_a_field_has_a_bound() {
+        let text = format!(
+            "Subject: {}\nTo: {}\nReferences: {}\n\n",
+            "é".repeat(LONGEST_TEXT),
+            "Ana <ana@example.org>, ".repeat(20_000),
+            "<a@b> ".repeat(20_000)
+        );
+        let header = header(&text);
+        assert_eq!(header.text("subject").unwrap().len(), LONGEST_TEXT);
+        assert!((5000..10_000).contains(&header.people("to").len()));
+        assert!((5000..20_000).contains(&header.ids("references").len()));
     }
 
     #[test]
