@@ -13,6 +13,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use crate::vault::declaration::Connector;
+pub use crate::vault::transfer::Encoding;
 
 /// How much of a member [`Peek`] shows, in bytes.
 pub const PEEK: usize = 64 * 1024;
@@ -283,15 +284,4 @@ pub struct Blob {
     pub length: usize,
     /// How they are encoded there.
     pub encoding: Encoding,
-}
-
-/// How an attachment is written in its item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// As it is.
-    Plain,
-    /// Base64, RFC 2045.
-    Base64,
-    /// Quoted-printable, RFC 2045.
-    QuotedPrintable,
 }

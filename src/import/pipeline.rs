@@ -13,15 +13,16 @@ use std::time::{Duration, Instant};
 use ring::digest::{Context, SHA256};
 
 use super::fit;
-use super::format::{Blob, Draft, Encoding, End, Parsed, Raw, ReadFrom, Unit};
+use super::format::{Blob, Draft, End, Parsed, Raw, ReadFrom, Unit};
 use super::queue::{Budget, InOrder, Next};
 use super::resume::{self, Begun, Task, Terms};
 use super::survey::Job;
 use super::tally::{BadItem, Outcome, Unread};
 use crate::archive::{Opened, Stamp};
 use crate::error::{Error, Kind, Result};
-use crate::vault::store::ledger::{self, BlobPlace, Digest, Ledger};
+use crate::vault::store::ledger::{BlobPlace, Digest, Ledger};
 use crate::vault::store::{self, Ingest, Prepared, Shapes, Store, Written};
+use crate::vault::transfer;
 
 /// Items in a batch at most.
 const BATCH_ITEMS: usize = 1000;
@@ -625,21 +626,16 @@ impl Writer<'_> {
     /// Notes where an attachment lies, and copies it where that is wanted.
     fn keep(&self, ledger: Ledger<'_>, unit: i64, raw: &Raw, blob: &Blob) -> Result<(), NotWritten> {
         ledger.put_blob(&blob.id, &blob.media_type, blob.size)?;
-        let encoding = match blob.encoding {
-            Encoding::Plain => ledger::Encoding::Plain,
-            Encoding::Base64 => ledger::Encoding::Base64,
-            Encoding::QuotedPrintable => ledger::Encoding::QuotedPrintable,
-        };
         let place = BlobPlace {
             offset: raw.offset.saturating_add(blob.offset as u64),
             length: blob.length as u64,
-            encoding,
+            encoding: blob.encoding,
         };
         ledger.put_blob_place(&blob.id, unit, &place)?;
         if self.import.terms.copies_attachments && !ledger.is_copied(&blob.id)? {
             let end = blob.offset.saturating_add(blob.length);
             let encoded = raw.bytes.get(blob.offset..end).unwrap_or_default();
-            let bytes = store::blobs::decode(encoded, encoding);
+            let bytes = transfer::decode_whole(encoded, blob.encoding);
             // One that is not what its name says is left where it is, and not given out from there either.
             match store::blobs::copy(self.import.dir, &blob.id, &bytes) {
                 Ok(()) => ledger.mark_copied(&blob.id)?,

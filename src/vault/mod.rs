@@ -27,6 +27,7 @@ pub mod seal;
 pub mod server;
 pub mod store;
 pub mod time;
+pub mod transfer;
 pub mod wire;
 pub mod words;
 

@@ -5,9 +5,19 @@ pub mod claude_code;
 pub mod codex;
 pub mod csv;
 pub mod jsonl;
+pub mod mail;
 
 use super::format::Format;
 
 /// All formats, in the order in which help lists them.
-pub const ALL: &[&dyn Format] =
-    &[&chatgpt::ChatGpt, &claude_code::ClaudeCode, &codex::Codex, &csv::Csv, &jsonl::Jsonl];
+pub const ALL: &[&dyn Format] = &[
+    &mail::Mbox,
+    &mail::Maildir,
+    &mail::Eml,
+    &mail::Emlx,
+    &chatgpt::ChatGpt,
+    &claude_code::ClaudeCode,
+    &codex::Codex,
+    &csv::Csv,
+    &jsonl::Jsonl,
+];

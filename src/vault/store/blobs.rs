@@ -4,27 +4,18 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use rusqlite::{Connection as Sqlite, OptionalExtension as _};
 
-use super::ledger::{BlobPlace, Encoding};
+use super::ledger::BlobPlace;
 use crate::archive::Source;
 use crate::fs::PrivateDir;
 use crate::hex;
+use crate::vault::transfer::{self, Encoding};
 
 /// The directory of copies within the store's.
 const COPIES: &str = "blobs";
 /// What the id of a blob that is not in the database begins with; its hash follows.
 const HASHED: &str = "sha256:";
-
-/// Base64 as mail has it: with padding or without.
-const LENIENT: GeneralPurpose = GeneralPurpose::new(
-    &base64::alphabet::STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true),
-);
 
 /// A blob, and where its bytes are.
 #[derive(Debug, Clone)]
@@ -123,55 +114,13 @@ fn read_in_place(path: &Path, place: &str, at: &BlobPlace, size: u64) -> io::Res
     member.skip(at.offset)?;
     let mut encoded = Vec::with_capacity(usize::try_from(at.length.min(64 << 20)).unwrap_or(0));
     member.take(at.length).read_to_end(&mut encoded)?;
-    let decoded = decode(&encoded, at.encoding);
+    let decoded = transfer::decode_whole(&encoded, at.encoding);
     if decoded.len() as u64 == size { Ok(decoded) } else { Err(io::ErrorKind::InvalidData.into()) }
-}
-
-/// The bytes that `encoded` stands for.
-pub fn decode(encoded: &[u8], encoding: Encoding) -> Vec<u8> {
-    match encoding {
-        Encoding::Plain => encoded.to_vec(),
-        Encoding::Base64 => {
-            let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-            let digits: Vec<u8> = encoded.iter().copied().filter(is_digit).collect();
-            LENIENT.decode(digits).unwrap_or_default()
-        }
-        Encoding::QuotedPrintable => unquoted(encoded),
-    }
-}
-
-/// Quoted-printable text as bytes.
-fn unquoted(encoded: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(encoded.len());
-    let hex = |at: usize| encoded.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-    let mut at = 0;
-    while let Some(byte) = encoded.get(at) {
-        if *byte != b'=' {
-            out.push(*byte);
-            at += 1;
-        } else if let (Some(high), Some(low)) = (hex(at + 1), hex(at + 2)) {
-            out.extend(u8::try_from(high * 16 + low));
-            at += 3;
-        } else {
-            // A soft line break, blanks before it included.
-            let blanks = encoded[at + 1..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-            let end = at + 1 + blanks;
-            if encoded[end..].starts_with(b"\r\n") {
-                at = end + 2;
-            } else if encoded[end..].starts_with(b"\n") {
-                at = end + 1;
-            } else {
-                out.push(b'=');
-                at += 1;
-            }
-        }
-    }
-    out
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::vault::transfer::{Encoding, decode_whole as decode};
 
     #[test]
     fn encodings_of_mail_are_read_as_they_are_written() {

@@ -2,6 +2,8 @@
 
 use rusqlite::{Connection as Sqlite, OptionalExtension as _, params};
 
+use crate::vault::transfer::Encoding;
+
 /// The bytes of a hash of an item that are kept: 16 of SHA-256.
 pub type Digest = [u8; 16];
 
@@ -312,33 +314,6 @@ pub struct BlobPlace {
     pub length: u64,
     /// How they are encoded.
     pub encoding: Encoding,
-}
-
-/// How a blob is written where it lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// As it is.
-    Plain,
-    /// Base64, RFC 2045.
-    Base64,
-    /// Quoted-printable, RFC 2045.
-    QuotedPrintable,
-}
-
-impl Encoding {
-    const ALL: [Self; 3] = [Self::Plain, Self::Base64, Self::QuotedPrintable];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Base64 => "base64",
-            Self::QuotedPrintable => "quoted-printable",
-        }
-    }
-
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|encoding| encoding.name() == name)
-    }
 }
 
 fn mark(row: &rusqlite::Row<'_>, at: usize, first: Option<usize>, last: usize) -> rusqlite::Result<Mark> {

@@ -1,0 +1,212 @@
+//! Mail in an mbox file: Takeout's, Thunderbird's, that within a `.mbox` folder of Apple Mail.
+
+use std::io::{self, ErrorKind};
+use std::ops::ControlFlow;
+
+use super::facts::Facts;
+use super::separator::{self, Verdict};
+use super::{LARGEST, account, message};
+use crate::import::format::{
+    Ask, Bad, End, Format, Member, Out, Parsed, Peek, Plan, Raw, ReadFrom, Refused, Sure, Unit,
+};
+
+/// The format.
+pub struct Mbox;
+
+/// In which pieces a file is taken.
+#[derive(Clone, Copy)]
+struct Sizes {
+    /// How much is read at once, in bytes.
+    chunk: usize,
+    /// How large a mail may be, in bytes.
+    largest: usize,
+}
+
+const SIZES: Sizes = Sizes { chunk: 256 * 1024, largest: LARGEST };
+
+/// How much is kept of a mail that is too large, in bytes: enough to tell it from the next one.
+const KEPT: usize = 4096;
+
+impl Format for Mbox {
+    fn name(&self) -> &'static str {
+        "mbox"
+    }
+
+    fn title(&self) -> &'static str {
+        "mail in an mbox file (Google Takeout, Thunderbird, Apple Mail)"
+    }
+
+    fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
+        separator::begins(peek.head, peek.is_whole).then_some(Sure::Certain)
+    }
+
+    fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
+        account::plan(members, ask)
+    }
+
+    fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
+        // A Gmail label is a file of its own in an export; what the mail itself says of its labels is more.
+        let folder = if account::is_gmail(plan) { None } else { super::folder::of_mbox(unit.label) };
+        let facts = Facts { is_mbox: true, folder, ..Facts::default() };
+        split(&mut *unit.bytes, from, &facts, unit.modified_ms, SIZES, out)
+    }
+
+    fn parse(&self, plan: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
+        message::parse(account::is_gmail(plan), raw)
+    }
+
+    fn join(&self, stream: &str, data: &str, sightings: &[&str]) -> String {
+        message::join(stream, data, sightings)
+    }
+
+    fn add_sighting(&self, _stream: &str, first: &str, second: &str) -> String {
+        message::add_sighting(first, second)
+    }
+}
+
+/// What has been read and not given on.
+struct Window<'a> {
+    source: &'a mut dyn ReadFrom,
+    bytes: Vec<u8>,
+    /// Where [`Window::bytes`] begins in the unit.
+    base: u64,
+    is_end: bool,
+}
+
+impl Window<'_> {
+    /// Forgets what is before `keep`, and reads more.
+    fn fill(&mut self, keep: usize, chunk: usize) -> io::Result<()> {
+        self.bytes.drain(..keep);
+        self.base += keep as u64;
+        let enough = self.bytes.len() + chunk;
+        while self.bytes.len() < enough {
+            let got = match self.source.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            if got.is_empty() {
+                self.is_end = true;
+                break;
+            }
+            let length = got.len().min(enough - self.bytes.len());
+            self.bytes.extend_from_slice(&got[..length]);
+            self.source.consume(length);
+        }
+        Ok(())
+    }
+}
+
+/// Splits an mbox file into its mails: from one separator to the next.
+///
+/// The last one ends with the file. Whether it is whole nobody knows, so a later run begins with it again.
+fn split(
+    source: &mut dyn ReadFrom,
+    from: u64,
+    facts: &Facts,
+    modified_ms: Option<i64>,
+    sizes: Sizes,
+    out: &mut Out<'_>,
+) -> io::Result<End> {
+    if from > 0 {
+        source.skip_to(from)?;
+    }
+    let finder = separator::finder();
+    let mut window = Window { source, bytes: Vec::new(), base: from, is_end: false };
+    window.fill(0, sizes.chunk)?;
+    // A mail that is too large: where it began, and its beginning.
+    let mut oversize: Option<(u64, Vec<u8>)> = None;
+    let (mut start, mut seen) = (0, 0);
+    loop {
+        let found = finder.find(&window.bytes[seen..]).map(|at| seen + at + 1);
+        let (at, verdict) = match found {
+            Some(at) => (at, separator::judge(&window.bytes, at, window.is_end)),
+            None if window.is_end => (window.bytes.len(), Verdict::Separator),
+            // What it begins with may stand at the end already.
+            None => (seen.max(window.bytes.len().saturating_sub(5)), Verdict::Unknown),
+        };
+        match verdict {
+            Verdict::Text => seen = at,
+            Verdict::Separator => {
+                let next = window.base + at as u64;
+                let offset = oversize.as_ref().map_or(window.base + start as u64, |(offset, _)| *offset);
+                let raw = match oversize.take() {
+                    Some((offset, head)) => {
+                        Facts { is_too_large: true, ..facts.clone() }.raw(offset, next, head)
+                    }
+                    None if at - start > sizes.largest => {
+                        let head = window.bytes[start..start + KEPT.min(sizes.largest)].to_vec();
+                        Facts { is_too_large: true, ..facts.clone() }.raw(offset, next, head)
+                    }
+                    None => item(&window.bytes[start..at], offset, next, facts, modified_ms),
+                };
+                let is_last = found.is_none();
+                let is_blank = raw.bytes.iter().all(u8::is_ascii_whitespace);
+                if !is_blank && out(raw) == ControlFlow::Break(()) {
+                    return Ok(End { at: next });
+                }
+                if is_last {
+                    return Ok(End { at: if is_blank { next } else { offset } });
+                }
+                (start, seen) = (at, at);
+            }
+            Verdict::Unknown => {
+                if oversize.is_none() && at - start > sizes.largest {
+                    let head = window.bytes[start..start + KEPT.min(sizes.largest)].to_vec();
+                    oversize = Some((window.base + start as u64, head));
+                }
+                // The two bytes before a line decide too: whether it follows an empty one.
+                let keep = if oversize.is_some() { at.saturating_sub(8).max(start) } else { start };
+                window.fill(keep, sizes.chunk)?;
+                start = start.saturating_sub(keep);
+                seen = (at - keep).saturating_sub(1);
+            }
+        }
+    }
+}
+
+fn item(bytes: &[u8], offset: u64, next: u64, facts: &Facts, modified_ms: Option<i64>) -> Raw {
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let has_date = separator::parse_date(line.trim_ascii_end()).is_some();
+    facts.with_time(bytes, has_date, modified_ms).raw(offset, next, bytes.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn items(file: &[u8], from: u64, sizes: Sizes) -> (Vec<Raw>, u64) {
+        let mut items = Vec::new();
+        let mut source = io::Cursor::new(file.to_vec());
+        let end = split(&mut source, from, &Facts::default(), None, sizes, &mut |raw| {
+            items.push(raw);
+            ControlFlow::Continue(())
+        });
+        (items, end.unwrap().at)
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_of_any_size_give_the_same(
+            lines in prop::collection::vec(prop::sample::select(&[
+                "From ana@example.org Tue Jan  2 03:04:05 2024\n", "From - Tue Jan 02 03:04:05 2024\r\n", "Subject: x\n",
+                "Date: y\r\n", "From \n", "\n", "\r\n", "From here\n", ">From x\n", "some words that are a longer line\n", "x",
+            ][..]), 0..40),
+            chunk in 1_usize..80,
+            largest in 40_usize..200,
+        ) {
+            let file = lines.concat().into_bytes();
+            for largest in [largest, LARGEST] {
+                let (whole, end) = items(&file, 0, Sizes { chunk: LARGEST, largest });
+                let (pieces, end_of_pieces) = items(&file, 0, Sizes { chunk, largest });
+                prop_assert_eq!(&pieces, &whole);
+                prop_assert_eq!(end, end_of_pieces);
+                for at in 0..whole.len() {
+                    let (rest, _) = items(&file, whole[at].offset, Sizes { chunk, largest });
+                    prop_assert_eq!(&rest[..], &whole[at..]);
+                }
+            }
+        }
+    }
+}
