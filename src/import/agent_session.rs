@@ -205,12 +205,19 @@ impl Sighting {
 /// What is known of a session.
 #[derive(Debug)]
 pub struct SessionFacts<'a> {
+    /// Its title.
     pub title: Option<&'a str>,
+    /// Where it began.
     pub first_directory: Option<&'a str>,
+    /// Where it was last.
     pub directory: Option<&'a str>,
+    /// The branch that it was last on.
     pub branch: Option<&'a str>,
+    /// What it last ran with: a version, or a provider of models.
     pub program: Option<&'a str>,
+    /// Its earliest event, as RFC 3339.
     pub started_at: Option<String>,
+    /// Its latest event, as RFC 3339.
     pub last_event_at: Option<String>,
 }
 
@@ -375,7 +382,7 @@ pub fn split(
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -411,7 +418,7 @@ pub mod tests {
         assert_eq!(sighting.facts().title.unwrap(), "Named");
     }
 
-    pub fn sighting() -> impl Strategy<Value = Sighting> {
+    fn sighting() -> impl Strategy<Value = Sighting> {
         let place = || proptest::option::of((0_i64..4, "[ab]{1,2}"));
         let kind = prop_oneof![Just(TitleKind::Given), Just(TitleKind::Made), Just(TitleKind::FirstMessage)];
         (
