@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 
 use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::format::{Ask, Bad, End, Member, Out, Raw, Refused, Unit};
@@ -117,6 +118,15 @@ pub fn instant(value: &Value) -> Option<String> {
         return Some(time::format_ms(Timestamp::from_duration(since).ok()?.as_millisecond()));
     }
     value.as_str().and_then(time::parse_ms).map(time::format_ms)
+}
+
+/// What decides which of two records is the later one, if each knows when it was changed.
+pub fn age(record: &str) -> (Option<String>, &str) {
+    #[derive(Deserialize)]
+    struct Changed {
+        update_time: Option<String>,
+    }
+    (serde_json::from_str::<Changed>(record).ok().and_then(|record| record.update_time), record)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::import::agent_session::{is_pdpp, name};
-use crate::import::chat_export::{self, beginning, by_account, folder, instant, side_file};
+use crate::import::chat_export::{self, age, beginning, by_account, folder, instant, side_file};
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
@@ -240,12 +240,6 @@ impl Format for ChatGpt {
 
 fn as_json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
-}
-
-/// What decides which of two records of a conversation is the later one.
-fn age(record: &str) -> (Option<String>, &str) {
-    let time = serde_json::from_str::<Conversation<'_>>(record).ok().and_then(|record| record.update_time);
-    (time, record)
 }
 
 /// `{"file-AbC.dat":"photo.jpg",…}`

@@ -1,6 +1,7 @@
 //! The formats, one file each. docs/formats.md says how to write one.
 
 pub mod chatgpt;
+pub mod claude;
 pub mod claude_code;
 pub mod codex;
 pub mod csv;
@@ -10,4 +11,4 @@ use super::format::Format;
 
 /// All formats, in the order in which help lists them.
 pub const ALL: &[&dyn Format] =
-    &[&chatgpt::ChatGpt, &claude_code::ClaudeCode, &codex::Codex, &csv::Csv, &jsonl::Jsonl];
+    &[&chatgpt::ChatGpt, &claude::Claude, &claude_code::ClaudeCode, &codex::Codex, &csv::Csv, &jsonl::Jsonl];
