@@ -1,7 +1,7 @@
 //! What exports of chats with an assistant have in common: an array of conversations, and small files beside it that say whose.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use jiff::{SignedDuration, Timestamp};
@@ -90,7 +90,7 @@ pub struct OfAccount {
 pub fn by_account(
     members: &[Member<'_>],
     mut units: Vec<usize>,
-    accounts: &HashMap<&str, String>,
+    accounts: &BTreeMap<&str, String>,
     ask: &Ask,
     default: &str,
 ) -> Vec<OfAccount> {

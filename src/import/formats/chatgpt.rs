@@ -4,7 +4,7 @@
 //! of names what the files were called that lie beside it as `.dat`.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ impl Format for ChatGpt {
         let connector = connector(Registry::Upstream, KEY, "ChatGPT", &STREAMS)
             .map_err(|error| Refused::Unreadable(error.to_string()))?;
         let (mut conversations, mut names) = (Vec::new(), Names::new());
-        let mut accounts: HashMap<&str, String> = HashMap::new();
+        let mut accounts: BTreeMap<&str, String> = BTreeMap::new();
         for (at, member) in members.iter().enumerate() {
             match part(member)? {
                 Part::Conversations => conversations.push(at),

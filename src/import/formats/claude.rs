@@ -3,7 +3,7 @@
 //! `users.json` says whose it is. A large export comes in several zip files, each with some of the conversations.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -123,7 +123,7 @@ impl Format for Claude {
         let connector = connector(Registry::Upstream, "anthropic", "Claude", &STREAMS)
             .map_err(|error| Refused::Unreadable(error.to_string()))?;
         let mut units = Vec::new();
-        let mut accounts: HashMap<&str, String> = HashMap::new();
+        let mut accounts: BTreeMap<&str, String> = BTreeMap::new();
         for (at, member) in members.iter().enumerate() {
             if !is_users(&beginning(member.head)) {
                 units.push(at);
