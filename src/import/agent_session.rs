@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::format::{Bad, End, Out, Raw, Unit};
-use super::lines;
+use super::format::{End, Out, Raw, Unit};
+use super::{json_value, lines};
 use crate::provider::json;
 use crate::text;
 use crate::vault::time;
@@ -52,14 +52,6 @@ pub fn name(text: &str) -> Option<&str> {
 /// An instant as RFC 3339 with milliseconds, in UTC.
 pub fn timestamp(text: &str) -> Option<String> {
     time::parse_ms(text).map(time::format_ms)
-}
-
-/// The value of a line; bytes that are no text become U+FFFD.
-///
-/// # Errors
-/// Where it is not JSON, or nested too deeply.
-pub fn value(line: &[u8]) -> Result<Value, Bad> {
-    json::parse(String::from_utf8_lossy(line).as_bytes()).map_err(|_| Bad("not JSON"))
 }
 
 /// The text that `raw` is.
@@ -343,6 +335,8 @@ pub fn split(
         }
         let facts = match line.bytes {
             Some(bytes) if bytes.trim_ascii().is_empty() => return ControlFlow::Continue(()),
+            // Nor is it parsed.
+            Some(bytes) if !json_value::is_bounded(bytes) => Facts::default(),
             Some(bytes) => look(&line, &String::from_utf8_lossy(bytes), &mut seen),
             None => Facts { too_long_at: Some(line.offset), ..Facts::default() },
         };

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::format::{Ask, Bad, End, Member, Out, Raw, Refused, Unit};
-use super::json_elements;
+use super::{json_elements, json_value};
 use crate::provider::json;
 use crate::vault::time;
 
@@ -41,15 +41,15 @@ pub fn split(unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<En
     Ok(End { at })
 }
 
-/// The value of an element; bytes that are no text become U+FFFD.
+/// The value of an element.
 ///
 /// # Errors
-/// Where it is too long, not JSON, or nested too deeply.
+/// Where it is too long, or [`json_value::read`] refuses it.
 pub fn value(raw: &Raw) -> Result<Value, Bad> {
     if !raw.facts.is_empty() {
         return Err(Bad("a conversation of more than 64 MiB"));
     }
-    json::parse(String::from_utf8_lossy(&raw.bytes).as_bytes()).map_err(|_| Bad("not JSON"))
+    json_value::read(&raw.bytes)
 }
 
 /// The text that a member begins with, without what may stand before it.
@@ -66,7 +66,8 @@ pub fn side_file(member: &Member<'_>) -> Result<Value, Refused> {
     let mut bytes = Vec::new();
     let opened = (member.open)().map_err(|error| unreadable(error.to_string()))?;
     opened.take(LONGEST_SIDE_FILE).read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
-    json::parse(&bytes).map_err(|error| unreadable(error.to_string()))
+    let bytes = bytes.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(&bytes);
+    json_value::read(bytes).map_err(|Bad(why)| unreadable(why.to_owned()))
 }
 
 /// The folder that a member is in.

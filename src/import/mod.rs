@@ -16,6 +16,7 @@ pub mod formats;
 #[cfg(test)]
 mod harness;
 pub mod json_elements;
+pub mod json_value;
 pub mod kind_of_file;
 pub mod lines;
 pub mod pipeline;

@@ -19,6 +19,7 @@ use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
+use crate::import::json_value;
 use crate::import::lines::Line;
 use crate::vault::time;
 
@@ -181,7 +182,7 @@ impl Format for ClaudeCode {
                 ..Draft::new(SESSIONS, session, data)
             }]));
         }
-        line(&agent_session::value(&raw.bytes)?, &facts.hidden)
+        line(&json_value::read(&raw.bytes)?, &facts.hidden)
     }
 
     fn join(&self, stream: &str, data: &str, sightings: &[&str]) -> String {

@@ -19,6 +19,7 @@ use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
+use crate::import::json_value;
 use crate::import::lines::Line;
 use crate::vault::time;
 
@@ -213,7 +214,7 @@ impl Format for Codex {
                 ..Draft::new(SESSIONS, session, data)
             }]));
         }
-        line(&agent_session::value(&raw.bytes)?, &facts)
+        line(&json_value::read(&raw.bytes)?, &facts)
     }
 
     fn join(&self, stream: &str, data: &str, sightings: &[&str]) -> String {
@@ -313,7 +314,7 @@ fn look(session: &mut Option<String>, at: &Line<'_>, text: &str, seen: &mut Seen
     if let Some(session) = session.as_deref()
         && light.kind.is_some_and(|kind| kind.get() == "\"message\"")
         && !seen.session(session).has_title(TitleKind::FirstMessage)
-        && let Ok(item) = agent_session::value(item.as_bytes())
+        && let Ok(item) = json_value::read(item.as_bytes())
         && item["role"] == "user"
     {
         let words = text_of(&item, true);
@@ -324,7 +325,7 @@ fn look(session: &mut Option<String>, at: &Line<'_>, text: &str, seen: &mut Seen
 
 /// The session that a file begins with.
 fn begin(line: &str, seen: &mut Seen) -> Option<String> {
-    let line = agent_session::value(line.as_bytes()).ok()?;
+    let line = json_value::read(line.as_bytes()).ok()?;
     let facts = match line["type"].as_str() {
         Some("session_meta") => &line["payload"],
         Some(_) => return None,
