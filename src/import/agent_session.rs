@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::format::{Bad, End, Out, Raw, Unit};
-use super::lines;
+use super::format::{End, Out, Raw, Unit};
+use super::{json_value, lines};
 use crate::provider::json;
 use crate::text;
 use crate::vault::time;
@@ -52,14 +52,6 @@ pub fn name(text: &str) -> Option<&str> {
 /// An instant as RFC 3339 with milliseconds, in UTC.
 pub fn timestamp(text: &str) -> Option<String> {
     time::parse_ms(text).map(time::format_ms)
-}
-
-/// The value of a line; bytes that are no text become U+FFFD.
-///
-/// # Errors
-/// Where it is not JSON, or nested too deeply.
-pub fn value(line: &[u8]) -> Result<Value, Bad> {
-    json::parse(String::from_utf8_lossy(line).as_bytes()).map_err(|_| Bad("not JSON"))
 }
 
 /// The text that `raw` is.
@@ -205,12 +197,19 @@ impl Sighting {
 /// What is known of a session.
 #[derive(Debug)]
 pub struct SessionFacts<'a> {
+    /// Its title.
     pub title: Option<&'a str>,
+    /// Where it began.
     pub first_directory: Option<&'a str>,
+    /// Where it was last.
     pub directory: Option<&'a str>,
+    /// The branch that it was last on.
     pub branch: Option<&'a str>,
+    /// What it last ran with: a version, or a provider of models.
     pub program: Option<&'a str>,
+    /// Its earliest event, as RFC 3339.
     pub started_at: Option<String>,
+    /// Its latest event, as RFC 3339.
     pub last_event_at: Option<String>,
 }
 
@@ -336,6 +335,8 @@ pub fn split(
         }
         let facts = match line.bytes {
             Some(bytes) if bytes.trim_ascii().is_empty() => return ControlFlow::Continue(()),
+            // Nor is it parsed.
+            Some(bytes) if !json_value::is_bounded(bytes) => Facts::default(),
             Some(bytes) => look(&line, &String::from_utf8_lossy(bytes), &mut seen),
             None => Facts { too_long_at: Some(line.offset), ..Facts::default() },
         };
@@ -375,7 +376,7 @@ pub fn split(
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -411,7 +412,7 @@ pub mod tests {
         assert_eq!(sighting.facts().title.unwrap(), "Named");
     }
 
-    pub fn sighting() -> impl Strategy<Value = Sighting> {
+    fn sighting() -> impl Strategy<Value = Sighting> {
         let place = || proptest::option::of((0_i64..4, "[ab]{1,2}"));
         let kind = prop_oneof![Just(TitleKind::Given), Just(TitleKind::Made), Just(TitleKind::FirstMessage)];
         (

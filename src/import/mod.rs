@@ -7,6 +7,7 @@
 pub mod agent_session;
 pub mod cell;
 pub mod charset;
+pub mod chat_export;
 pub mod declare;
 pub mod digest;
 mod fit;
@@ -15,6 +16,7 @@ pub mod formats;
 #[cfg(test)]
 mod harness;
 pub mod json_elements;
+pub mod json_value;
 pub mod kind_of_file;
 pub mod lines;
 pub mod pipeline;

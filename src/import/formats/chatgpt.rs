@@ -4,22 +4,19 @@
 //! of names what the files were called that lie beside it as `.dat`.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
-use std::io::{self, Read};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::import::agent_session::{is_pdpp, name};
+use crate::import::chat_export::{self, age, beginning, by_account, folder, instant, side_file};
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
-use crate::import::json_elements;
-use crate::provider::json;
-use crate::vault::time;
 
 /// ChatGPT's export.
 pub struct ChatGpt;
@@ -28,8 +25,6 @@ const KEY: &str = "chatgpt";
 const CONVERSATIONS: &str = "conversations";
 const MESSAGES: &str = "messages";
 const ATTACHMENTS: &str = "attachments";
-/// What `user.json` and the map of names have at most, in bytes.
-const LONGEST_SIDE_FILE: u64 = 16 * 1024 * 1024;
 /// How many nodes that give no message are passed on the way to one's parent.
 const MOST_PASSED: usize = 16;
 
@@ -139,7 +134,7 @@ impl Format for ChatGpt {
         let connector = connector(Registry::Upstream, KEY, "ChatGPT", &STREAMS)
             .map_err(|error| Refused::Unreadable(error.to_string()))?;
         let (mut conversations, mut names) = (Vec::new(), Names::new());
-        let mut accounts: HashMap<&str, String> = HashMap::new();
+        let mut accounts: BTreeMap<&str, String> = BTreeMap::new();
         for (at, member) in members.iter().enumerate() {
             match part(member)? {
                 Part::Conversations => conversations.push(at),
@@ -160,70 +155,35 @@ impl Format for ChatGpt {
                     .to_owned(),
             });
         }
-        conversations.sort_by_key(|at| members[*at].label);
-        // Several exports may lie in one folder, and one export's files side by side.
-        let only = if accounts.len() == 1 { accounts.values().next().cloned() } else { None };
         let state: Arc<Names> = Arc::new(names);
-        let mut plans: Vec<Plan> = Vec::new();
-        for at in conversations {
-            let own = ask
-                .account
-                .clone()
-                .or_else(|| accounts.get(folder(members[at].label)).or(only.as_ref()).cloned());
-            let is_known = own.is_some();
-            let account = own.unwrap_or_else(|| KEY.to_owned());
-            if let Some(plan) = plans.iter_mut().find(|plan| plan.account == account) {
-                plan.units.push(at);
-                continue;
-            }
+        let plans = by_account(members, conversations, &accounts, ask, KEY).into_iter().map(|of| {
             let mut notes = vec![
                 "Files that were sent or made in these chats are listed by name. What is in them is not imported.".to_owned(),
             ];
-            if !is_known {
+            if !of.is_known {
                 notes.push(format!(
                     "There is no user.json that says whose chats these are, so the account is called {KEY}. --account gives \
                      it another name."
                 ));
             }
-            plans.push(Plan {
+            Plan {
                 connector: connector.clone(),
-                account,
-                units: vec![at],
+                account: of.account,
+                units: of.units,
                 notes,
                 zone: ask.zone.clone(),
                 state: state.clone(),
-            });
-        }
-        Ok(plans)
+            }
+        });
+        Ok(plans.collect())
     }
 
     fn split(&self, _: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
-        if from > 0 {
-            unit.bytes.skip_to(from)?;
-        }
-        let at = json_elements::scan(&mut unit.bytes, from, json_elements::LONGEST, &mut |element| {
-            let facts = element
-                .bytes
-                .as_ref()
-                .map_or_else(|| format!("too long at {}", element.offset), |_| String::new());
-            out(Raw {
-                offset: element.offset,
-                next: element.next,
-                line: None,
-                bytes: element.bytes.unwrap_or_default(),
-                facts,
-                copy: 0,
-            })
-        })?;
-        Ok(End { at })
+        chat_export::split(unit, from, out)
     }
 
     fn parse(&self, plan: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
-        if !raw.facts.is_empty() {
-            return Err(Bad("a conversation of more than 64 MiB"));
-        }
-        let element =
-            json::parse(String::from_utf8_lossy(&raw.bytes).as_bytes()).map_err(|_| Bad("not JSON"))?;
+        let element = chat_export::value(raw)?;
         let mapping = element["mapping"].as_object().ok_or(Bad("no mapping"))?;
         let text = |key: &str| element[key].as_str().and_then(name);
         let id = text("conversation_id").or_else(|| text("id")).ok_or(Bad("no id"))?;
@@ -282,17 +242,6 @@ fn as_json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
 
-/// What decides which of two records of a conversation is the later one.
-fn age(record: &str) -> (Option<String>, &str) {
-    let time = serde_json::from_str::<Conversation<'_>>(record).ok().and_then(|record| record.update_time);
-    (time, record)
-}
-
-/// The text that a member begins with, without what may stand before it.
-fn beginning(head: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(head.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start())
-}
-
 /// `{"file-AbC.dat":"photo.jpg",…}`
 fn is_names(head: &str) -> bool {
     let first = head.trim_start_matches('{').trim_start();
@@ -304,36 +253,16 @@ fn part(member: &Member<'_>) -> Result<Part, Refused> {
     if !head.starts_with('{') {
         return Ok(Part::Conversations);
     }
-    let unreadable = |error: String| Refused::Unreadable(format!("{} cannot be read: {error}", member.label));
-    let mut bytes = Vec::new();
-    let opened = (member.open)().map_err(|error| unreadable(error.to_string()))?;
-    opened.take(LONGEST_SIDE_FILE).read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
-    match json::parse(&bytes) {
-        Ok(Value::Object(names)) if is_names(&head) => Ok(Part::Names(names)),
-        Ok(user @ Value::Object(_)) => Ok(Part::User(user)),
-        Ok(_) => Ok(Part::Conversations),
-        Err(error) => Err(unreadable(error.to_string())),
+    match side_file(member)? {
+        Value::Object(names) if is_names(&head) => Ok(Part::Names(names)),
+        user => Ok(Part::User(user)),
     }
-}
-
-fn folder(label: &str) -> &str {
-    label.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// `file-AbC` of `file-AbC.dat`, `file-service://file-AbC` and `sediment://file-AbC#page`.
 fn file_id(text: &str) -> &str {
     let text = text.rsplit_once("://").map_or(text, |(_, id)| id);
     text.split(['.', '#', '?']).next().unwrap_or(text)
-}
-
-/// An instant: seconds since 1970, or RFC 3339.
-fn instant(value: &Value) -> Option<String> {
-    if let Some(seconds) = json::number(value) {
-        // Half a millisecond: what a double cannot hold of three digits is not to cost one of them.
-        let since = SignedDuration::try_from_secs_f64(seconds + 0.0005).ok()?;
-        return Some(time::format_ms(Timestamp::from_duration(since).ok()?.as_millisecond()));
-    }
-    value.as_str().and_then(time::parse_ms).map(time::format_ms)
 }
 
 /// A conversation's nodes.

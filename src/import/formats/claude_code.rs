@@ -19,6 +19,7 @@ use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
+use crate::import::json_value;
 use crate::import::lines::Line;
 use crate::vault::time;
 
@@ -181,7 +182,7 @@ impl Format for ClaudeCode {
                 ..Draft::new(SESSIONS, session, data)
             }]));
         }
-        line(&agent_session::value(&raw.bytes)?, &facts.hidden)
+        line(&json_value::read(&raw.bytes)?, &facts.hidden)
     }
 
     fn join(&self, stream: &str, data: &str, sightings: &[&str]) -> String {
@@ -591,7 +592,7 @@ mod tests {
     }
 
     fn file(lines: &[Value]) -> Vec<u8> {
-        lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+        lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect::<String>().into_bytes()
     }
 
     /// The record `key`, as JSON.
@@ -737,7 +738,9 @@ mod tests {
         ];
         // Forked under its own id; resumed by a version that left the old one; branched by one that names where it is from.
         let mut forked: Vec<Value> = first.clone();
-        forked.iter_mut().for_each(|line| line["sessionId"] = SECOND.into());
+        for line in &mut forked {
+            line["sessionId"] = SECOND.into();
+        }
         forked.push(event(SECOND, "u3", Some("u2"), "user", 9, &json!("More")));
         let mut resumed = first.clone();
         resumed.push(event(SECOND, "u4", Some("u2"), "user", 8, &json!("Less")));

@@ -19,6 +19,7 @@ use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
+use crate::import::json_value;
 use crate::import::lines::Line;
 use crate::vault::time;
 
@@ -110,6 +111,7 @@ struct Message<'a> {
 }
 
 /// A call, of which one line says what was asked, and another what came of it.
+#[allow(clippy::struct_field_names, reason = "the record's own names")]
 #[derive(Clone, Serialize, Deserialize)]
 struct Call {
     id: String,
@@ -212,7 +214,7 @@ impl Format for Codex {
                 ..Draft::new(SESSIONS, session, data)
             }]));
         }
-        line(&agent_session::value(&raw.bytes)?, &facts)
+        line(&json_value::read(&raw.bytes)?, &facts)
     }
 
     fn join(&self, stream: &str, data: &str, sightings: &[&str]) -> String {
@@ -312,7 +314,7 @@ fn look(session: &mut Option<String>, at: &Line<'_>, text: &str, seen: &mut Seen
     if let Some(session) = session.as_deref()
         && light.kind.is_some_and(|kind| kind.get() == "\"message\"")
         && !seen.session(session).has_title(TitleKind::FirstMessage)
-        && let Ok(item) = agent_session::value(item.as_bytes())
+        && let Ok(item) = json_value::read(item.as_bytes())
         && item["role"] == "user"
     {
         let words = text_of(&item, true);
@@ -323,7 +325,7 @@ fn look(session: &mut Option<String>, at: &Line<'_>, text: &str, seen: &mut Seen
 
 /// The session that a file begins with.
 fn begin(line: &str, seen: &mut Seen) -> Option<String> {
-    let line = agent_session::value(line.as_bytes()).ok()?;
+    let line = json_value::read(line.as_bytes()).ok()?;
     let facts = match line["type"].as_str() {
         Some("session_meta") => &line["payload"],
         Some(_) => return None,
@@ -359,7 +361,7 @@ fn line(line: &Value, facts: &Facts) -> Result<Parsed, Bad> {
     let item = match (payload.is_object(), line["type"].as_str()) {
         (true, Some("response_item")) => payload,
         (true, Some("compacted")) => {
-            let item = Item { item: payload, session, number, timestamp: time_of(line) };
+            let item = Item { payload, session, number, timestamp: time_of(line) };
             return Ok(item.message(
                 Some("assistant"),
                 "summary",
@@ -370,7 +372,7 @@ fn line(line: &Value, facts: &Facts) -> Result<Parsed, Bad> {
         (false, Some(_)) => line,
         _ => return Ok(Parsed::Skipped(EVENT)),
     };
-    let item = Item { item, session, number, timestamp: time_of(line) };
+    let item = Item { payload: item, session, number, timestamp: time_of(line) };
     Ok(item.parsed())
 }
 
@@ -400,7 +402,7 @@ fn event(payload: &Value) -> &'static str {
 
 /// What the model was sent, or answered.
 struct Item<'a> {
-    item: &'a Value,
+    payload: &'a Value,
     session: &'a str,
     number: u64,
     timestamp: Option<String>,
@@ -408,27 +410,29 @@ struct Item<'a> {
 
 impl Item<'_> {
     fn parsed(&self) -> Parsed {
-        let text = |key: &str| self.item[key].as_str();
+        let text = |key: &str| self.payload[key].as_str();
         match text("type").unwrap_or_default() {
             "message" => match text("role") {
                 Some("developer" | "system") => Parsed::Skipped(INJECTED),
                 role => {
-                    let words = text_of(self.item, role == Some("user"));
-                    if words.is_empty() && !text_of(self.item, false).is_empty() {
+                    let words = text_of(self.payload, role == Some("user"));
+                    if words.is_empty() && !text_of(self.payload, false).is_empty() {
                         return Parsed::Skipped(INJECTED);
                     }
                     self.message(role, "message", &words)
                 }
             },
             "reasoning" => {
-                let parts =
-                    ["summary", "content"].into_iter().filter_map(|key| self.item[key].as_array()).flatten();
+                let parts = ["summary", "content"]
+                    .into_iter()
+                    .filter_map(|key| self.payload[key].as_array())
+                    .flatten();
                 let parts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
                 self.message(Some("assistant"), "reasoning", &parts.join("\n\n"))
             }
             "tool_search_call" | "tool_search_output" => Parsed::Skipped("search for tools"),
             kind if kind.ends_with("_output") => {
-                let output = output_of(&self.item["output"]);
+                let output = output_of(&self.payload["output"]);
                 self.call(None, None, Some(preview(&output)))
             }
             kind if kind.ends_with("_call") => {
@@ -437,7 +441,7 @@ impl Item<'_> {
                     (Some(name), None) => name.into(),
                     (None, _) => kind.trim_end_matches("_call").into(),
                 };
-                let given = ["arguments", "input", "action"].into_iter().map(|key| &self.item[key]);
+                let given = ["arguments", "input", "action"].into_iter().map(|key| &self.payload[key]);
                 let given = given.into_iter().find(|value| !value.is_null()).unwrap_or(&Value::Null);
                 let given = given.as_str().map_or_else(|| Cow::from(given.to_string()), Cow::from);
                 self.call(Some(&name), Some(&given), None)
@@ -464,9 +468,9 @@ impl Item<'_> {
     }
 
     fn call(&self, tool: Option<&str>, arguments: Option<&str>, output: Option<&str>) -> Parsed {
-        let call_id = self.item["call_id"]
+        let call_id = self.payload["call_id"]
             .as_str()
-            .or_else(|| self.item["id"].as_str())
+            .or_else(|| self.payload["id"].as_str())
             .and_then(name)
             .map(str::to_owned);
         let id = call_id.as_ref().map_or_else(
@@ -620,7 +624,7 @@ mod tests {
     }
 
     fn file(lines: &[Value]) -> Vec<u8> {
-        lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes()
+        lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect::<String>().into_bytes()
     }
 
     fn record(kept: &Kept, stream: &str, key: &str) -> Value {

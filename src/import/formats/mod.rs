@@ -1,9 +1,12 @@
 //! The formats, one file each. docs/formats.md says how to write one.
 
 pub mod chatgpt;
+pub mod claude;
 pub mod claude_code;
 pub mod codex;
 pub mod csv;
+#[cfg(test)]
+mod example;
 pub mod jsonl;
 pub mod mail;
 
@@ -16,6 +19,7 @@ pub const ALL: &[&dyn Format] = &[
     &mail::Eml,
     &mail::Emlx,
     &chatgpt::ChatGpt,
+    &claude::Claude,
     &claude_code::ClaudeCode,
     &codex::Codex,
     &csv::Csv,
