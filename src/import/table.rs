@@ -21,6 +21,8 @@ const SHORT: usize = 100;
 const ENOUGH_STEPS: u64 = 4;
 /// Rows that are told apart at most: more of them are taken to be different.
 const REMEMBERED: usize = 1_800_000;
+/// What a field of long texts is to a reader.
+const PROSE: &str = "secondary";
 /// Names of columns that say what a row is about.
 const TITLES: [&str; 14] = [
     "title",
@@ -554,6 +556,9 @@ pub fn declare(
             stream.fields.push(field(name, kind, column));
         } else if let Some(field) = stream.fields.iter_mut().find(|field| field.name == name) {
             field.kind = kind;
+            if kind == Kind::Text && column.is_long {
+                field.role.get_or_insert_with(|| PROSE.to_owned());
+            }
         }
         has_zoneless |= kind == Kind::Timestamp && column.times[reading.time_at()].all > 0;
         has_ordered |= matches!(kind, Kind::Date | Kind::Timestamp) && column.undecided > 0;
@@ -702,7 +707,7 @@ fn field(name: &str, kind: Kind, column: &Column) -> Field {
         kind,
         nullable: true,
         required: false,
-        role: None,
+        role: (kind == Kind::Text && column.is_long).then(|| PROSE.to_owned()),
         lexical: matches!(kind, Kind::Text | Kind::String),
         exact: kind.is_scalar(),
         range: matches!(kind, Kind::Timestamp | Kind::Date | Kind::Integer | Kind::Number),
@@ -726,7 +731,12 @@ fn give_roles(stream: &mut Stream) {
     let title = TITLES
         .iter()
         .find_map(|title| named(title))
-        .or_else(|| stream.fields.iter().position(|field| is_free(field) && field.kind == Kind::Text))
+        .or_else(|| {
+            stream
+                .fields
+                .iter()
+                .position(|field| is_free(field) && field.kind == Kind::Text && field.role.is_none())
+        })
         .or_else(|| stream.fields.iter().position(is_free));
     if let Some(field) = time.and_then(|at| stream.fields.get_mut(at)) {
         field.role = Some("event-time".to_owned());

@@ -4,6 +4,8 @@ pub mod chatgpt;
 pub mod claude_code;
 pub mod codex;
 pub mod csv;
+#[cfg(test)]
+mod example;
 pub mod jsonl;
 
 use super::format::Format;
