@@ -4,6 +4,7 @@
 //! `NAME_text`, so that what is declared stays true of every record: of those that are there when a later file has more.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -314,10 +315,8 @@ impl Column {
 
     /// The decimal mark that its own values prove.
     fn decimal(&self) -> Option<Decimal> {
-        proven(self.numbers[0].only, self.numbers[1].only).map(|is_first| match is_first {
-            true => Decimal::Point,
-            false => Decimal::Comma,
-        })
+        proven(self.numbers[0].only, self.numbers[1].only)
+            .map(|is_first| if is_first { Decimal::Point } else { Decimal::Comma })
     }
 }
 
@@ -378,13 +377,11 @@ impl Reading {
     }
 
     fn number(self, text: &str) -> Option<String> {
-        match self.decimal {
-            Some(decimal) => cell::number(text, decimal),
-            None => {
-                let number = cell::number(text, Decimal::Point)?;
-                (cell::number(text, Decimal::Comma)? == number).then_some(number)
-            }
-        }
+        let Some(decimal) = self.decimal else {
+            let number = cell::number(text, Decimal::Point)?;
+            return (cell::number(text, Decimal::Comma)? == number).then_some(number);
+        };
+        cell::number(text, decimal)
     }
 }
 
@@ -398,7 +395,7 @@ pub struct Columns {
 }
 
 /// Columns at most; more are not a table that anybody reads.
-const MOST_COLUMNS: usize = 4096;
+pub const MOST_COLUMNS: usize = 4096;
 
 impl Columns {
     /// The column of this name; `None` where there are too many.
@@ -596,31 +593,30 @@ pub fn declare(
         let zone = ask.zone.iana_name().unwrap_or("this system's zone");
         notes.push(format!("Times that name no zone are read as of {zone}"));
     }
-    if known.is_none() {
-        give_roles(&mut stream);
-    } else {
-        let missing: Vec<&str> = stream
-            .fields
-            .iter()
-            .map(|field| field.name.as_str())
-            .filter(|name| {
-                !stream.primary_key.iter().any(|part| part == name)
-                    && known.is_some_and(|known| known.field(name).is_some())
-                    && !columns.seen.get(*name).is_some_and(|column| column.values > 0)
-                    && !name.ends_with("_text")
-            })
-            .collect();
-        if !missing.is_empty() {
-            notes.push(format!("Not in this file: `{}`", missing.join("`, `")));
-        }
-        for field in &mut stream.fields {
-            if !stream.primary_key.contains(&field.name) {
-                field.required = false;
-                field.nullable = true;
-            }
-        }
+    match known {
+        None => give_roles(&mut stream),
+        Some(known) => grow(&mut stream, known, columns, notes),
     }
     Ok(Declared { stream, places })
+}
+
+/// What a stream that was there before is with a later file, which may lack what others have.
+fn grow(stream: &mut Stream, known: &Stream, columns: &Columns, notes: &mut Vec<String>) {
+    let is_key = |name: &String| known.primary_key.contains(name);
+    let is_there = |name: &str| columns.seen.get(name).is_some_and(|column| column.values > 0);
+    let missing: Vec<&str> = known
+        .fields
+        .iter()
+        .filter(|field| !is_key(&field.name) && !field.name.ends_with("_text") && !is_there(&field.name))
+        .map(|field| field.name.as_str())
+        .collect();
+    if !missing.is_empty() {
+        notes.push(format!("Not in this file: `{}`", missing.join("`, `")));
+    }
+    for field in stream.fields.iter_mut().filter(|field| !is_key(&field.name)) {
+        field.required = false;
+        field.nullable = true;
+    }
 }
 
 impl Column {
@@ -667,15 +663,21 @@ impl Column {
 }
 
 fn beside_of(name: &str, taken: &BTreeSet<String>, stream: &Stream) -> String {
-    let fits = |other: &String| {
+    free_name(&format!("{name}_text"), |other| {
         !taken.contains(other)
             && stream.field(other).is_none_or(|field| matches!(field.kind, Kind::Text | Kind::String))
-    };
-    let first = format!("{name}_text");
-    if fits(&first) {
-        return first;
+    })
+}
+
+/// `wanted`, or with the first number behind it that makes it free.
+pub fn free_name(wanted: &str, is_free: impl Fn(&str) -> bool) -> String {
+    let mut name = wanted.to_owned();
+    let mut number = 2_u64;
+    while !is_free(&name) {
+        name = format!("{wanted}_{number}");
+        number += 1;
     }
-    (2..).map(|number| format!("{name}_text_{number}")).find(fits).unwrap_or(first)
+    name
 }
 
 fn key_field(name: &str) -> Field {
@@ -730,7 +732,7 @@ fn give_roles(stream: &mut Stream) {
     };
     let title = TITLES
         .iter()
-        .find_map(|title| named(title))
+        .find_map(named)
         .or_else(|| {
             stream
                 .fields
@@ -807,7 +809,7 @@ pub fn string(text: &str) -> String {
 }
 
 /// A JSON object of fields in declared order.
-pub fn object(stream: &Stream, mut values: HashMap<&str, String>) -> String {
+pub fn object<S: BuildHasher>(stream: &Stream, mut values: HashMap<&str, String, S>) -> String {
     let mut out = String::from("{");
     for field in &stream.fields {
         let Some(json) = values.remove(field.name.as_str()) else { continue };

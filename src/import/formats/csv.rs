@@ -1,7 +1,7 @@
 //! Tables of text: a row a line, its cells apart by a comma, semicolon, tab or bar. [`crate::import::table`] has what becomes
 //! of their columns.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
@@ -18,6 +18,10 @@ use crate::vault::declaration::Stream;
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// Rows that say whether a file is a table.
 const SAMPLE: usize = 50;
+/// They are fewer where they are long.
+const SAMPLE_BYTES: u64 = 4 * 1024 * 1024;
+/// A row at most, in cells.
+const MAX_CELLS: usize = 1 << 16;
 /// A row at most, in bytes.
 const MAX_ROW: usize = 64 * 1024 * 1024;
 /// How much is read twice at most where a quote is never closed, in bytes.
@@ -277,7 +281,7 @@ fn survey(member: &Member<'_>, columns: &mut Columns, known: Option<&Stream>) ->
 /// The names of the columns, and whether the first row has them.
 fn names<R: BufRead>(mut rows: Rows<R>) -> io::Result<(Vec<String>, bool)> {
     let mut sample = Vec::new();
-    while sample.len() < SAMPLE {
+    while sample.len() < SAMPLE && rows.offset < SAMPLE_BYTES {
         let Some(row) = rows.next()? else { break };
         sample.extend(row.cells);
     }
@@ -296,14 +300,16 @@ fn names<R: BufRead>(mut rows: Rows<R>) -> io::Result<(Vec<String>, bool)> {
             || texts.iter().enumerate().all(|(at, cell)| {
                 (!cell.is_empty() || at + 1 == texts.len()) && texts[..at].iter().all(|before| before != cell)
             }));
+    if width > table::MOST_COLUMNS {
+        return Err(io::Error::other(format!("it has more than {} columns", table::MOST_COLUMNS)));
+    }
     let mut names: Vec<String> = Vec::with_capacity(width);
+    let mut taken = HashSet::new();
     for at in 0..width {
         let wanted = if is_header { field_name(texts.get(at).copied().unwrap_or("")) } else { String::new() };
         let wanted = if wanted.is_empty() { format!("column_{}", at + 1) } else { wanted };
-        let name = (1..)
-            .map(|number| if number == 1 { wanted.clone() } else { format!("{wanted}_{number}") })
-            .find(|name| !names.contains(name))
-            .unwrap_or(wanted);
+        let name = table::free_name(&wanted, |name| !taken.contains(name));
+        taken.insert(name.clone());
         names.push(name);
     }
     Ok((names, is_header))
@@ -415,7 +421,10 @@ impl Cutter {
             match result {
                 csv_core::ReadRecordResult::InputEmpty => {}
                 csv_core::ReadRecordResult::OutputFull => output.resize(2 * output.len() + 8, 0),
-                csv_core::ReadRecordResult::OutputEndsFull => ends.resize(2 * ends.len(), 0),
+                csv_core::ReadRecordResult::OutputEndsFull if ends.len() < MAX_CELLS => {
+                    ends.resize(2 * ends.len(), 0);
+                }
+                csv_core::ReadRecordResult::OutputEndsFull => return Err(Bad("too many cells")),
                 csv_core::ReadRecordResult::Record => break,
                 csv_core::ReadRecordResult::End => return Err(Bad("no row")),
             }
@@ -662,6 +671,8 @@ fn ends_with_newline(bytes: &[u8], charset: Charset) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use jiff::tz::TimeZone;
     use proptest::prelude::*;
     use serde_json::{Value as Json, json};
@@ -868,7 +879,7 @@ mod tests {
         let mut text = "day,n\n".to_owned();
         for day in 1..=28 {
             for month in 1..=7 {
-                text += &format!("2026-{month:02}-{day:02},{day}\n");
+                writeln!(text, "2026-{month:02}-{day:02},{day}").unwrap();
             }
         }
         text += "soon,29\n2026-08-01,many\n";
@@ -1086,11 +1097,11 @@ mod tests {
             let files = [("table.csv", &bytes[..])];
             let mut whole = Kept::default();
             let counts = whole.import(&Csv, &files);
-            prop_assert_eq!(counts.read as usize, rows.len());
-            prop_assert_eq!(counts.new as usize, rows.len(), "every row is a record");
+            prop_assert_eq!(counts.read, rows.len() as u64);
+            prop_assert_eq!(counts.new, rows.len() as u64, "every row is a record");
             let before = whole.records.clone();
             let again = whole.import(&Csv, &files);
-            prop_assert_eq!((again.new, again.changed, again.same as usize), (0, 0, rows.len()));
+            prop_assert_eq!((again.new, again.changed, again.same), (0, 0, rows.len() as u64));
             prop_assert_eq!(&whole.records, &before);
             let mut pieces = Kept::default();
             pieces.import_some(&Csv, &files, harness::ask(), cut);
