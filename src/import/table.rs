@@ -117,23 +117,39 @@ struct Times {
 #[derive(Debug, Clone, Copy, Default)]
 struct Walk {
     last: Option<jiff::civil::DateTime>,
-    is_falling: bool,
-    is_rising: bool,
-    steps: u64,
+    falling: u64,
+    rising: u64,
 }
 
 impl Walk {
     fn step(&mut self, at: jiff::civil::DateTime) {
         if let Some(last) = self.last.replace(at) {
-            self.is_rising |= last < at;
-            self.is_falling |= last > at;
-            self.steps += u64::from(last != at);
+            self.rising += u64::from(last < at);
+            self.falling += u64::from(last > at);
         }
     }
 
-    fn is_monotonous(self) -> bool {
-        self.is_rising != self.is_falling && self.steps >= ENOUGH_STEPS
+    const fn is_monotonous(self) -> bool {
+        (self.rising == 0) != (self.falling == 0) && self.rising + self.falling >= ENOUGH_STEPS
     }
+
+    /// Where most of its steps go.
+    const fn direction(self) -> Option<Direction> {
+        match () {
+            () if self.rising > 9 * self.falling => Some(Direction::Rising),
+            () if self.falling > 9 * self.rising => Some(Direction::Falling),
+            () => None,
+        }
+    }
+}
+
+/// How the times of a table's rows follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The oldest first.
+    Rising,
+    /// The newest first.
+    Falling,
 }
 
 const BOTH: usize = 2;
@@ -252,9 +268,8 @@ impl Column {
             mine.all += theirs.all;
             mine.days += theirs.days;
             mine.only += theirs.only;
-            mine.walk.is_rising |= theirs.walk.is_rising;
-            mine.walk.is_falling |= theirs.walk.is_falling;
-            mine.walk.steps += theirs.walk.steps;
+            mine.walk.rising += theirs.walk.rising;
+            mine.walk.falling += theirs.walk.falling;
         }
         self.undecided += other.undecided;
         self.has_prose |= other.has_prose;
@@ -306,6 +321,12 @@ impl Column {
         } else {
             Kind::String
         }
+    }
+
+    const fn direction(&self, reading: Reading) -> Option<Direction> {
+        // Where the year stands first, both orders say the same.
+        let at = if matches!(reading.order, DateOrder::MonthDayYear) { 1 } else { 0 };
+        self.times[at].walk.direction()
     }
 
     const fn has_decimals(&self, reading: Reading) -> bool {
@@ -485,6 +506,8 @@ pub struct Place {
     reading: Reading,
     /// The field beside it, for what does not fit.
     beside: Option<String>,
+    /// How its times follow each other.
+    direction: Option<Direction>,
 }
 
 /// What becomes of the columns of a stream.
@@ -577,7 +600,8 @@ pub fn declare(
         } else if is_new && matches!(kind, Kind::Text | Kind::String) {
             notes.extend(column.why_text(name, reading));
         }
-        let place = Place { field: name.to_owned(), kind, reading, beside };
+        let direction = if kind == Kind::Timestamp { column.direction(reading) } else { None };
+        let place = Place { field: name.to_owned(), kind, reading, beside, direction };
         places.insert(name.to_owned(), place);
     }
     if columns.left_out > 0 {
@@ -756,18 +780,23 @@ impl Place {
     ///
     /// # Errors
     /// Where it fits nowhere: the file changed after it was planned.
-    pub fn put(&self, value: Value<'_>, zone: &TimeZone) -> Result<Option<(&str, String)>, Bad> {
+    pub fn put(
+        &self,
+        value: Value<'_>,
+        zone: &TimeZone,
+        is_late: bool,
+    ) -> Result<Option<(&str, String)>, Bad> {
         if value.is_empty() {
             return Ok(None);
         }
-        if let Some(json) = self.fitting(value, zone) {
+        if let Some(json) = self.fitting(value, zone, is_late) {
             return Ok(Some((&self.field, json)));
         }
         let beside = self.beside.as_deref().ok_or(Bad("changed while it was read"))?;
         Ok(Some((beside, string(value.text()))))
     }
 
-    fn fitting(&self, value: Value<'_>, zone: &TimeZone) -> Option<String> {
+    fn fitting(&self, value: Value<'_>, zone: &TimeZone, is_late: bool) -> Option<String> {
         let text = value.text();
         match (self.kind, value) {
             (Kind::String | Kind::Text | Kind::Person, _) => Some(string(text)),
@@ -795,11 +824,42 @@ impl Place {
                     {
                         Some(string(trimmed))
                     }
-                    (_, moment) => moment.instant(zone).map(|at| string(&at)),
+                    (_, moment) => moment.instant(zone, is_late).map(|at| string(&at)),
                 }
             }
             _ => None,
         }
+    }
+}
+
+/// Tells the second of two equal hours from the first by the order of the rows (O4.12).
+#[derive(Debug, Default)]
+pub struct Overlap {
+    last: Option<jiff::civil::DateTime>,
+    is_late: bool,
+}
+
+impl Overlap {
+    /// Whether the next row is in the second hour.
+    pub fn is_late(&mut self, place: &Place, cell: &str, zone: &TimeZone) -> bool {
+        let Some(direction) = place.direction else { return false };
+        let Some(at) = cell::moment(cell.trim(), place.reading.order).and_then(|moment| moment.twice(zone))
+        else {
+            self.last = None;
+            return false;
+        };
+        let is_falling = direction == Direction::Falling;
+        match self.last.replace(at) {
+            Some(last) if last.date() == at.date() => {
+                let is_back = if is_falling { at > last } else { at < last };
+                if is_back {
+                    self.is_late = !is_falling;
+                }
+            }
+            // The first row in it: of the first hour where the oldest stands first.
+            _ => self.is_late = is_falling,
+        }
+        self.is_late
     }
 }
 

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
+
 use crate::import::charset::Charset;
 use crate::import::digest;
 use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
 use crate::import::kind_of_file;
-use crate::import::table::{self, Columns, Copies, KEY, Names, Place, Table, Value};
+use crate::import::table::{self, Columns, Copies, KEY, Names, Overlap, Place, Table, Value};
 use crate::vault::declaration::Stream;
 
 /// What cells may be apart by, the likeliest first.
@@ -28,6 +30,8 @@ const MAX_ROW: usize = 64 * 1024 * 1024;
 const MAX_AGAIN: usize = MAX_ROW;
 /// The only stream.
 const ROWS: &str = "rows";
+/// Behind the facts of a row that is in the second of two equal hours.
+const LATE: &str = "+";
 /// What a column is called in records where the table has one called like the key, and it names no rows.
 const OTHER_KEY: &str = "id_column";
 
@@ -47,6 +51,8 @@ struct Layout {
     /// Which column names the rows.
     key: Option<usize>,
     places: Vec<Option<Place>>,
+    /// The column of the rows' own time.
+    time: Option<usize>,
 }
 
 struct State {
@@ -94,6 +100,7 @@ impl Format for Csv {
         rows.columns = Some(layout.names.len());
         rows.skip_separator_line()?;
         let mut copies = Copies::default();
+        let mut overlap = Overlap::default();
         let mut header = layout.has_header;
         let mut end = 0;
         while let Some(row) = rows.next()? {
@@ -108,13 +115,16 @@ impl Format for Csv {
                 },
                 (Err(_), _) => copies.before(table::hash([&row.bytes[..]])),
             };
+            let is_late =
+                row.cells.as_ref().is_ok_and(|cells| layout.is_late(cells, &mut overlap, &plan.zone));
             // A last line without an end may not be all of it: it is read again when the file grew.
             end = if row.is_ended { row.next } else { row.offset };
             if row.offset < from {
                 continue;
             }
             let (offset, next, line) = (row.offset, row.next, Some(row.line));
-            if out(Raw { offset, next, line, bytes: row.bytes, facts: facts.clone(), copy }).is_break() {
+            let facts = if is_late { format!("{facts}{LATE}") } else { facts.clone() };
+            if out(Raw { offset, next, line, bytes: row.bytes, facts, copy }).is_break() {
                 return Ok(End { at: next });
             }
         }
@@ -122,8 +132,10 @@ impl Format for Csv {
     }
 
     fn parse(&self, plan: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
+        let (facts, is_late) =
+            raw.facts.strip_suffix(LATE).map_or((raw.facts.as_str(), false), |facts| (facts, true));
         let (state, (layout, cutter)) = state(plan)
-            .and_then(|state| Some((state, state.layouts.get(&raw.facts)?)))
+            .and_then(|state| Some((state, state.layouts.get(facts)?)))
             .ok_or(Bad("changed while it was read"))?;
         let cells = cutter.cells(&raw.bytes)?;
         if !fits(&cells, layout.names.len()) {
@@ -135,13 +147,22 @@ impl Format for Csv {
             Some(id) => format!("{id}#{}", raw.copy + 1),
         };
         let mut values = HashMap::from([(KEY, table::string(&key))]);
-        for (place, cell) in layout.places.iter().zip(cells.iter()) {
+        for (at, (place, cell)) in layout.places.iter().zip(cells.iter()).enumerate() {
             let Some(place) = place else { continue };
-            if let Some((field, json)) = place.put(Value::Cell(cell), &plan.zone)? {
+            let is_late = is_late && layout.time == Some(at);
+            if let Some((field, json)) = place.put(Value::Cell(cell), &plan.zone, is_late)? {
                 values.insert(field, json);
             }
         }
         Ok(Parsed::Records(vec![Draft::new(ROWS, key, table::object(&state.stream, values))]))
+    }
+}
+
+impl Layout {
+    /// Whether a row is in the second of two equal hours.
+    fn is_late(&self, cells: &Cells, overlap: &mut Overlap, zone: &TimeZone) -> bool {
+        let place = self.time.and_then(|at| Some((self.places.get(at)?.as_ref()?, cells.get(at)?)));
+        place.is_some_and(|(place, cell)| overlap.is_late(place, cell, zone))
     }
 }
 
@@ -208,6 +229,7 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
             has_header: seen.has_header,
             key,
             places: seen.names.iter().map(|name| declared.places.get(name).cloned()).collect(),
+            time: seen.names.iter().position(|name| state.stream.cursor_field.as_ref() == Some(name)),
             names: seen.names,
         };
         // The same row under other columns, or read in another way, is another item.
@@ -673,7 +695,6 @@ fn ends_with_newline(bytes: &[u8], charset: Charset) -> bool {
 mod tests {
     use std::fmt::Write as _;
 
-    use jiff::tz::TimeZone;
     use proptest::prelude::*;
     use serde_json::{Value as Json, json};
 
@@ -994,6 +1015,45 @@ mod tests {
             .collect();
         at.sort();
         assert_eq!(at, ["2026-07-01T08:00:00Z", "2026-07-01T10:00:00Z"]);
+    }
+
+    #[test]
+    fn o4_12_in_the_autumn_the_order_of_rows_says_which_hour_it_is() {
+        let times = ["01:30", "02:10", "02:50", "02:05", "02:40", "03:10"];
+        let expected = ["23:30", "00:10", "00:50", "01:05", "01:40", "02:10"];
+        let table = |times: &[&str]| {
+            let mut text = "at,x\n".to_owned();
+            let mut days: Vec<String> = (1..=9).map(|day| format!("2026-10-0{day} 10:00")).collect();
+            days.extend(times.iter().map(|time| format!("2026-10-25 {time}")));
+            for (at, day) in days.iter().enumerate() {
+                writeln!(text, "{day},r{at:02}").unwrap();
+            }
+            text
+        };
+        let read = |text: &str| -> Vec<String> {
+            let zone = TimeZone::get("Europe/Berlin").unwrap();
+            let ask = crate::import::format::Ask { zone, ..harness::ask() };
+            let mut kept = Kept::default();
+            kept.import_some(&Csv, &[("table.csv", text.as_bytes())], ask, usize::MAX);
+            let mut all: Vec<(String, String)> = kept
+                .records
+                .values()
+                .map(|data| serde_json::from_str::<Json>(data).unwrap())
+                .map(|row| {
+                    (row["x"].as_str().unwrap().to_owned(), row["at"].as_str().unwrap()[11..16].to_owned())
+                })
+                .collect();
+            all.sort();
+            all.into_iter().map(|(_, time)| time).collect()
+        };
+        assert_eq!(read(&table(&times))[9..], expected);
+        let newest_first: String = {
+            let text = table(&times);
+            let mut lines: Vec<&str> = text.lines().collect();
+            lines[1..].reverse();
+            lines.join("\n")
+        };
+        assert_eq!(read(&newest_first)[9..], expected);
     }
 
     #[test]

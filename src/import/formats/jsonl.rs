@@ -825,7 +825,7 @@ fn put<'a>(
     let mut values: HashMap<&str, String> = key.collect();
     for (name, value) in members.values() {
         let Some(place) = declared.places.get(name.as_ref()) else { continue };
-        if let Some((field, json)) = place.put(value.value(), &plan.zone)? {
+        if let Some((field, json)) = place.put(value.value(), &plan.zone, false)? {
             values.entry(field).or_insert(json);
         }
     }
