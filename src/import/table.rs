@@ -415,6 +415,8 @@ pub struct Columns {
     left_out: u64,
 }
 
+/// A column's name at most, in bytes.
+const LONGEST_NAME: usize = 1024;
 /// Columns at most; more are not a table that anybody reads.
 pub const MOST_COLUMNS: usize = 4096;
 
@@ -422,7 +424,7 @@ impl Columns {
     /// The column of this name; `None` where there are too many.
     pub fn column(&mut self, name: &str) -> Option<&mut Column> {
         if !self.seen.contains_key(name) {
-            if self.names.len() == MOST_COLUMNS {
+            if self.names.len() == MOST_COLUMNS || name.len() > LONGEST_NAME {
                 self.left_out += 1;
                 return None;
             }
@@ -606,7 +608,7 @@ pub fn declare(
     }
     if columns.left_out > 0 {
         notes.push(format!(
-            "It has more than {MOST_COLUMNS} columns: {} values of the others are left out",
+            "{} values are left out: there are more than {MOST_COLUMNS} columns, or their names are too long",
             columns.left_out
         ));
     }

@@ -32,7 +32,7 @@ const ROWS: &str = "rows";
 /// What a member is called in records where it is called like the key, and names no rows.
 const OTHER_KEY: &str = "id_column";
 /// Streams of one file at most.
-const MOST_STREAMS: usize = 1000;
+const MOST_STREAMS: usize = 100;
 
 /// JSON Lines.
 pub struct Jsonl;
@@ -604,7 +604,7 @@ impl Stream {
         for (name, json) in &data.all {
             let Some(text) = key_part(json) else { continue };
             for (at, _) in key.iter().enumerate().filter(|(_, part)| **part == text) {
-                if self.held.len() < 10_000 {
+                if self.held.len() < 10_000 && name.len() <= 1024 {
                     *self.held.entry((at, name.clone())).or_default() += 1;
                 }
             }
@@ -767,7 +767,11 @@ fn record(state: &State, plan: &Plan, members: &Members<'_>) -> Result<Parsed, B
         }
         Message::Record { stream, key, data } => (stream, key, data),
     };
-    let declared = state.streams.get(&stream).ok_or(Bad("changed while it was read"))?;
+    let declared = state.streams.get(&stream).ok_or(Bad(if state.streams.len() < MOST_STREAMS {
+        "changed while it was read"
+    } else {
+        "too many streams"
+    }))?;
     let fields = &declared.stream.primary_key;
     if fields.len() != key.len() {
         return Err(Bad("its key has another number of parts"));
