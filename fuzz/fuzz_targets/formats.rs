@@ -71,11 +71,27 @@ fuzz_target!(|data: &[u8]| {
     let member = Member { label: LABEL, head, size, modified_ms: MODIFIED_MS, open: &open };
     let planned = format
         .plan(std::slice::from_ref(&member), &mut ask(None))
-        .or_else(|_| format.plan(&[member], &mut ask(Some(DateOrder::DayMonthYear))));
+        .or_else(|_| {
+            format.plan(std::slice::from_ref(&member), &mut ask(Some(DateOrder::DayMonthYear)))
+        });
     let plans = match planned {
         Ok(plans) => plans,
         Err(refused) => return assert!(!refused.to_string().is_empty()),
     };
+    // Known by now: what is declared stays.
+    let mut again = ask(Some(DateOrder::MonthDayYear));
+    again.known = plans.iter().map(|plan| plan.connector.clone()).collect();
+    let later = format.plan(std::slice::from_ref(&member), &mut again).expect("planned again");
+    for (before, plan) in plans.iter().zip(&later) {
+        for stream in &before.connector.streams {
+            let now = plan.connector.stream(&stream.name).expect("the stream is still there");
+            assert_eq!((&now.primary_key, &now.cursor_field), (&stream.primary_key, &stream.cursor_field));
+            for field in &stream.fields {
+                let kind = now.field(&field.name).expect("the field is still there").kind;
+                assert!(kind == field.kind || field.kind.is_numeric() && kind.is_numeric(), "{}", field.name);
+            }
+        }
+    }
     for plan in plans.iter().filter(|plan| !plan.units.is_empty()) {
         let (items, end) = split(format, plan, file, 0, usize::MAX);
         assert!(end <= file.len() as u64);
