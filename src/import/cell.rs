@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::TimeZone;
+use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use super::format::DateOrder;
 
@@ -117,11 +117,21 @@ impl Moment {
         }
     }
 
-    /// The point in time, in `zone` where it names none: RFC 3339.
-    pub fn instant(self, zone: &TimeZone) -> Option<String> {
+    /// Its local time, where it is in an hour that was twice when the clocks were put back.
+    pub fn twice(self, zone: &TimeZone) -> Option<DateTime> {
+        let Self::Local(at) = self else { return None };
+        matches!(zone.to_ambiguous_timestamp(at).offset(), AmbiguousOffset::Fold { .. }).then_some(at)
+    }
+
+    /// The point in time, in `zone` where it names none: RFC 3339. Of an hour that was twice it is the first one, but where it
+    /// `is_late`.
+    pub fn instant(self, zone: &TimeZone, is_late: bool) -> Option<String> {
         let at = match self {
             Self::Instant(at) => at,
-            other => zone.to_timestamp(other.order()).ok()?,
+            other => {
+                let at = zone.to_ambiguous_timestamp(other.order());
+                if is_late { at.later() } else { at.compatible() }.ok()?
+            }
         };
         Some(at.to_string())
     }
@@ -285,7 +295,7 @@ mod tests {
     #[test]
     fn times_are_read_in_each_order() {
         use DateOrder::{DayMonthYear, MonthDayYear, YearMonthDay};
-        let of = |text: &str, order| moment(text, order).and_then(|at| at.instant(&TimeZone::UTC));
+        let of = |text: &str, order| moment(text, order).and_then(|at| at.instant(&TimeZone::UTC, false));
         for (text, order, expected) in [
             ("2026-12-31", MonthDayYear, Some("2026-12-31T00:00:00Z")),
             ("2026/1/2", MonthDayYear, Some("2026-01-02T00:00:00Z")),
@@ -310,7 +320,7 @@ mod tests {
         }
         let berlin = TimeZone::get("Europe/Berlin").unwrap();
         let summer = moment("2026-07-01 10:00", DayMonthYear).unwrap();
-        assert_eq!(summer.instant(&berlin).as_deref(), Some("2026-07-01T08:00:00Z"));
+        assert_eq!(summer.instant(&berlin, false).as_deref(), Some("2026-07-01T08:00:00Z"));
     }
 
     proptest! {

@@ -4,6 +4,7 @@
 //! `NAME_text`, so that what is declared stays true of every record: of those that are there when a later file has more.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -21,6 +22,8 @@ const SHORT: usize = 100;
 const ENOUGH_STEPS: u64 = 4;
 /// Rows that are told apart at most: more of them are taken to be different.
 const REMEMBERED: usize = 1_800_000;
+/// What a field of long texts is to a reader.
+const PROSE: &str = "secondary";
 /// Names of columns that say what a row is about.
 const TITLES: [&str; 14] = [
     "title",
@@ -114,23 +117,39 @@ struct Times {
 #[derive(Debug, Clone, Copy, Default)]
 struct Walk {
     last: Option<jiff::civil::DateTime>,
-    is_falling: bool,
-    is_rising: bool,
-    steps: u64,
+    falling: u64,
+    rising: u64,
 }
 
 impl Walk {
     fn step(&mut self, at: jiff::civil::DateTime) {
         if let Some(last) = self.last.replace(at) {
-            self.is_rising |= last < at;
-            self.is_falling |= last > at;
-            self.steps += u64::from(last != at);
+            self.rising += u64::from(last < at);
+            self.falling += u64::from(last > at);
         }
     }
 
-    fn is_monotonous(self) -> bool {
-        self.is_rising != self.is_falling && self.steps >= ENOUGH_STEPS
+    const fn is_monotonous(self) -> bool {
+        (self.rising == 0) != (self.falling == 0) && self.rising + self.falling >= ENOUGH_STEPS
     }
+
+    /// Where most of its steps go.
+    const fn direction(self) -> Option<Direction> {
+        match () {
+            () if self.rising > 9 * self.falling => Some(Direction::Rising),
+            () if self.falling > 9 * self.rising => Some(Direction::Falling),
+            () => None,
+        }
+    }
+}
+
+/// How the times of a table's rows follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The oldest first.
+    Rising,
+    /// The newest first.
+    Falling,
 }
 
 const BOTH: usize = 2;
@@ -249,9 +268,8 @@ impl Column {
             mine.all += theirs.all;
             mine.days += theirs.days;
             mine.only += theirs.only;
-            mine.walk.is_rising |= theirs.walk.is_rising;
-            mine.walk.is_falling |= theirs.walk.is_falling;
-            mine.walk.steps += theirs.walk.steps;
+            mine.walk.rising += theirs.walk.rising;
+            mine.walk.falling += theirs.walk.falling;
         }
         self.undecided += other.undecided;
         self.has_prose |= other.has_prose;
@@ -305,6 +323,12 @@ impl Column {
         }
     }
 
+    const fn direction(&self, reading: Reading) -> Option<Direction> {
+        // Where the year stands first, both orders say the same.
+        let at = if matches!(reading.order, DateOrder::MonthDayYear) { 1 } else { 0 };
+        self.times[at].walk.direction()
+    }
+
     const fn has_decimals(&self, reading: Reading) -> bool {
         let numbers = self.numbers[reading.number_at()];
         numbers.all > numbers.whole
@@ -312,10 +336,8 @@ impl Column {
 
     /// The decimal mark that its own values prove.
     fn decimal(&self) -> Option<Decimal> {
-        proven(self.numbers[0].only, self.numbers[1].only).map(|is_first| match is_first {
-            true => Decimal::Point,
-            false => Decimal::Comma,
-        })
+        proven(self.numbers[0].only, self.numbers[1].only)
+            .map(|is_first| if is_first { Decimal::Point } else { Decimal::Comma })
     }
 }
 
@@ -376,13 +398,11 @@ impl Reading {
     }
 
     fn number(self, text: &str) -> Option<String> {
-        match self.decimal {
-            Some(decimal) => cell::number(text, decimal),
-            None => {
-                let number = cell::number(text, Decimal::Point)?;
-                (cell::number(text, Decimal::Comma)? == number).then_some(number)
-            }
-        }
+        let Some(decimal) = self.decimal else {
+            let number = cell::number(text, Decimal::Point)?;
+            return (cell::number(text, Decimal::Comma)? == number).then_some(number);
+        };
+        cell::number(text, decimal)
     }
 }
 
@@ -395,14 +415,16 @@ pub struct Columns {
     left_out: u64,
 }
 
+/// A column's name at most, in bytes.
+const LONGEST_NAME: usize = 1024;
 /// Columns at most; more are not a table that anybody reads.
-const MOST_COLUMNS: usize = 4096;
+pub const MOST_COLUMNS: usize = 4096;
 
 impl Columns {
     /// The column of this name; `None` where there are too many.
     pub fn column(&mut self, name: &str) -> Option<&mut Column> {
         if !self.seen.contains_key(name) {
-            if self.names.len() == MOST_COLUMNS {
+            if self.names.len() == MOST_COLUMNS || name.len() > LONGEST_NAME {
                 self.left_out += 1;
                 return None;
             }
@@ -486,6 +508,8 @@ pub struct Place {
     reading: Reading,
     /// The field beside it, for what does not fit.
     beside: Option<String>,
+    /// How its times follow each other.
+    direction: Option<Direction>,
 }
 
 /// What becomes of the columns of a stream.
@@ -554,6 +578,9 @@ pub fn declare(
             stream.fields.push(field(name, kind, column));
         } else if let Some(field) = stream.fields.iter_mut().find(|field| field.name == name) {
             field.kind = kind;
+            if kind == Kind::Text && column.is_long {
+                field.role.get_or_insert_with(|| PROSE.to_owned());
+            }
         }
         has_zoneless |= kind == Kind::Timestamp && column.times[reading.time_at()].all > 0;
         has_ordered |= matches!(kind, Kind::Date | Kind::Timestamp) && column.undecided > 0;
@@ -575,12 +602,13 @@ pub fn declare(
         } else if is_new && matches!(kind, Kind::Text | Kind::String) {
             notes.extend(column.why_text(name, reading));
         }
-        let place = Place { field: name.to_owned(), kind, reading, beside };
+        let direction = if kind == Kind::Timestamp { column.direction(reading) } else { None };
+        let place = Place { field: name.to_owned(), kind, reading, beside, direction };
         places.insert(name.to_owned(), place);
     }
     if columns.left_out > 0 {
         notes.push(format!(
-            "It has more than {MOST_COLUMNS} columns: {} values of the others are left out",
+            "{} values are left out: there are more than {MOST_COLUMNS} columns, or their names are too long",
             columns.left_out
         ));
     }
@@ -591,31 +619,30 @@ pub fn declare(
         let zone = ask.zone.iana_name().unwrap_or("this system's zone");
         notes.push(format!("Times that name no zone are read as of {zone}"));
     }
-    if known.is_none() {
-        give_roles(&mut stream);
-    } else {
-        let missing: Vec<&str> = stream
-            .fields
-            .iter()
-            .map(|field| field.name.as_str())
-            .filter(|name| {
-                !stream.primary_key.iter().any(|part| part == name)
-                    && known.is_some_and(|known| known.field(name).is_some())
-                    && !columns.seen.get(*name).is_some_and(|column| column.values > 0)
-                    && !name.ends_with("_text")
-            })
-            .collect();
-        if !missing.is_empty() {
-            notes.push(format!("Not in this file: `{}`", missing.join("`, `")));
-        }
-        for field in &mut stream.fields {
-            if !stream.primary_key.contains(&field.name) {
-                field.required = false;
-                field.nullable = true;
-            }
-        }
+    match known {
+        None => give_roles(&mut stream),
+        Some(known) => grow(&mut stream, known, columns, notes),
     }
     Ok(Declared { stream, places })
+}
+
+/// What a stream that was there before is with a later file, which may lack what others have.
+fn grow(stream: &mut Stream, known: &Stream, columns: &Columns, notes: &mut Vec<String>) {
+    let is_key = |name: &String| known.primary_key.contains(name);
+    let is_there = |name: &str| columns.seen.get(name).is_some_and(|column| column.values > 0);
+    let missing: Vec<&str> = known
+        .fields
+        .iter()
+        .filter(|field| !is_key(&field.name) && !field.name.ends_with("_text") && !is_there(&field.name))
+        .map(|field| field.name.as_str())
+        .collect();
+    if !missing.is_empty() {
+        notes.push(format!("Not in this file: `{}`", missing.join("`, `")));
+    }
+    for field in stream.fields.iter_mut().filter(|field| !is_key(&field.name)) {
+        field.required = false;
+        field.nullable = true;
+    }
 }
 
 impl Column {
@@ -662,15 +689,21 @@ impl Column {
 }
 
 fn beside_of(name: &str, taken: &BTreeSet<String>, stream: &Stream) -> String {
-    let fits = |other: &String| {
+    free_name(&format!("{name}_text"), |other| {
         !taken.contains(other)
             && stream.field(other).is_none_or(|field| matches!(field.kind, Kind::Text | Kind::String))
-    };
-    let first = format!("{name}_text");
-    if fits(&first) {
-        return first;
+    })
+}
+
+/// `wanted`, or with the first number behind it that makes it free.
+pub fn free_name(wanted: &str, is_free: impl Fn(&str) -> bool) -> String {
+    let mut name = wanted.to_owned();
+    let mut number = 2_u64;
+    while !is_free(&name) {
+        name = format!("{wanted}_{number}");
+        number += 1;
     }
-    (2..).map(|number| format!("{name}_text_{number}")).find(fits).unwrap_or(first)
+    name
 }
 
 fn key_field(name: &str) -> Field {
@@ -702,7 +735,7 @@ fn field(name: &str, kind: Kind, column: &Column) -> Field {
         kind,
         nullable: true,
         required: false,
-        role: None,
+        role: (kind == Kind::Text && column.is_long).then(|| PROSE.to_owned()),
         lexical: matches!(kind, Kind::Text | Kind::String),
         exact: kind.is_scalar(),
         range: matches!(kind, Kind::Timestamp | Kind::Date | Kind::Integer | Kind::Number),
@@ -725,8 +758,13 @@ fn give_roles(stream: &mut Stream) {
     };
     let title = TITLES
         .iter()
-        .find_map(|title| named(title))
-        .or_else(|| stream.fields.iter().position(|field| is_free(field) && field.kind == Kind::Text))
+        .find_map(named)
+        .or_else(|| {
+            stream
+                .fields
+                .iter()
+                .position(|field| is_free(field) && field.kind == Kind::Text && field.role.is_none())
+        })
         .or_else(|| stream.fields.iter().position(is_free));
     if let Some(field) = time.and_then(|at| stream.fields.get_mut(at)) {
         field.role = Some("event-time".to_owned());
@@ -744,18 +782,23 @@ impl Place {
     ///
     /// # Errors
     /// Where it fits nowhere: the file changed after it was planned.
-    pub fn put(&self, value: Value<'_>, zone: &TimeZone) -> Result<Option<(&str, String)>, Bad> {
+    pub fn put(
+        &self,
+        value: Value<'_>,
+        zone: &TimeZone,
+        is_late: bool,
+    ) -> Result<Option<(&str, String)>, Bad> {
         if value.is_empty() {
             return Ok(None);
         }
-        if let Some(json) = self.fitting(value, zone) {
+        if let Some(json) = self.fitting(value, zone, is_late) {
             return Ok(Some((&self.field, json)));
         }
         let beside = self.beside.as_deref().ok_or(Bad("changed while it was read"))?;
         Ok(Some((beside, string(value.text()))))
     }
 
-    fn fitting(&self, value: Value<'_>, zone: &TimeZone) -> Option<String> {
+    fn fitting(&self, value: Value<'_>, zone: &TimeZone, is_late: bool) -> Option<String> {
         let text = value.text();
         match (self.kind, value) {
             (Kind::String | Kind::Text | Kind::Person, _) => Some(string(text)),
@@ -783,11 +826,42 @@ impl Place {
                     {
                         Some(string(trimmed))
                     }
-                    (_, moment) => moment.instant(zone).map(|at| string(&at)),
+                    (_, moment) => moment.instant(zone, is_late).map(|at| string(&at)),
                 }
             }
             _ => None,
         }
+    }
+}
+
+/// Tells the second of two equal hours from the first by the order of the rows (O4.12).
+#[derive(Debug, Default)]
+pub struct Overlap {
+    last: Option<jiff::civil::DateTime>,
+    is_late: bool,
+}
+
+impl Overlap {
+    /// Whether the next row is in the second hour.
+    pub fn is_late(&mut self, place: &Place, cell: &str, zone: &TimeZone) -> bool {
+        let Some(direction) = place.direction else { return false };
+        let Some(at) = cell::moment(cell.trim(), place.reading.order).and_then(|moment| moment.twice(zone))
+        else {
+            self.last = None;
+            return false;
+        };
+        let is_falling = direction == Direction::Falling;
+        match self.last.replace(at) {
+            Some(last) if last.date() == at.date() => {
+                let is_back = if is_falling { at > last } else { at < last };
+                if is_back {
+                    self.is_late = !is_falling;
+                }
+            }
+            // The first row in it: of the first hour where the oldest stands first.
+            _ => self.is_late = is_falling,
+        }
+        self.is_late
     }
 }
 
@@ -797,7 +871,7 @@ pub fn string(text: &str) -> String {
 }
 
 /// A JSON object of fields in declared order.
-pub fn object(stream: &Stream, mut values: HashMap<&str, String>) -> String {
+pub fn object<S: BuildHasher>(stream: &Stream, mut values: HashMap<&str, String, S>) -> String {
     let mut out = String::from("{");
     for field in &stream.fields {
         let Some(json) = values.remove(field.name.as_str()) else { continue };

@@ -1,9 +1,11 @@
 //! Tables of text: a row a line, its cells apart by a comma, semicolon, tab or bar. [`crate::import::table`] has what becomes
 //! of their columns.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
+
+use jiff::tz::TimeZone;
 
 use crate::import::charset::Charset;
 use crate::import::digest;
@@ -11,19 +13,25 @@ use crate::import::format::{
     Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
 };
 use crate::import::kind_of_file;
-use crate::import::table::{self, Columns, Copies, KEY, Names, Place, Table, Value};
+use crate::import::table::{self, Columns, Copies, KEY, Names, Overlap, Place, Table, Value};
 use crate::vault::declaration::Stream;
 
 /// What cells may be apart by, the likeliest first.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// Rows that say whether a file is a table.
 const SAMPLE: usize = 50;
+/// They are fewer where they are long.
+const SAMPLE_BYTES: u64 = 4 * 1024 * 1024;
+/// A row at most, in cells.
+const MAX_CELLS: usize = 1 << 16;
 /// A row at most, in bytes.
 const MAX_ROW: usize = 64 * 1024 * 1024;
 /// How much is read twice at most where a quote is never closed, in bytes.
 const MAX_AGAIN: usize = MAX_ROW;
 /// The only stream.
 const ROWS: &str = "rows";
+/// Behind the facts of a row that is in the second of two equal hours.
+const LATE: &str = "+";
 /// What a column is called in records where the table has one called like the key, and it names no rows.
 const OTHER_KEY: &str = "id_column";
 
@@ -43,6 +51,8 @@ struct Layout {
     /// Which column names the rows.
     key: Option<usize>,
     places: Vec<Option<Place>>,
+    /// The column of the rows' own time.
+    time: Option<usize>,
 }
 
 struct State {
@@ -90,6 +100,7 @@ impl Format for Csv {
         rows.columns = Some(layout.names.len());
         rows.skip_separator_line()?;
         let mut copies = Copies::default();
+        let mut overlap = Overlap::default();
         let mut header = layout.has_header;
         let mut end = 0;
         while let Some(row) = rows.next()? {
@@ -104,13 +115,16 @@ impl Format for Csv {
                 },
                 (Err(_), _) => copies.before(table::hash([&row.bytes[..]])),
             };
+            let is_late =
+                row.cells.as_ref().is_ok_and(|cells| layout.is_late(cells, &mut overlap, &plan.zone));
             // A last line without an end may not be all of it: it is read again when the file grew.
             end = if row.is_ended { row.next } else { row.offset };
             if row.offset < from {
                 continue;
             }
             let (offset, next, line) = (row.offset, row.next, Some(row.line));
-            if out(Raw { offset, next, line, bytes: row.bytes, facts: facts.clone(), copy }).is_break() {
+            let facts = if is_late { format!("{facts}{LATE}") } else { facts.clone() };
+            if out(Raw { offset, next, line, bytes: row.bytes, facts, copy }).is_break() {
                 return Ok(End { at: next });
             }
         }
@@ -118,8 +132,10 @@ impl Format for Csv {
     }
 
     fn parse(&self, plan: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
+        let (facts, is_late) =
+            raw.facts.strip_suffix(LATE).map_or((raw.facts.as_str(), false), |facts| (facts, true));
         let (state, (layout, cutter)) = state(plan)
-            .and_then(|state| Some((state, state.layouts.get(&raw.facts)?)))
+            .and_then(|state| Some((state, state.layouts.get(facts)?)))
             .ok_or(Bad("changed while it was read"))?;
         let cells = cutter.cells(&raw.bytes)?;
         if !fits(&cells, layout.names.len()) {
@@ -131,13 +147,22 @@ impl Format for Csv {
             Some(id) => format!("{id}#{}", raw.copy + 1),
         };
         let mut values = HashMap::from([(KEY, table::string(&key))]);
-        for (place, cell) in layout.places.iter().zip(cells.iter()) {
+        for (at, (place, cell)) in layout.places.iter().zip(cells.iter()).enumerate() {
             let Some(place) = place else { continue };
-            if let Some((field, json)) = place.put(Value::Cell(cell), &plan.zone)? {
+            let is_late = is_late && layout.time == Some(at);
+            if let Some((field, json)) = place.put(Value::Cell(cell), &plan.zone, is_late)? {
                 values.insert(field, json);
             }
         }
         Ok(Parsed::Records(vec![Draft::new(ROWS, key, table::object(&state.stream, values))]))
+    }
+}
+
+impl Layout {
+    /// Whether a row is in the second of two equal hours.
+    fn is_late(&self, cells: &Cells, overlap: &mut Overlap, zone: &TimeZone) -> bool {
+        let place = self.time.and_then(|at| Some((self.places.get(at)?.as_ref()?, cells.get(at)?)));
+        place.is_some_and(|(place, cell)| overlap.is_late(place, cell, zone))
     }
 }
 
@@ -204,6 +229,7 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
             has_header: seen.has_header,
             key,
             places: seen.names.iter().map(|name| declared.places.get(name).cloned()).collect(),
+            time: seen.names.iter().position(|name| state.stream.cursor_field.as_ref() == Some(name)),
             names: seen.names,
         };
         // The same row under other columns, or read in another way, is another item.
@@ -277,7 +303,7 @@ fn survey(member: &Member<'_>, columns: &mut Columns, known: Option<&Stream>) ->
 /// The names of the columns, and whether the first row has them.
 fn names<R: BufRead>(mut rows: Rows<R>) -> io::Result<(Vec<String>, bool)> {
     let mut sample = Vec::new();
-    while sample.len() < SAMPLE {
+    while sample.len() < SAMPLE && rows.offset < SAMPLE_BYTES {
         let Some(row) = rows.next()? else { break };
         sample.extend(row.cells);
     }
@@ -296,14 +322,16 @@ fn names<R: BufRead>(mut rows: Rows<R>) -> io::Result<(Vec<String>, bool)> {
             || texts.iter().enumerate().all(|(at, cell)| {
                 (!cell.is_empty() || at + 1 == texts.len()) && texts[..at].iter().all(|before| before != cell)
             }));
+    if width > table::MOST_COLUMNS {
+        return Err(io::Error::other(format!("it has more than {} columns", table::MOST_COLUMNS)));
+    }
     let mut names: Vec<String> = Vec::with_capacity(width);
+    let mut taken = HashSet::new();
     for at in 0..width {
         let wanted = if is_header { field_name(texts.get(at).copied().unwrap_or("")) } else { String::new() };
         let wanted = if wanted.is_empty() { format!("column_{}", at + 1) } else { wanted };
-        let name = (1..)
-            .map(|number| if number == 1 { wanted.clone() } else { format!("{wanted}_{number}") })
-            .find(|name| !names.contains(name))
-            .unwrap_or(wanted);
+        let name = table::free_name(&wanted, |name| !taken.contains(name));
+        taken.insert(name.clone());
         names.push(name);
     }
     Ok((names, is_header))
@@ -415,7 +443,10 @@ impl Cutter {
             match result {
                 csv_core::ReadRecordResult::InputEmpty => {}
                 csv_core::ReadRecordResult::OutputFull => output.resize(2 * output.len() + 8, 0),
-                csv_core::ReadRecordResult::OutputEndsFull => ends.resize(2 * ends.len(), 0),
+                csv_core::ReadRecordResult::OutputEndsFull if ends.len() < MAX_CELLS => {
+                    ends.resize(2 * ends.len(), 0);
+                }
+                csv_core::ReadRecordResult::OutputEndsFull => return Err(Bad("too many cells")),
                 csv_core::ReadRecordResult::Record => break,
                 csv_core::ReadRecordResult::End => return Err(Bad("no row")),
             }
@@ -662,7 +693,8 @@ fn ends_with_newline(bytes: &[u8], charset: Charset) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jiff::tz::TimeZone;
+    use std::fmt::Write as _;
+
     use proptest::prelude::*;
     use serde_json::{Value as Json, json};
 
@@ -868,7 +900,7 @@ mod tests {
         let mut text = "day,n\n".to_owned();
         for day in 1..=28 {
             for month in 1..=7 {
-                text += &format!("2026-{month:02}-{day:02},{day}\n");
+                writeln!(text, "2026-{month:02}-{day:02},{day}").unwrap();
             }
         }
         text += "soon,29\n2026-08-01,many\n";
@@ -986,6 +1018,45 @@ mod tests {
     }
 
     #[test]
+    fn o4_12_in_the_autumn_the_order_of_rows_says_which_hour_it_is() {
+        let times = ["01:30", "02:10", "02:50", "02:05", "02:40", "03:10"];
+        let expected = ["23:30", "00:10", "00:50", "01:05", "01:40", "02:10"];
+        let table = |times: &[&str]| {
+            let mut text = "at,x\n".to_owned();
+            let mut days: Vec<String> = (1..=9).map(|day| format!("2026-10-0{day} 10:00")).collect();
+            days.extend(times.iter().map(|time| format!("2026-10-25 {time}")));
+            for (at, day) in days.iter().enumerate() {
+                writeln!(text, "{day},r{at:02}").unwrap();
+            }
+            text
+        };
+        let read = |text: &str| -> Vec<String> {
+            let zone = TimeZone::get("Europe/Berlin").unwrap();
+            let ask = crate::import::format::Ask { zone, ..harness::ask() };
+            let mut kept = Kept::default();
+            kept.import_some(&Csv, &[("table.csv", text.as_bytes())], ask, usize::MAX);
+            let mut all: Vec<(String, String)> = kept
+                .records
+                .values()
+                .map(|data| serde_json::from_str::<Json>(data).unwrap())
+                .map(|row| {
+                    (row["x"].as_str().unwrap().to_owned(), row["at"].as_str().unwrap()[11..16].to_owned())
+                })
+                .collect();
+            all.sort();
+            all.into_iter().map(|(_, time)| time).collect()
+        };
+        assert_eq!(read(&table(&times))[9..], expected);
+        let newest_first: String = {
+            let text = table(&times);
+            let mut lines: Vec<&str> = text.lines().collect();
+            lines[1..].reverse();
+            lines.join("\n")
+        };
+        assert_eq!(read(&newest_first)[9..], expected);
+    }
+
+    #[test]
     fn o4_5_a_file_that_grew_goes_on_where_it_ended() {
         let mut kept = Kept::default();
         let before = b"what,n\na,1\na,1\nb,2";
@@ -1086,11 +1157,11 @@ mod tests {
             let files = [("table.csv", &bytes[..])];
             let mut whole = Kept::default();
             let counts = whole.import(&Csv, &files);
-            prop_assert_eq!(counts.read as usize, rows.len());
-            prop_assert_eq!(counts.new as usize, rows.len(), "every row is a record");
+            prop_assert_eq!(counts.read, rows.len() as u64);
+            prop_assert_eq!(counts.new, rows.len() as u64, "every row is a record");
             let before = whole.records.clone();
             let again = whole.import(&Csv, &files);
-            prop_assert_eq!((again.new, again.changed, again.same as usize), (0, 0, rows.len()));
+            prop_assert_eq!((again.new, again.changed, again.same), (0, 0, rows.len() as u64));
             prop_assert_eq!(&whole.records, &before);
             let mut pieces = Kept::default();
             pieces.import_some(&Csv, &files, harness::ask(), cut);

@@ -32,7 +32,7 @@ const ROWS: &str = "rows";
 /// What a member is called in records where it is called like the key, and names no rows.
 const OTHER_KEY: &str = "id_column";
 /// Streams of one file at most.
-const MOST_STREAMS: usize = 1000;
+const MOST_STREAMS: usize = 100;
 
 /// JSON Lines.
 pub struct Jsonl;
@@ -170,7 +170,6 @@ fn unfit(member: &Member<'_>) -> Option<String> {
     let text = member.head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(member.head).trim_ascii_start();
     let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     match text.first() {
-        None => None,
         Some(b'[') => Some(format!(
             "It is not a {wanted}, but one JSON array: write its elements on lines of their own, \
              for example with `jq -c '.[]' FILE > FILE.jsonl`"
@@ -189,7 +188,7 @@ fn unfit(member: &Member<'_>) -> Option<String> {
                 )
             })
         }
-        Some(b'{') => None,
+        None | Some(b'{') => None,
         Some(_) => {
             let is_text = std::str::from_utf8(&text[..text.len().min(1024)])
                 .map_or_else(|error| error.error_len().is_none(), |_| true);
@@ -338,20 +337,19 @@ impl<'a> Line<'a> {
             return Err(Bad("nested too deeply"));
         }
         let mut is_damaged = false;
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => {
-                is_damaged = true;
-                let mut text = String::with_capacity(bytes.len());
-                for chunk in bytes.utf8_chunks() {
-                    text.extend(chunk.valid().chars().filter(|c| !is_mark(*c)));
-                    if !chunk.invalid().is_empty() {
-                        let value = chunk.invalid().iter().fold(0, |all, byte| all << 8 | u32::from(*byte));
-                        mark(&mut text, 2 * u32::try_from(chunk.invalid().len()).unwrap_or(1), value);
-                    }
+        let text = if let Ok(text) = std::str::from_utf8(bytes) {
+            Cow::Borrowed(text)
+        } else {
+            is_damaged = true;
+            let mut text = String::with_capacity(bytes.len());
+            for chunk in bytes.utf8_chunks() {
+                text.extend(chunk.valid().chars().filter(|c| !is_mark(*c)));
+                if !chunk.invalid().is_empty() {
+                    let value = chunk.invalid().iter().fold(0, |all, byte| all << 8 | u32::from(*byte));
+                    mark(&mut text, 2 * u32::try_from(chunk.invalid().len()).unwrap_or(1), value);
                 }
-                Cow::Owned(text)
             }
+            Cow::Owned(text)
         };
         let text = match lone_surrogates_marked(&text) {
             None => text,
@@ -606,7 +604,7 @@ impl Stream {
         for (name, json) in &data.all {
             let Some(text) = key_part(json) else { continue };
             for (at, _) in key.iter().enumerate().filter(|(_, part)| **part == text) {
-                if self.held.len() < 10_000 {
+                if self.held.len() < 10_000 && name.len() <= 1024 {
                     *self.held.entry((at, name.clone())).or_default() += 1;
                 }
             }
@@ -627,12 +625,10 @@ impl Stream {
                 .map(|((_, name), _)| name.as_str())
                 .collect();
             held.sort_by_key(|name| (*name != KEY, name.len(), *name));
-            let name = held.first().map(|name| (*name).to_owned()).unwrap_or_else(|| {
-                (1..)
-                    .map(|number| if number == 1 { KEY.to_owned() } else { format!("key_{number}") })
-                    .find(|name| !fields.contains(name))
-                    .unwrap_or_else(|| KEY.to_owned())
-            });
+            let name = match held.first() {
+                Some(name) => (*name).to_owned(),
+                None => table::free_name(KEY, |name| !fields.iter().any(|field| field == name)),
+            };
             fields.push(name);
         }
         fields
@@ -645,7 +641,9 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
     let mut streams: BTreeMap<String, Stream> = BTreeMap::new();
     for at in &units {
         let Some(member) = members.get(*at) else { continue };
-        streams.values_mut().for_each(|stream| stream.columns.next_file());
+        for stream in streams.values_mut() {
+            stream.columns.next_file();
+        }
         let mode = survey(member, &mut streams, table.known_stream(ROWS))
             .map_err(|error| Refused::Unreadable(format!("{} could not be read: {error}", member.label)))?;
         state.members.insert(member.label.to_owned(), mode);
@@ -769,7 +767,11 @@ fn record(state: &State, plan: &Plan, members: &Members<'_>) -> Result<Parsed, B
         }
         Message::Record { stream, key, data } => (stream, key, data),
     };
-    let declared = state.streams.get(&stream).ok_or(Bad("changed while it was read"))?;
+    let declared = state.streams.get(&stream).ok_or(Bad(if state.streams.len() < MOST_STREAMS {
+        "changed while it was read"
+    } else {
+        "too many streams"
+    }))?;
     let fields = &declared.stream.primary_key;
     if fields.len() != key.len() {
         return Err(Bad("its key has another number of parts"));
@@ -827,7 +829,7 @@ fn put<'a>(
     let mut values: HashMap<&str, String> = key.collect();
     for (name, value) in members.values() {
         let Some(place) = declared.places.get(name.as_ref()) else { continue };
-        if let Some((field, json)) = place.put(value.value(), &plan.zone)? {
+        if let Some((field, json)) = place.put(value.value(), &plan.zone, false)? {
             values.entry(field).or_insert(json);
         }
     }

@@ -1,0 +1,114 @@
+//! A person's exports through every format: recognised or not, planned or refused, split into items that follow each other,
+//! parsed into records that are declared. An import that is cut off goes on to the same items (O4.5, O4.14, O8.5).
+//!
+//! Input: a byte for the format, one for where the import is cut off, then the file.
+#![no_main]
+
+use std::io::{self, BufRead, Cursor};
+use std::ops::ControlFlow;
+
+use jiff::tz::TimeZone;
+use libfuzzer_sys::fuzz_target;
+use pdpp::import::format::{Ask, DateOrder, Format, Member, PEEK, Parsed, Peek, Plan, Raw, Unit};
+use pdpp::import::formats;
+use serde_json::Value;
+
+const LABEL: &str = "export/table 2026.csv";
+const MODIFIED_MS: Option<i64> = Some(1_700_000_000_000);
+
+fn ask(date_order: Option<DateOrder>) -> Ask {
+    Ask {
+        account: None,
+        zone: TimeZone::UTC,
+        date_order,
+        source_name: "export".to_owned(),
+        known: Vec::new(),
+    }
+}
+
+fn split(format: &dyn Format, plan: &Plan, file: &[u8], from: u64, most: usize) -> (Vec<Raw>, u64) {
+    let mut items = Vec::new();
+    let bytes = Box::new(Cursor::new(file.to_vec()));
+    let mut unit = Unit { label: LABEL, modified_ms: MODIFIED_MS, bytes };
+    let mut out = |raw| {
+        items.push(raw);
+        if items.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let end = format.split(plan, &mut unit, from, &mut out).map_or(from, |end| end.at);
+    (items, end)
+}
+
+fn check(format: &dyn Format, plan: &Plan, raw: &Raw) {
+    let parsed = format.parse(plan, raw);
+    assert_eq!(format.parse(plan, raw), parsed, "the same item is the same records");
+    let drafts = match parsed {
+        Ok(Parsed::Records(drafts)) => drafts,
+        Ok(Parsed::Skipped(why)) => return assert!(!why.is_empty()),
+        Err(bad) => return assert!(!bad.0.is_empty()),
+    };
+    for draft in drafts {
+        let stream = plan.connector.stream(&draft.stream).expect("a declared stream");
+        let Some(data) = &draft.data else { continue };
+        let Ok(Value::Object(data)) = serde_json::from_str(data) else { panic!("no object: {data}") };
+        for name in data.keys() {
+            assert!(stream.field(name).is_some(), "{name} is not declared");
+        }
+        if let Some(sighting) = &draft.sighting {
+            let text = draft.data.as_deref().unwrap_or_default();
+            let joined = format.join(&draft.stream, text, &[sighting]);
+            assert_eq!(format.join(&draft.stream, text, &[sighting, sighting]), joined);
+        }
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [which, cut, file @ ..] = data else { return };
+    let format = formats::ALL[usize::from(*which) % formats::ALL.len()];
+    let head = &file[..file.len().min(PEEK)];
+    format.sniff(&Peek { label: LABEL, head, is_whole: head.len() == file.len() });
+    let open = || -> io::Result<Box<dyn BufRead + Send>> { Ok(Box::new(Cursor::new(file.to_vec()))) };
+    let size = Some(file.len() as u64);
+    let member = Member { label: LABEL, head, size, modified_ms: MODIFIED_MS, open: &open };
+    let planned = format
+        .plan(std::slice::from_ref(&member), &mut ask(None))
+        .or_else(|_| {
+            format.plan(std::slice::from_ref(&member), &mut ask(Some(DateOrder::DayMonthYear)))
+        });
+    let plans = match planned {
+        Ok(plans) => plans,
+        Err(refused) => return assert!(!refused.to_string().is_empty()),
+    };
+    // Known by now: what is declared stays.
+    let mut again = ask(Some(DateOrder::MonthDayYear));
+    again.known = plans.iter().map(|plan| plan.connector.clone()).collect();
+    let later = format.plan(std::slice::from_ref(&member), &mut again).expect("planned again");
+    for (before, plan) in plans.iter().zip(&later) {
+        for stream in &before.connector.streams {
+            let now = plan.connector.stream(&stream.name).expect("the stream is still there");
+            assert_eq!((&now.primary_key, &now.cursor_field), (&stream.primary_key, &stream.cursor_field));
+            for field in &stream.fields {
+                let kind = now.field(&field.name).expect("the field is still there").kind;
+                assert!(kind == field.kind || field.kind.is_numeric() && kind.is_numeric(), "{}", field.name);
+            }
+        }
+    }
+    for plan in plans.iter().filter(|plan| !plan.units.is_empty()) {
+        let (items, end) = split(format, plan, file, 0, usize::MAX);
+        assert!(end <= file.len() as u64);
+        let mut at = 0;
+        for raw in &items {
+            assert!(raw.offset >= at && raw.next > raw.offset && raw.next <= file.len() as u64, "in order");
+            at = raw.next;
+            check(format, plan, raw);
+        }
+        // What was cut off behind an item goes on with the next one.
+        let first = usize::from(*cut);
+        if (1..items.len()).contains(&first) {
+            let (begun, at) = split(format, plan, file, 0, first);
+            assert_eq!(begun, items[..first]);
+            assert!(at <= begun.last().map_or(0, |raw| raw.next));
+            let (rest, _) = split(format, plan, file, begun.last().map_or(0, |raw| raw.next), usize::MAX);
+            assert_eq!(rest, items[first..]);
+        }
+    }
+});
