@@ -24,3 +24,5 @@ pub mod resume;
 pub mod survey;
 pub mod table;
 pub mod tally;
+#[cfg(test)]
+mod tests;

@@ -66,6 +66,21 @@ pub fn is_there(dir: &Path) -> bool {
     dir.join(PROFILE.database).symlink_metadata().is_ok_and(|found| found.len() > 0)
 }
 
+/// That an import may use `dir`: it is not there yet, or it is this user's alone and no other kind of store. Touches nothing.
+///
+/// # Errors
+/// `own_data_dir` (77).
+pub fn check_place(dir: &Path) -> Result<()> {
+    match PrivateDir::open_named(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened.map_err(|error| unusable(dir, error))?,
+    };
+    match vault::data_dir::other_vault(dir, &PROFILE) {
+        Some(other) => Err(explain(OpenError::OtherVault(other))),
+        None => Ok(()),
+    }
+}
+
 /// Opens the vault in `dir`, which has to be there.
 ///
 /// # Errors

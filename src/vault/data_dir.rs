@@ -26,14 +26,19 @@ pub fn open(path: &Path) -> Result<PrivateDir, OpenError> {
 /// The databases of vaults. A directory has one of them: fiction and a person's own data share none.
 const DATABASES: [&str; 2] = ["own.db", "sandbox.db"];
 
+/// The database of another kind of vault that is in `dir`.
+pub fn other_vault(dir: &Path, profile: &Profile) -> Option<PathBuf> {
+    let others = DATABASES.iter().filter(|name| **name != profile.database);
+    others.map(|name| dir.join(name)).find(|path| path.symlink_metadata().is_ok())
+}
+
 /// The database of the vault in `dir`, which is there then, if empty.
 ///
 /// # Errors
 /// [`OpenError::OtherVault`]; [`OpenError::File`].
 pub fn database(dir: &PrivateDir, profile: &Profile) -> Result<PathBuf, OpenError> {
-    let is_other = |name: &&&str| **name != profile.database && dir.size(name).is_ok();
-    if let Some(other) = DATABASES.iter().find(is_other) {
-        return Err(OpenError::OtherVault(dir.path().join(other)));
+    if let Some(other) = other_vault(dir.path(), profile) {
+        return Err(OpenError::OtherVault(other));
     }
     dir.make_file(profile.database).map_err(|error| OpenError::File("use the database in", error))?;
     Ok(dir.path().join(profile.database))

@@ -19,6 +19,11 @@ use crate::vault::{folding, time};
 /// How long a writer waits for another process's: an import can take a while.
 const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(1);
 
+/// Pages that a writer of very many records holds in memory.
+const BULK_CACHE_KIB: i64 = 64 << 10;
+/// Pages in the log before they are written back.
+const BULK_CHECKPOINT_PAGES: i64 = 8 << 10;
+
 /// A failure to open the store.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -133,6 +138,17 @@ impl Store {
             reader_is_back: Condvar::new(),
             catalog: RwLock::new(catalog),
         })
+    }
+
+    /// Makes the writer ready for very many records.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn prepare_for_many(&self) -> rusqlite::Result<()> {
+        let db = lock(&self.writer);
+        db.pragma_update(None, "cache_size", -BULK_CACHE_KIB)?;
+        // The log is written back between batches, and not at each of them.
+        db.pragma_update(None, "wal_autocheckpoint", BULK_CHECKPOINT_PAGES)
     }
 
     /// Runs `work` on one state of the database.

@@ -93,6 +93,14 @@ impl Ledger<'_> {
             .optional()
     }
 
+    /// The connection of an account.
+    pub fn connection(self, account: i64) -> rusqlite::Result<Option<String>> {
+        self.0
+            .prepare_cached("SELECT connection FROM account WHERE account = ?1")?
+            .query_row([account], |row| row.get(0))
+            .optional()
+    }
+
     /// Notes what was settled for a connection, and gives its account.
     pub fn put_account(self, connection: &str, settings: &Settings) -> rusqlite::Result<i64> {
         self.0
