@@ -39,7 +39,8 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn o4_14_names_in_archives_lead_nowhere_and_nothing_is_unpacked() {
     let text = table(200);
-    let slips = [("../../up.csv", text.as_bytes()), ("/etc/abs.csv", text.as_bytes()), ("a\\..\\b.csv", b"x")];
+    let slips =
+        [("../../up.csv", text.as_bytes()), ("/etc/abs.csv", text.as_bytes()), ("a\\..\\b.csv", b"x")];
     let archives = [
         ("s.zip", zip(&slips, CompressionMethod::Stored)),
         ("d.zip", zip(&slips, CompressionMethod::Deflated)),
@@ -66,7 +67,10 @@ fn o4_14_names_in_archives_lead_nowhere_and_nothing_is_unpacked() {
 #[test]
 fn o4_14_encrypted_members_are_named_and_the_rest_is_read() {
     let desk = Desk::new();
-    let mut bytes = zip(&[("open.csv", table(5).as_bytes()), ("shut.csv", table(7).as_bytes())], CompressionMethod::Stored);
+    let mut bytes = zip(
+        &[("open.csv", table(5).as_bytes()), ("shut.csv", table(7).as_bytes())],
+        CompressionMethod::Stored,
+    );
     // The flag of encryption, in the second member's local and central header.
     for (magic, flags) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {
         let at: Vec<usize> = (0..bytes.len() - 4).filter(|at| bytes[*at..].starts_with(magic)).collect();
@@ -87,7 +91,12 @@ fn o4_14_a_truncated_archive_is_told_of() {
         let desk = Desk::new();
         let path = desk.file(name, bytes);
         let ran = desk.run(&path, &["--yes"]);
-        assert_eq!((ran.code, ran.stderr.contains("code: import_path")), (Some(1), true), "{name}: {}", ran.stderr);
+        assert_eq!(
+            (ran.code, ran.stderr.contains("code: import_path")),
+            (Some(1), true),
+            "{name}: {}",
+            ran.stderr
+        );
         // In a folder the rest is imported.
         desk.file("b.csv", table(5));
         let ran = desk.run(desk.exports.path(), &["--yes", "--account", "a"]);

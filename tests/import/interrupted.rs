@@ -60,7 +60,9 @@ fn o2_5_a_signal_ends_between_batches_and_the_same_command_goes_on() {
     let deadline = std::time::Instant::now() + Duration::from_mins(1);
     let has_begun = || {
         pdpp::own::open_store(&desk.own()).is_ok_and(|store| {
-            let count = |db: &rusqlite::Connection, _: &_| db.query_row("SELECT count(*) FROM record", [], |row| row.get(0));
+            let count = |db: &rusqlite::Connection, _: &_| {
+                db.query_row("SELECT count(*) FROM record", [], |row| row.get(0))
+            };
             store.read::<i64, rusqlite::Error>(count).is_ok_and(|count| count > 0)
         })
     };

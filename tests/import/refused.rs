@@ -13,11 +13,21 @@ fn o2_3_a_dry_run_and_a_refusal_create_nothing() {
     assert_eq!(json(&ran)["plan"][0]["format"], "csv");
     // O2.4: nobody is there to be asked.
     let ran = desk.run(&path, &[]);
-    assert_eq!((ran.code, ran.stderr.contains("code: import_unconfirmed")), (Some(77), true), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, ran.stderr.contains("code: import_unconfirmed")),
+        (Some(77), true),
+        "{}",
+        ran.stderr
+    );
     assert!(ran.stderr.contains("--yes"), "{}", ran.stderr);
     let picture = desk.file("b.png", b"\x89PNG\r\n\x1a\n\0\0");
     let ran = desk.run(&picture, &["--yes"]);
-    assert_eq!((ran.code, ran.stderr.contains("code: import_unrecognised")), (Some(1), true), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, ran.stderr.contains("code: import_unrecognised")),
+        (Some(1), true),
+        "{}",
+        ran.stderr
+    );
     let ran = desk.run(&picture, &["--yes", "--as", "csv"]);
     assert_eq!((ran.code, ran.stderr.contains("code: import_format")), (Some(1), true), "{}", ran.stderr);
     let ran = desk.run(&desk.path("nothing"), &["--yes"]);
@@ -32,7 +42,8 @@ fn o1_2_the_sandboxs_directory_is_refused_and_stays_as_it_was() {
     let dir = desk.path("fiction");
     drop(pdpp::sandbox::open_store(&dir, None).unwrap());
     let names = || {
-        let mut all: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut all: Vec<_> =
+            std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         all.sort();
         all
     };
