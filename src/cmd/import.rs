@@ -362,7 +362,7 @@ fn import(
         progress: ui.progress(),
         began: Instant::now(),
         shown: Instant::now(),
-        total: survey.jobs.iter().map(Job::bytes).sum(),
+        total: survey.jobs.iter().map(Job::bytes).fold(0, u64::saturating_add),
         done: (0, 0),
         now: (0, 0),
         report,
@@ -455,7 +455,7 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     fn next(&mut self) {
-        self.done = (self.done.0 + self.now.0, self.done.1 + self.now.1);
+        self.done = (self.done.0.saturating_add(self.now.0), self.done.1 + self.now.1);
         self.now = (0, 0);
     }
 }
@@ -468,7 +468,7 @@ impl Watch for Shown<'_> {
             return;
         }
         self.shown = Instant::now();
-        let (bytes, items) = (self.done.0 + bytes, self.done.1 + items);
+        let (bytes, items) = (self.done.0.saturating_add(bytes), self.done.1 + items);
         let mut text =
             format!("{} of {}, {} items", size(bytes), size(self.total.max(bytes)), grouped(items));
         let left = self.total.saturating_sub(bytes);

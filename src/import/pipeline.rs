@@ -122,7 +122,7 @@ fn read(
         Some(from) => from,
         None => task.stamp.map_or(0, |_| task.row.at),
     };
-    let bytes = tasks.iter().filter(|task| task.from != Some(0)).map(known).sum();
+    let bytes = tasks.iter().filter(|task| task.from != Some(0)).map(known).fold(0, u64::saturating_add);
     let parser = Parser { import, job, account, has_items, shapes: &shapes, settings: &settings };
     let mut writer = Writer {
         import,
@@ -230,10 +230,8 @@ fn split(
     let mut is_open = true;
     for (task, from, unit) in starts {
         let member = &job.units[*task];
-        let stamp = |is_file: bool| {
-            if is_file { job.source.stamp_of(&member.place) } else { job.source.stamp() }.ok()
-        };
-        let before = stamp(member.is_file);
+        let stamp = || job.source.stamp_of(&member.place).ok();
+        let before = stamp();
         let mut out = |raw: Raw| {
             let goes_on = !import.stop.load(Ordering::Relaxed) && budget.take(weight(&raw));
             if !goes_on {
@@ -260,7 +258,7 @@ fn split(
             Ok(ended) => ended.map_err(|error| error.to_string()),
             Err(_) => Err("panicked".to_owned()),
         };
-        let has_moved = before != stamp(member.is_file);
+        let has_moved = before != stamp();
         if to.send((number, Split::End { task: *task, end, has_moved })).is_err() {
             return;
         }
@@ -397,13 +395,13 @@ impl Writer<'_> {
             let first = loop {
                 match ready.next(Instant::now() + PATIENCE) {
                     Next::One(first) => break first,
-                    Next::Late => self.watch.progress(self.bytes + self.at, self.items),
+                    Next::Late => self.watch.progress(self.bytes.saturating_add(self.at), self.items),
                     Next::End => return Ok(()),
                 }
             };
             has_room(self.import)?;
             self.batch(first, &mut ready, budget)?;
-            self.watch.progress(self.bytes + self.at, self.items);
+            self.watch.progress(self.bytes.saturating_add(self.at), self.items);
         }
     }
 
@@ -437,9 +435,7 @@ impl Writer<'_> {
             }
             for at in std::mem::take(&mut self.touched) {
                 let task = &mut self.tasks[at];
-                if self.job.units[at].is_file {
-                    task.row.mark = resume::mark_of(self.job, &task.row.place, task.stamp, task.row.at);
-                }
+                task.row.mark = resume::mark_of(self.job, at, task.stamp, task.row.at);
                 Ledger(tx).put_unit(self.source, &task.row)?;
             }
             ingest.end()?;
@@ -476,7 +472,7 @@ impl Writer<'_> {
                 let task = &mut self.tasks[at];
                 self.touched.insert(at);
                 let from = task.from.unwrap_or(0);
-                self.bytes += member.size.unwrap_or(self.at).saturating_sub(from);
+                self.bytes = self.bytes.saturating_add(member.size.unwrap_or(self.at).saturating_sub(from));
                 self.at = 0;
                 match end {
                     Ok(End { at }) => {

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use super::digest;
 use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
 use crate::advice::Command;
-use crate::archive::{Kind, LeftOut, Member, Source};
+use crate::archive::{Kind, LeftOut, Member, Skipped, Source};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::vault::declaration::Connector;
 use crate::vault::store::ledger::Settings;
@@ -89,7 +89,7 @@ impl Job {
 
     /// How many bytes there are to read, as far as that is known.
     pub fn bytes(&self) -> u64 {
-        self.units.iter().filter_map(|unit| unit.size).sum()
+        self.units.iter().filter_map(|unit| unit.size).fold(0, u64::saturating_add)
     }
 }
 
@@ -148,10 +148,17 @@ impl Survey {
             named.formats.iter().map(|format| Recognised::new(*format)).collect();
         let mut unrecognised = Vec::new();
         let left = Cell::new(HEADS);
-        let left_out = source
+        let mut damaged = Vec::new();
+        let mut left_out = source
             .list(Some(store_dir), &mut |member, bytes| {
                 let mut head = Vec::with_capacity(4096);
-                let whole = head_of(bytes, &mut head)?;
+                let whole = match head_of(bytes, &mut head) {
+                    Ok(whole) => whole,
+                    Err(error) => {
+                        damaged.push(Skipped { label: member.label, why: error.to_string() });
+                        return Ok(());
+                    }
+                };
                 let peek = Peek { label: &member.label, head: &head, is_whole: whole };
                 let sure = |one: &Recognised| one.format.sniff(&peek);
                 // Of equally sure ones the first, in the order of the list.
@@ -176,6 +183,7 @@ impl Survey {
                 Ok(())
             })
             .map_err(|error| unusable(typed, error))?;
+        left_out.unreadable.append(&mut damaged);
         if found.iter().all(|one| one.members.is_empty()) {
             if named.is_as
                 && let Some(format) = named.formats.first()
@@ -398,9 +406,7 @@ fn unusable(typed: &Path, error: io::Error) -> Error {
 }
 
 /// Members that are left out, by why, for a line of a plan.
-pub fn by_reason<'a>(
-    left_out: impl IntoIterator<Item = &'a crate::archive::Skipped>,
-) -> BTreeMap<&'a str, Vec<&'a str>> {
+pub fn by_reason<'a>(left_out: impl IntoIterator<Item = &'a Skipped>) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for one in left_out {
         all.entry(&one.why).or_default().push(&one.label);

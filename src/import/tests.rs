@@ -410,3 +410,27 @@ fn o4_14_an_archive_at_another_place_is_known_again() {
     let sources = place.store().read::<String, rusqlite::Error>(sources).unwrap();
     assert!(sources.ends_with("moved.zip") && !sources.contains(','), "{sources}");
 }
+
+#[test]
+fn o3_7_former_states_are_kept_for_90_days() {
+    let mut place = Place::new();
+    let path = place.file("a", "lines\nset a 1\n");
+    place.import(&path);
+    let state = |place: &Place| {
+        let state = |db: &rusqlite::Connection, _: &_| {
+            let count = db.query_row("SELECT count(*) FROM history", [], |row| row.get(0))?;
+            Ok((count, crate::vault::store::history_from(db)?))
+        };
+        place.store().read::<(i64, i64), rusqlite::Error>(state).unwrap()
+    };
+    place.file("a", "lines\nset a 2\n");
+    place.terms.now_ms = 2;
+    place.import(&path);
+    assert_eq!(state(&place), (1, 0));
+    place.terms.now_ms = 90 * 24 * 60 * 60 * 1000;
+    place.import(&path);
+    assert_eq!(state(&place), (1, 0));
+    place.terms.now_ms += 1000;
+    place.import(&path);
+    assert_eq!(state(&place), (0, 2));
+}

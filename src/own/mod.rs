@@ -23,6 +23,7 @@ pub const PROFILE: Profile = Profile {
     declaration_version: "own.v1",
     introspection_client_id: "own_rs",
     database: "own.db",
+    not_beside: &["sandbox.db"],
     application_id: store::OWN,
 };
 
@@ -75,7 +76,7 @@ pub fn check_place(dir: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened.map_err(|error| unusable(dir, error))?,
     };
-    match vault::data_dir::other_vault(dir, &PROFILE) {
+    match vault::data_dir::other_vault(dir, PROFILE.not_beside) {
         Some(other) => Err(explain(OpenError::OtherVault(other))),
         None => Ok(()),
     }
@@ -208,6 +209,13 @@ fn explain(error: OpenError) -> Error {
 mod tests {
     use super::*;
 
+    const FICTION: Profile = Profile {
+        database: "sandbox.db",
+        not_beside: &["own.db"],
+        application_id: store::FICTION,
+        ..PROFILE
+    };
+
     fn cache() -> (tempfile::TempDir, Cache) {
         let root = tempfile::tempdir().unwrap();
         let cache = Cache::open(&root.path().join("cache")).unwrap();
@@ -225,11 +233,9 @@ mod tests {
         assert!(!named.exists());
         drop(make_store(&named).unwrap());
         open(&named).unwrap();
-        assert!(vault::open_store(&named, &Profile { database: "sandbox.db", ..PROFILE }, None).is_err());
+        assert!(vault::open_store(&named, &FICTION, None).is_err());
         let fiction = root.path().join("fiction");
-        drop(
-            crate::vault::open_store(&fiction, &Profile { database: "sandbox.db", ..PROFILE }, None).unwrap(),
-        );
+        drop(crate::vault::open_store(&fiction, &FICTION, None).unwrap());
         let refused = make_store(&fiction).err().unwrap();
         assert_eq!((refused.code(), refused.kind()), ("own_data_dir", Kind::Refused));
         assert_eq!(

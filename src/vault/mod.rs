@@ -38,6 +38,8 @@ use oauth::flows::Flows;
 use rusqlite::OptionalExtension as _;
 use store::{Filling, Store};
 
+use crate::fs::PrivateDir;
+
 /// The owner's token within a data directory.
 const OWNER_TOKEN: &str = "owner-token";
 /// The resource server's introspection credentials within a data directory.
@@ -62,6 +64,8 @@ pub struct Profile {
     pub introspection_client_id: &'static str,
     /// The name of the database within its data directory.
     pub database: &'static str,
+    /// The databases of other kinds of vaults: it shares no directory with them.
+    pub not_beside: &'static [&'static str],
     /// What its database says that it is: [`store::FICTION`] or [`store::OWN`].
     pub application_id: i32,
 }
@@ -113,7 +117,7 @@ impl Vault {
     /// [`OpenError`].
     pub fn open(config: Config, filling: Option<&Filling<'_>>) -> Result<Self, OpenError> {
         let dir = config.data_dir.as_deref().map(data_dir::open).transpose()?;
-        let path = dir.as_ref().map(|dir| data_dir::database(dir, &config.profile)).transpose()?;
+        let path = dir.as_ref().map(|dir| database(dir, &config.profile)).transpose()?;
         let store = Store::open(path.as_deref(), config.profile.application_id, filling)?;
         let key = seal_key(&store)?;
         let owner_token = data_dir::kept(dir.as_ref(), OWNER_TOKEN, || Ok(id::random_token("pdpp_ot_")?))?;
@@ -167,7 +171,11 @@ impl Vault {
 /// [`OpenError`].
 pub fn open_store(dir: &Path, profile: &Profile, filling: Option<&Filling<'_>>) -> Result<Store, OpenError> {
     let dir = data_dir::open(dir)?;
-    Ok(Store::open(Some(&data_dir::database(&dir, profile)?), profile.application_id, filling)?)
+    Ok(Store::open(Some(&database(&dir, profile)?), profile.application_id, filling)?)
+}
+
+fn database(dir: &PrivateDir, profile: &Profile) -> Result<PathBuf, OpenError> {
+    data_dir::database(dir, profile.database, profile.not_beside)
 }
 
 /// The key of the store's cursors: they outlive the process.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rusqlite::Connection as Sqlite;
+use rusqlite::{Connection as Sqlite, OptionalExtension as _};
 use serde_json::{Map, Value};
 
 use crate::vault::declaration::Connector;
@@ -112,6 +112,15 @@ pub fn catalog_version(db: &Sqlite) -> rusqlite::Result<i64> {
 /// Whatever SQLite says.
 pub fn last_seq(db: &Sqlite) -> rusqlite::Result<i64> {
     db.prepare_cached("SELECT value FROM meta WHERE name = 'seq'")?.query_row([], |row| row.get(0))
+}
+
+/// The change before which former states are not kept any more.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn history_from(db: &Sqlite) -> rusqlite::Result<i64> {
+    let mut found = db.prepare_cached("SELECT value FROM meta WHERE name = 'history_from'")?;
+    Ok(found.query_row([], |row| row.get(0)).optional()?.unwrap_or(0))
 }
 
 /// How many records each slot has, for the owner's page.

@@ -262,7 +262,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the database is new, or a store of this kind. Those of formats 1 to 4 do not say: they are the sandbox's.
+/// Whether the database is new, or a store of this kind. Those of formats 1 to 4 do not say: they are fiction.
 fn is_ours(db: &Sqlite, application_id: i32) -> rusqlite::Result<bool> {
     let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (id, format) = (number("application_id")?, number("user_version")?);
@@ -324,7 +324,7 @@ mod tests {
         assert!(matches!(failed.err(), Some(OpenError::Filling(why)) if why.to_string() == "no room"));
     }
 
-    /// A store of format 4, as the sandbox left it.
+    /// A store of format 4, which does not say whose it is.
     fn old(path: &Path) {
         let db = Sqlite::open(path).unwrap();
         for tables in [TABLES, TABLES_2, TABLES_4] {

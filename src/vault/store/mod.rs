@@ -7,7 +7,7 @@ mod ingest;
 pub mod ledger;
 mod tables;
 
-pub use catalog::{Catalog, Connection, last_seq, record_count_within, record_counts};
+pub use catalog::{Catalog, Connection, history_from, last_seq, record_count_within, record_counts};
 pub use database::{Filling, OpenError, Store};
 pub use ingest::{Ingest, Prepared, Shape, Shapes, Written};
 
