@@ -28,6 +28,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --version 'Print version'
             cand demo 'See it work: a provider, a grant and an agent''s five questions, on this machine, in a few seconds'
             cand connect 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
+            cand import 'Import your own exports into a store on this computer'
             cand status 'Show what is connected, until when, and whether it works'
             cand disconnect 'End grants, and delete their tokens from this machine'
             cand doctor 'Find out what is wrong, and what to type about it'
@@ -71,6 +72,27 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --no-browser 'Open no browser; print an address of this machine, and the code that it asks for'
             cand --renew 'Ask again for a grant that is on this machine, and replace it: the old one is ended at its provider'
             cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help (see more with ''--help'')'
+            cand --help 'Print help (see more with ''--help'')'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;import'= {
+            cand --as 'Read it as this format; it is refused if it is another'
+            cand --account 'Whose data it is: the name of the account'
+            cand --timezone 'The time zone of times that name none, such as Europe/Oslo [default: the account''s, else this computer''s]'
+            cand --date-order 'In which order numbers stand in dates: day, month, year'
+            cand --since 'Leave out what is older than this day, YYYY-MM-DD'
+            cand --data-dir 'Where the store is [default: where it was last, else own/ in the cache directory]'
+            cand --report 'Write what could not be read to this file, one JSON object a line'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --dry-run 'Show what would be imported, and change nothing'
+            cand --copy-attachments 'Keep copies of attachments in the store; without it they are read from the export, which has to stay where it is'
+            cand --yes 'Import what the plan shows without asking'
+            cand --json 'Print the result as one JSON object'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
             cand -V 'Print version'
@@ -326,6 +348,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;help'= {
             cand demo 'See it work: a provider, a grant and an agent''s five questions, on this machine, in a few seconds'
             cand connect 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
+            cand import 'Import your own exports into a store on this computer'
             cand status 'Show what is connected, until when, and whether it works'
             cand disconnect 'End grants, and delete their tokens from this machine'
             cand doctor 'Find out what is wrong, and what to type about it'
@@ -339,6 +362,8 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;help;demo'= {
         }
         &'pdpp;help;connect'= {
+        }
+        &'pdpp;help;import'= {
         }
         &'pdpp;help;status'= {
         }

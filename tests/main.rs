@@ -9,6 +9,7 @@ mod connect;
 mod docs;
 mod endpoint;
 mod hostile_providers;
+mod import;
 mod inspect;
 mod journeys;
 mod own;

@@ -4,7 +4,8 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::global::Global;
 use super::{
-    complete, completions, connect, demo, disconnect, doctor, import, log, man, mcp, provider, sandbox, status,
+    complete, completions, connect, demo, disconnect, doctor, import, log, man, mcp, provider, sandbox,
+    status,
 };
 use crate::error::Result;
 use crate::text::shell_word;

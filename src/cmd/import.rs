@@ -22,7 +22,7 @@ use crate::import::formats;
 use crate::import::pipeline::{self, Ended, Import, Watch};
 use crate::import::places;
 use crate::import::resume::Terms;
-use crate::import::survey::{self, Adviser, Job, Request, Survey};
+use crate::import::survey::{self, Adviser, Job, Named, Request, Survey};
 use crate::import::tally::{BadItem, Counts, Outcome, Unread};
 use crate::own;
 use crate::runtime::{self, StopSignals};
@@ -129,8 +129,9 @@ Formats:",
 pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let cache = global.cache()?;
     let dir = own::dir(args.data_dir.as_deref(), &cache)?;
+    own::check_place(&dir)?;
     let known = if own::is_there(&dir) { Some(own::open_store(&dir)?) } else { None };
-    let paths = if args.paths.is_empty() { known_paths(known.as_ref(), ui)? } else { args.paths.clone() };
+    let paths = if args.paths.is_empty() { known_paths(known.as_ref(), ui)? } else { named_paths(args) };
     if paths.is_empty() {
         return name_places(args, ui);
     }
@@ -155,10 +156,11 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     }
     confirm(args, ui)?;
     drop(known);
+    let report = args.report.as_deref().map(Report::new).transpose()?;
     let lock = own::lock(&dir)?;
     let store = own::make_store(&dir)?;
     own::remember(args.data_dir.as_deref(), &cache)?;
-    let ended = import(args, ui, &request, &survey, &store, &dir);
+    let ended = import(ui, &request, &survey, report, &store, &dir);
     drop(lock);
     let (outcomes, stopped) = ended?;
     if args.json {
@@ -179,7 +181,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     })
 }
 
-fn request(args: &Args, paths: Vec<PathBuf>) -> Result<Request> {
+fn request(args: &Args, paths: Vec<Named>) -> Result<Request> {
     let usage = |code, message: String| Error::new(Kind::Usage, code, message);
     let zone = match &args.timezone {
         Some(name) => Some(TimeZone::get(name).map_err(|error| {
@@ -202,15 +204,8 @@ fn request(args: &Args, paths: Vec<PathBuf>) -> Result<Request> {
         }
         None => None,
     };
-    let named: Option<&'static dyn Format> = args
-        .format
-        .as_ref()
-        .and_then(|name| formats::ALL.iter().find(|format| format.name() == name).copied());
     Ok(Request {
         paths,
-        formats: named.map_or_else(|| formats::ALL.to_vec(), |format| vec![format]),
-        is_named: named.is_some(),
-        account: args.account.clone(),
         zone,
         date_order: args.date_order.as_deref().and_then(survey::date_order),
         since_ms,
@@ -218,22 +213,55 @@ fn request(args: &Args, paths: Vec<PathBuf>) -> Result<Request> {
     })
 }
 
-/// The sources that were imported before and are there still.
-fn known_paths(known: Option<&Store>, ui: &Ui) -> Result<Vec<PathBuf>> {
+fn named_paths(args: &Args) -> Vec<Named> {
+    let is_meant = |format: &&dyn Format| args.format.as_deref().is_none_or(|name| format.name() == name);
+    let formats: Vec<&'static dyn Format> = formats::ALL.iter().copied().filter(is_meant).collect();
+    let named = |path: &PathBuf| Named {
+        path: path.clone(),
+        formats: formats.clone(),
+        is_as: args.format.is_some(),
+        account: args.account.clone(),
+    };
+    args.paths.iter().map(named).collect()
+}
+
+/// The sources that were imported before and are there still, as what they were imported then.
+fn known_paths(known: Option<&Store>, ui: &Ui) -> Result<Vec<Named>> {
     let Some(store) = known else { return Ok(Vec::new()) };
-    let sources = store.read(|db, _| Ledger(db).sources()).map_err(|error: rusqlite::Error| {
+    let read = store.read(|db, catalog| {
+        let named = |account| Ok::<_, rusqlite::Error>(Ledger(db).connection(account)?);
+        let mut all = Vec::new();
+        for source in Ledger(db).sources()? {
+            let connection = named(source.account)?.and_then(|id| catalog.connection(&id).cloned());
+            all.push((PathBuf::from(source.path), source.format, connection));
+        }
+        Ok(all)
+    });
+    let sources = read.map_err(|error: rusqlite::Error| {
         Error::failed("own_store", "Could not read the store of your own data").because(error)
     })?;
-    let mut paths = Vec::new();
-    for path in sources.into_iter().map(|source| PathBuf::from(source.path)) {
-        if paths.contains(&path) {
-        } else if path.exists() {
-            paths.push(path);
-        } else {
-            ui.note(&format!("{} is not there any more; what was imported from it stays", path.display()));
+    let mut all: Vec<Named> = Vec::new();
+    let mut missing = Vec::new();
+    for (path, format, connection) in sources {
+        if !path.exists() {
+            if !missing.contains(&path) {
+                ui.note(&format!("{} is not there any more; what was imported stays", path.display()));
+                missing.push(path);
+            }
+            continue;
+        }
+        let format = formats::ALL.iter().copied().filter(|known| known.name() == format);
+        let account = connection.map(|connection| connection.display_name.clone());
+        match all.iter_mut().find(|named| named.path == path) {
+            Some(named) => {
+                named.formats.extend(format);
+                // The files themselves say which data is whose.
+                named.account = named.account.take().filter(|known| account.as_ref() == Some(known));
+            }
+            None => all.push(Named { path, formats: format.collect(), is_as: false, account }),
         }
     }
-    Ok(paths)
+    Ok(all)
 }
 
 /// Nothing was named, and nothing is known: what could be.
@@ -312,14 +340,16 @@ impl Adviser for Terminal<'_> {
 type Imported = (Vec<Outcome>, Option<Error>);
 
 fn import(
-    args: &Args,
     ui: &Ui,
     request: &Request,
     survey: &Survey,
+    report: Option<Report>,
     store: &Store,
     dir: &Path,
 ) -> Result<Imported> {
-    let report = args.report.as_deref().map(Report::new).transpose()?;
+    store
+        .prepare_for_many()
+        .map_err(|error| Error::failed("own_store", "Could not write to the store").because(error))?;
     let stop = stop_at_a_signal();
     let terms = Terms {
         since_ms: request.since_ms,
@@ -332,7 +362,7 @@ fn import(
         progress: ui.progress(),
         began: Instant::now(),
         shown: Instant::now(),
-        total: survey.jobs.iter().map(Job::bytes).sum(),
+        total: survey.jobs.iter().map(Job::bytes).fold(0, u64::saturating_add),
         done: (0, 0),
         now: (0, 0),
         report,
@@ -425,7 +455,7 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     fn next(&mut self) {
-        self.done = (self.done.0 + self.now.0, self.done.1 + self.now.1);
+        self.done = (self.done.0.saturating_add(self.now.0), self.done.1 + self.now.1);
         self.now = (0, 0);
     }
 }
@@ -438,7 +468,7 @@ impl Watch for Shown<'_> {
             return;
         }
         self.shown = Instant::now();
-        let (bytes, items) = (self.done.0 + bytes, self.done.1 + items);
+        let (bytes, items) = (self.done.0.saturating_add(bytes), self.done.1 + items);
         let mut text =
             format!("{} of {}, {} items", size(bytes), size(self.total.max(bytes)), grouped(items));
         let left = self.total.saturating_sub(bytes);
@@ -487,7 +517,7 @@ fn in_sum(outcomes: &[Outcome]) -> Counts {
 
 fn plan_text(survey: &Survey, request: &Request, dir: &Path) -> String {
     let mut text = String::new();
-    for typed in &request.paths {
+    for typed in request.paths.iter().map(|named| &named.path) {
         let jobs: Vec<&Job> = survey.jobs.iter().filter(|job| job.typed == *typed).collect();
         let _ = writeln!(text, "{}", typed.display());
         for job in jobs {

@@ -146,7 +146,8 @@ fn status(place: &Place, global: &Global) -> Result<Done> {
     let vault = own::open(&dir)?;
     let state = State::of(vault.store(), &dir)?;
     let live = made(&vault)?.iter().filter(|made| made.state == "live").count();
-    let mut text = format!("Your own data, in {} ({}, only you can read it)\n", dir.display(), HumanBytes(state.bytes));
+    let mut text =
+        format!("Your own data, in {} ({}, only you can read it)\n", dir.display(), HumanBytes(state.bytes));
     if state.accounts.is_empty() {
         text.push_str("Nothing is in it yet.\n");
     }
@@ -226,7 +227,8 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
             let _ = writeln!(text, "  {}", stream_line(stream, &names));
         }
         let end = grant.expires_at.as_deref().and_then(|end| end.parse().ok());
-        let end = end.map_or_else(|| "without an end".to_owned(), |end| format!("until {}", day_and_time(end)));
+        let end =
+            end.map_or_else(|| "without an end".to_owned(), |end| format!("until {}", day_and_time(end)));
         let last = last.map_or_else(|| "never".to_owned(), day_and_time);
         let _ = writeln!(text, "  {end}; last read: {last}");
         let _ = writeln!(text, "  end it: {}\n", Command::new("provider revoke").value(&grant.grant_id));
@@ -324,7 +326,9 @@ fn revoke(args: &RevokeArgs, global: &Global, ui: &Ui) -> Result<Done> {
         cache.remove(credential)?;
     }
     let text = if is_live {
-        format!("The grant {id} is ended: its token is good for nothing. What was read by now stays with the agent.")
+        format!(
+            "The grant {id} is ended: its token is good for nothing. What was read by now stays with the agent."
+        )
     } else {
         format!("The grant {id} was over before.")
     };
@@ -344,8 +348,12 @@ fn meant(name: &str, made: &[Made], here: &[Credential]) -> Result<String> {
     }
     match found.as_slice() {
         [id] => Ok((*id).to_owned()),
-        [] => Err(Error::new(Kind::Usage, "grant_unknown", format!("No grant of your own data is called {name}"))
-            .run(Command::new("provider grants"))),
+        [] => Err(Error::new(
+            Kind::Usage,
+            "grant_unknown",
+            format!("No grant of your own data is called {name}"),
+        )
+        .run(Command::new("provider grants"))),
         several => Err(Error::new(
             Kind::Usage,
             "several_credentials",
@@ -383,9 +391,7 @@ fn forget(args: &ForgetArgs, global: &Global, ui: &Ui) -> Result<Done> {
     drop(store);
     let question =
         format!("Delete {} and everything of it from the store? It cannot be undone.", account.display_name);
-    agree(ui, args.yes, &question, || {
-        Command::new("provider forget").value(&args.account).words("--yes")
-    })?;
+    agree(ui, args.yes, &question, || Command::new("provider forget").value(&args.account).words("--yes"))?;
     let gone = forget::forget(&dir, &account.id)?;
     let cache = global.cache()?;
     for credential in cache.credentials().unwrap_or_default() {
@@ -393,7 +399,11 @@ fn forget(args: &ForgetArgs, global: &Global, ui: &Ui) -> Result<Done> {
             cache.remove(&credential)?;
         }
     }
-    let mut text = format!("{} is forgotten: {} records, with all that was kept of them.", one_line(&account.display_name), HumanCount(gone.records as u64));
+    let mut text = format!(
+        "{} is forgotten: {} records, with all that was kept of them.",
+        one_line(&account.display_name),
+        HumanCount(gone.records as u64)
+    );
     for id in &gone.ended {
         let _ = write!(text, "\nThe grant {id} is ended: it was on nothing else.");
     }

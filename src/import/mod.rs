@@ -26,3 +26,5 @@ pub mod resume;
 pub mod survey;
 pub mod table;
 pub mod tally;
+#[cfg(test)]
+mod tests;

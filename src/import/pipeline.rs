@@ -119,6 +119,11 @@ fn read(
     // The splitter has its own of what does not change.
     let starts: Vec<(usize, u64, i64)> =
         tasks.iter().enumerate().filter_map(|(at, task)| Some((at, task.from?, task.row.unit))).collect();
+    let known = |task: &Task| match task.from {
+        Some(from) => from,
+        None => task.stamp.map_or(0, |_| task.row.at),
+    };
+    let bytes = tasks.iter().filter(|task| task.from != Some(0)).map(known).fold(0, u64::saturating_add);
     let parser = Parser { import, job, account, has_items, shapes: &shapes, settings: &settings };
     let mut writer = Writer {
         import,
@@ -131,7 +136,7 @@ fn read(
         touched: HashSet::new(),
         outcome,
         watch,
-        bytes: 0,
+        bytes,
         at: 0,
         items: 0,
     };
@@ -168,12 +173,12 @@ enum Split {
 
 /// What goes to the writer.
 enum Ready {
-    Item { task: usize, raw: Raw, digest: Digest, parsed: Outcome1 },
+    Item { task: usize, raw: Raw, digest: Digest, parsed: Given },
     End { task: usize, end: Result<End, String>, has_moved: bool },
 }
 
 /// What an item gave.
-enum Outcome1 {
+enum Given {
     Known,
     Records(Vec<ReadyDraft>),
     Skipped(&'static str),
@@ -226,10 +231,8 @@ fn split(
     let mut is_open = true;
     for (task, from, unit) in starts {
         let member = &job.units[*task];
-        let stamp = |is_file: bool| {
-            if is_file { job.source.stamp_of(&member.place) } else { job.source.stamp() }.ok()
-        };
-        let before = stamp(member.is_file);
+        let stamp = || job.source.stamp_of(&member.place).ok();
+        let before = stamp();
         let mut out = |raw: Raw| {
             let goes_on = !import.stop.load(Ordering::Relaxed) && budget.take(weight(&raw));
             if !goes_on {
@@ -256,7 +259,7 @@ fn split(
             Ok(ended) => ended.map_err(|error| error.to_string()),
             Err(_) => Err("panicked".to_owned()),
         };
-        let has_moved = before != stamp(member.is_file);
+        let has_moved = before != stamp();
         if to.send((number, Split::End { task: *task, end, has_moved })).is_err() {
             return;
         }
@@ -284,10 +287,9 @@ impl Parser<'_> {
                 Split::Item { task, unit, raw } => {
                     let digest = self.digest(&raw);
                     let parsed = if self.is_known(&digest, unit) {
-                        Outcome1::Known
+                        Given::Known
                     } else {
-                        catch_unwind(AssertUnwindSafe(|| self.parse(&raw)))
-                            .unwrap_or(Outcome1::Bad("panicked"))
+                        catch_unwind(AssertUnwindSafe(|| self.parse(&raw))).unwrap_or(Given::Bad("panicked"))
                     };
                     Ready::Item { task, raw, digest, parsed }
                 }
@@ -322,16 +324,16 @@ impl Parser<'_> {
         self.import.store.read::<_, rusqlite::Error>(known).unwrap_or(false)
     }
 
-    fn parse(&self, raw: &Raw) -> Outcome1 {
+    fn parse(&self, raw: &Raw) -> Given {
         let drafts = match self.job.format.parse(&self.job.plan, raw) {
             Ok(Parsed::Records(drafts)) => drafts,
-            Ok(Parsed::Skipped(why)) => return Outcome1::Skipped(why),
-            Err(bad) => return Outcome1::Bad(bad.0),
+            Ok(Parsed::Skipped(why)) => return Given::Skipped(why),
+            Err(bad) => return Given::Bad(bad.0),
         };
         let mut ready = Vec::with_capacity(drafts.len());
         for mut draft in drafts {
             let Some(shape) = self.shapes.get(&*draft.stream) else {
-                return Outcome1::Bad("a stream that is not declared");
+                return Given::Bad("a stream that is not declared");
             };
             let mut prepared = None;
             if let Some(data) = &draft.data {
@@ -339,7 +341,7 @@ impl Parser<'_> {
                     draft.sighting.as_deref().map(|said| self.job.format.join(&draft.stream, data, &[said]));
                 let whole = joined.as_deref().unwrap_or(data);
                 let Some(fitting) = fit::fit(shape.stream(), whole) else {
-                    return Outcome1::Bad("a record of more than 1 MiB");
+                    return Given::Bad("a record of more than 1 MiB");
                 };
                 prepared = Some(shape.prepare(fitting));
                 if draft.sighting.is_none() {
@@ -353,9 +355,9 @@ impl Parser<'_> {
         if let (Some(since), Some(time)) = (self.import.terms.since_ms, time)
             && time < since
         {
-            return Outcome1::Skipped("before --since");
+            return Given::Skipped("before --since");
         }
-        Outcome1::Records(ready)
+        Given::Records(ready)
     }
 }
 
@@ -394,13 +396,13 @@ impl Writer<'_> {
             let first = loop {
                 match ready.next(Instant::now() + PATIENCE) {
                     Next::One(first) => break first,
-                    Next::Late => self.watch.progress(self.bytes + self.at, self.items),
+                    Next::Late => self.watch.progress(self.bytes.saturating_add(self.at), self.items),
                     Next::End => return Ok(()),
                 }
             };
             has_room(self.import)?;
             self.batch(first, &mut ready, budget)?;
-            self.watch.progress(self.bytes + self.at, self.items);
+            self.watch.progress(self.bytes.saturating_add(self.at), self.items);
         }
     }
 
@@ -434,9 +436,7 @@ impl Writer<'_> {
             }
             for at in std::mem::take(&mut self.touched) {
                 let task = &mut self.tasks[at];
-                if self.job.units[at].is_file {
-                    task.row.mark = resume::mark_of(self.job, &task.row.place, task.stamp, task.row.at);
-                }
+                task.row.mark = resume::mark_of(self.job, at, task.stamp, task.row.at);
                 Ledger(tx).put_unit(self.source, &task.row)?;
             }
             ingest.end()?;
@@ -472,7 +472,8 @@ impl Writer<'_> {
                 let member = &self.job.units[at];
                 let task = &mut self.tasks[at];
                 self.touched.insert(at);
-                self.bytes += member.size.unwrap_or(self.at);
+                let from = task.from.unwrap_or(0);
+                self.bytes = self.bytes.saturating_add(member.size.unwrap_or(self.at).saturating_sub(from));
                 self.at = 0;
                 match end {
                     Ok(End { at }) => {
@@ -498,16 +499,16 @@ impl Writer<'_> {
             Ready::Item { task: at, raw, digest, parsed } => {
                 self.touched.insert(at);
                 self.items += 1;
-                self.at = raw.next;
                 let task = &mut self.tasks[at];
+                self.at = raw.next.saturating_sub(task.from.unwrap_or(0));
                 task.row.at = raw.next;
                 task.row.items += 1;
                 let (unit, item) = (task.row.unit, task.row.items);
                 self.outcome.counts.read += 1;
                 match parsed {
-                    Outcome1::Known => self.outcome.counts.same += 1,
-                    Outcome1::Skipped(why) => *self.outcome.counts.skipped.entry(why).or_default() += 1,
-                    Outcome1::Bad(reason) => {
+                    Given::Known => self.outcome.counts.same += 1,
+                    Given::Skipped(why) => *self.outcome.counts.skipped.entry(why).or_default() += 1,
+                    Given::Bad(reason) => {
                         task.row.bad += 1;
                         *self.outcome.counts.bad.entry(reason).or_default() += 1;
                         bad.push(BadItem {
@@ -519,7 +520,7 @@ impl Writer<'_> {
                             reason,
                         });
                     }
-                    Outcome1::Records(drafts) => {
+                    Given::Records(drafts) => {
                         let copies = self.import.terms.copies_attachments;
                         if !copies && ledger.is_known(self.account, &digest, unit)? {
                             self.outcome.counts.same += 1;

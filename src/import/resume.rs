@@ -36,7 +36,7 @@ pub struct Begun {
 pub struct Task {
     /// As the ledger has it.
     pub row: UnitRow,
-    /// What the file is on the disk, where it is one of its own or an archive.
+    /// What the file is on the disk, or the one that the member lies in.
     pub stamp: Option<Stamp>,
     /// Where reading begins; `None` where there is nothing new to read.
     pub from: Option<u64>,
@@ -104,7 +104,7 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
     let mut tasks = Vec::with_capacity(job.units.len());
     for member in &job.units {
         let old = units.remove(&member.label);
-        let stamp = if member.is_file { job.source.stamp_of(&member.place).ok() } else { None };
+        let stamp = job.source.stamp_of(&member.place).ok();
         let covers =
             |row: &UnitRow| row.since_ms.is_none_or(|before| terms.since_ms.is_some_and(|now| now >= before));
         let usable = old.as_ref().filter(|row| is_same_reading && !terms.copies_attachments && covers(row));
@@ -133,7 +133,7 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
             Some((at, false)) => Some(at),
             None => Some(0),
         };
-        tasks.push(Task { row, stamp: stamp.or(job.source.stamp().ok()), from, known });
+        tasks.push(Task { row, stamp, from, known });
     }
     let mut gone = Vec::new();
     for mut row in units.into_values() {
@@ -148,8 +148,10 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
 }
 
 /// What a file is after it was read up to `at`.
-pub fn mark_of(job: &Job, place: &str, stamp: Option<Stamp>, at: u64) -> Mark {
-    let tail = job.source.bytes_before(place, at, TAIL).ok();
+pub fn mark_of(job: &Job, unit: usize, stamp: Option<Stamp>, at: u64) -> Mark {
+    // A member of an archive does not grow: the archive is another then.
+    let file = job.units.get(unit).filter(|member| member.is_file);
+    let tail = file.and_then(|member| job.source.bytes_before(&member.place, at, TAIL).ok());
     Mark { last: tail.map(|tail| sum(&tail)), ..plain_mark(stamp) }
 }
 

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use super::digest;
 use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
 use crate::advice::Command;
-use crate::archive::{Kind, LeftOut, Member, Source};
+use crate::archive::{Kind, LeftOut, Member, Skipped, Source};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::vault::declaration::Connector;
 use crate::vault::store::ledger::Settings;
@@ -29,13 +29,7 @@ const MAX_QUESTIONS: usize = 8;
 #[derive(Clone)]
 pub struct Request {
     /// Files, folders and archives.
-    pub paths: Vec<PathBuf>,
-    /// The formats to look for.
-    pub formats: Vec<&'static dyn Format>,
-    /// Whether the person named the one format.
-    pub is_named: bool,
-    /// Whose data it is, where the person said so.
-    pub account: Option<String>,
+    pub paths: Vec<Named>,
     /// The zone of times that name none, where the person said so.
     pub zone: Option<TimeZone>,
     /// The order of a date's numbers, where the person said so.
@@ -44,6 +38,19 @@ pub struct Request {
     pub since_ms: Option<i64>,
     /// Keep copies of attachments in the store.
     pub copies_attachments: bool,
+}
+
+/// A file, folder or archive to import from.
+#[derive(Clone)]
+pub struct Named {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The formats to look for.
+    pub formats: Vec<&'static dyn Format>,
+    /// Whether the person named the one format.
+    pub is_as: bool,
+    /// Whose data it is, where the person said so.
+    pub account: Option<String>,
 }
 
 /// What is known of the accounts that were imported before, and who answers a format's question.
@@ -82,7 +89,7 @@ impl Job {
 
     /// How many bytes there are to read, as far as that is known.
     pub fn bytes(&self) -> u64 {
-        self.units.iter().filter_map(|unit| unit.size).sum()
+        self.units.iter().filter_map(|unit| unit.size).fold(0, u64::saturating_add)
     }
 }
 
@@ -108,8 +115,8 @@ impl Survey {
     /// `import_path`, `import_unrecognised`, `import_format`, `import_question` (77), `import_unfit`, `import_unreadable`.
     pub fn of(request: &Request, store_dir: &Path, adviser: &mut dyn Adviser) -> Result<Self> {
         let mut survey = Self::default();
-        for path in &request.paths {
-            survey.look_at(path, request, store_dir, &mut *adviser)?;
+        for named in &request.paths {
+            survey.look_at(named, request, store_dir, &mut *adviser)?;
         }
         Ok(survey)
     }
@@ -125,11 +132,12 @@ impl Survey {
 
     fn look_at(
         &mut self,
-        typed: &Path,
+        named: &Named,
         request: &Request,
         store_dir: &Path,
         adviser: &mut dyn Adviser,
     ) -> Result<()> {
+        let typed = named.path.as_path();
         let source = Source::open(typed).map_err(|error| unusable(typed, error))?;
         if source.path() == store_dir || source.path().starts_with(store_dir) {
             let message = format!("{} is the store itself, not something to import", typed.display());
@@ -137,13 +145,20 @@ impl Survey {
         }
         let source = Arc::new(source);
         let mut found: Vec<Recognised> =
-            request.formats.iter().map(|format| Recognised::new(*format)).collect();
+            named.formats.iter().map(|format| Recognised::new(*format)).collect();
         let mut unrecognised = Vec::new();
         let left = Cell::new(HEADS);
-        let left_out = source
+        let mut damaged = Vec::new();
+        let mut left_out = source
             .list(Some(store_dir), &mut |member, bytes| {
                 let mut head = Vec::with_capacity(4096);
-                let whole = head_of(bytes, &mut head)?;
+                let whole = match head_of(bytes, &mut head) {
+                    Ok(whole) => whole,
+                    Err(error) => {
+                        damaged.push(Skipped { label: member.label, why: error.to_string() });
+                        return Ok(());
+                    }
+                };
                 let peek = Peek { label: &member.label, head: &head, is_whole: whole };
                 let sure = |one: &Recognised| one.format.sniff(&peek);
                 // Of equally sure ones the first, in the order of the list.
@@ -168,9 +183,10 @@ impl Survey {
                 Ok(())
             })
             .map_err(|error| unusable(typed, error))?;
+        left_out.unreadable.append(&mut damaged);
         if found.iter().all(|one| one.members.is_empty()) {
-            if request.is_named
-                && let Some(format) = request.formats.first()
+            if named.is_as
+                && let Some(format) = named.formats.first()
             {
                 let message = format!("{} is not {} ({})", typed.display(), format.title(), format.name());
                 return Err(Error::failed("import_format", message)
@@ -189,7 +205,7 @@ impl Survey {
         }
         for one in found.into_iter().filter(|one| !one.members.is_empty()) {
             let known = self.declared(adviser.connectors());
-            self.jobs.extend(one.plan(&source, typed, request, known, adviser)?);
+            self.jobs.extend(one.plan(&source, named, request, known, adviser)?);
         }
         self.unrecognised.extend(unrecognised.into_iter().map(|label| (typed.to_owned(), label)));
         self.left_out.push((typed.to_owned(), left_out));
@@ -211,14 +227,15 @@ impl Recognised {
     fn plan(
         self,
         source: &Arc<Source>,
-        typed: &Path,
+        named: &Named,
         request: &Request,
         known: Vec<Arc<Connector>>,
         adviser: &mut dyn Adviser,
     ) -> Result<Vec<Job>> {
+        let typed = named.path.as_path();
         let source_name = source.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut ask = Ask {
-            account: request.account.clone(),
+            account: named.account.clone(),
             zone: request.zone.clone().unwrap_or_else(TimeZone::system),
             date_order: request.date_order,
             known,
@@ -389,9 +406,7 @@ fn unusable(typed: &Path, error: io::Error) -> Error {
 }
 
 /// Members that are left out, by why, for a line of a plan.
-pub fn by_reason<'a>(
-    left_out: impl IntoIterator<Item = &'a crate::archive::Skipped>,
-) -> BTreeMap<&'a str, Vec<&'a str>> {
+pub fn by_reason<'a>(left_out: impl IntoIterator<Item = &'a Skipped>) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for one in left_out {
         all.entry(&one.why).or_default().push(&one.label);

@@ -34,8 +34,11 @@ pub fn find(store: &Store, name: &str) -> Result<Option<Connection>> {
     let all = store.read::<Vec<_>, rusqlite::Error>(|_, catalog| Ok(catalog.connections.clone()));
     let all = all.map_err(failed)?;
     let by_id: Vec<_> = all.iter().filter(|known| known.id == name).collect();
-    let found: Vec<_> =
-        if by_id.is_empty() { all.iter().filter(|known| known.display_name == name).collect() } else { by_id };
+    let found: Vec<_> = if by_id.is_empty() {
+        all.iter().filter(|known| known.display_name == name).collect()
+    } else {
+        by_id
+    };
     match found.as_slice() {
         [one] => Ok(Some(Connection::clone(one))),
         [] if store.was_forgotten(name).map_err(failed)? => Ok(None),
@@ -46,7 +49,8 @@ pub fn find(store: &Store, name: &str) -> Result<Option<Connection>> {
         }
         several => {
             let ids: Vec<_> = several.iter().map(|known| known.id.as_str()).collect();
-            let message = format!("Several accounts are called {name}; name one by its id: {}", ids.join(", "));
+            let message =
+                format!("Several accounts are called {name}; name one by its id: {}", ids.join(", "));
             Err(Error::new(Kind::Usage, "own_account_ambiguous", message).hint("Name one by its id"))
         }
     }
@@ -68,9 +72,9 @@ pub fn forget(dir: &Path, id: &str) -> Result<Forgotten> {
     let made = vault.grants_made().map_err(|error| failed(anyhow::anyhow!("{}", error.message())))?;
     let live = made.iter().filter(|(grant, revoked)| revoked.is_none() && !grant.is_expired(now));
     let of_it: Vec<&Grant> = live.map(|(grant, _)| grant).filter(|grant| has(grant, false)).collect();
-    let (narrowed, ended): (Vec<&Grant>, Vec<&Grant>) =
-        of_it.into_iter().partition(|grant| has(grant, true));
-    let ids = |grants: Vec<&Grant>| grants.into_iter().map(|grant| grant.grant_id.clone()).collect::<Vec<_>>();
+    let (narrowed, ended): (Vec<&Grant>, Vec<&Grant>) = of_it.into_iter().partition(|grant| has(grant, true));
+    let ids =
+        |grants: Vec<&Grant>| grants.into_iter().map(|grant| grant.grant_id.clone()).collect::<Vec<_>>();
     let (narrowed, ended) = (ids(narrowed), ids(ended));
     vault
         .end_grants(ended.iter().map(String::as_str))
@@ -100,7 +104,9 @@ fn erase(dir: &Path, store: &Store) -> Result<Erased> {
     }
     if erased.is_log_left {
         let message = "What was deleted is still in the store's log, since a program reads it";
-        return Err(Error::failed("own_forget_unfinished", message).hint("Stop what reads, then run this again"));
+        return Err(
+            Error::failed("own_forget_unfinished", message).hint("Stop what reads, then run this again")
+        );
     }
     Ok(erased)
 }

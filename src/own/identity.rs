@@ -25,8 +25,9 @@ pub fn make_store_id(store: &Store) -> Result<String> {
     if let Some(id) = store_id(store)? {
         return Ok(id);
     }
-    let new = crate::hex::random::<16>()
-        .map_err(|error| Error::failed("no_randomness", "The system gave no randomness").because(error.to_string()))?;
+    let new = crate::hex::random::<16>().map_err(|error| {
+        Error::failed("no_randomness", "The system gave no randomness").because(error.to_string())
+    })?;
     let made = store.write::<Option<String>, rusqlite::Error>(|tx, _| {
         tx.execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('store_id', ?1)", [&new])?;
         known(tx)

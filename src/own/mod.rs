@@ -32,6 +32,7 @@ pub const PROFILE: Profile = Profile {
     declaration_version: "own.v1",
     introspection_client_id: "own_rs",
     database: "own.db",
+    not_beside: &["sandbox.db"],
     application_id: store::OWN,
     grants: Some("grants.db"),
     is_served: false,
@@ -91,6 +92,21 @@ pub fn remember(named: Option<&Path>, cache: &Cache) -> Result<()> {
 /// Whether there is a store in `dir`. Touches nothing.
 pub fn is_there(dir: &Path) -> bool {
     dir.join(PROFILE.database).symlink_metadata().is_ok_and(|found| found.len() > 0)
+}
+
+/// That an import may use `dir`: it is not there yet, or it is this user's alone and no other kind of store. Touches nothing.
+///
+/// # Errors
+/// `own_data_dir` (77).
+pub fn check_place(dir: &Path) -> Result<()> {
+    match PrivateDir::open_named(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened.map_err(|error| unusable(dir, error))?,
+    };
+    match vault::data_dir::other_vault(dir, PROFILE.not_beside) {
+        Some(other) => Err(explain(OpenError::OtherVault(other))),
+        None => Ok(()),
+    }
 }
 
 /// Opens the vault in `dir`, which has to be there.
@@ -232,6 +248,13 @@ pub fn explain(error: OpenError) -> Error {
 mod tests {
     use super::*;
 
+    const FICTION: Profile = Profile {
+        database: "sandbox.db",
+        not_beside: &["own.db"],
+        application_id: store::FICTION,
+        ..PROFILE
+    };
+
     fn cache() -> (tempfile::TempDir, Cache) {
         let root = tempfile::tempdir().unwrap();
         let cache = Cache::open(&root.path().join("cache")).unwrap();
@@ -249,11 +272,9 @@ mod tests {
         assert!(!named.exists());
         drop(make_store(&named).unwrap());
         open(&named).unwrap();
-        assert!(vault::open_store(&named, &Profile { database: "sandbox.db", ..PROFILE }, None).is_err());
+        assert!(vault::open_store(&named, &FICTION, None).is_err());
         let fiction = root.path().join("fiction");
-        drop(
-            crate::vault::open_store(&fiction, &Profile { database: "sandbox.db", ..PROFILE }, None).unwrap(),
-        );
+        drop(crate::vault::open_store(&fiction, &FICTION, None).unwrap());
         let refused = make_store(&fiction).err().unwrap();
         assert_eq!((refused.code(), refused.kind()), ("own_data_dir", Kind::Refused));
         assert_eq!(

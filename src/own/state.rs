@@ -74,7 +74,8 @@ impl State {
             Ok(accounts)
         });
         let size = |suffix: &str| {
-            std::fs::metadata(dir.join(format!("{}{suffix}", PROFILE.database))).map_or(0, |found| found.len())
+            std::fs::metadata(dir.join(format!("{}{suffix}", PROFILE.database)))
+                .map_or(0, |found| found.len())
         };
         Ok(Self { bytes: size("") + size("-wal"), accounts: accounts.map_err(failed)? })
     }

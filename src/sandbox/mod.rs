@@ -28,6 +28,7 @@ const PROFILE: Profile = Profile {
     declaration_version: "sandbox.v1",
     introspection_client_id: "sandbox_rs",
     database: "sandbox.db",
+    not_beside: &["own.db"],
     application_id: store::FICTION,
     grants: None,
     is_served: true,

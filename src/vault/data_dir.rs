@@ -4,7 +4,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::Profile;
 use super::open_error::{OpenError, ServedBy};
 use crate::fs::{DirLock, PrivateDir};
 
@@ -23,20 +22,21 @@ pub fn open(path: &Path) -> Result<PrivateDir, OpenError> {
     PrivateDir::create_named(path).map_err(|error| OpenError::Directory(path.to_owned(), error))
 }
 
-/// The databases of vaults. A directory has one of them: fiction and a person's own data share none.
-const DATABASES: [&str; 2] = ["own.db", "sandbox.db"];
+/// The database of another kind of vault that is in `dir`, of those that are called `others`: no two kinds share a directory.
+pub fn other_vault(dir: &Path, others: &[&str]) -> Option<PathBuf> {
+    others.iter().map(|name| dir.join(name)).find(|path| path.symlink_metadata().is_ok())
+}
 
-/// The database of the vault in `dir`, which is there then, if empty.
+/// The database `name` of the vault in `dir`, which is there then, if empty.
 ///
 /// # Errors
 /// [`OpenError::OtherVault`]; [`OpenError::File`].
-pub fn database(dir: &PrivateDir, profile: &Profile) -> Result<PathBuf, OpenError> {
-    let is_other = |name: &&&str| **name != profile.database && dir.size(name).is_ok();
-    if let Some(other) = DATABASES.iter().find(is_other) {
-        return Err(OpenError::OtherVault(dir.path().join(other)));
+pub fn database(dir: &PrivateDir, name: &str, others: &[&str]) -> Result<PathBuf, OpenError> {
+    if let Some(other) = other_vault(dir.path(), others) {
+        return Err(OpenError::OtherVault(other));
     }
-    dir.make_file(profile.database).map_err(|error| OpenError::File("use the database in", error))?;
-    Ok(dir.path().join(profile.database))
+    dir.make_file(name).map_err(|error| OpenError::File("use the database in", error))?;
+    Ok(dir.path().join(name))
 }
 
 /// The text in the file `name`, made if it is not there; without a directory it is made each time.

@@ -66,6 +66,8 @@ pub struct Profile {
     pub introspection_client_id: &'static str,
     /// The name of the database within its data directory.
     pub database: &'static str,
+    /// The databases of other kinds of vaults: it shares no directory with them.
+    pub not_beside: &'static [&'static str],
     /// What its database says that it is: [`store::FICTION`] or [`store::OWN`].
     pub application_id: i32,
     /// The name of a database of its own for clients, grants and tokens, so that ending a grant never waits for whoever
@@ -135,7 +137,7 @@ impl Vault {
     /// [`OpenError`].
     pub fn open(config: Config, filling: Option<&Filling<'_>>) -> Result<Self, OpenError> {
         let dir = config.data_dir.as_deref().map(data_dir::open).transpose()?;
-        let path = dir.as_ref().map(|dir| data_dir::database(dir, &config.profile)).transpose()?;
+        let path = dir.as_ref().map(|dir| database(dir, &config.profile)).transpose()?;
         let id = config.profile.application_id;
         let store = Arc::new(Store::open(path.as_deref(), id, filling)?);
         let grants = match (&dir, config.profile.grants) {
@@ -161,7 +163,8 @@ impl Vault {
         let open = |name: &str| Store::open_to_read(&dir.path().join(name), id).map(Arc::new);
         let store = open(config.profile.database)?;
         let grants = config.profile.grants.map_or_else(|| Ok(Arc::clone(&store)), open)?;
-        let key: Option<Vec<u8>> = grants.read(|db, _| known_seal_key(db)).map_err(store::OpenError::Sqlite)?;
+        let key: Option<Vec<u8>> =
+            grants.read(|db, _| known_seal_key(db)).map_err(store::OpenError::Sqlite)?;
         let key = key.and_then(|key| key.try_into().ok()).ok_or(OpenError::NoRandomness)?;
         Self::over(config, store, grants, &key, None)
     }
@@ -231,7 +234,11 @@ impl Vault {
 /// [`OpenError`].
 pub fn open_store(dir: &Path, profile: &Profile, filling: Option<&Filling<'_>>) -> Result<Store, OpenError> {
     let dir = data_dir::open(dir)?;
-    Ok(Store::open(Some(&data_dir::database(&dir, profile)?), profile.application_id, filling)?)
+    Ok(Store::open(Some(&database(&dir, profile)?), profile.application_id, filling)?)
+}
+
+fn database(dir: &PrivateDir, profile: &Profile) -> Result<PathBuf, OpenError> {
+    data_dir::database(dir, profile.database, profile.not_beside)
 }
 
 /// The key of the store's cursors: they outlive the process.

@@ -147,7 +147,9 @@ async fn serve(
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let names: Arc<[String]> = names(address).into();
     let endpoints = match serves {
-        Serves::Everything => Some(Arc::new(mcp_endpoint::endpoints(&vault, &names).map_err(io::Error::other)?)),
+        Serves::Everything => {
+            Some(Arc::new(mcp_endpoint::endpoints(&vault, &names).map_err(io::Error::other)?))
+        }
         Serves::Pages => None,
     };
     let router = axum::Router::new().fallback(move |request: axum::extract::Request| {

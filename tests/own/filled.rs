@@ -20,8 +20,14 @@ const MESSAGES: StreamSpec = StreamSpec {
     relations: &[],
 };
 const SECURITY: StreamSpec = StreamSpec { name: "security_messages", ..MESSAGES };
-const LABELS: StreamSpec =
-    StreamSpec { name: "labels", key: "name", time: None, fields: "name string! eq", views: &[], relations: &[] };
+const LABELS: StreamSpec = StreamSpec {
+    name: "labels",
+    key: "name",
+    time: None,
+    fields: "name string! eq",
+    views: &[],
+    relations: &[],
+};
 const CHATS: StreamSpec = StreamSpec {
     name: "chats",
     key: "id",

@@ -24,7 +24,8 @@ impl local::Checklist for Checklist<'_> {
                 items.push((line(&account.name, &account.kind, stream), stream.is_ticked));
             }
         }
-        let Some(ticked) = ui.tick("What may be read (Space ticks, Enter goes on, Esc denies)", &items)? else {
+        let Some(ticked) = ui.tick("What may be read (Space ticks, Enter goes on, Esc denies)", &items)?
+        else {
             return Ok(None);
         };
         let streams: Vec<(usize, usize)> = ticked.iter().filter_map(|at| rows.get(*at).copied()).collect();
@@ -33,11 +34,14 @@ impl local::Checklist for Checklist<'_> {
         }
         let Some(fields) = self.fields(sheet, &streams)? else { return Ok(None) };
         if let Some(since) = &sheet.since {
-            ui.note(&format!("Only records from {since} on, where a stream has a date; others are left out."));
+            ui.note(&format!(
+                "Only records from {since} on, where a stream has a date; others are left out."
+            ));
         }
         let ends: Vec<String> = sheet.ends.iter().map(|end| end.label.clone()).collect();
         let Some(end) = ui.pick("When does it end", &ends)? else { return Ok(None) };
-        let agrees = sheet.is_training && ui.confirm("Do you agree that this data is used to train AI models?");
+        let agrees =
+            sheet.is_training && ui.confirm("Do you agree that this data is used to train AI models?");
         Ok(Some(Ticked { streams, fields, end, agrees }))
     }
 
@@ -78,10 +82,14 @@ impl Checklist<'_> {
         let Some((_, fields)) = answers.into_iter().nth(picked) else { return Ok(None) };
         let Fields::Picked(mut all) = fields else { return Ok(Some(fields)) };
         for (account, stream) in streams.iter().filter_map(of) {
-            let free: Vec<usize> =
-                (0..stream.fields.len()).filter(|at| stream.fields.get(*at).is_some_and(|field| !field.1)).collect();
-            let items: Vec<(String, bool)> =
-                free.iter().filter_map(|at| stream.fields.get(*at)).map(|field| (field.0.clone(), false)).collect();
+            let free: Vec<usize> = (0..stream.fields.len())
+                .filter(|at| stream.fields.get(*at).is_some_and(|field| !field.1))
+                .collect();
+            let items: Vec<(String, bool)> = free
+                .iter()
+                .filter_map(|at| stream.fields.get(*at))
+                .map(|field| (field.0.clone(), false))
+                .collect();
             let always: Vec<&str> =
                 stream.fields.iter().filter(|field| field.1).map(|field| field.0.as_str()).collect();
             let question =

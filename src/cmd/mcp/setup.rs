@@ -311,10 +311,8 @@ impl Task<'_> {
         let network = self.global.http_now(Limits::default())?.network().clone();
         let credentials = cache.credentials().unwrap_or_default();
         let is_for_it = credentials.iter().any(|credential| credential.host.as_deref() == Some(host.id));
-        let baked = Baked {
-            host: is_for_it.then_some(host.id),
-            ..Baked::of(&self.machine, cache.dir(), network)?
-        };
+        let baked =
+            Baked { host: is_for_it.then_some(host.id), ..Baked::of(&self.machine, cache.dir(), network)? };
         Entry::new(&self.launcher.path, &baked, host.max_result_bytes)
     }
 

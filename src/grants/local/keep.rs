@@ -59,7 +59,12 @@ pub(super) struct What {
 
 impl Keeping<'_> {
     /// Proves and keeps what was approved; all of it, or nothing. What cannot be kept is ended.
-    pub(super) fn keep(&self, approved: &[Approved], what: What, dialog: &dyn Dialog) -> Result<ConnectedHere> {
+    pub(super) fn keep(
+        &self,
+        approved: &[Approved],
+        what: What,
+        dialog: &dyn Dialog,
+    ) -> Result<ConnectedHere> {
         let mut kept: Vec<Connected> = Vec::new();
         let is_old = |grant: &Grant| what.old.as_ref().is_some_and(|old| is_of_source(old, grant));
         let in_place = approved.iter().position(|approved| is_old(&approved.grant)).unwrap_or(0);
@@ -100,8 +105,8 @@ impl Keeping<'_> {
         let sources = self.prove(grant, token)?;
         let time = |text: &str| text.parse::<Timestamp>().ok();
         let grant_id = GrantId::try_from(grant.grant_id.clone());
-        let grant_id =
-            grant_id.map_err(|error| Error::failed("own_store", "A grant has no id to use").because(error))?;
+        let grant_id = grant_id
+            .map_err(|error| Error::failed("own_store", "A grant has no id to use").because(error))?;
         let issued = time(&grant.issued_at).or(Some(self.now)).and_then(|at| at.round(Unit::Second).ok());
         let query_base = format!("{}/v1", self.provider.as_str()).parse();
         let query_base =
@@ -152,7 +157,11 @@ impl Keeping<'_> {
     fn prove(&self, grant: &Grant, token: &str) -> Result<Vec<GrantedSource>> {
         let compact = Read::new(Resource::Schema, vec![("view".to_owned(), "compact".to_owned())]);
         let malformed = || {
-            Error::new(Kind::Unavailable, "token_proof_malformed", "The first read with the new token said nothing")
+            Error::new(
+                Kind::Unavailable,
+                "token_proof_malformed",
+                "The first read with the new token said nothing",
+            )
         };
         let answer = self.vault.read(Some(token), &compact).map_err(|error| refused(&error))?;
         let Answer::Json(Value::Object(body)) = answer else { return Err(malformed()) };

@@ -106,7 +106,8 @@ pub fn connect(
     };
     let again = old.as_ref().map_or_else(|| request.again(), |(old, all)| renew_command(old, all));
     let old = old.map(|(old, _)| old);
-    let data_dir = old.as_ref().and_then(|old| old.data_dir.clone()).unwrap_or_else(|| request.data_dir.clone());
+    let data_dir =
+        old.as_ref().and_then(|old| old.data_dir.clone()).unwrap_or_else(|| request.data_dir.clone());
     let host = old.as_ref().map_or_else(|| request.host.clone(), |old| old.host.clone());
     let cache = cache.clone().asked_by(again.clone());
     if let Some(name) = &request.name {
@@ -148,7 +149,8 @@ pub fn connect(
             return Err(error);
         }
     };
-    let kept = keep::Keeping { vault: &vault, cache: &cache, provider: &provider, data_dir: &data_dir, store, now };
+    let kept =
+        keep::Keeping { vault: &vault, cache: &cache, provider: &provider, data_dir: &data_dir, store, now };
     let what = keep::What { wanted, old, host, name: request.name.clone(), choice: request.store, store_id };
     kept.keep(&approved, what, dialog)
 }
@@ -212,7 +214,8 @@ fn refused(error: &ApiError) -> Error {
         let hint = "Name what there is, or leave it out and pick";
         return Error::new(Kind::Usage, "narrowing_invalid", error.message().to_owned()).hint(hint);
     }
-    Error::failed("own_store", "The store of your own data failed").because(anyhow::anyhow!("{}", error.message()))
+    Error::failed("own_store", "The store of your own data failed")
+        .because(anyhow::anyhow!("{}", error.message()))
 }
 
 fn denied(again: &Command) -> Error {
@@ -222,8 +225,11 @@ fn denied(again: &Command) -> Error {
 
 fn no_terminal(elsewhere: Option<&str>, again: &Command) -> Error {
     let message = match elsewhere {
-        Some(why) => format!("No browser can be opened here, since {why}, and nobody can be asked at this terminal"),
-        None => "A grant is decided at a terminal, by a person: standard input or standard error is none".to_owned(),
+        Some(why) => {
+            format!("No browser can be opened here, since {why}, and nobody can be asked at this terminal")
+        }
+        None => "A grant is decided at a terminal, by a person: standard input or standard error is none"
+            .to_owned(),
     };
     Error::new(Kind::Refused, "terminal_required", message)
         .hint(Hint::new("Type it at a terminal: ").run(again.clone().words("--in-terminal")))

@@ -35,7 +35,9 @@ pub(super) fn decide(
 ) -> Answer {
     if !has_accounts(vault)? {
         let message = "The store of your own data is empty: there is nothing to grant";
-        return Err(Error::new(Kind::NotConnected, "own_empty", message).hint("Import some first: pdpp import FILE"));
+        return Err(
+            Error::new(Kind::NotConnected, "own_empty", message).hint("Import some first: pdpp import FILE")
+        );
     }
     let served = server::start_pages(Arc::clone(vault)).map_err(own::explain)?;
     let address = format!("{}{}", served.url(), waiting.link);
@@ -74,7 +76,8 @@ async fn at_the_page(
     cache: &Cache,
     dialog: &dyn Dialog,
 ) -> Result<Decided> {
-    let failed = |error: anyhow::Error| Error::failed("own_page", "The page could not be served").because(error);
+    let failed =
+        |error: anyhow::Error| Error::failed("own_page", "The page could not be served").because(error);
     let target = address.parse::<url::Url>().map_err(|error| failed(error.into()))?;
     let port = Port::open().await.map_err(|error| failed(error.into()))?;
     let listener = port.leading_to(target).map_err(|error| failed(error.into()))?;
@@ -119,7 +122,12 @@ fn type_code(listener: &Listener, is_opened: bool) -> Event<'static> {
 }
 
 /// Gets the owner's browser to the page; gives the file that it was handed.
-async fn open(listener: &Listener, opens_browser: bool, cache: &Cache, dialog: &dyn Dialog) -> Option<Handed> {
+async fn open(
+    listener: &Listener,
+    opens_browser: bool,
+    cache: &Cache,
+    dialog: &dyn Dialog,
+) -> Option<Handed> {
     use secrecy::ExposeSecret as _;
     match Browser::of_this_process() {
         Browser::Here if opens_browser => {

@@ -144,7 +144,9 @@ impl Sheet {
 pub(super) fn decide(vault: &Vault, id: &str, checklist: &dyn Checklist) -> Answer {
     if !has_accounts(vault)? {
         let message = "The store of your own data is empty: there is nothing to grant";
-        return Err(Error::new(Kind::NotConnected, "own_empty", message).hint("Import some first: pdpp import FILE"));
+        return Err(
+            Error::new(Kind::NotConnected, "own_empty", message).hint("Import some first: pdpp import FILE")
+        );
     }
     let sheet = sheet(vault, id)?;
     let stopped = |error: io::Error| {
@@ -204,7 +206,11 @@ fn sheet(vault: &Vault, id: &str) -> Result<Sheet> {
                 name: choice.stream.replace('_', " "),
                 records: count.and_then(serde_json::Value::as_u64).unwrap_or(0),
                 dated_by: stream.consent_time_field.as_ref().map(|field| field.replace('_', " ")),
-                fields: choice.fields.iter().map(|name| (name.replace('_', " "), is_required(name))).collect(),
+                fields: choice
+                    .fields
+                    .iter()
+                    .map(|name| (name.replace('_', " "), is_required(name)))
+                    .collect(),
                 is_ticked: choice.is_named,
                 number,
                 named: fields_of(&form, number),
@@ -227,7 +233,8 @@ fn sheet(vault: &Vault, id: &str) -> Result<Sheet> {
     let since = form.iter().find(|(name, _)| name == "since").map(|(_, since)| since.clone());
     let is_training = details.purpose_code == crate::vault::oauth::authorization_details::AI_TRAINING;
     let picked = form.iter().find(|(name, _)| name == "expires").map(|(_, end)| end.as_str());
-    let ends = consent::ends(&details, picked).into_iter().map(|(value, label)| End { label, value }).collect();
+    let ends =
+        consent::ends(&details, picked).into_iter().map(|(value, label)| End { label, value }).collect();
     Ok(Sheet { accounts, ends, since, is_training })
 }
 
@@ -252,8 +259,12 @@ fn lines(vault: &Vault, review: &Review, sheet: &Sheet) -> Result<Vec<String>> {
                 let accounts: Vec<_> =
                     stream.instance_ids.iter().map(|id| account_name(catalog, id)).collect();
                 let fields: Vec<_> = stream.fields.iter().map(|field| field.replace('_', " ")).collect();
-                let mut line =
-                    format!("{}: {}: {}", accounts.join(", "), stream.name.replace('_', " "), fields.join(", "));
+                let mut line = format!(
+                    "{}: {}: {}",
+                    accounts.join(", "),
+                    stream.name.replace('_', " "),
+                    fields.join(", ")
+                );
                 if let Some(time) = &stream.time_constraint {
                     let day = |text: &String| text.get(..10).unwrap_or(text).to_owned();
                     if let Some(since) = &time.since {
@@ -269,7 +280,8 @@ fn lines(vault: &Vault, review: &Review, sheet: &Sheet) -> Result<Vec<String>> {
         Ok(lines)
     });
     let mut lines = told.map_err(|error| refused(&error.into()))?;
-    let rows = || sheet.accounts.iter().flat_map(|account| account.streams.iter().map(move |row| (account, row)));
+    let rows =
+        || sheet.accounts.iter().flat_map(|account| account.streams.iter().map(move |row| (account, row)));
     for number in &review.undated {
         if let Some((account, row)) = rows().find(|(_, row)| row.number == *number) {
             lines.push(format!("{}: {}: left out, since a day cannot narrow it", account.name, row.name));

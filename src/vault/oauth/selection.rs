@@ -24,7 +24,9 @@ pub fn grants(
 ) -> Result<Vec<Grant>, ApiError> {
     let client = &pending.client.id;
     match (&pending.way, &pending.asked) {
-        (Way::Redirect(_), Asked::Everything) | (Way::Here, _) => resolve_each(catalog, profile, client, asked, selection),
+        (Way::Redirect(_), Asked::Everything) | (Way::Here, _) => {
+            resolve_each(catalog, profile, client, asked, selection)
+        }
         _ => resolve(catalog, profile, client, asked, selection).map(|grant| vec![grant]),
     }
 }

@@ -89,8 +89,7 @@ impl Wish {
         } else {
             self.accounts.iter().any(|name| is_account(account, name))
         };
-        let is_source =
-            self.sources.is_empty() || self.sources.iter().any(|name| is_source(connector, name));
+        let is_source = self.sources.is_empty() || self.sources.iter().any(|name| is_source(connector, name));
         let is_stream = stream.is_some() || (self.streams.is_empty() && choice.stream != GUARDED);
         is_account && is_source && is_stream
     }

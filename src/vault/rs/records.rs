@@ -282,6 +282,11 @@ fn begin_changes(context: &Context<'_>, db: &Sqlite, session: &str, since: &str)
         return Ok(Cursor::Changes { since: 0, horizon, after: None });
     }
     match context.vault.seal.open(session, since) {
+        Some(Cursor::Changes { since, .. }) if since < store::history_from(db)? => Err(ApiError::new(
+            StatusCode::GONE,
+            "cursor_expired",
+            "changes_since is older than the changes that are kept; pass `beginning` to start again",
+        )),
         Some(Cursor::Changes { since, .. }) => Ok(Cursor::Changes { since, horizon, after: None }),
         _ => Err(ApiError::new(
             StatusCode::BAD_REQUEST,

@@ -48,6 +48,7 @@ const PROFILE: Profile = Profile {
     declaration_version: "test.v1",
     introspection_client_id: "rs",
     database: "test.db",
+    not_beside: &[],
     application_id: crate::vault::store::FICTION,
     grants: None,
     is_served: false,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rusqlite::Connection as Sqlite;
+use rusqlite::{Connection as Sqlite, OptionalExtension as _};
 use serde_json::{Map, Value};
 
 use crate::vault::declaration::Connector;
@@ -114,6 +114,15 @@ pub fn last_seq(db: &Sqlite) -> rusqlite::Result<i64> {
     db.prepare_cached("SELECT value FROM meta WHERE name = 'seq'")?.query_row([], |row| row.get(0))
 }
 
+/// The change before which former states are not kept any more.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn history_from(db: &Sqlite) -> rusqlite::Result<i64> {
+    let mut found = db.prepare_cached("SELECT value FROM meta WHERE name = 'history_from'")?;
+    Ok(found.query_row([], |row| row.get(0)).optional()?.unwrap_or(0))
+}
+
 /// How many records each slot has, for the owner's page.
 ///
 /// # Errors
@@ -171,7 +180,9 @@ pub fn freshness(db: &Sqlite, catalog: &Catalog, id: &str) -> rusqlite::Result<F
     let mut newest_ms = None;
     for ((_, _), slot) in catalog.slots.iter().filter(|((connection, _), _)| connection == id) {
         let newest: Option<i64> = db
-            .prepare_cached("SELECT max(sort) FROM record INDEXED BY record_sort WHERE slot = ?1 AND live = 1")?
+            .prepare_cached(
+                "SELECT max(sort) FROM record INDEXED BY record_sort WHERE slot = ?1 AND live = 1",
+            )?
             .query_row([slot], |row| row.get(0))?;
         newest_ms = newest_ms.max(newest.filter(|newest| *newest != i64::MIN));
     }

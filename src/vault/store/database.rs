@@ -19,6 +19,11 @@ use crate::vault::{folding, time};
 /// How long a writer waits for another process's: an import can take a while.
 const BUSY_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(1);
 
+/// Pages that a writer of very many records holds in memory.
+const BULK_CACHE_KIB: i64 = 64 << 10;
+/// Pages in the log before they are written back.
+const BULK_CHECKPOINT_PAGES: i64 = 8 << 10;
+
 /// A failure to open the store.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -159,6 +164,17 @@ impl Store {
         })
     }
 
+    /// Makes the writer ready for very many records.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn prepare_for_many(&self) -> rusqlite::Result<()> {
+        let db = lock(&self.writer);
+        db.pragma_update(None, "cache_size", -BULK_CACHE_KIB)?;
+        // The log is written back between batches, and not at each of them.
+        db.pragma_update(None, "wal_autocheckpoint", BULK_CHECKPOINT_PAGES)
+    }
+
     /// Runs `work` on one state of the database.
     ///
     /// # Errors
@@ -255,10 +271,8 @@ impl Store {
 
 fn open_reader(path: &Path) -> rusqlite::Result<Sqlite> {
     // Not read-only: the last reader of a WAL database may have to clean up.
-    let db = Sqlite::open_with_flags(
-        path,
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )?;
+    let db =
+        Sqlite::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     prepare(&db)?;
     db.pragma_update(None, "query_only", true)?;
     Ok(db)
@@ -284,7 +298,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the database is new, or a store of this kind. Those of formats 1 to 4 do not say: they are the sandbox's.
+/// Whether the database is new, or a store of this kind. Those of formats 1 to 4 do not say: they are fiction.
 fn is_ours(db: &Sqlite, application_id: i32) -> rusqlite::Result<bool> {
     let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (id, format) = (number("application_id")?, number("user_version")?);
@@ -346,7 +360,7 @@ mod tests {
         assert!(matches!(failed.err(), Some(OpenError::Filling(why)) if why.to_string() == "no room"));
     }
 
-    /// A store of format 4, as the sandbox left it.
+    /// A store of format 4, which does not say whose it is.
     fn old(path: &Path) {
         let db = Sqlite::open(path).unwrap();
         for tables in [TABLES, TABLES_2, TABLES_4] {

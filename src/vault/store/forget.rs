@@ -44,7 +44,9 @@ impl Store {
         self.write(|tx, catalog| {
             let slots = numbers(tx, "SELECT slot FROM slot WHERE connection = ?1", connection)?;
             let account = tx
-                .query_row("SELECT account FROM account WHERE connection = ?1", [connection], |row| row.get(0))
+                .query_row("SELECT account FROM account WHERE connection = ?1", [connection], |row| {
+                    row.get(0)
+                })
                 .optional()?;
             let name = catalog.connection(connection).map(|known| known.display_name.as_str());
             let called = name.into_iter().chain([connection]).map(hash).collect();
@@ -108,7 +110,9 @@ impl Store {
                 for slot in &pending.slots {
                     tx.execute("DELETE FROM slot WHERE slot = ?1", [slot])?;
                 }
-                tx.execute_batch("DELETE FROM connector WHERE key NOT IN (SELECT connector FROM connection)")?;
+                tx.execute_batch(
+                    "DELETE FROM connector WHERE key NOT IN (SELECT connector FROM connection)",
+                )?;
                 tx.execute("DELETE FROM meta WHERE name = ?1", [&name])?;
                 for called in &pending.called {
                     tx.execute("INSERT OR REPLACE INTO meta VALUES (?1, 1)", [format!("{GONE}{called}")])?;
@@ -120,9 +124,8 @@ impl Store {
         }
         self.with_writer(|db| db.execute_batch("VACUUM"))?;
         for _ in 0..TRIES {
-            let is_busy: i64 = self.with_writer(|db| {
-                db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-            })?;
+            let is_busy: i64 =
+                self.with_writer(|db| db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)))?;
             erased.is_log_left = is_busy != 0;
             if !erased.is_log_left {
                 break;
@@ -168,7 +171,8 @@ fn history(tx: &Transaction<'_>, slot: i64) -> rusqlite::Result<usize> {
 
 /// Deletes what imports remember of an account.
 fn ledger(tx: &Transaction<'_>, account: i64) -> rusqlite::Result<()> {
-    const UNITS: &str = "SELECT unit FROM checkpoint WHERE source IN (SELECT source FROM source WHERE account = ?1)";
+    const UNITS: &str =
+        "SELECT unit FROM checkpoint WHERE source IN (SELECT source FROM source WHERE account = ?1)";
     for table in ["blob_place", "sighting"] {
         tx.execute(&format!("DELETE FROM {table} WHERE unit IN ({UNITS})"), [account])?;
     }

@@ -39,6 +39,9 @@ pub fn reindex(tx: &Transaction<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// How much of an index is gathered in memory before it is written, in bytes.
+const HASH_SIZE: i64 = 16 << 20;
+
 /// What became of a record that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
@@ -219,7 +222,8 @@ impl<'a> Ingest<'a> {
             // in the record; only the index is kept here.
             self.tx.execute_batch(&format!(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS text_{slot} USING fts5 \
-                 (terms, content='', contentless_delete=1, tokenize='ascii')"
+                 (terms, content='', contentless_delete=1, tokenize='ascii');
+                 INSERT INTO text_{slot} (text_{slot}, rank) VALUES ('hashsize', {HASH_SIZE})"
             ))?;
         }
         let foreign_keys = connector

@@ -7,6 +7,9 @@ use crate::vault::transfer::Encoding;
 /// The bytes of a hash of an item that are kept: 16 of SHA-256.
 pub type Digest = [u8; 16];
 
+/// How long former states are kept, in milliseconds: 90 days.
+const HISTORY_MS: i64 = 90 * 24 * 60 * 60 * 1000;
+
 /// What was settled about an account's files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -95,6 +98,14 @@ impl Ledger<'_> {
             .optional()
     }
 
+    /// The connection of an account.
+    pub fn connection(self, account: i64) -> rusqlite::Result<Option<String>> {
+        self.0
+            .prepare_cached("SELECT connection FROM account WHERE account = ?1")?
+            .query_row([account], |row| row.get(0))
+            .optional()
+    }
+
     /// Notes what was settled for a connection, and gives its account.
     pub fn put_account(self, connection: &str, settings: &Settings) -> rusqlite::Result<i64> {
         self.0
@@ -106,9 +117,23 @@ impl Ledger<'_> {
             .query_row(params![connection, settings.zone, settings.date_order], |row| row.get(0))
     }
 
-    /// Notes when an account was last read to the end of its sources.
+    /// Notes when an account was last read to the end of its sources, and forgets former states that are too old.
     pub fn end_account(self, account: i64, now_ms: i64) -> rusqlite::Result<()> {
-        self.0.execute("UPDATE account SET imported_ms = ?2 WHERE account = ?1", [account, now_ms]).map(drop)
+        self.0.execute("UPDATE account SET imported_ms = ?2 WHERE account = ?1", [account, now_ms])?;
+        self.0.execute(
+            "INSERT OR REPLACE INTO change_time (seq, at_ms) VALUES ((SELECT value FROM meta WHERE name = 'seq'), ?1)",
+            [now_ms],
+        )?;
+        let old: Option<i64> = self.0.query_row(
+            "SELECT max(to_seq) FROM history WHERE to_seq <= (SELECT max(seq) FROM change_time WHERE at_ms < ?1)",
+            [now_ms.saturating_sub(HISTORY_MS)],
+            |row| row.get(0),
+        )?;
+        if let Some(old) = old {
+            self.0.execute("DELETE FROM history WHERE to_seq <= ?1", [old])?;
+            self.0.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('history_from', ?1)", [old])?;
+        }
+        Ok(())
     }
 
     /// All sources, the oldest first.

@@ -8,9 +8,11 @@ mod ingest;
 pub mod ledger;
 mod tables;
 
-pub use catalog::{Catalog, Connection, Freshness, freshness, last_seq, record_count_within, record_counts};
-pub use forget::Erased;
+pub use catalog::{
+    Catalog, Connection, Freshness, freshness, history_from, last_seq, record_count_within, record_counts,
+};
 pub use database::{Filling, OpenError, Store};
+pub use forget::Erased;
 pub use ingest::{Ingest, Prepared, Shape, Shapes, Written};
 
 /// The `application_id` of a store that is filled with fiction.

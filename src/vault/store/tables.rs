@@ -90,6 +90,8 @@ CREATE INDEX item_record ON item (rid);
 -- What one unit alone says of a record.
 CREATE TABLE sighting (rid INTEGER NOT NULL, unit INTEGER NOT NULL, said TEXT NOT NULL, PRIMARY KEY (rid, unit)) WITHOUT ROWID;
 CREATE INDEX sighting_unit ON sighting (unit);
+-- Up to which change it was when an import ended: former states are kept for a while only.
+CREATE TABLE change_time (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL);
 -- A blob has bytes, or a copy in the directory `blobs`, or it lies in its unit still.
 CREATE TABLE blob_5 (id TEXT PRIMARY KEY, media_type TEXT NOT NULL, size INTEGER NOT NULL, is_copied INTEGER NOT NULL DEFAULT 0,
   bytes BLOB);

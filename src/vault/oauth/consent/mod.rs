@@ -373,9 +373,9 @@ pub fn decide(vault: &Vault, base: &str, id: &str, grants: Vec<Grant>) -> Result
                 Outcome::Redirect(back)
             }
             (Way::Device, _) => Outcome::Device,
-            (Way::Here, grants) => {
-                Outcome::Here(grants.iter().map(|grant| tokens::issue_kept(vault, grant)).collect::<Result<_, _>>()?)
-            }
+            (Way::Here, grants) => Outcome::Here(
+                grants.iter().map(|grant| tokens::issue_kept(vault, grant)).collect::<Result<_, _>>()?,
+            ),
             (Way::AgentConnect, [grant]) => Outcome::Token(tokens::issue_kept(vault, grant)?),
             (Way::AgentConnect, _) => return Err(ApiError::invalid("Nothing is ticked")),
         };

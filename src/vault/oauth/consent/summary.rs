@@ -2,7 +2,9 @@
 
 use axum::http::StatusCode;
 
-use super::page::{DENY, Place, counted, heading, holds, kind, minute, page_reply, purpose, shell, who_asks, words};
+use super::page::{
+    DENY, Place, counted, heading, holds, kind, minute, page_reply, purpose, shell, who_asks, words,
+};
 use crate::vault::declaration::Stream;
 use crate::vault::grant::{Grant, GrantStream};
 use crate::vault::html::Html;

@@ -1,0 +1,436 @@
+//! The engine over a made-up format, without the command around it.
+
+use std::fs;
+use std::io::{self, BufRead as _};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use base64::Engine as _;
+use jiff::tz::TimeZone;
+
+use super::declare::{Registry, StreamLine, connector};
+use super::format::{
+    Ask, Bad, Blob, Draft, Encoding, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
+};
+use super::pipeline::{self, Import, Watch};
+use super::resume::Terms;
+use super::survey::{Adviser, Named, Request, Survey};
+use super::tally::{BadItem, Outcome, Unread};
+use crate::hex;
+use crate::own;
+use crate::vault::declaration::Connector;
+use crate::vault::store::Store;
+use crate::vault::store::blobs;
+use crate::vault::store::ledger::Settings;
+
+/// Lines of commands: `set KEY VALUE`, `see KEY LABEL`, `blob KEY BASE64`, `bad`, `skip`, `panic`, `grow PATH`.
+struct Lines {
+    version: u32,
+}
+
+static LINES: Lines = Lines { version: 1 };
+static NEWER: Lines = Lines { version: 2 };
+
+impl Format for Lines {
+    fn name(&self) -> &'static str {
+        "lines"
+    }
+
+    fn title(&self) -> &'static str {
+        "lines of commands"
+    }
+
+    fn version(&self) -> u32 {
+        self.version
+    }
+
+    fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
+        peek.head.starts_with(b"lines\n").then_some(Sure::Certain)
+    }
+
+    fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
+        let streams = [StreamLine {
+            name: "things",
+            key: "id",
+            time: "at",
+            fields: "id:k! text:b at:T labels:a file:r",
+            relations: "",
+        }];
+        Ok(vec![Plan {
+            connector: connector(Registry::Local, "lines", "Lines", &streams).unwrap(),
+            account: ask.account.clone().unwrap_or_else(|| "me".to_owned()),
+            units: (0..members.len()).collect(),
+            notes: Vec::new(),
+            zone: ask.zone.clone(),
+            state: Arc::new(()),
+        }])
+    }
+
+    fn split(&self, _: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
+        unit.bytes.skip_to(from)?;
+        let mut at = from;
+        loop {
+            let mut bytes = Vec::new();
+            unit.bytes.read_until(b'\n', &mut bytes)?;
+            if bytes.last() != Some(&b'\n') {
+                return Ok(End { at });
+            }
+            let next = at + bytes.len() as u64;
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            if let Some(path) = text.strip_prefix("grow ") {
+                let mut grown = fs::read(path.trim_end()).unwrap();
+                grown.extend(b"set grown later\n");
+                fs::write(path.trim_end(), grown).unwrap();
+            }
+            let raw = Raw { offset: at, next, line: None, bytes, facts: String::new(), copy: 0 };
+            at = next;
+            if text != "lines\n"
+                && !text.starts_with("grow ")
+                && let ControlFlow::Break(()) = out(raw)
+            {
+                return Ok(End { at });
+            }
+        }
+    }
+
+    fn parse(&self, _: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
+        let text = String::from_utf8_lossy(&raw.bytes).trim_end().to_owned();
+        let words: Vec<&str> = text.splitn(3, ' ').collect();
+        let data = |text: &str| serde_json::json!({ "id": words[1], "text": text }).to_string();
+        let draft = match words[0] {
+            "set" => Draft::new("things", words[1], data(words[2])),
+            "see" => Draft {
+                sighting: Some(format!("{:?}", words[2])),
+                ..Draft::new("things", words[1], data(""))
+            },
+            "blob" => {
+                let bytes = base64::engine::general_purpose::STANDARD.decode(words[2]).unwrap();
+                let hash = hex::of(ring::digest::digest(&ring::digest::SHA256, &bytes).as_ref());
+                let id = format!("sha256:{hash}");
+                let data = serde_json::json!({ "id": words[1], "file": { "blob_id": id } }).to_string();
+                let blob = Blob {
+                    id,
+                    media_type: "text/plain".to_owned(),
+                    size: bytes.len() as u64,
+                    offset: "blob ".len() + words[1].len() + 1,
+                    length: words[2].len(),
+                    encoding: Encoding::Base64,
+                };
+                Draft { blobs: vec![blob], ..Draft::new("things", words[1], data) }
+            }
+            "skip" => return Ok(Parsed::Skipped("a comment")),
+            "panic" => panic!("made up"),
+            _ => return Err(Bad("no command")),
+        };
+        Ok(Parsed::Records(vec![draft]))
+    }
+
+    fn join(&self, _: &str, data: &str, sightings: &[&str]) -> String {
+        let mut fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(data).unwrap();
+        let labels: std::collections::BTreeSet<String> =
+            sightings.iter().map(|said| serde_json::from_str(said).unwrap()).collect();
+        fields.insert("labels".to_owned(), serde_json::json!(labels));
+        serde_json::Value::Object(fields).to_string()
+    }
+}
+
+struct Nobody;
+
+impl Adviser for Nobody {
+    fn settled(&self, _: &str) -> Option<Settings> {
+        None
+    }
+    fn connectors(&self) -> Vec<Arc<Connector>> {
+        Vec::new()
+    }
+    fn answer(&mut self, _: &str, _: &[String]) -> Option<String> {
+        None
+    }
+}
+
+#[derive(Default)]
+struct Seen(Vec<BadItem>);
+
+impl Watch for Seen {
+    fn progress(&mut self, _: u64, _: u64) {}
+    fn bad(&mut self, item: &BadItem) {
+        self.0.push(item.clone());
+    }
+    fn unread(&mut self, _: &Unread) {}
+}
+
+struct Place {
+    root: tempfile::TempDir,
+    format: &'static Lines,
+    terms: Terms,
+    least_free: u64,
+}
+
+impl Place {
+    fn new() -> Self {
+        let terms = Terms { since_ms: None, copies_attachments: false, now_ms: 1 };
+        Self { root: tempfile::tempdir().unwrap(), format: &LINES, terms, least_free: 0 }
+    }
+
+    fn own(&self) -> PathBuf {
+        self.root.path().join("own")
+    }
+
+    fn store(&self) -> Store {
+        own::make_store(&self.own()).unwrap()
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.root.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn try_import(&self, path: &Path) -> (Outcome, Option<crate::error::Error>, Vec<BadItem>) {
+        let named = Named { path: path.to_owned(), formats: vec![self.format], is_as: false, account: None };
+        let request = Request {
+            paths: vec![named],
+            zone: Some(TimeZone::UTC),
+            date_order: None,
+            since_ms: self.terms.since_ms,
+            copies_attachments: self.terms.copies_attachments,
+        };
+        let survey = Survey::of(&request, &self.own(), &mut Nobody).unwrap();
+        let (store, stop) = (self.store(), AtomicBool::new(false));
+        let import = Import {
+            store: &store,
+            dir: &self.own(),
+            terms: self.terms,
+            stop: &stop,
+            least_free: self.least_free,
+        };
+        let mut seen = Seen::default();
+        let ended = pipeline::run(&import, &survey.jobs[0], &mut seen);
+        assert!(ended.outcome.counts.add_up(), "{:?}", ended.outcome.counts);
+        (ended.outcome, ended.stopped, seen.0)
+    }
+
+    fn import(&self, path: &Path) -> Outcome {
+        let (outcome, stopped, _) = self.try_import(path);
+        assert!(stopped.is_none(), "{stopped:?}");
+        outcome
+    }
+
+    /// read, new, changed, same.
+    fn counts(&self, path: &Path) -> [u64; 4] {
+        let counts = self.import(path).counts;
+        [counts.read, counts.new, counts.changed, counts.same]
+    }
+
+    fn records(&self) -> Vec<String> {
+        let read = |db: &rusqlite::Connection, _: &_| {
+            let mut all = db.prepare("SELECT data FROM record WHERE data IS NOT NULL ORDER BY key")?;
+            all.query_map([], |row| row.get(0))?.collect()
+        };
+        self.store().read::<_, rusqlite::Error>(read).unwrap()
+    }
+}
+
+#[test]
+fn o4_4_each_item_is_accounted_for_once() {
+    let place = Place::new();
+    let path = place.file("a", "lines\nset a 1\nset b 2\nset a 3\nset b 2\nskip\nbad\npanic\nset c 4\n");
+    let (outcome, stopped, bad) = place.try_import(&path);
+    assert!(stopped.is_none());
+    let counts = &outcome.counts;
+    assert_eq!((counts.read, counts.new, counts.changed, counts.same), (8, 3, 1, 1));
+    assert_eq!(counts.skipped.iter().collect::<Vec<_>>(), [(&"a comment", &1)]);
+    assert_eq!(counts.bad.iter().collect::<Vec<_>>(), [(&"no command", &1), (&"panicked", &1)]);
+    assert_eq!(bad[0].byte, 43);
+    assert_eq!((bad[0].item, bad[0].reason), (6, "no command"));
+    assert_eq!(
+        place.records(),
+        [r#"{"id":"a","text":"3"}"#, r#"{"id":"b","text":"2"}"#, r#"{"id":"c","text":"4"}"#]
+    );
+    // Untouched, nothing is read, and nothing is lost from the sum.
+    assert_eq!(place.counts(&path), [8, 0, 0, 8]);
+}
+
+#[test]
+fn o4_5_a_file_that_grew_goes_on_and_another_is_read_again() {
+    let place = Place::new();
+    let path = place.file("a", "lines\nset a 1\nset b 2\nset half");
+    assert_eq!(place.counts(&path), [2, 2, 0, 0]);
+    place.file("a", "lines\nset a 1\nset b 2\nset half 3\nset d 4\n");
+    assert_eq!(place.counts(&path), [4, 2, 0, 2]);
+    // Changed within: what is known is not parsed, what is not is.
+    place.file("a", "lines\nset a 9\nset b 2\nset half 3\nset d 4\n");
+    assert_eq!(place.counts(&path), [4, 0, 1, 3]);
+    // And back: the record is not as that item left it any more.
+    place.file("a", "lines\nset a 1\nset b 2\nset half 3\nset d 4\n");
+    assert_eq!(place.counts(&path), [4, 0, 1, 3]);
+    assert_eq!(place.records()[0], r#"{"id":"a","text":"1"}"#);
+}
+
+#[test]
+fn o4_6_a_newer_version_of_a_format_reads_again() {
+    let mut place = Place::new();
+    let path = place.file("a", "lines\nset a 1\n");
+    assert_eq!(place.counts(&path), [1, 1, 0, 0]);
+    place.format = &NEWER;
+    let outcome = place.import(&path);
+    assert_eq!((outcome.counts.read, outcome.counts.same), (1, 1));
+    let items =
+        |db: &rusqlite::Connection, _: &_| db.query_row("SELECT count(*) FROM item", [], |row| row.get(0));
+    assert_eq!(place.store().read::<i64, rusqlite::Error>(items).unwrap(), 2, "it was parsed again");
+}
+
+#[test]
+fn o4_7_what_is_gone_stays_and_its_say_ends_where_another_speaks() {
+    let place = Place::new();
+    let folder = place.root.path().join("box");
+    place.file("box/one:2,S", "lines\nsee a S\n");
+    place.file("box/two", "lines\nset b 2\n");
+    assert_eq!(place.counts(&folder), [2, 2, 0, 0]);
+    fs::rename(folder.join("one:2,S"), folder.join("one:2,RS")).unwrap();
+    place.file("box/one:2,RS", "lines\nsee a RS\n");
+    fs::remove_file(folder.join("two")).unwrap();
+    let outcome = place.import(&folder);
+    assert_eq!((outcome.counts.read, outcome.counts.changed, outcome.gone), (1, 1, 2));
+    assert_eq!(place.records(), [r#"{"id":"a","labels":["RS"],"text":""}"#, r#"{"id":"b","text":"2"}"#]);
+    let gone = |db: &rusqlite::Connection, _: &_| {
+        db.query_row("SELECT count(*) FROM checkpoint WHERE gone_ms = 1", [], |row| row.get(0))
+    };
+    assert_eq!(place.store().read::<i64, rusqlite::Error>(gone).unwrap(), 2);
+}
+
+#[test]
+fn o4_13_sightings_of_several_files_join_in_any_order() {
+    let (one, other) = (Place::new(), Place::new());
+    for (place, order) in [(&one, [0, 1, 2]), (&other, [2, 0, 1])] {
+        let files = [
+            place.file("a", "lines\nsee x inbox\n"),
+            place.file("b", "lines\nsee x sent\n"),
+            place.file("c", "lines\nsee x inbox\n\n"),
+        ];
+        for at in order {
+            place.import(&files[at]);
+        }
+    }
+    assert_eq!(one.records(), other.records());
+    assert_eq!(one.records(), [r#"{"id":"x","labels":["inbox","sent"],"text":""}"#]);
+}
+
+#[test]
+fn o3_9_an_attachment_is_read_where_it_lies_or_not_at_all() {
+    let mut place = Place::new();
+    let text = "lines\nset a 1\nblob b SGVsbG8=\n";
+    let path = place.file("a", text);
+    place.import(&path);
+    let id = format!("sha256:{}", hex::of(ring::digest::digest(&ring::digest::SHA256, b"Hello").as_ref()));
+    let read = |place: &Place| {
+        let found = place.store().read::<_, rusqlite::Error>(|db, _| blobs::find(db, &id)).unwrap();
+        found.unwrap().read()
+    };
+    assert_eq!(read(&place).as_deref(), Some(b"Hello".as_slice()));
+    fs::write(&path, text.replace("SGVs", "SGVt")).unwrap();
+    assert_eq!(read(&place), None, "it is another now");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(read(&place), None);
+    place.file("a", text);
+    place.terms.copies_attachments = true;
+    assert_eq!(place.counts(&path), [2, 0, 0, 2]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(read(&place).as_deref(), Some(b"Hello".as_slice()));
+    fs::write(place.own().join("blobs").join(id.strip_prefix("sha256:").unwrap()), "Jello").unwrap();
+    assert_eq!(read(&place), None, "the copy was changed");
+}
+
+#[test]
+fn o4_5_a_file_that_changes_while_it_is_read_is_read_again_next_time() {
+    let place = Place::new();
+    let path = place.root.path().join("a");
+    place.file("a", &format!("lines\nset a 1\ngrow {}\nset b 2\n", path.display()));
+    let outcome = place.import(&path);
+    assert_eq!((outcome.counts.read, outcome.moving.as_slice()), (2, ["a".to_owned()].as_slice()));
+    let outcome = place.import(&path);
+    assert_eq!((outcome.counts.read, outcome.counts.new, outcome.moving.len()), (3, 1, 0));
+    assert_eq!(place.records().len(), 3);
+}
+
+#[test]
+fn o3_8_no_batch_begins_without_room() {
+    let mut place = Place::new();
+    let path = place.file("a", "lines\nset a 1\n");
+    drop(place.store());
+    place.least_free = u64::MAX;
+    let (outcome, stopped, _) = place.try_import(&path);
+    assert_eq!(stopped.map(|error| error.code()), Some("import_disk_full"));
+    assert_eq!(outcome.counts.read, 0);
+    place.least_free = 0;
+    assert_eq!(place.counts(&path), [1, 1, 0, 0]);
+}
+
+#[test]
+fn o4_3_a_source_of_many_batches_keeps_its_order() {
+    let place = Place::new();
+    let mut text = String::from("lines\n");
+    for at in 0..5_000 {
+        text.push_str(&format!("set {} {at}\n", at % 700));
+    }
+    let path = place.file("a", &text);
+    let outcome = place.import(&path);
+    assert_eq!((outcome.counts.read, outcome.counts.new, outcome.counts.changed), (5000, 700, 4300));
+    let records = place.records();
+    assert_eq!(records.len(), 700);
+    for record in records {
+        let fields: serde_json::Value = serde_json::from_str(&record).unwrap();
+        let of = |name: &str| fields[name].as_str().unwrap().parse::<u64>().unwrap();
+        assert!(of("text") >= 4300 && of("text") % 700 == of("id"), "{record}");
+    }
+}
+
+#[test]
+fn o4_14_an_archive_at_another_place_is_known_again() {
+    let place = Place::new();
+    let mut zip = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+    let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for (name, text) in [("../../up", "lines\nset a 1\n"), ("b/c", "lines\nset b 2\n")] {
+        zip.start_file(name, stored).unwrap();
+        io::Write::write_all(&mut zip, text.as_bytes()).unwrap();
+    }
+    let bytes = zip.finish().unwrap().into_inner();
+    let path = place.root.path().join("a.zip");
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(place.counts(&path), [2, 2, 0, 0]);
+    let moved = place.root.path().join("moved.zip");
+    fs::rename(&path, &moved).unwrap();
+    assert_eq!(place.counts(&moved), [2, 0, 0, 2]);
+    let sources = |db: &rusqlite::Connection, _: &_| {
+        db.query_row("SELECT group_concat(path) FROM source", [], |row| row.get(0))
+    };
+    let sources = place.store().read::<String, rusqlite::Error>(sources).unwrap();
+    assert!(sources.ends_with("moved.zip") && !sources.contains(','), "{sources}");
+}
+
+#[test]
+fn o3_7_former_states_are_kept_for_90_days() {
+    let mut place = Place::new();
+    let path = place.file("a", "lines\nset a 1\n");
+    place.import(&path);
+    let state = |place: &Place| {
+        let state = |db: &rusqlite::Connection, _: &_| {
+            let count = db.query_row("SELECT count(*) FROM history", [], |row| row.get(0))?;
+            Ok((count, crate::vault::store::history_from(db)?))
+        };
+        place.store().read::<(i64, i64), rusqlite::Error>(state).unwrap()
+    };
+    place.file("a", "lines\nset a 2\n");
+    place.terms.now_ms = 2;
+    place.import(&path);
+    assert_eq!(state(&place), (1, 0));
+    place.terms.now_ms = 90 * 24 * 60 * 60 * 1000;
+    place.import(&path);
+    assert_eq!(state(&place), (1, 0));
+    place.terms.now_ms += 1000;
+    place.import(&path);
+    assert_eq!(state(&place), (0, 2));
+}

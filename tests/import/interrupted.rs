@@ -1,0 +1,112 @@
+//! Whatever cuts an import off, the same command goes on, and the end is the same.
+
+use std::time::Duration;
+
+use super::{Desk, table};
+
+const ROWS: usize = 12_000;
+
+/// How many times an import is cut off.
+fn times() -> u64 {
+    std::env::var("PDPP_KILLS").ok().and_then(|times| times.parse().ok()).unwrap_or(12)
+}
+
+/// What an import leaves that nobody cuts off.
+fn whole(text: &str) -> Vec<String> {
+    let desk = Desk::new();
+    let path = desk.file("a.csv", text);
+    assert_eq!(desk.import(&path)[1], ROWS as u64);
+    desk.content()
+}
+
+#[test]
+fn o8_5_an_import_that_is_killed_again_and_again_ends_the_same() {
+    let text = table(ROWS);
+    let wanted = whole(&text);
+    let desk = Desk::new();
+    let path = desk.file("a.csv", &text);
+    for round in 0..times() {
+        let mut child = desk
+            .env
+            .pdpp(&["import", path.to_str().unwrap(), "--yes", "--json"])
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(20 + round * 37 % 400));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let [read, new, changed, same] = desk.import(&path);
+    assert_eq!((read, new + same, changed), (ROWS as u64, ROWS as u64, 0));
+    assert_eq!(desk.content(), wanted);
+}
+
+#[test]
+fn o2_5_a_signal_ends_between_batches_and_the_same_command_goes_on() {
+    let text = table(ROWS);
+    let wanted = whole(&text);
+    let desk = Desk::new();
+    let path = desk.file("a.csv", &text);
+    let child = desk
+        .env
+        .pdpp(&["import", path.to_str().unwrap(), "--yes"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    // It has begun when its store is there: from then on a signal is a wish.
+    let deadline = std::time::Instant::now() + Duration::from_mins(1);
+    let has_begun = || {
+        pdpp::own::open_store(&desk.own()).is_ok_and(|store| {
+            let count = |db: &rusqlite::Connection, _: &_| {
+                db.query_row("SELECT count(*) FROM record", [], |row| row.get(0))
+            };
+            store.read::<i64, rusqlite::Error>(count).is_ok_and(|count| count > 0)
+        })
+    };
+    while !has_begun() && std::time::Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    // It may have been over by then.
+    match output.status.code() {
+        Some(0) => {}
+        Some(130) => assert!(said.contains("code: interrupted"), "{said}"),
+        other => panic!("{other:?}: {said}"),
+    }
+    desk.import(&path);
+    assert_eq!(desk.content(), wanted);
+}
+
+#[test]
+fn o3_3_a_reader_sees_whole_batches_while_an_import_writes() {
+    let desk = Desk::new();
+    let path = desk.file("a.csv", table(ROWS));
+    let mut child = desk
+        .env
+        .pdpp(&["import", path.to_str().unwrap(), "--yes"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut last = 0;
+    while child.try_wait().unwrap().is_none() {
+        let Ok(store) = pdpp::own::open_store(&desk.own()) else { continue };
+        let read = store.read::<(i64, i64), rusqlite::Error>(|db, _| {
+            db.query_row(
+                "SELECT (SELECT count(*) FROM record), (SELECT coalesce(sum(items), 0) FROM checkpoint)",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+        });
+        let (records, items) = read.unwrap();
+        assert_eq!(records, items, "a batch and its checkpoint are one");
+        assert!(records >= last, "{records} after {last}");
+        last = records;
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,153 @@
+//! `pdpp import` through the binary: what it says, what it leaves, and that nothing is lost whatever happens to it.
+
+mod archives;
+mod interrupted;
+mod refused;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::env::{Ran, TestEnv};
+
+/// A HOME, and a folder of exports beside it.
+struct Desk {
+    env: TestEnv,
+    exports: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self { env: TestEnv::new(), exports: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.exports.path().join(name)
+    }
+
+    fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    fn own(&self) -> PathBuf {
+        self.env.cache_dir().join("own")
+    }
+
+    fn run(&self, path: &Path, more: &[&str]) -> Ran {
+        let mut arguments = vec!["import", path.to_str().unwrap()];
+        arguments.extend(more);
+        self.env.run(&arguments)
+    }
+
+    /// Imports, and gives the counts of the only source: read, new, changed, same.
+    fn import(&self, path: &Path) -> [u64; 4] {
+        let ran = self.run(path, &["--yes", "--json"]);
+        assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+        counts(&json(&ran)["sources"][0])
+    }
+
+    /// All records and where they are, and what a search finds.
+    fn content(&self) -> Vec<String> {
+        let store = pdpp::own::open_store(&self.own()).unwrap();
+        store
+            .read::<_, rusqlite::Error>(|db, _| {
+                let mut all = db.prepare(
+                    "SELECT s.connection || ' ' || s.stream || ' ' || r.key || ' ' || r.data FROM record r
+                     JOIN slot s ON s.slot = r.slot WHERE r.data IS NOT NULL ORDER BY 1",
+                )?;
+                let mut content: Vec<String> = all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+                let mut slots = db.prepare("SELECT DISTINCT slot FROM text_field ORDER BY slot")?;
+                for slot in slots.query_map([], |row| row.get::<_, i64>(0))? {
+                    let slot = slot?;
+                    let mut found = db.prepare(&format!(
+                        "SELECT r.key FROM text_{slot} t JOIN record r ON r.rid = t.rowid WHERE t.terms MATCH ?1 ORDER BY 1"
+                    ))?;
+                    // The word with the tag of the slot's first field, and of its second.
+                    for tag in ['\u{100}', '\u{101}'] {
+                        let hits = found.query_map([format!("\"{tag}needle\"")], |row| row.get::<_, String>(0))?;
+                        content.push(hits.collect::<Result<Vec<_>, _>>()?.join(" "));
+                    }
+                }
+                content.push(db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?);
+                Ok(content)
+            })
+            .unwrap()
+    }
+}
+
+fn json(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}{}", ran.stdout, ran.stderr))
+}
+
+fn counts(source: &Value) -> [u64; 4] {
+    ["read", "new", "changed", "same"].map(|name| source[name].as_u64().unwrap())
+}
+
+/// A table of so many rows; each hundredth has a needle in it.
+fn table(rows: usize) -> String {
+    let mut text = String::from("id,date,text\n");
+    for row in 0..rows {
+        let word = if row % 100 == 0 { "needle" } else { "hay" };
+        text += &format!("{row},2026-01-{:02},number {row} with {word} and more words\n", row % 28 + 1);
+    }
+    text
+}
+
+#[test]
+fn o4_4_the_summary_adds_up_and_a_second_import_changes_nothing() {
+    let desk = Desk::new();
+    let path = desk.file("a.csv", table(2500));
+    let ran = desk.run(&path, &["--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("2,500 read = 2,500 new + 0 changed + 0 same + 0 skipped + 0 bad"),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.ends_with("Next: pdpp connect local\n"), "{}", ran.stdout);
+    let content = desk.content();
+    assert_eq!(desk.import(&path), [2500, 0, 0, 2500]);
+    // Touched, it is read again and is the same.
+    std::fs::write(&path, table(2500)).unwrap();
+    assert_eq!(desk.import(&path), [2500, 0, 0, 2500]);
+    assert_eq!(desk.content(), content);
+    std::fs::write(&path, table(2600)).unwrap();
+    assert_eq!(desk.import(&path), [2600, 100, 0, 2500]);
+    // Without a path it is found again.
+    let ran = desk.env.run(&["import", "--yes", "--json"]);
+    assert_eq!(counts(&json(&ran)["sources"][0]), [2600, 0, 0, 2600], "{}", ran.stderr);
+}
+
+#[test]
+fn o2_1_a_source_keeps_its_account_when_it_is_read_again() {
+    let desk = Desk::new();
+    let path = desk.file("a.csv", table(5));
+    desk.run(&path, &["--yes", "--account", "mine"]);
+    let content = desk.content();
+    let ran = desk.env.run(&["import", "--yes", "--json"]);
+    assert_eq!(json(&ran)["sources"][0]["account"], "mine", "{}", ran.stderr);
+    assert_eq!(desk.content(), content);
+}
+
+#[test]
+fn o2_2_without_a_path_places_are_named_and_not_looked_into() {
+    let desk = Desk::new();
+    let ran = desk.env.run(&["import"]);
+    assert_eq!((ran.code, ran.stderr.contains("code: import_nothing")), (Some(2), true), "{}", ran.stderr);
+    assert_eq!(desk.env.files(), Vec::<String>::new());
+}
+
+#[test]
+fn o4_9_what_is_left_out_by_date_is_counted_and_comes_later() {
+    let desk = Desk::new();
+    let path = desk.file("a.csv", table(28));
+    let ran = desk.run(&path, &["--yes", "--json", "--since", "2026-01-15", "--timezone", "UTC"]);
+    let source = json(&ran)["sources"][0].clone();
+    assert_eq!(counts(&source), [28, 14, 0, 0], "{}", ran.stderr);
+    assert_eq!(source["skipped"]["before --since"], 14);
+    let ran = desk.run(&path, &["--yes", "--json", "--timezone", "UTC"]);
+    assert_eq!(counts(&json(&ran)["sources"][0]), [28, 14, 0, 14]);
+}

@@ -1,0 +1,116 @@
+//! What is not imported leaves nothing behind.
+
+use super::{Desk, counts, json, table};
+
+#[test]
+fn o2_3_a_dry_run_and_a_refusal_create_nothing() {
+    let desk = Desk::new();
+    let path = desk.file("a.csv", table(10));
+    let ran = desk.run(&path, &["--dry-run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("a table in a CSV or TSV file, 1 file"), "{}", ran.stdout);
+    let ran = desk.run(&path, &["--dry-run", "--json"]);
+    assert_eq!(json(&ran)["plan"][0]["format"], "csv");
+    // O2.4: nobody is there to be asked.
+    let ran = desk.run(&path, &[]);
+    assert_eq!(
+        (ran.code, ran.stderr.contains("code: import_unconfirmed")),
+        (Some(77), true),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("--yes"), "{}", ran.stderr);
+    let picture = desk.file("b.png", b"\x89PNG\r\n\x1a\n\0\0");
+    let ran = desk.run(&picture, &["--yes"]);
+    assert_eq!(
+        (ran.code, ran.stderr.contains("code: import_unrecognised")),
+        (Some(1), true),
+        "{}",
+        ran.stderr
+    );
+    let ran = desk.run(&picture, &["--yes", "--as", "csv"]);
+    assert_eq!((ran.code, ran.stderr.contains("code: import_format")), (Some(1), true), "{}", ran.stderr);
+    let ran = desk.run(&desk.path("nothing"), &["--yes"]);
+    assert_eq!((ran.code, ran.stderr.contains("code: import_path")), (Some(1), true), "{}", ran.stderr);
+    assert_eq!(desk.env.files(), Vec::<String>::new());
+    assert!(!desk.own().exists());
+}
+
+#[test]
+fn o1_2_the_sandboxs_directory_is_refused_and_stays_as_it_was() {
+    let desk = Desk::new();
+    let dir = desk.path("fiction");
+    drop(pdpp::sandbox::open_store(&dir, None).unwrap());
+    let names = || {
+        let mut all: Vec<_> =
+            std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        all.sort();
+        all
+    };
+    let before = names();
+    let path = desk.file("a.csv", table(10));
+    let ran = desk.run(&path, &["--yes", "--data-dir", dir.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.stderr.contains("code: own_data_dir")), (Some(77), true), "{}", ran.stderr);
+    assert_eq!(names(), before);
+    // And the other way round.
+    assert_eq!(desk.import(&path)[1], 10);
+    let refused = pdpp::sandbox::open_store(&desk.own(), None).err().unwrap();
+    assert_eq!((refused.code(), refused.kind().exit_code()), ("sandbox_data_dir", 77));
+    // The store itself is nothing to import.
+    let ran = desk.run(&desk.own(), &["--yes"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+}
+
+#[test]
+fn o3_5_a_store_of_a_newer_version_is_refused_by_its_release() {
+    let desk = Desk::new();
+    let path = desk.file("a.csv", table(10));
+    desk.import(&path);
+    let db = rusqlite::Connection::open(desk.own().join("own.db")).unwrap();
+    db.pragma_update(None, "user_version", 99).unwrap();
+    db.execute("UPDATE meta SET value = '7.0.0' WHERE name = 'written_by'", []).unwrap();
+    drop(db);
+    let ran = desk.run(&path, &["--yes"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("Install pdpp 7.0.0 or a later one"), "{}", ran.stderr);
+}
+
+#[test]
+fn o3_3_a_second_import_is_told_who_imports() {
+    let desk = Desk::new();
+    let path = desk.file("a.csv", table(10));
+    let held = pdpp::own::lock(&desk.own()).unwrap();
+    let ran = desk.run(&path, &["--yes"]);
+    assert_eq!((ran.code, ran.stderr.contains("code: import_running")), (Some(1), true), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("process {}", std::process::id())), "{}", ran.stderr);
+    drop(held);
+    assert_eq!(desk.import(&path)[1], 10);
+}
+
+#[test]
+fn o3_1_the_store_is_its_owners_alone_and_a_report_too() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let desk = Desk::new();
+    let path = desk.file("a.csv", table(10));
+    let report = desk.path("report.jsonl");
+    let ran = desk.run(&path, &["--yes", "--report", report.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!((mode(&desk.own()), mode(&desk.own().join("own.db")), mode(&report)), (0o700, 0o600, 0o600));
+    std::fs::set_permissions(desk.own(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ran = desk.run(&path, &["--yes"]);
+    assert_eq!((ran.code, ran.stderr.contains("code: own_data_dir")), (Some(77), true), "{}", ran.stderr);
+    assert_eq!(mode(&desk.own()), 0o755);
+}
+
+#[test]
+fn o1_2_a_named_directory_is_remembered() {
+    let desk = Desk::new();
+    let path = desk.file("a.csv", table(10));
+    let dir = desk.path("mine");
+    let ran = desk.run(&path, &["--yes", "--data-dir", dir.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = desk.env.run(&["import", "--yes", "--json"]);
+    assert_eq!(counts(&json(&ran)["sources"][0]), [10, 0, 0, 10], "{}", ran.stderr);
+    assert!(!desk.own().exists());
+}
