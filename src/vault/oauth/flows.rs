@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::approval::{Granted, Selection};
-use super::authorization_details::Requested;
+use super::authorization_details::{Purpose, Requested};
 use super::client::Client;
 use crate::vault::grant::Grant;
 use crate::vault::id::{random_id, random_token, token_hash};
@@ -65,7 +65,17 @@ pub enum Asked {
     /// What it names.
     Details(Box<Requested>),
     /// All that there is, for the owner to pick from.
-    Everything,
+    Everything(Purpose),
+}
+
+impl Asked {
+    /// What for.
+    pub const fn purpose(&self) -> &Purpose {
+        match self {
+            Self::Details(requested) => requested.purpose(),
+            Self::Everything(purpose) => purpose,
+        }
+    }
 }
 
 /// Who may decide about a request.
@@ -627,7 +637,7 @@ mod tests {
     }
 
     fn add(flows: &Flows, id: &str) -> Noted {
-        flows.add(client(id), Asked::Everything, Way::AgentConnect).unwrap()
+        flows.add(client(id), Asked::Everything(Purpose::default()), Way::AgentConnect).unwrap()
     }
 
     fn approve(flows: &Flows, id: &str) {

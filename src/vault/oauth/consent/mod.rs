@@ -71,13 +71,13 @@ pub fn ask_owner(
 }
 
 fn is_training(asked: &Asked) -> bool {
-    matches!(asked, Asked::Details(requested) if requested.purpose_code() == AI_TRAINING)
+    asked.purpose().code() == AI_TRAINING
 }
 
 fn look_up(catalog: &Catalog, base: &str, asked: &Asked) -> Result<AuthorizationDetails, ApiError> {
     match asked {
         Asked::Details(requested) => requested.look_up(catalog, base),
-        Asked::Everything => Ok(authorization_details::everything(catalog, base)),
+        Asked::Everything(purpose) => Ok(authorization_details::everything(catalog, base, purpose)),
     }
 }
 
@@ -189,7 +189,7 @@ pub fn review(vault: &Vault, request: &Request, page: &str) -> Result<Reply, Api
     let place = place(vault, request, page);
     let made = vault.store.read(|_, catalog| {
         let asked = look_up(catalog, &request.base, &pending.asked)?;
-        if asked.purpose_code == AI_TRAINING && !agrees {
+        if asked.purpose.code() == AI_TRAINING && !agrees {
             return Err(ApiError::invalid(
                 "Training an AI model needs your explicit agreement: tick its box, or deny",
             ));

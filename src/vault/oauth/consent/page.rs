@@ -7,7 +7,9 @@ use super::ends::{self, ASKED, ENDS};
 use super::ticks::{Set, is_in_no_set};
 use crate::vault::Profile;
 use crate::vault::html::Html;
-use crate::vault::oauth::authorization_details::{AI_TRAINING, ASSISTANT, AuthorizationDetails, Choice};
+use crate::vault::oauth::authorization_details::{
+    AI_ASSISTANT, AI_TRAINING, ASSISTANT, AuthorizationDetails, Choice,
+};
 use crate::vault::oauth::flows::{Decision, Pending, Way};
 use crate::vault::store::Catalog;
 use crate::vault::time;
@@ -168,7 +170,7 @@ pub(super) fn form(form: &Form<'_>) -> Html {
     );
     what(&mut main, form);
     limits(&mut main, form);
-    if asked.purpose_code == AI_TRAINING {
+    if asked.purpose.code() == AI_TRAINING {
         main.markup(
             "<p class=\"training\"><label><input type=\"checkbox\" name=\"ai_training\" value=\"yes\"",
         )
@@ -241,6 +243,7 @@ pub(super) fn words(name: &str) -> String {
 fn purpose_label(code: &str) -> Option<&'static str> {
     match code {
         ASSISTANT => Some("personal assistant"),
+        AI_ASSISTANT => Some("personal AI assistant"),
         AI_TRAINING => Some("training AI models"),
         _ => None,
     }
@@ -248,16 +251,19 @@ fn purpose_label(code: &str) -> Option<&'static str> {
 
 pub(super) fn purpose(main: &mut Html, name: &str, asked: &AuthorizationDetails) {
     main.markup("<section aria-labelledby=\"why\">\n<h2 id=\"why\">What for</h2>\n");
-    match &asked.purpose_description {
-        Some(description) => main
-            .markup("<blockquote><p>")
-            .text(description)
-            .markup("</p></blockquote>\n<p class=\"said\">That is what the app says. Declared purpose: "),
-        None => main.markup("<p class=\"said\">The app did not say in its own words. Declared purpose: "),
-    };
-    match purpose_label(&asked.purpose_code) {
+    let asked_for = &asked.purpose;
+    if let Some(description) = &asked_for.description {
+        main.markup("<blockquote><p>").text(description).markup("</p></blockquote>\n");
+    }
+    main.markup("<p class=\"said\">").markup(match (&asked_for.description, asked_for.is_declared()) {
+        (Some(_), true) => "That is what the app says. Declared purpose: ",
+        (Some(_), false) => "That is what the app says. It declared no purpose; the grant will say: ",
+        (None, true) => "The app did not say in its own words. Declared purpose: ",
+        (None, false) => "The app did not say. The grant will say: ",
+    });
+    match purpose_label(asked_for.code()) {
         Some(label) => main.markup("<em>").text(label).markup("</em>"),
-        None => main.markup("<code>").text(&asked.purpose_code).markup("</code>"),
+        None => main.markup("<code>").text(asked_for.code()).markup("</code>"),
     };
     main.markup(if asked.single_use {
         ". It asks for one-time access"
