@@ -157,7 +157,7 @@ async fn handle(
     let host = host.unwrap_or_default().to_ascii_lowercase();
     let endpoint = endpoints.get(&host);
     if let Some(endpoint) = endpoint
-        && matches!(request.uri().path(), "/mcp" | "/icon.svg")
+        && matches!(request.uri().path(), "/mcp" | "/mcp/" | "/icon.svg")
     {
         return endpoint.answer(request).await;
     }

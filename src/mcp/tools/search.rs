@@ -612,10 +612,11 @@ fn nothing_found(hits: usize, arguments: &Arguments) -> Option<String> {
         // What belongs together may be told in several records, which refer to each other.
         let next = call.with([("q", Some(json!(longest)))]);
         ("no record is found by all of these words together; one of them", next)
+    } else if call.has("streams") || call.has("connection_id") {
+        let next = call.with([("streams", None), ("connection_id", None)]);
+        ("no record in what was searched is found by this word as it is spelled; in all streams", next)
     } else {
-        let where_to =
-            if call.has("streams") || call.has("connection_id") { " in what was searched" } else { "" };
-        return Some(format!("no record{where_to} is found by this word as it is spelled"));
+        return Some("no record is found by this word as it is spelled".to_owned());
     };
     Some(if json_len(&next.arguments) <= MAX_PART {
         format!("{cause}: {next}")
