@@ -25,9 +25,10 @@
 //! - [`sandbox`]: the life of a fictional person, which fills a vault for the demonstration and for tests.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying. [`demo`]: the main job, played.
-//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`secret`], [`net`], [`hex`], [`time_text`], [`runtime`],
+//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`secret`], [`net`], [`listener`], [`hex`], [`time_text`], [`runtime`],
 //!   [`shutdown`]: one error, the command to type next, safe text, the one writer, private files, a token, public addresses,
-//!   names in hexadecimal, a grant's end in words, the event loop, what the end of the process waits for.
+//!   connections that anybody may open, names in hexadecimal, a grant's end in words, the event loop, what the end of the
+//!   process waits for.
 //!
 //! Arrows go one way: `cmd → {checks, demo} → {access_log, endpoint, grants, sandbox, setup} → vault → {cache, mcp} → provider` → the
 //! line above (`tests/docs/map.rs`); within [`cache`], [`checks`], [`cmd`], [`endpoint`], [`fs`], [`grants`], [`mcp`] and [`provider`]
@@ -74,6 +75,7 @@ pub mod error;
 pub mod fs;
 pub mod grants;
 pub mod hex;
+pub mod listener;
 pub mod mcp;
 pub mod net;
 pub mod provider;
