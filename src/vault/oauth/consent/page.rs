@@ -508,8 +508,9 @@ pub(super) fn stranger(profile: &Profile) -> Reply {
 pub(super) fn spent_link(profile: &Profile) -> Reply {
     let mut main = Html::new();
     main.markup(
-        "<h1>This link is not good any more</h1>\n<p>It was opened before, its ten minutes are over, or it is incomplete. \
-         If you opened it in another window, decide there. If <strong>nobody you know</strong> opened it, somebody else saw it: stop <code>",
+        "<h1>This link is not good any more</h1>\n<p>A link is good once, for ten minutes. If you opened it before, all is well: \
+         decide in the tab or window that it opened first.</p>\n<p>If you did not open it, and its ten minutes are not over, somebody \
+         else saw it: stop <code>",
     )
     .text(profile.command)
     .markup("</code>, and start again from the app.</p>\n");
@@ -558,9 +559,10 @@ pub(super) fn already(profile: &Profile, pending: &Pending) -> Option<Reply> {
 /// How a request ended that was not approved, if it did.
 pub(super) fn ended(profile: &Profile, pending: &Pending) -> Option<Reply> {
     let (title, text) = match &pending.decision {
-        Decision::Denied { .. } => {
-            ("Access denied", "The app has been told, and can read nothing. You can close this page.")
-        }
+        Decision::Denied { .. } => (
+            "Access denied",
+            "The app can read nothing, and learns of it when it asks next. You can close this page.",
+        ),
         Decision::Open if pending.is_expired() => (
             "This request has expired",
             "Nothing was decided in time, so nothing was granted. Start again from the app.",
