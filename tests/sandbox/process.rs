@@ -111,7 +111,7 @@ fn o7_13_slow_documents_of_clients_hold_up_nobody_else() {
     const CLIENTS: usize = 70;
     let documents = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = documents.local_addr().unwrap();
-    let (fetched, fetches) = std::sync::mpsc::channel();
+    let (fetched, connections) = std::sync::mpsc::channel();
     std::thread::spawn(move || documents.incoming().try_for_each(|stream| fetched.send(stream.unwrap())));
     let home = tempfile::tempdir().unwrap();
     let running = Running::start(home.path(), &[]);
@@ -132,10 +132,10 @@ fn o7_13_slow_documents_of_clients_hold_up_nobody_else() {
         let refused: Vec<u16> = answers.iter().take(CLIENTS - 8).collect();
         let asked = json!({ "resource": url, "client_name": "Reader" }).to_string();
         assert_eq!(http("POST", &format!("{url}/agent-connect"), &json, &asked).0, 201);
-        let held: Vec<_> = fetches.try_iter().collect();
+        let held: Vec<_> = connections.try_iter().collect();
         assert!((1..20).contains(&held.len()), "{} were fetched", held.len());
         assert!(refused.iter().all(|status| [400, 503].contains(status)), "{refused:?}");
-        drop((held, fetches));
+        drop((held, connections));
     });
 }
 

@@ -180,9 +180,10 @@ impl Wanted {
         vec![
             "streams: what you pick on that page".to_owned(),
             ONGOING.to_owned(),
-            match takes_purpose {
-                true => format!("purpose: {}", description.unwrap_or(code)),
-                false => "purpose: none is sent (--purpose says one)".to_owned(),
+            if takes_purpose {
+                format!("purpose: {}", description.unwrap_or(code))
+            } else {
+                "purpose: none is sent (--purpose says one)".to_owned()
             },
         ]
     }
