@@ -84,6 +84,25 @@ fn r8_5_generated_man_pages_are_committed() {
 }
 
 /// Every command a person can type, by its full name (`pdpp mcp serve`), with its definition.
+/// A page that another one names can be opened.
+#[test]
+fn man_pages_name_only_pages_that_are_there() {
+    let dir = root().join("man");
+    let mut named = 0;
+    for page in std::fs::read_dir(&dir).unwrap() {
+        let text = read(page.unwrap().path()).replace("\\-", "-");
+        let is_name = |c: char| c.is_ascii_lowercase() || c == '-';
+        for (before, _) in text.match_indices("(1)").map(|(at, _)| text.split_at(at)) {
+            let name = before.rsplit(|c| !is_name(c)).next().unwrap();
+            if name.starts_with("pdpp") {
+                named += 1;
+                assert!(dir.join(format!("{name}.1")).exists(), "{name}(1) is no page");
+            }
+        }
+    }
+    assert!(named >= 10, "{named}");
+}
+
 fn commands() -> Vec<(String, Command)> {
     fn collect(command: &Command, name: &str, found: &mut Vec<(String, Command)>) {
         found.push((name.to_owned(), command.clone()));

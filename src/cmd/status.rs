@@ -73,7 +73,8 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     if args.check {
         let http = global.http_now(LIMITS)?;
         let progress = ui.progress();
-        progress.say(&format!("Asking about {} grants", status.grants.len()));
+        let count = status.grants.len();
+        progress.say(&format!("Asking about {count} {}", if count == 1 { "grant" } else { "grants" }));
         status.check(&cache, &http)?;
     }
     let is_in_full = args.grant.is_some() && status.grants.len() == 1;

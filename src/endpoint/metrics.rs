@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::introspection::Unusable;
+use crate::listener::places::Counter;
 
 /// Upper bounds of the duration histogram, in milliseconds.
 const BUCKETS: [u64; 10] = [5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 30_000];
@@ -101,6 +102,20 @@ impl Default for Metrics {
     }
 }
 
+impl Counter for Metrics {
+    fn entered(&self) {
+        self.connections.enter();
+    }
+
+    fn left(&self) {
+        self.connections.leave();
+    }
+
+    fn hung_up(&self, why: &'static str) {
+        add(&self.hung_up, why);
+    }
+}
+
 impl Metrics {
     /// A request was answered, or its client went away.
     pub fn answered(
@@ -136,11 +151,6 @@ impl Metrics {
     /// Secrets and certificates were read again: `ok` or `failed`.
     pub fn reloaded(&self, outcome: &'static str) {
         add(&self.reloads, outcome);
-    }
-
-    /// A connection was ended for another's sake: to make `room`, or since its `address` has as many as it may.
-    pub fn hung_up(&self, why: &'static str) {
-        add(&self.hung_up, why);
     }
 
     /// A line of the access log found no room, or stderr refused it.

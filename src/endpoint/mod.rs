@@ -4,7 +4,7 @@
 //! - [`credentials`], [`introspection`]: asking the authorization server about a bearer;
 //!   [`admission`]: what it said, for at most a minute; [`rate`]: how often; [`gate`]: all three, for
 //!   [`crate::mcp::protocol::http`].
-//! - [`listen`], [`places`], [`tls`]: connections. [`mod@log`], [`metrics`]: what an operator sees.
+//! - [`tls`]: of its own, over [`crate::listener`]. [`mod@log`], [`metrics`]: what an operator sees.
 //!
 //! Nothing is kept between two requests but [`admission`]'s minute, and whose turn comes first: any number of these
 //! can stand behind any balancer.
@@ -13,10 +13,8 @@ pub mod admission;
 pub mod credentials;
 pub mod gate;
 pub mod introspection;
-pub mod listen;
 pub mod log;
 pub mod metrics;
-pub mod places;
 pub mod rate;
 pub mod signals;
 pub mod tls;
@@ -36,15 +34,15 @@ use self::admission::Admission;
 use self::credentials::CredentialsSource;
 use self::gate::Gate;
 use self::introspection::{Expected, Introspection, Standing, Unknown};
-use self::listen::Listener;
 use self::log::Log;
 use self::metrics::Metrics;
-use self::places::{Places, Room};
 use self::rate::{Allowance, Rate};
 use self::signals::{Signal, Signals};
 use self::tls::{Files, Tls};
 use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind, Result};
+use crate::listener::places::{self, Counter, Places, Room};
+use crate::listener::{Acceptors, Listener};
 use crate::mcp::protocol::http::{self, About, Endpoint, Refusal};
 use crate::mcp::size::Bounds;
 use crate::provider::discovery::{Discovery, DiscoveryError, discover};
@@ -215,14 +213,15 @@ async fn serve(
     let routes = routes(&config.endpoint, &discovery.provider, &about(&discovery), gate, &log);
     let stop = CancellationToken::new();
     let room = room(&config, &log);
-    let places = Arc::new(Places::new(room, Arc::clone(&metrics)));
-    let main = Listener { listener, routes, tls: tls.clone(), places, cut: cut.clone() };
+    let places = Arc::new(Places::new(room, Some(Arc::clone(&metrics) as Arc<dyn Counter>)));
+    let acceptors = tls.clone().map(|tls| -> Acceptors { Arc::new(move || tls.acceptor()) });
+    let main = Listener { listener, routes, tls: acceptors, most_body: None, places, cut: cut.clone() };
     let mut main = tokio::spawn(main.serve(stop.clone(), config.drain));
     if let Some((listener, _)) = metrics_listener {
         let routes = metrics_routes(&metrics, &config.endpoint);
         let room = Room { most: MOST_METRICS_CONNECTIONS, ..config.room.clone() };
-        let (places, cut) = (Arc::new(Places::new(room, Arc::default())), CancellationToken::new());
-        let listener = Listener { listener, routes, tls: None, places, cut };
+        let (places, cut) = (Arc::new(Places::new(room, None)), CancellationToken::new());
+        let listener = Listener { listener, routes, tls: None, most_body: None, places, cut };
         tokio::spawn(listener.serve(CancellationToken::new(), Duration::ZERO));
     }
     for (level, event, message) in listening.events(&config.endpoint.public_url) {

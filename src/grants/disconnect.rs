@@ -408,8 +408,8 @@ fn unknown(which: &str, credentials: &[Credential]) -> Error {
 fn several(found: &[&Credential]) -> Error {
     let mut message = "Several grants are meant; name one, or give --all for all of them:".to_owned();
     list(&mut message, found);
-    let next = found.first().map_or_else(|| Command::new("disconnect"), |first| disconnect_command(first));
-    Error::new(Kind::Usage, "several_credentials", message).run(next)
+    // No command that ends one of them: which one is the person's to say.
+    Error::new(Kind::Usage, "several_credentials", message).run(Command::new("status"))
 }
 
 fn list(message: &mut String, credentials: &[&Credential]) {

@@ -121,7 +121,10 @@ fn checked(option: &str, text: &str) -> Result<()> {
     }
     Err(invalid(
         format!("{option} needs 1 to {MAX_TEXT} bytes without hidden characters"),
-        "Leave it out to ask for all",
+        match option {
+            "--purpose" => "Say it in fewer and plain words",
+            _ => "Leave it out to ask for all",
+        },
     ))
 }
 

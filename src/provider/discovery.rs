@@ -56,6 +56,9 @@ pub struct AuthorizationServer {
     pub answers_with_issuer: bool,
     /// Whether an authorization request may carry `authorization_details` of PDPP's type (RFC 9396).
     pub takes_details: bool,
+    /// `pdpp_purpose_parameters_supported`: whether a request without `authorization_details` may say its purpose. Not in
+    /// the draft, so it is sent nowhere else.
+    pub takes_purpose: bool,
     /// `registration_endpoint` (RFC 7591), where `pdpp_registration_modes_supported` allows `dynamic`
     /// or is absent.
     pub registration_endpoint: Option<Url>,
@@ -479,6 +482,7 @@ fn read_authorization_server(
             == Some(&Value::Bool(true)),
         takes_details: lists(&metadata, "authorization_details_types_supported", DATA_ACCESS)
             || lists(&metadata, "pdpp_authorization_details_types_supported", DATA_ACCESS),
+        takes_purpose: metadata.get("pdpp_purpose_parameters_supported") == Some(&Value::Bool(true)),
         registration_endpoint: endpoint("registration_endpoint").filter(|_| dynamic),
         introspection_endpoint: endpoint("introspection_endpoint"),
         revocation_endpoint: endpoint("revocation_endpoint"),

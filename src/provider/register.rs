@@ -154,6 +154,7 @@ mod tests {
             device_authorization_endpoint: None,
             answers_with_issuer: false,
             takes_details: false,
+            takes_purpose: false,
             introspection_endpoint: None,
             registration_endpoint: endpoint.map(|url| url.parse().unwrap()),
             revocation_endpoint: None,

@@ -178,11 +178,35 @@ fn an_entry_that_somebody_wrote_over_is_noticed() {
     let job = job("cursor");
     assert!(!job.is_in_place(&machine));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    assert_eq!(runtime.block_on(job.apply(&machine)).unwrap().plan.action, Action::Added);
+    let done = runtime.block_on(job.apply(&machine)).unwrap();
+    assert_eq!(done.plan.action, Action::Added);
     assert!(job.is_in_place(&machine));
     #[allow(clippy::disallowed_methods, reason = "another program's write")]
     std::fs::write(job.file(&machine).unwrap(), "{}").unwrap();
     assert!(!job.is_in_place(&machine));
+    // One thing is said of it, whatever else could not be proven.
+    let error = Error::failed("config_busy", "f was written over meanwhile, and does not have the entry");
+    let mut report = Report {
+        host: job.host,
+        name: job.name.to_owned(),
+        scope: job.scope,
+        done,
+        dry_run: false,
+        proof: Some(Proof::Overwritten(error)),
+        check: None,
+        rolled_back: false,
+        warnings: Vec::new(),
+    };
+    let said = |report: &Report| format!("{}\n{}", report.failure().unwrap(), report.to_text());
+    let text = said(&report);
+    assert!(text.contains("written over meanwhile") && !text.contains("left in place"), "{text}");
+    // What is there, and does not start, is said to be there.
+    report.proof = Some(Proof::Failed(Error::failed("x", "it did not start")));
+    let text = said(&report);
+    assert!(text.contains("the entry was left in place") && !text.contains("written over"), "{text}");
+    report.rolled_back = true;
+    let text = said(&report);
+    assert!(text.contains("the change was taken back") && !text.contains("left in place"), "{text}");
 }
 
 #[test]

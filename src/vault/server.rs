@@ -10,16 +10,21 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::connections;
 use super::mcp_endpoint::{self, Endpoints};
 use super::open_error::OpenError;
 use super::store::Filling;
 use super::wire::{ApiError, Reply, Request};
 use super::{Config, Vault, data_dir, id};
 use crate::fs::DirLock;
+use crate::listener::Listener;
+use crate::listener::places::{Places, Room};
 
 /// A request's body at most, in bytes.
 const MAX_BODY: usize = 64 * 1024;
+/// Of a body that is refused for its size at most, in bytes: what is sent to `/mcp` may be that large.
+const MAX_READ: usize = 1 << 20;
+/// Connections at once. A process may often open 1,024 files.
+const MAX_CONNECTIONS: usize = 256;
 /// Requests at work at once; more wait.
 const MAX_WORKERS: usize = 32;
 /// How long a stop waits for what is at work.
@@ -162,7 +167,17 @@ async fn serve(
         let _ = stopped.await;
         stopping.cancel();
     });
-    connections::serve(listener, router, stop, STOP_TIME).await;
+    // Everybody on this computer can connect, so nobody may keep the owner out by that, half a body included.
+    let room = Room { most: MAX_CONNECTIONS, most_per_address: MAX_CONNECTIONS, trusted: Vec::new() };
+    let listener = Listener {
+        listener,
+        routes: router,
+        tls: None,
+        most_body: Some(MAX_READ),
+        places: Arc::new(Places::new(room, None)),
+        cut: CancellationToken::new(),
+    };
+    listener.serve(stop, STOP_TIME).await;
     Ok(())
 }
 
@@ -188,7 +203,7 @@ async fn handle(
     let host = request.headers().get("host").and_then(|host| host.to_str().ok());
     let host = host.unwrap_or_default().to_ascii_lowercase();
     if let Some(endpoint) = endpoints.and_then(|endpoints| endpoints.get(&host))
-        && matches!(request.uri().path(), "/mcp" | "/icon.svg")
+        && matches!(request.uri().path(), "/mcp" | "/mcp/" | "/icon.svg")
     {
         return endpoint.answer(request).await;
     }

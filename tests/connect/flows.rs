@@ -236,6 +236,43 @@ fn every_flow_shows_the_same_before_the_owner_is_asked() {
     assert!(agent_connect[2].contains("none is sent"));
 }
 
+/// A purpose beside no `authorization_details` is not in the draft: only who announces it is sent one.
+#[test]
+fn a_request_for_everything_says_its_purpose_where_that_is_taken() {
+    let sent = |announced: bool, flow: &str| {
+        let env = TestEnv::new();
+        let server: provider::Edit = match (announced, flow) {
+            (true, "authorization-code") => |server, urls| {
+                provider::with_code(server, urls);
+                server["pdpp_purpose_parameters_supported"] = json!(true);
+            },
+            (true, _) => |server, _| server["pdpp_purpose_parameters_supported"] = json!(true),
+            (false, "authorization-code") => provider::with_code,
+            (false, _) => |_, _| (),
+        };
+        let provider = Provider::start(Switches { server, ..Switches::default() });
+        let mut opened = None;
+        let ran = by_code(&env, &provider, &["--flow", flow], |page| {
+            opened = Some(url::Url::parse(&page.url).unwrap());
+            approving(page);
+        });
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(ran.stderr.contains("purpose: An AI agent"), announced, "{ran:?}");
+        ["purpose_code", "purpose_description"].map(|member| match &opened {
+            Some(url) => {
+                url.query_pairs().find(|(name, _)| name == member).map(|(_, value)| value.into_owned())
+            }
+            None => provider.seen("/agent-connect")[0].body[member].as_str().map(str::to_owned),
+        })
+    };
+    for flow in ["agent-connect", "authorization-code"] {
+        assert_eq!(sent(false, flow), [None, None], "{flow}");
+        let [code, description] = sent(true, flow);
+        assert_eq!(code.as_deref(), Some("https://pdpp.dev/purpose/personal_ai_assistant"), "{flow}");
+        assert!(description.unwrap().contains("on the owner's own computer"), "{flow}");
+    }
+}
+
 /// The embedded provider and the client share no code: that they understand each other says something.
 #[test]
 fn every_flow_leads_to_a_grant_of_the_sandbox() {
@@ -266,6 +303,7 @@ fn every_flow_leads_to_a_grant_of_the_sandbox() {
     let kept = credentials(&env);
     assert_eq!(kept.len(), 5, "five grants, and none in the place of another");
     assert_eq!((kept[4].token_kind, kept[4].sources.len()), (TokenKind::McpPackage, 6));
+    assert!(ran.stderr.contains("purpose: An AI agent on the owner's own computer"), "{ran:?}");
     provider.stop();
 }
 

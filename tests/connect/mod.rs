@@ -239,6 +239,19 @@ fn a_token_that_does_not_read_is_not_kept() {
     ]);
 }
 
+/// Its end would be asked for at another path of the authorization server.
+#[test]
+fn a_grant_whose_id_leads_elsewhere_is_not_kept() {
+    for grant_id in ["..", ".", "../../clients/1", "a\\..\\b"] {
+        let env = TestEnv::new();
+        let provider = Provider::start(Switches { grant_id, ..Switches::default() });
+        let ran = connect(&env, &provider, &[]);
+        check_failure(&env, &ran, 69, "grant_id_missing");
+        env.run(&["disconnect", provider.url(), "--yes"]);
+        assert!(provider.seen("/revoke").is_empty(), "{grant_id}");
+    }
+}
+
 /// Nobody else could end it from here.
 #[test]
 fn a_grant_that_is_not_kept_is_ended_at_its_provider() {

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::fake::Fake;
-use super::{Running, SECRET, credentials, eventually, plain};
+use super::{Running, SECRET, answer, credentials, eventually, plain};
 use crate::support::env::TestEnv;
 
 async fn with(more: &[&str]) -> (TestEnv, Fake, Running) {
@@ -325,5 +325,22 @@ async fn a_start_that_cannot_be_announced_is_a_failure_at_once() {
         let stderr = String::from_utf8_lossy(&ran.stderr);
         assert_eq!(ran.status.code(), Some(1), "{start:?}: {stderr}");
         assert_eq!(stderr.matches("code: output_failed").count(), 1, "{start:?}: {stderr}");
+    }
+}
+
+/// A page that was loaded from a name of its own may have that name lead here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_are_answered_to_this_servers_names_alone() {
+    let (_env, _fake, running) = with(&["--trusted-host", "scrape.example"]).await;
+    let url = running.ready["metrics_url"].as_str().unwrap();
+    let asked = async |host: &str| {
+        let answer = answer(running.http.get(url).header("host", host)).await;
+        (answer.status, answer.text.contains("pdpp_host_connections"))
+    };
+    for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example"] {
+        assert_eq!(asked(host).await, (421, false), "{host}");
+    }
+    for host in ["127.0.0.1", "localhost:9", "[::1]:9", "prometheus", "scrape.example"] {
+        assert_eq!(asked(host).await, (200, true), "{host}");
     }
 }

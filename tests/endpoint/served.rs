@@ -68,6 +68,11 @@ async fn r7_3_r7_4_an_answer_is_asked_for_once_kept_until_exp_and_each_request_r
         assert_eq!(answered.status, 200);
     }
     assert_eq!(fake.asked(), ["tok-ann"], "those who ask at once share one answer");
+    // With a slash at its end, as many write it.
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+    let mut slashed = running.post("tok-ann").body(list).build().unwrap();
+    *slashed.url_mut() = format!("{}/", running.url()).parse().unwrap();
+    assert_eq!(running.http.execute(slashed).await.unwrap().status(), 200);
     let (search, aggregate) = (json!({"q": "x"}), json!({"stream": "s", "metric": "count"}));
     let (ann, bob) = tokio::join!(
         running.call("tok-ann", "search", &search),

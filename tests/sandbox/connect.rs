@@ -196,6 +196,41 @@ fn the_owner_is_asked_and_approves() {
     assert_eq!(get(app, token, "/v1/schema").code(), "grant_revoked");
 }
 
+/// What a client that asks for everything says of its purpose is shown, and what it leaves out is not made up.
+#[test]
+fn a_request_for_everything_can_say_what_for() {
+    let app = shared();
+    let page = |more: Value| {
+        let mut request = json!({ "resource": BASE, "client_name": "Reader" });
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let begun = post(app, "/agent-connect", &request);
+        assert_eq!(begun.status, 201, "{}", begun.text());
+        Page::open(app, begun.json()["approval_url"].as_str().unwrap()).html
+    };
+    let silent = page(json!({}));
+    assert!(
+        silent.contains("The app did not say. The grant will say: <em>personal assistant</em>"),
+        "{silent}"
+    );
+    let code = "https://pdpp.dev/purpose/personal_ai_assistant";
+    let said = page(json!({ "purpose_code": code, "purpose_description": "Plan <b>a trip" }));
+    assert!(said.contains("<blockquote><p>Plan &lt;b&gt;a trip</p></blockquote>"), "{said}");
+    assert!(
+        said.contains("That is what the app says. Declared purpose: <em>personal AI assistant</em>"),
+        "{said}"
+    );
+    assert!(page(json!({ "purpose_description": "Plan a trip" })).contains("It declared no purpose"));
+    let training = page(json!({ "purpose_code": "https://pdpp.dev/purpose/ai_training" }));
+    assert!(training.contains("name=\"ai_training\""), "its consent is asked for here too");
+    for (name, value) in
+        [("purpose_code", "assistant".to_owned()), ("purpose_description", "x".repeat(2_049))]
+    {
+        let request = json!({ "resource": BASE, "client_name": "Reader", name: value });
+        let refused = post(app, "/agent-connect", &request);
+        assert_eq!((refused.status, refused.json()["error"]["param"].as_str()), (400, Some(name)));
+    }
+}
+
 #[test]
 fn the_owner_narrows() {
     let app = shared();

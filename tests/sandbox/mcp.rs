@@ -163,6 +163,28 @@ async fn r7_5_the_metadata_says_where_the_endpoint_is_and_who_may_call() {
     assert!(host.get(&format!("{base}/icon.svg")).await.text.starts_with("<svg"));
 }
 
+/// As many write it.
+#[tokio::test]
+async fn r7_1_a_trailing_slash_is_the_same_endpoint() {
+    let handle = start();
+    let token =
+        handle.vault().issue(grant(vec![whole(handle.vault(), "mail", "messages", &MAIL)])).unwrap().token;
+    let host = Host::new(&format!("{}/", handle.mcp_url()));
+    let answered = host.with(&token).call("schema", &json!({})).await;
+    assert_eq!(
+        (answered.status, &answered.json()["result"]["isError"]),
+        (200, &Value::Null),
+        "{}",
+        answered.text
+    );
+    let challenged = host.call("schema", &json!({})).await;
+    assert_eq!(challenged.status, 401);
+    assert!(
+        challenged.header("www-authenticate").ends_with("oauth-protected-resource/mcp\""),
+        "the one metadata"
+    );
+}
+
 #[tokio::test]
 async fn r7_2_r7_3_only_a_live_client_or_package_token_for_this_endpoint_is_served() {
     let handle = start();

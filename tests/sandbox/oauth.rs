@@ -296,6 +296,18 @@ fn details_of_a_request_narrow_it() {
 }
 
 #[test]
+fn an_authorization_request_for_everything_can_say_what_for() {
+    let app = shared();
+    let client = register(app, "Native");
+    let page = |more: &[(&'static str, &'static str)]| {
+        let begun = authorize(app, &client, |query| query.extend(more));
+        Page::open(app, begun.header("location").unwrap()).html
+    };
+    assert!(page(&[]).contains("The app did not say."));
+    assert!(page(&[("purpose_description", "Plan a trip")]).contains("<p>Plan a trip</p>"));
+}
+
+#[test]
 fn o7_8_an_apps_own_end_is_shown_and_a_year_is_the_furthest() {
     let app = shared();
     let client = register(app, "Native");

@@ -105,6 +105,40 @@ fn it_says_where_it_is_and_stops_on_a_signal() {
     assert!(!stderr.contains("pdpp_ot_"), "no owner's token is printed");
 }
 
+/// O7.13: anybody may name addresses that answer slowly. They hold up nobody else, however many they are.
+#[test]
+fn o7_13_slow_documents_of_clients_hold_up_nobody_else() {
+    const CLIENTS: usize = 70;
+    let documents = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = documents.local_addr().unwrap();
+    let (fetched, connections) = std::sync::mpsc::channel();
+    std::thread::spawn(move || documents.incoming().try_for_each(|stream| fetched.send(stream.unwrap())));
+    let home = tempfile::tempdir().unwrap();
+    let running = Running::start(home.path(), &[]);
+    let url = running.url();
+    let json = [("content-type", "application/json")];
+    let (answered, answers) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        for number in 0..CLIENTS {
+            let body = json!({
+                "client_id": format!("http://{address}/{number}"),
+                "authorization_details": [{ "type": "https://pdpp.dev/data-access",
+                    "source": { "id": "https://source.example/mail" }, "streams": [{ "name": "*" }] }],
+            });
+            let (target, answered) = (format!("{url}/oauth/par"), answered.clone());
+            scope.spawn(move || answered.send(http("POST", &target, &json, &body.to_string()).0).unwrap());
+        }
+        // Two are fetched at once and a few wait for that: the others are refused without a fetch.
+        let refused: Vec<u16> = answers.iter().take(CLIENTS - 8).collect();
+        let asked = json!({ "resource": url, "client_name": "Reader" }).to_string();
+        assert_eq!(http("POST", &format!("{url}/agent-connect"), &json, &asked).0, 201);
+        let held: Vec<_> = connections.try_iter().collect();
+        assert!((1..20).contains(&held.len()), "{} were fetched", held.len());
+        assert!(refused.iter().all(|status| [400, 503].contains(status)), "{refused:?}");
+        drop((held, connections));
+    });
+}
+
 /// O7.11: whoever reads the sandbox's terminal is its owner. Nothing else that it says leads to a decision.
 #[test]
 fn o7_11_the_owners_link_is_printed_where_the_sandbox_runs() {

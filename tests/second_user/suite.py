@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Another user of this computer against `pdpp sandbox` and `pdpp connect`: what they can see, take, decide and stop.
+"""Another user of this computer against `pdpp sandbox`, `pdpp connect` and `pdpp mcp host`: what they can see, take, decide
+and stop.
 
     suite.py PDPP
 
@@ -16,6 +17,7 @@ import pathlib
 import re
 import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -32,10 +34,10 @@ DATA = ("Fjord", "Work mail", "connectors/bank", "cin_", "contacts", "35 streams
 PATIENCE = 30
 
 
-def ask(url, body=None, kind="application/json", **headers):
+def ask(url, body=None, kind="application/json", within=PATIENCE, **headers):
     """Status, headers and text of one exchange; redirects are not followed."""
     at = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(at.hostname, at.port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection(at.hostname, at.port, timeout=within)
     target = at.path + (f"?{at.query}" if at.query else "")
     if body is None:
         connection.request("GET", target or "/", headers=headers)
@@ -139,6 +141,46 @@ def send_as_a_web_page(url):
              for path in ("/oauth/register", "/agent-connect")
              for kind, more in (("text/plain", {}), ("application/json", {"origin": "https://evil.example"}))]
     return any(status in (200, 201) for status, *_ in tries)
+
+
+def name_slow_clients(url):
+    """Clients whose documents never come. What else is asked meanwhile has to be answered."""
+    with socket.create_server(("127.0.0.1", 0), backlog=256) as documents:
+        address = "http://127.0.0.1:{}".format(documents.getsockname()[1])
+
+        def push(number):
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                ask(f"{url}/oauth/par", {"client_id": f"{address}/{number}", "authorization_details": DETAILS})
+
+        pushing = [threading.Thread(target=push, args=[number], daemon=True) for number in range(70)]
+        for thread in pushing:
+            thread.start()
+        time.sleep(1)
+        began = time.monotonic()
+        ask(f"{url}/.well-known/oauth-protected-resource")
+        return time.monotonic() - began > 1.5
+
+
+def hold_connections(url, most):
+    """Half a request on more connections than there may be."""
+    at = urllib.parse.urlsplit(url)
+    held = []
+    for _ in range(int(most) + 10):
+        held.append(socket.create_connection((at.hostname, at.port), timeout=PATIENCE))
+        held[-1].sendall(b"POST /mcp HTTP/1.1\r\nhost: x\r\nauthorization: Bea")
+    try:
+        ask(f"{at.scheme}://{at.netloc}/healthz", within=5)
+        return False
+    except OSError:
+        return True
+    finally:
+        for connection in held:
+            connection.close()
+
+
+def read_metrics(url):
+    """What a page is told whose own name was made to lead here."""
+    return ask(url, host="evil.example")[0] == 200
 
 
 def processes():
@@ -303,6 +345,36 @@ def main(pdpp):
     return 1 if worked else 0
 
 
+def attack_by_index(owner, url, attack):
+    """An index that names another address: does its bearer go there?"""
+    home = owner.folder("home-4")
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        elsewhere.settimeout(PATIENCE)
+        heard = []
+
+        def listen():
+            with contextlib.suppress(OSError):
+                while True:
+                    taken = elsewhere.accept()[0]
+                    heard.append(taken.recv(8192))
+                    taken.close()
+
+        threading.Thread(target=listen, daemon=True).start()
+        connecting = owner.spawn(home, "connect", url, "--no-browser", "--store", "file")
+        if connecting.wait(timeout=PATIENCE) != 0:
+            sys.exit(f"second_user: the owner could not connect: {''.join(connecting.heard)}")
+        index = home / ".local/share/pdpp/index.json"
+        index.write_text(index.read_text().replace(url, "http://127.0.0.1:{}".format(elsewhere.getsockname()[1])))
+        reading = owner.spawn(home, "mcp", "call", "schema")
+        reading.wait(timeout=PATIENCE)
+        attack("edit_the_index", then=lambda: any(b"authorization: bearer" in said.lower() for said in heard))
+
+
+def edit_the_index():
+    # It was done already, by the owner's own hand: nobody else can.
+    return False
+
+
 def run(owner, attack):
     data = owner.folder("data-parent") / "data"
     sandbox = owner.sandbox(owner.folder("home-1"), "--data-dir", data)
@@ -333,6 +405,17 @@ def run(owner, attack):
 
     attack("guess_codes", url, then=stopped)
     attack("flood", url, then=lambda: ask(f"{url}/agent-connect", {"client_name": "Owner's app", "resource": url})[0] != 201)
+
+    attack("name_slow_clients", url)
+
+    served = owner.sandbox(owner.folder("home-3"), "--data-dir", (endpoints := owner.folder("served")) / "data", "--auto-approve")
+    endpoint = owner.spawn(
+        endpoints, "mcp", "host", "--json", "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--provider-url",
+        served.url, "--introspection-file", endpoints / "data" / "introspection.json", "--max-connections", "20")
+    ready = json.loads(endpoint.stdout.readline())
+    attack("hold_connections", ready["url"], "20")
+    attack("read_metrics", ready["metrics_url"])
+    attack_by_index(owner, served.url, attack)
 
     # `pdpp connect`, with a browser that stays open.
     programs = owner.root / "bin"

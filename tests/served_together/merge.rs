@@ -400,6 +400,39 @@ async fn r6_2_the_cursor_of_fifty_grants_walks_them_to_the_end() {
     assert!(answer.text.ends_with(r#"next: search {"q":"the"}"#), "{}", answer.text);
 }
 
+/// `pdpp mcp call` is over after each page: the next one's cursor has to say all of itself.
+#[tokio::test]
+async fn r6_2_a_cursor_of_a_process_that_answers_one_call_is_understood_by_the_next() {
+    let mut fakes = Vec::new();
+    for n in 0..3 {
+        let connection: &'static str = format!("cin_{n}").leak();
+        let rows = (0..9).map(|row| hit(connection, "notes", &format!("{n}-{row}"))).collect::<Vec<_>>();
+        fakes.push((connection, Fake::start(move |asked| ok(page(asked, &rows, Wrapped::Data, 300))).await));
+    }
+    let process = || {
+        let grants = fakes.iter().enumerate().map(|(n, (connection, fake))| {
+            served(fake, &format!("g{n}"), vec![source("mail", connection, &["notes"])])
+        });
+        package(grants.collect())
+    };
+    let first = json!({"q": "the", "limit": 6});
+    let cursor = |body: &Value| body["next"]["arguments"]["cursor"].as_str().unwrap().to_owned();
+    let kept = structured(&call(&process(), "search", first.clone()).await);
+    assert!(cursor(&kept).starts_with("pdpp1.w-"), "too long to be passed on by a model: {kept}");
+    let (mut arguments, mut seen) = (first, Vec::new());
+    loop {
+        let answer = call(&process().for_one_call(), "search", arguments).await;
+        assert!(!answer.is_error && answer.text.len() <= 8_000, "{}", answer.text);
+        let body = structured(&answer);
+        seen.extend(ids(&body));
+        let Some(next) = body.get("next") else { break };
+        arguments = next["arguments"].clone();
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 27);
+}
+
 #[tokio::test]
 async fn r3_3_r6_1_the_index_of_fifty_grants_names_every_stream_within_its_bound() {
     for (streams, bound) in [(10, 16_000), (20, 16_000 + 500 * 20)] {

@@ -106,6 +106,17 @@ fn r8_2_setup_writes_the_entry_proves_it_and_says_what_is_next() {
     assert!(absent.stdout.starts_with("Codex: absent"), "{absent:?}");
 }
 
+/// A host's own command would take it for an option.
+#[test]
+fn a_name_that_a_hosts_command_would_take_for_an_option_is_refused() {
+    for name in ["--help", "-s"] {
+        let env = TestEnv::new();
+        let ran = env.run(&["mcp", "setup", "codex", &format!("--name={name}")]);
+        assert!(ran.code == Some(2) && ran.stderr.contains("not beginning with -"), "{name}: {ran:?}");
+        assert_eq!(env.files(), [""; 0], "{name}");
+    }
+}
+
 #[test]
 fn r8_2_what_a_host_does_not_pass_on_is_in_the_arguments() {
     let env = TestEnv::new();

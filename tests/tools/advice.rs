@@ -389,7 +389,11 @@ async fn r3_32_a_search_without_hits_says_what_may_be_wrong() {
         ),
         (
             json!({"q": "tax", "streams": ["notes"]}),
-            "no record in what was searched is found by this word as it is spelled",
+            r#"no record in what was searched is found by this word as it is spelled; in all streams: search {"q":"tax"}"#,
+        ),
+        (
+            json!({"q": "tax", "connection_id": "a", "limit": 5}),
+            r#"no record in what was searched is found by this word as it is spelled; in all streams: search {"limit":5,"q":"tax"}"#,
         ),
         (json!({"q": "tax"}), "no record is found by this word as it is spelled"),
     ] {

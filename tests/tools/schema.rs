@@ -32,6 +32,21 @@ async fn r3_2_a_refused_compact_view_is_projected_from_the_full_schema() {
     assert!(answer.text.contains("id: t=string,eq"), "{}", answer.text);
 }
 
+/// What every provider of this protocol refuses stands beside the fields, so that no call is made in vain.
+#[tokio::test]
+async fn r3_4_the_legend_says_beforehand_what_would_be_refused() {
+    let fake = Fake::start(|_| (200, schema(&["a"]))).await;
+    let answer = fake.call("schema", json!({"stream": "notes"})).await;
+    let legend = structured(&answer)["legend"].as_str().unwrap().to_owned();
+    for said in [
+        "group_by with count only",
+        "records sort by the sort field alone",
+        "fields names none of what expand adds",
+    ] {
+        assert!(legend.contains(said) && answer.text.contains(said), "{said}: {legend}\n{}", answer.text);
+    }
+}
+
 #[tokio::test]
 async fn r3_3_an_index_of_500_streams_fits_and_names_them_all() {
     let streams = (0..500).map(|n| {

@@ -84,7 +84,13 @@ async fn r3_35_recall_is_mirrored_never_inferred() {
         structured(&answer)["data"]["meta"]["recall"],
         json!({"complete": false, "ranked_candidate_count": 200})
     );
+    assert!(
+        answer.text.ends_with("narrow the search with streams, filter, connection_id or more words"),
+        "{}",
+        answer.text
+    );
     let answer = fake.call("search", json!({"q": "other"})).await;
+    assert!(!answer.text.contains("narrow the search"), "{}", answer.text);
     assert!(!answer.text.contains("recall") && !structured(&answer).to_string().contains("recall"));
 }
 

@@ -6,7 +6,6 @@ use crate::advice::Command;
 use crate::cache::credential::Credential;
 use crate::cmd::granted::source_line;
 use crate::grants::{Difference, Event, Invitation, Shown, Than};
-use crate::provider::approve::wanted::Wanted;
 use crate::provider::approve::{ApproveError, Attempt};
 use crate::provider::register::CLIENT_NAME;
 use crate::text::{one_line, prefix};
@@ -129,7 +128,8 @@ fn invite(invitation: &Invitation<'_>) -> String {
         Attempt::AuthorizationCode(_) => {}
     }
     text.push_str("\nAsked for:\n");
-    let lines = if invitation.is_sent() { wanted.summary() } else { Wanted::unsent_summary() };
+    let takes_purpose = discovery.authorization_server.takes_purpose;
+    let lines = if invitation.is_sent() { wanted.summary() } else { wanted.unsent_summary(takes_purpose) };
     for line in lines {
         let _ = writeln!(text, "  {}", one_line(&line));
     }

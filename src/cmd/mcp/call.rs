@@ -12,6 +12,7 @@ use crate::mcp::call::Tool;
 use crate::mcp::protocol::measure::estimate_tokens;
 use crate::mcp::protocol::service::Service as _;
 use crate::mcp::protocol::service::ToolAnswer;
+use crate::mcp::reading::paging::Cursor;
 use crate::runtime;
 use crate::text;
 use crate::ui::Ui;
@@ -65,7 +66,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         return Err(unknown_tool(&args.tool));
     }
     let arguments = arguments(&args.tool, &args.arguments)?;
-    let tools = args.which.tools(global)?;
+    let tools = args.which.tools(global)?.for_one_call();
     let answer = runtime::block_on_unless_stopped(tools.call(&args.tool, arguments))?;
     let exit_code = u8::from(answer.is_error);
     if args.json {
@@ -84,6 +85,14 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         ui.print(&crate::ui::json_ascii_controls(structured.as_deref().unwrap_or("(no structured output)")));
     }
     let size = |text: &str| format!("{} bytes, about {} tokens", text.len(), estimate_tokens(text));
+    let next_cursor = answer.structured.as_ref().and_then(|structured| structured.get("next"));
+    let next_cursor = next_cursor.and_then(|next| next.pointer("/arguments/cursor")).and_then(Value::as_str);
+    if next_cursor.is_some_and(|cursor| matches!(Cursor::from_text(cursor), Cursor::Kept(_))) {
+        ui.note(
+            "the next page's cursor was kept by this process, which ends: with fewer grants (--grant) or a smaller limit it \
+             can be passed on",
+        );
+    }
     ui.note(&format!("text: {}", size(&answer.text)));
     ui.note(&format!("structured: {}", structured.map_or_else(|| "none".to_owned(), |json| size(&json))));
     Ok(exit_code)

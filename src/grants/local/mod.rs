@@ -28,7 +28,7 @@ use crate::provider::register::CLIENT_NAME;
 use crate::provider::url::ProviderUrl;
 use crate::vault::Vault;
 use crate::vault::oauth::approval::Approved;
-use crate::vault::oauth::authorization_details::ASSISTANT;
+use crate::vault::oauth::authorization_details::Purpose;
 use crate::vault::oauth::wish::{Wish, WishedStream};
 use crate::vault::wire::ApiError;
 
@@ -127,7 +127,7 @@ pub fn connect(
     if in_terminal && !checklist.can_ask() {
         return Err(no_terminal(elsewhere.filter(|_| !request.in_terminal), &again));
     }
-    let wish = wish(&wanted, request);
+    let wish = wish(&wanted, request)?;
     let waiting = vault.ask(CLIENT, &client_name(host.as_deref()), wish).map_err(|error| refused(&error))?;
     if let Some(note) = &note {
         dialog.on(Event::Store(note));
@@ -182,11 +182,12 @@ fn client_name(host: Option<&str>) -> String {
 }
 
 /// What is ticked beforehand: what the options, or the grant that is renewed, name.
-fn wish(wanted: &Wanted, request: &Request) -> Wish {
-    let (purpose_code, purpose_description) = match wanted.purpose.as_deref() {
-        Some(code) if code.starts_with("https://") => (code.to_owned(), None),
-        words => (ASSISTANT.to_owned(), Some(words.unwrap_or(PURPOSE).to_owned())),
+fn wish(wanted: &Wanted, request: &Request) -> Result<Wish> {
+    let purpose = match wanted.purpose.as_deref() {
+        Some(code) if code.starts_with("https://") => Purpose::read(Some(code), None),
+        words => Purpose::read(None, Some(words.unwrap_or(PURPOSE))),
     };
+    let purpose = purpose.map_err(|error| refused(&error))?;
     let ms = |time: Option<Timestamp>| time.map(Timestamp::as_millisecond);
     let source = wanted.source.as_ref();
     let streams = wanted.streams.iter().map(|stream| WishedStream {
@@ -196,16 +197,15 @@ fn wish(wanted: &Wanted, request: &Request) -> Wish {
         since: ms(stream.since),
         until: ms(stream.until),
     });
-    Wish {
+    Ok(Wish {
         sources: source.map_or_else(|| request.sources.clone(), |source| vec![source.id.clone()]),
         accounts: source.map_or_else(|| request.accounts.clone(), |source| source.instance_ids.clone()),
         streams: streams.collect(),
         since: ms(wanted.since),
         until: ms(wanted.until),
         expires_ms: ms(wanted.expires),
-        purpose_code,
-        purpose_description,
-    }
+        purpose,
+    })
 }
 
 /// What the vault said to a request that was made here.

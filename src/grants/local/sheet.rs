@@ -231,7 +231,7 @@ fn sheet(vault: &Vault, id: &str) -> Result<Sheet> {
     });
     let accounts = made.map_err(|error| refused(&error.into()))?;
     let since = form.iter().find(|(name, _)| name == "since").map(|(_, since)| since.clone());
-    let is_training = details.purpose_code == crate::vault::oauth::authorization_details::AI_TRAINING;
+    let is_training = details.purpose.code() == crate::vault::oauth::authorization_details::AI_TRAINING;
     let picked = form.iter().find(|(name, _)| name == "expires").map(|(_, end)| end.as_str());
     let ends =
         consent::ends(&details, picked).into_iter().map(|(value, label)| End { label, value }).collect();

@@ -148,22 +148,13 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     Ok(render(arguments, page?, &facts, bounds))
 }
 
-/// The rows' handles, for the structured view, whose records are as the resource server sent them: there
-/// where a handle is not simply `connection_id/stream:id`, so that a reader could not put it together.
+/// The rows' handles, for the structured view, whose records are as the resource server sent them: an id that has to be
+/// encoded, or whose connection cannot be a part of it, is nothing that a reader could put together.
 fn ids(rows: &[Row], stream: &str) -> Option<Vec<String>> {
-    let ids = rows.iter().map(|row| RecordId::of_row(row, stream)).collect::<Option<Vec<_>>>()?;
-    let handles = ids.iter().map(RecordId::handle).collect::<Vec<_>>();
-    // Any other handle is longer (encoded) or shorter (without the connection).
-    let plain_len = |id: &RecordId| {
-        id.connection.as_deref().map_or(0, str::len) + id.stream.len() + id.record.len() + "/:".len()
-    };
-    let is_plain = |(id, handle): (&RecordId, &Option<String>)| {
-        handle.as_ref().is_none_or(|handle| handle.len() == plain_len(id))
-    };
-    if ids.iter().zip(&handles).all(is_plain) {
-        return None;
-    }
-    Some(handles.into_iter().map(Option::unwrap_or_default).collect())
+    let handle = |row: &Row| RecordId::of_row(row, stream).and_then(|id| id.handle());
+    let handles = rows.iter().map(handle).collect::<Vec<_>>();
+    let has_some = handles.iter().any(Option::is_some);
+    has_some.then(|| handles.into_iter().map(Option::unwrap_or_default).collect())
 }
 
 struct RecordShape<'a> {
@@ -253,14 +244,19 @@ fn render(arguments: &Arguments, page: Page, facts: &[StreamFacts], bounds: Boun
     let Page { mut body, mut rows, next, .. } = page;
     let next = next_page(&arguments.call, next.as_deref());
     let mut ladder = Vec::new();
-    let budget = budget(&body, next.as_ref().map_or(0, |next| json_len(&next.to_json())), bounds);
-    let ids_len = ids(&rows, stream).map_or(0, |ids| json_len(&ids) + 8);
-    if let [row] = rows.as_mut_slice()
-        && json_len(row) + ids_len > budget.structured
-    {
-        ladder.extend(cut_row(row, arguments, &budget));
-    }
+    let mut budget = budget(&body, next.as_ref().map_or(0, |next| json_len(&next.to_json())), bounds);
+    let mut ids = ids(&rows, stream);
     if let [row] = rows.as_mut_slice() {
+        let ids_len = ids.as_ref().map_or(0, |ids| json_len(ids) + 8);
+        // An endless one is cut, and is whole in the ladder.
+        if ids_len <= budget.structured / 8 {
+            budget.structured -= ids_len;
+        } else {
+            ids = None;
+        }
+        if json_len(row) > budget.structured {
+            ladder.extend(cut_row(row, arguments, &budget));
+        }
         cut_names(row, stream, &budget);
     }
     let parts = PageParts {
@@ -273,9 +269,6 @@ fn render(arguments: &Arguments, page: Page, facts: &[StreamFacts], bounds: Boun
         note: note.as_deref(),
     };
     let text = page_text(&parts, bounds.text);
-    // A row that is cut has its handle in the ladder.
-    let is_cut = !ladder.is_empty() || rows.iter().any(|row| row.contains_key("cut"));
-    let ids = ids(&rows, stream).filter(|_| !is_cut);
     let shown = rows.len();
     body.insert("data".into(), Value::Array(rows.into_iter().map(Value::Object).collect()));
     let mut structured = Map::from_iter([("data".to_owned(), Value::Object(body))]);
@@ -442,9 +435,9 @@ mod tests {
     }
 
     #[test]
-    fn r3_14_handles_that_a_reader_could_not_put_together_are_given() {
-        assert_eq!(ids(&[row("a"), row("b:1"), row(r#"["x","y"]"#)], "s"), None);
-        let given = ids(&[row("a"), row("2024/01")], "s");
-        assert_eq!(given, Some(vec!["c/s:a".to_owned(), "c/s:2024%2F01".to_owned()]));
+    fn r3_14_every_row_has_its_handle() {
+        let given = ids(&[row("a"), row("b:1"), row("2024/01"), row(".")], "s");
+        assert_eq!(given.unwrap(), ["c/s:a", "c/s:b:1", "c/s:2024%2F01", ""]);
+        assert_eq!(ids(&[], "s"), None);
     }
 }

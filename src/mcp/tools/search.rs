@@ -47,6 +47,10 @@ const EXCERPT_BYTES: usize = 240;
 const NO_WAY_ON: &str =
     "the provider pages no further: narrow the search with streams, filter, connection_id or more words\n";
 
+/// What is said where no page follows, and the provider did not look at all that matches.
+const CUT_OFF: &str =
+    "some of what matches was cut off: narrow the search with streams, filter, connection_id or more words\n";
+
 /// The arguments of a call.
 pub struct Arguments {
     /// The call as it was given.
@@ -612,10 +616,11 @@ fn nothing_found(hits: usize, arguments: &Arguments) -> Option<String> {
         // What belongs together may be told in several records, which refer to each other.
         let next = call.with([("q", Some(json!(longest)))]);
         ("no record is found by all of these words together; one of them", next)
+    } else if call.has("streams") || call.has("connection_id") {
+        let next = call.with([("streams", None), ("connection_id", None)]);
+        ("no record in what was searched is found by this word as it is spelled; in all streams", next)
     } else {
-        let where_to =
-            if call.has("streams") || call.has("connection_id") { " in what was searched" } else { "" };
-        return Some(format!("no record{where_to} is found by this word as it is spelled"));
+        return Some("no record is found by this word as it is spelled".to_owned());
     };
     Some(if json_len(&next.arguments) <= MAX_PART {
         format!("{cause}: {next}")
@@ -668,6 +673,20 @@ fn tail(hits: &[Hit], arguments: &Arguments, body: &Map<String, Value>, next: Op
         let _ = writeln!(out, "{}", ladder::next_line(next));
     } else if !more.is_empty() {
         out.push_str(NO_WAY_ON);
+    } else if !hits.is_empty() && is_cut_off(body) {
+        out.push_str(CUT_OFF);
     }
     out
+}
+
+/// Whether a provider says that it did not look at all that matches.
+fn is_cut_off(body: &Map<String, Value>) -> bool {
+    let recall = body.get("meta").and_then(|meta| meta.get("recall"));
+    let recalls = recall.map_or(&[][..], |recall| match recall {
+        Value::Array(several) => several.as_slice(),
+        one => std::slice::from_ref(one),
+    });
+    recalls.iter().any(|recall| {
+        recall["complete"] == false || recall["truncated_source_count"].as_u64().is_some_and(|cut| cut > 0)
+    })
 }

@@ -31,6 +31,12 @@ impl Tools {
         Self::new(Package::of_one(reader), bounds)
     }
 
+    /// The same for a process that answers one call and ends.
+    #[must_use]
+    pub fn for_one_call(self) -> Self {
+        Self { package: self.package.for_one_call(), ..self }
+    }
+
     /// How large each view of a result may be.
     pub const fn bounds(&self) -> Bounds {
         self.bounds

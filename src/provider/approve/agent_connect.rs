@@ -34,7 +34,7 @@ pub struct Attempt {
     polling_code: SecretString,
 }
 
-/// Begins an attempt: for `wanted`, which is pushed first, else for whatever the provider has.
+/// Begins an attempt: for `wanted`, which is pushed first (`is_pushed`), else for whatever the provider has.
 ///
 /// # Errors
 /// [`ApproveError`]; [`ApproveError::SourceRequired`] if the provider has several sources and none is named.
@@ -42,17 +42,17 @@ pub async fn begin(
     http: &Http,
     discovery: &Discovery,
     client: &Client,
-    wanted: Option<&Wanted>,
+    wanted: &Wanted,
+    is_pushed: bool,
 ) -> Result<Attempt, ApproveError> {
     let server = &discovery.authorization_server;
     let endpoint = server.agent_connect_endpoint.clone().ok_or(FlowError::NoneOffered)?;
-    let request_uri = match wanted {
-        Some(wanted) => {
-            let par_endpoint = server.par_endpoint.clone().ok_or(FlowError::SourceUnsupported)?;
-            let client_id = client.id().ok_or(ApproveError::ClientRequired)?;
-            Some(par::push(http, par_endpoint, client_id, &discovery.resource, wanted).await?)
-        }
-        None => None,
+    let request_uri = if is_pushed {
+        let par_endpoint = server.par_endpoint.clone().ok_or(FlowError::SourceUnsupported)?;
+        let client_id = client.id().ok_or(ApproveError::ClientRequired)?;
+        Some(par::push(http, par_endpoint, client_id, &discovery.resource, wanted).await?)
+    } else {
+        None
     };
 
     let mut request = json!({
@@ -65,6 +65,10 @@ pub async fn begin(
     }
     if let Some(request_uri) = &request_uri {
         request["request_uri"] = json!(request_uri);
+    } else {
+        for (name, value) in wanted.parameters(server.takes_purpose) {
+            request[name] = json!(value);
+        }
     }
     let answer = http.post_json(endpoint, &request).await?;
     if !answer.is_success() {
@@ -73,9 +77,10 @@ pub async fn begin(
         if request_uri.is_none() && error.status == 400 && error.says("request_uri") {
             return Err(ApproveError::SourceRequired { choices: Choice::of(&answer) });
         }
-        return Err(match wanted {
-            Some(wanted) => ApproveError::of_details(&answer, wanted),
-            None => ApproveError::refused(error, Choice::of(&answer)),
+        return Err(if is_pushed {
+            ApproveError::of_details(&answer, wanted)
+        } else {
+            ApproveError::refused(error, Choice::of(&answer))
         });
     }
     let begun = answer.object().map_err(ApproveError::Malformed)?;

@@ -117,11 +117,9 @@ async fn begin_as(
         return Err(RegisterError::Confidential.into());
     }
     Ok(match flow {
-        Flow::AgentConnect => {
-            Attempt::AgentConnect(agent_connect::begin(http, discovery, client, None).await?)
-        }
-        Flow::Par => {
-            Attempt::AgentConnect(agent_connect::begin(http, discovery, client, Some(wanted)).await?)
+        Flow::AgentConnect | Flow::Par => {
+            let is_pushed = flow == Flow::Par;
+            Attempt::AgentConnect(agent_connect::begin(http, discovery, client, wanted, is_pushed).await?)
         }
         Flow::AuthorizationCode => {
             let attempt = authorization_code::begin(http, discovery, client, wanted).await?;

@@ -76,7 +76,9 @@ pub async fn begin(
             .append_pair("state", state.expose_secret())
             .append_pair("resource", &resource)
             .append_pair("scope", "pdpp:read");
-        if !wanted.is_plain() {
+        if wanted.is_plain() {
+            query.extend_pairs(wanted.parameters(server.takes_purpose));
+        } else {
             query.append_pair("authorization_details", &wanted.details(&discovery.resource).to_string());
         }
     }

@@ -162,6 +162,7 @@ mod tests {
             device_authorization_endpoint: has("device"),
             answers_with_issuer: false,
             takes_details: names.contains(&"details"),
+            takes_purpose: false,
             introspection_endpoint: None,
             registration_endpoint: None,
             revocation_endpoint: None,

@@ -167,12 +167,24 @@ impl Wanted {
         json!([details])
     }
 
-    /// For a person, what a request comes to that says nothing of this.
-    pub fn unsent_summary() -> Vec<String> {
+    /// What a request without `authorization_details` says of this, where the provider `takes_purpose` beside them.
+    pub fn parameters(&self, takes_purpose: bool) -> Vec<(&'static str, &str)> {
+        let (code, description) = self.purpose();
+        let said = [Some(("purpose_code", code)), description.map(|text| ("purpose_description", text))];
+        said.into_iter().flatten().filter(|_| takes_purpose).collect()
+    }
+
+    /// For a person, what such a request comes to.
+    pub fn unsent_summary(&self, takes_purpose: bool) -> Vec<String> {
+        let (code, description) = self.purpose();
         vec![
             "streams: what you pick on that page".to_owned(),
             ONGOING.to_owned(),
-            "purpose: none is sent (--purpose says one)".to_owned(),
+            if takes_purpose {
+                format!("purpose: {}", description.unwrap_or(code))
+            } else {
+                "purpose: none is sent (--purpose says one)".to_owned()
+            },
         ]
     }
 

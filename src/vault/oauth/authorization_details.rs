@@ -20,10 +20,8 @@ pub const DETAILS_TYPE: &str = "https://pdpp.dev/data-access";
 pub struct AuthorizationDetails {
     /// One source, or this provider with all of them.
     pub source: Source,
-    /// A URI.
-    pub purpose_code: String,
-    /// In the client's words, if it had any.
-    pub purpose_description: Option<String>,
+    /// What for, as far as the client says.
+    pub purpose: Purpose,
     /// Whether one reading session is enough.
     pub single_use: bool,
     /// What the client says beside, in its words.
@@ -32,6 +30,42 @@ pub struct AuthorizationDetails {
     pub expires_ms: Option<i64>,
     /// What can be granted.
     pub choices: Vec<Choice>,
+}
+
+/// What a client wants data for.
+#[derive(Debug, Clone, Default)]
+pub struct Purpose {
+    /// A URI, if it named one.
+    declared: Option<String>,
+    /// In its words, if it had any.
+    pub description: Option<String>,
+}
+
+impl Purpose {
+    /// What a client says, checked.
+    ///
+    /// # Errors
+    /// `invalid_request` for what is no URI, or too long.
+    pub fn read(declared: Option<&str>, description: Option<&str>) -> Result<Self, ApiError> {
+        if declared.is_some_and(|code| url::Url::parse(code).is_err() || code.len() > MAX_TEXT) {
+            return Err(ApiError::invalid("purpose_code has to be an absolute URI").param("purpose_code"));
+        }
+        if description.is_some_and(|text| text.len() > MAX_TEXT) {
+            return Err(ApiError::invalid(format!("purpose_description has to be {MAX_TEXT} bytes at most"))
+                .param("purpose_description"));
+        }
+        Ok(Self { declared: declared.map(str::to_owned), description: description.map(str::to_owned) })
+    }
+
+    /// The URI that a grant has.
+    pub fn code(&self) -> &str {
+        self.declared.as_deref().unwrap_or(ASSISTANT)
+    }
+
+    /// Whether the client named that URI.
+    pub const fn is_declared(&self) -> bool {
+        self.declared.is_some()
+    }
 }
 
 /// One stream of one connection that can be granted.
@@ -62,6 +96,7 @@ pub struct Choice {
 #[derive(Debug, Clone)]
 pub struct Requested {
     details: Details,
+    purpose: Purpose,
     is_whole: bool,
     single_use: bool,
     expires_ms: Option<i64>,
@@ -69,6 +104,8 @@ pub struct Requested {
 
 /// Purpose of a request that names none.
 pub const ASSISTANT: &str = "https://pdpp.dev/purpose/personal_assistant";
+/// What a program with a model is for.
+pub const AI_ASSISTANT: &str = "https://pdpp.dev/purpose/personal_ai_assistant";
 /// The one purpose that needs a consent of its own (draft §6).
 pub const AI_TRAINING: &str = "https://pdpp.dev/purpose/ai_training";
 /// Bytes of a client's text at most.
@@ -132,7 +169,7 @@ struct Range {
 }
 
 /// The request that asks for everything: the owner picks.
-pub fn everything(catalog: &Catalog, base: &str) -> AuthorizationDetails {
+pub fn everything(catalog: &Catalog, base: &str, purpose: &Purpose) -> AuthorizationDetails {
     let mut choices = Vec::new();
     for connection in &catalog.connections {
         let Some(connector) = catalog.connector(&connection.connector) else { continue };
@@ -152,8 +189,7 @@ pub fn everything(catalog: &Catalog, base: &str) -> AuthorizationDetails {
     }
     AuthorizationDetails {
         source: Source { kind: "provider_native".to_owned(), id: base.to_owned() },
-        purpose_code: ASSISTANT.to_owned(),
-        purpose_description: None,
+        purpose: purpose.clone(),
         single_use: false,
         commitments: Vec::new(),
         expires_ms: None,
@@ -184,14 +220,11 @@ pub fn read(base: &str, body: &Map<String, Value>) -> Result<Requested, ApiError
         Some("single_use") => true,
         Some(_) => return Err(ApiError::invalid("access_mode has to be continuous or single_use")),
     };
-    let is_purpose = |code: &String| url::Url::parse(code).is_ok() && code.len() <= MAX_TEXT;
-    if !details.purpose_code.as_ref().is_none_or(is_purpose) {
-        return Err(ApiError::invalid("purpose_code has to be an absolute URI"));
-    }
+    let purpose = Purpose::read(details.purpose_code.as_deref(), details.purpose_description.as_deref())?;
     let commitments = details.client_claims.iter().flat_map(|claims| &claims.commitments);
-    let mut texts = details.purpose_description.iter().chain(commitments.clone());
-    if commitments.count() > MAX_COMMITMENTS || texts.any(|text| text.len() > MAX_TEXT) {
-        return Err(ApiError::invalid("purpose_description or client_claims are too long to be read"));
+    if commitments.clone().count() > MAX_COMMITMENTS || commitments.clone().any(|text| text.len() > MAX_TEXT)
+    {
+        return Err(ApiError::invalid("client_claims are too long to be read"));
     }
     let expires_ms = match details.expires_at.as_deref() {
         None => None,
@@ -228,7 +261,7 @@ pub fn read(base: &str, body: &Map<String, Value>) -> Result<Requested, ApiError
             return Err(not_records());
         }
     }
-    Ok(Requested { details, is_whole, single_use, expires_ms })
+    Ok(Requested { details, purpose, is_whole, single_use, expires_ms })
 }
 
 fn not_records() -> ApiError {
@@ -236,9 +269,9 @@ fn not_records() -> ApiError {
 }
 
 impl Requested {
-    /// What for: a URI.
-    pub fn purpose_code(&self) -> &str {
-        self.details.purpose_code.as_deref().unwrap_or(ASSISTANT)
+    /// What for.
+    pub const fn purpose(&self) -> &Purpose {
+        &self.purpose
     }
 
     /// Looks up what is asked for in what there is.
@@ -246,7 +279,7 @@ impl Requested {
     /// # Errors
     /// `invalid_request`, saying what is not there and what is: for the owner.
     pub fn look_up(&self, catalog: &Catalog, base: &str) -> Result<AuthorizationDetails, ApiError> {
-        let Self { details, is_whole, single_use, expires_ms } = self;
+        let Self { details, purpose, is_whole, single_use, expires_ms } = self;
         let asked = details.source.id.as_str();
         let connectors: Vec<_> =
             catalog.connectors.iter().filter(|connector| *is_whole || connector.id == asked).collect();
@@ -267,8 +300,7 @@ impl Requested {
         };
         Ok(AuthorizationDetails {
             source,
-            purpose_code: self.purpose_code().to_owned(),
-            purpose_description: details.purpose_description.clone(),
+            purpose: purpose.clone(),
             single_use: *single_use,
             commitments: details.client_claims.clone().map(|claims| claims.commitments).unwrap_or_default(),
             expires_ms: *expires_ms,

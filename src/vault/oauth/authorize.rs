@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::Value;
 
+use super::authorization_details::Purpose;
 use super::flows::{Asked, Decision, Outcome, Redirect, Way};
 use super::{authorization_details, clients, connect, consent, token_endpoint};
 use crate::vault::Vault;
@@ -48,7 +49,7 @@ pub fn answer(vault: &Vault, request: &Request) -> Result<Reply, ApiError> {
     let made = (|| {
         let asked = match text("authorization_details") {
             // Without them the owner picks out of everything (the reference's own way).
-            None => Asked::Everything,
+            None => Asked::Everything(Purpose::read(text("purpose_code"), text("purpose_description"))?),
             Some(details) => Asked::Details(Box::new(authorization_details::read(
                 &request.base,
                 &connect::with_details(details)?,

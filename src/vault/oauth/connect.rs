@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
+use super::authorization_details::Purpose;
 use super::flows::{Asked, EXPIRES_IN, INTERVAL, Poll, URI_PREFIX, Way};
 use super::{authorization_details, client, clients, consent};
 use crate::vault::Vault;
@@ -107,7 +108,8 @@ fn whole_provider(
         clients::add(vault, &metadata)?
     };
     let client = clients::find(vault, &client_id)?;
-    let id = consent::ask_owner(vault, request, client, Asked::Everything, Way::AgentConnect)?;
+    let purpose = Purpose::read(text("purpose_code"), text("purpose_description"))?;
+    let id = consent::ask_owner(vault, request, client, Asked::Everything(purpose), Way::AgentConnect)?;
     Ok((id, client_id))
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::approval::{Granted, Selection};
-use super::authorization_details::Requested;
+use super::authorization_details::{Purpose, Requested};
 use super::client::Client;
 use super::wish::Wish;
 use crate::vault::grant::Grant;
@@ -66,9 +66,20 @@ pub enum Asked {
     /// What it names.
     Details(Box<Requested>),
     /// All that there is, for the owner to pick from.
-    Everything,
+    Everything(Purpose),
     /// The same, with what the owner named ticked.
     Wish(Box<Wish>),
+}
+
+impl Asked {
+    /// What for.
+    pub const fn purpose(&self) -> &Purpose {
+        match self {
+            Self::Details(requested) => requested.purpose(),
+            Self::Everything(purpose) => purpose,
+            Self::Wish(wish) => &wish.purpose,
+        }
+    }
 }
 
 /// Who may decide about a request.
@@ -634,7 +645,7 @@ mod tests {
     }
 
     fn add(flows: &Flows, id: &str) -> Noted {
-        flows.add(client(id), Asked::Everything, Way::AgentConnect).unwrap()
+        flows.add(client(id), Asked::Everything(Purpose::default()), Way::AgentConnect).unwrap()
     }
 
     fn approve(flows: &Flows, id: &str) {

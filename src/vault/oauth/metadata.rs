@@ -130,6 +130,8 @@ pub fn authorization_server(request: &Request) -> Value {
         "authorization_details_types_supported": [DETAILS_TYPE],
         "pdpp_pre_registered_public_clients": clients,
         "pdpp_authorization_details_types_supported": [DETAILS_TYPE],
+        // A request without `authorization_details` may carry `purpose_code` and `purpose_description` itself.
+        "pdpp_purpose_parameters_supported": true,
         "pdpp_provider_connect_capabilities": ["cli_device_connect", "third_party_client_connect"],
     })
 }

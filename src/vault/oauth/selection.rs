@@ -24,7 +24,7 @@ pub fn grants(
 ) -> Result<Vec<Grant>, ApiError> {
     let client = &pending.client.id;
     match (&pending.way, &pending.asked) {
-        (Way::Redirect(_), Asked::Everything) | (Way::Here, _) => {
+        (Way::Redirect(_), Asked::Everything(_)) | (Way::Here, _) => {
             resolve_each(catalog, profile, client, asked, selection)
         }
         _ => resolve(catalog, profile, client, asked, selection).map(|grant| vec![grant]),
@@ -89,8 +89,8 @@ fn resolve(
         client: Client { client_id: client_id.to_owned() },
         source: asked.source.clone(),
         source_declaration: Declaration { version: profile.declaration_version.to_owned() },
-        purpose_code: asked.purpose_code.clone(),
-        purpose_description: asked.purpose_description.clone(),
+        purpose_code: asked.purpose.code().to_owned(),
+        purpose_description: asked.purpose.description.clone(),
         access_mode: if asked.single_use { "single_use" } else { "continuous" }.to_owned(),
         streams,
     })

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::authorization_details::{AuthorizationDetails, Choice, everything};
+use super::authorization_details::{AuthorizationDetails, Choice, Purpose, everything};
 use crate::vault::declaration::Connector;
 use crate::vault::store::{Catalog, Connection};
 use crate::vault::time;
@@ -41,10 +41,8 @@ pub struct Wish {
     pub until: Option<i64>,
     /// When the grant may end, in milliseconds.
     pub expires_ms: Option<i64>,
-    /// What for: a URI.
-    pub purpose_code: String,
-    /// The same in words.
-    pub purpose_description: Option<String>,
+    /// What for.
+    pub purpose: Purpose,
 }
 
 /// A stream that only its own name ticks.
@@ -57,9 +55,7 @@ impl Wish {
     /// `invalid_request` for a name that nothing has, with those that there are.
     pub fn look_up(&self, catalog: &Catalog, base: &str) -> Result<AuthorizationDetails, ApiError> {
         self.check_names(catalog)?;
-        let mut details = everything(catalog, base);
-        self.purpose_code.clone_into(&mut details.purpose_code);
-        details.purpose_description.clone_from(&self.purpose_description);
+        let mut details = everything(catalog, base, &self.purpose);
         details.expires_ms = self.expires_ms;
         for choice in &mut details.choices {
             let stream = self.streams.iter().find(|stream| {

@@ -71,6 +71,13 @@ impl Package {
         self
     }
 
+    /// The same for a process that answers one call and ends.
+    #[must_use]
+    pub fn for_one_call(mut self) -> Self {
+        self.walks = Walks::for_one_call();
+        self
+    }
+
     /// How long one grant of several may take.
     pub const fn deadline(&self) -> Duration {
         self.deadline

@@ -219,7 +219,11 @@ pub(super) fn unfit_cursor(what: &str) -> ToolError {
 /// Walks whose cursor would be too long to pass on, by name: the last 256 pages. They end with the
 /// process, and the name says which process it was, so that another never takes it for one of its own.
 #[derive(Default)]
-pub struct Walks(Mutex<Kept>);
+pub struct Walks {
+    kept: Mutex<Kept>,
+    /// Whether the process ends after a call.
+    is_for_one_call: bool,
+}
 
 #[derive(Default)]
 struct Kept {
@@ -231,9 +235,20 @@ struct Kept {
 }
 
 impl Walks {
+    /// Those of a process that answers one call: what it keeps nobody can ask for.
+    pub(crate) fn for_one_call() -> Self {
+        Self { is_for_one_call: true, ..Self::default() }
+    }
+
+    /// Whether a cursor of `length` is kept under a short name, where one of `most` can be passed on. For whoever types the
+    /// next call it may take more of an answer.
+    pub(super) const fn keeps(&self, length: usize, most: usize) -> bool {
+        length > if self.is_for_one_call { most * 5 / 2 } else { most }
+    }
+
     pub(super) fn keep(&self, walk: &Walk) -> Option<String> {
         let page = serde_json::to_vec(walk).ok()?.into_boxed_slice();
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.process.is_none() {
             kept.process = Some(crate::hex::random::<8>().ok()?);
         }
@@ -249,7 +264,7 @@ impl Walks {
     pub(super) fn find(&self, cursor: &str) -> Option<Walk> {
         let (process, number) = cursor.strip_prefix(KEPT_PREFIX)?.split_once('-')?;
         let number = number.parse::<u64>().ok()?;
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.process.as_deref() != Some(process) {
             return None;
         }

@@ -116,7 +116,7 @@ pub async fn read_branches(
     let mut body = body_of_branches(answers.iter().map(|(_, answer)| &answer.body), warnings);
     let likely = likely_length(&walk.seen, &positions, &answers, limit, whole.fingerprint());
     // What is too long is kept here under a short name.
-    let is_kept = likely > shape.max_cursor();
+    let is_kept = walks.keeps(likely, shape.max_cursor());
     let likely = if is_kept { KEPT_PREFIX.len() + 40 } else { likely };
     body.insert("next_cursor".into(), json!("e".repeat(likely)));
 

@@ -71,11 +71,7 @@ pub fn ask_owner(
 }
 
 fn is_training(asked: &Asked) -> bool {
-    match asked {
-        Asked::Details(requested) => requested.purpose_code() == AI_TRAINING,
-        Asked::Wish(wish) => wish.purpose_code == AI_TRAINING,
-        Asked::Everything => false,
-    }
+    asked.purpose().code() == AI_TRAINING
 }
 
 /// What can be picked of what is asked for.
@@ -85,7 +81,7 @@ fn is_training(asked: &Asked) -> bool {
 pub fn look_up(catalog: &Catalog, base: &str, asked: &Asked) -> Result<AuthorizationDetails, ApiError> {
     match asked {
         Asked::Details(requested) => requested.look_up(catalog, base),
-        Asked::Everything => Ok(authorization_details::everything(catalog, base)),
+        Asked::Everything(purpose) => Ok(authorization_details::everything(catalog, base, purpose)),
         Asked::Wish(wish) => wish.look_up(catalog, base),
     }
 }

@@ -7,7 +7,9 @@ use super::ends::{self, ASKED, ENDS};
 use super::ticks::{Set, is_in_no_set};
 use crate::vault::Profile;
 use crate::vault::html::Html;
-use crate::vault::oauth::authorization_details::{AI_TRAINING, ASSISTANT, AuthorizationDetails, Choice};
+use crate::vault::oauth::authorization_details::{
+    AI_ASSISTANT, AI_TRAINING, ASSISTANT, AuthorizationDetails, Choice,
+};
 use crate::vault::oauth::flows::{Decision, Pending, Way};
 use crate::vault::store::Catalog;
 use crate::vault::time;
@@ -172,7 +174,7 @@ pub(super) fn form(form: &Form<'_>) -> Html {
     what(&mut main, form);
     limits(&mut main, form);
     holds(&mut main, form.place.profile);
-    if asked.purpose_code == AI_TRAINING {
+    if asked.purpose.code() == AI_TRAINING {
         main.markup(
             "<p class=\"training\"><label><input type=\"checkbox\" name=\"ai_training\" value=\"yes\"",
         )
@@ -264,6 +266,7 @@ pub(super) fn words(name: &str) -> String {
 fn purpose_label(code: &str) -> Option<&'static str> {
     match code {
         ASSISTANT => Some("personal assistant"),
+        AI_ASSISTANT => Some("personal AI assistant"),
         AI_TRAINING => Some("training AI models"),
         _ => None,
     }
@@ -271,16 +274,19 @@ fn purpose_label(code: &str) -> Option<&'static str> {
 
 pub(super) fn purpose(main: &mut Html, name: &str, asked: &AuthorizationDetails) {
     main.markup("<section aria-labelledby=\"why\">\n<h2 id=\"why\">What for</h2>\n");
-    match &asked.purpose_description {
-        Some(description) => main
-            .markup("<blockquote><p>")
-            .text(description)
-            .markup("</p></blockquote>\n<p class=\"said\">That is what the app says. Declared purpose: "),
-        None => main.markup("<p class=\"said\">The app did not say in its own words. Declared purpose: "),
-    };
-    match purpose_label(&asked.purpose_code) {
+    let asked_for = &asked.purpose;
+    if let Some(description) = &asked_for.description {
+        main.markup("<blockquote><p>").text(description).markup("</p></blockquote>\n");
+    }
+    main.markup("<p class=\"said\">").markup(match (&asked_for.description, asked_for.is_declared()) {
+        (Some(_), true) => "That is what the app says. Declared purpose: ",
+        (Some(_), false) => "That is what the app says. It declared no purpose; the grant will say: ",
+        (None, true) => "The app did not say in its own words. Declared purpose: ",
+        (None, false) => "The app did not say. The grant will say: ",
+    });
+    match purpose_label(asked_for.code()) {
         Some(label) => main.markup("<em>").text(label).markup("</em>"),
-        None => main.markup("<code>").text(&asked.purpose_code).markup("</code>"),
+        None => main.markup("<code>").text(asked_for.code()).markup("</code>"),
     };
     main.markup(if asked.single_use {
         ". It asks for one-time access"
@@ -525,8 +531,9 @@ pub(super) fn stranger(profile: &Profile) -> Reply {
 pub(super) fn spent_link(profile: &Profile) -> Reply {
     let mut main = Html::new();
     main.markup(
-        "<h1>This link is not good any more</h1>\n<p>It was opened before, its ten minutes are over, or it is incomplete. \
-         If you opened it in another window, decide there. If <strong>nobody you know</strong> opened it, somebody else saw it: stop <code>",
+        "<h1>This link is not good any more</h1>\n<p>A link is good once, for ten minutes. If you opened it before, all is well: \
+         decide in the tab or window that it opened first.</p>\n<p>If you did not open it, and its ten minutes are not over, somebody \
+         else saw it: stop <code>",
     )
     .text(profile.command)
     .markup("</code>, and start again from the app.</p>\n");
@@ -575,9 +582,10 @@ pub(super) fn already(profile: &Profile, pending: &Pending) -> Option<Reply> {
 /// How a request ended that was not approved, if it did.
 pub(super) fn ended(profile: &Profile, pending: &Pending) -> Option<Reply> {
     let (title, text) = match &pending.decision {
-        Decision::Denied { .. } => {
-            ("Access denied", "The app has been told, and can read nothing. You can close this page.")
-        }
+        Decision::Denied { .. } => (
+            "Access denied",
+            "The app can read nothing, and learns of it when it asks next. You can close this page.",
+        ),
         Decision::Open if pending.is_expired() => (
             "This request has expired",
             "Nothing was decided in time, so nothing was granted. Start again from the app.",

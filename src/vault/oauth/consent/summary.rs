@@ -102,7 +102,7 @@ pub(super) fn after(place: &Place<'_>, catalog: &Catalog, pending: &Pending, app
     }
     main.markup("<h1>Access approved</h1>\n<p><q>")
         .text(name)
-        .markup("</q> has been told. You can close this page and go back to it.</p>\n<p>Approved at ")
+        .markup("</q> learns of it when it asks next, if it still waits. You can close this page and go back to it.</p>\n<p>Approved at ")
         .text(&minute(approval.at_ms))
         .markup(". It ends ");
     match grants.first().and_then(|grant| grant.expires_at.as_deref()).and_then(time::parse_ms) {

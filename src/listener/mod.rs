@@ -1,5 +1,9 @@
-//! Connections: how many, how slow a client may be, and how they end.
+//! A listener for HTTP that anybody may connect to: how many connections there are, how slow a client may be, and how they
+//! end. The endpoint and the vault are served by it.
 
+pub mod places;
+
+use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,6 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use axum::body::to_bytes;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use hyper::Request;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::{CONNECTION, HeaderValue};
@@ -20,13 +27,14 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::places::{Place, Places};
-use super::tls::Tls;
+use self::places::{Place, Places};
 
 /// From a connection, or an answer, to the next request's whole head; so long may a connection be idle too.
 const HEAD_TIME: Duration = Duration::from_secs(30);
 /// For a TLS handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// For the body of a request that is read here.
+const BODY_TIME: Duration = Duration::from_secs(10);
 /// Without a byte of an answer taken by the client.
 const STALL_TIME: Duration = Duration::from_secs(30);
 /// For a client to stop sending a body that was refused, and to close.
@@ -40,14 +48,20 @@ const BEGUN_TIME: Duration = Duration::from_secs(1);
 /// After an `accept` that failed: file descriptors do not come back at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// What a connection is accepted with, which may be another one for the next.
+pub type Acceptors = Arc<dyn Fn() -> tokio_rustls::TlsAcceptor + Send + Sync>;
+
 /// A listener and what answers on it.
 pub struct Listener {
     /// Where connections come from.
     pub listener: TcpListener,
     /// What answers.
     pub routes: axum::Router,
-    /// TLS, if it is done here.
-    pub tls: Option<Arc<Tls>>,
+    /// TLS, if it is done here: what the next connection is accepted with.
+    pub tls: Option<Acceptors>,
+    /// Whether a request's body is read before it is at work, and how much of one. Without it that is up to `routes`, and a
+    /// body may wait for whoever sends it: for where nobody is heard out without a bearer.
+    pub most_body: Option<usize>,
     /// How many connections there may be.
     pub places: Arc<Places>,
     /// Cuts off what is left, also before its time.
@@ -58,7 +72,7 @@ impl Listener {
     /// Serves until `stop`. Then no new connection is taken, requests that are at work are answered, for at
     /// most `drain`, and what is left is cut off. Gives how many were.
     pub async fn serve(self, stop: CancellationToken, drain: Duration) -> usize {
-        let Self { listener, routes, tls, places, cut } = self;
+        let Self { listener, routes, tls, most_body, places, cut } = self;
         let connections = TaskTracker::new();
         loop {
             let next = async {
@@ -80,8 +94,8 @@ impl Listener {
                     continue;
                 }
             };
-            let routes = routes.clone();
-            let acceptor = tls.as_ref().map(|tls| tls.acceptor());
+            let answers = Answers { routes: routes.clone(), most_body };
+            let acceptor = tls.as_ref().map(|next| next());
             let (stop, cut) = (stop.clone(), cut.clone());
             connections.spawn(async move {
                 let gone = place.gone.clone();
@@ -90,7 +104,7 @@ impl Listener {
                 tokio::select! {
                     () = cut.cancelled() => {}
                     () = gone.cancelled() => {}
-                    () = connection(stream, acceptor, routes, place, &stop) => {}
+                    () = connection(stream, acceptor, answers, place, &stop) => {}
                 }
             });
         }
@@ -110,11 +124,11 @@ impl Listener {
 async fn connection(
     stream: TcpStream,
     acceptor: Option<tokio_rustls::TlsAcceptor>,
-    routes: axum::Router,
+    answers: Answers,
     place: Arc<Place>,
     stop: &CancellationToken,
 ) {
-    let Some(acceptor) = acceptor else { return requests(stream, routes, place, stop).await };
+    let Some(acceptor) = acceptor else { return requests(stream, answers, place, stop).await };
     let over = async {
         let stopped = async {
             stop.cancelled().await;
@@ -124,7 +138,7 @@ async fn connection(
     };
     tokio::select! {
         stream = acceptor.accept(stream) => if let Ok(stream) = stream {
-            requests(stream, routes, place, stop).await;
+            requests(stream, answers, place, stop).await;
         },
         () = over => {}
     }
@@ -132,7 +146,7 @@ async fn connection(
 
 async fn requests(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    routes: axum::Router,
+    answers: Answers,
     place: Arc<Place>,
     stop: &CancellationToken,
 ) {
@@ -142,15 +156,14 @@ async fn requests(
     let stream = Impatient::new(stream, Arc::clone(&unread), Arc::clone(&place));
     let signs = Arc::clone(&place.signs);
     let io = TokioIo::new(stream);
-    let routes = TowerToHyperService::new(routes);
     let at_work = TaskTracker::new();
     let work = at_work.clone();
     let routes = service_fn(move |request: Request<Incoming>| {
-        place.works();
-        let answer = routes.call(request.map(|body| Watched { body, unread: Arc::clone(&unread) }));
+        let request = request.map(|body| Watched { body, unread: Arc::clone(&unread) });
         let (unread, work, place) = (Arc::clone(&unread), work.token(), Arc::clone(&place));
+        let answers = answers.clone();
         async move {
-            let mut answer = answer.await;
+            let mut answer = answers.answer(request, &place).await;
             // The connection cannot be used again, and the client has to know: its next request would be lost.
             if let (Ok(answer), true) = (&mut answer, unread.load(Ordering::Relaxed)) {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -181,6 +194,37 @@ async fn requests(
     tokio::select! {
         _ = serving => {}
         () = nothing_to_do => {}
+    }
+}
+
+/// What answers on a connection.
+#[derive(Clone)]
+struct Answers {
+    routes: axum::Router,
+    most_body: Option<usize>,
+}
+
+impl Answers {
+    /// Answers a request, which is at work from when there is nothing more to wait for from its client.
+    async fn answer(self, request: Request<Watched>, place: &Place) -> Result<Response, Infallible> {
+        let routes = TowerToHyperService::new(self.routes);
+        let Some(most) = self.most_body else {
+            place.works();
+            return routes.call(request).await;
+        };
+        let (head, body) = request.into_parts();
+        let is_too_large = usize::try_from(body.size_hint().lower()).map_or(true, |least| least > most);
+        if is_too_large {
+            place.works();
+            return Ok(StatusCode::PAYLOAD_TOO_LARGE.into_response());
+        }
+        let read = tokio::time::timeout(BODY_TIME, to_bytes(axum::body::Body::new(body), most)).await;
+        place.works();
+        match read {
+            Ok(Ok(body)) => routes.call(Request::from_parts(head, axum::body::Body::from(body))).await,
+            Ok(Err(_)) => Ok(StatusCode::PAYLOAD_TOO_LARGE.into_response()),
+            Err(_) => Ok(StatusCode::REQUEST_TIMEOUT.into_response()),
+        }
     }
 }
 
@@ -321,18 +365,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
 
 #[cfg(test)]
 mod tests {
+    use super::places::Room;
     use super::*;
-    use crate::endpoint::places::Room;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     async fn place() -> Arc<Place> {
         let room = Room { most: 1, most_per_address: 1, trusted: Vec::new() };
-        let places = Arc::new(Places::new(room, Arc::default()));
+        let places = Arc::new(Places::new(room, None));
         Arc::new(places.enter([127, 0, 0, 1].into()).await.unwrap())
     }
 
-    fn routes() -> axum::Router {
-        axum::Router::new().fallback(|| async { "answered" })
+    fn routes() -> Answers {
+        with(axum::Router::new().fallback(|| async { "answered" }))
+    }
+
+    fn with(routes: axum::Router) -> Answers {
+        Answers { routes, most_body: None }
     }
 
     /// What a client that sends `sent` and then nothing gets, and after how many seconds it is hung up on.
@@ -368,7 +416,8 @@ mod tests {
             });
             let stop = CancellationToken::new();
             let stopping = stop.clone();
-            let serving = tokio::spawn(async move { requests(server, slow, place().await, &stopping).await });
+            let serving =
+                tokio::spawn(async move { requests(server, with(slow), place().await, &stopping).await });
             client.write_all(sent.as_bytes()).await.unwrap();
             tokio::time::sleep(Duration::from_millis(10)).await;
             let (began, mut answer) = (Instant::now(), String::new());
@@ -386,7 +435,8 @@ mod tests {
         let large = axum::Router::new().fallback(|| async { "x".repeat(1 << 20) });
         let stop = CancellationToken::new();
         let stopping = stop.clone();
-        let serving = tokio::spawn(async move { requests(server, large, place().await, &stopping).await });
+        let serving =
+            tokio::spawn(async move { requests(server, with(large), place().await, &stopping).await });
         client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         let mut part = vec![0; 1 << 10];
         client.read_exact(&mut part).await.unwrap();
@@ -470,6 +520,86 @@ mod tests {
             let (answer, _) = hung_up_after(sent).await;
             assert_eq!(answer.to_ascii_lowercase().contains("\r\nconnection: close\r\n"), is_end, "{answer}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_is_read_here_has_its_time_and_its_size() {
+        let post =
+            |length: usize| format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\nabc");
+        for (length, status) in [(3, "200"), (4, "408"), (9, "413")] {
+            let (mut client, server) = tokio::io::duplex(1 << 16);
+            let answers = Answers { most_body: Some(8), ..routes() };
+            let serving = tokio::spawn(async move {
+                requests(server, answers, place().await, &CancellationToken::new()).await;
+            });
+            client.write_all(post(length).as_bytes()).await.unwrap();
+            let (began, mut answer) = (Instant::now(), [0; 12]);
+            client.read_exact(&mut answer).await.unwrap();
+            let wanted = format!("HTTP/1.1 {status}");
+            assert_eq!(String::from_utf8_lossy(&answer), wanted, "{length}");
+            assert_eq!(began.elapsed() >= BODY_TIME, status == "408", "{length}");
+            drop(client);
+            serving.await.unwrap();
+        }
+    }
+
+    /// More of them than there are places, of both kinds, and the owner asks twice beside them.
+    #[tokio::test]
+    async fn o7_13_half_requests_keep_nobody_out() {
+        const MOST: usize = 8;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let room = Room { most: MOST, most_per_address: MOST, trusted: Vec::new() };
+        let Answers { routes, .. } = routes();
+        let places = Arc::new(Places::new(room, None));
+        let cut = CancellationToken::new();
+        let listener = Listener { listener, routes, tls: None, most_body: Some(1 << 10), places, cut };
+        let stop = CancellationToken::new();
+        let served = tokio::spawn(listener.serve(stop.clone(), Duration::from_secs(5)));
+        let mut half = Vec::new();
+        for number in 0..MOST + 20 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let sent: &[u8] = match number % 2 {
+                0 => b"GET / HTTP",
+                _ => b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf",
+            };
+            let _ = stream.write_all(sent).await;
+            half.push(stream);
+        }
+        let mut owner = TcpStream::connect(address).await.unwrap();
+        for _ in 0..2 {
+            owner.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+            let mut answer = [0; 512];
+            let read = owner.read(&mut answer).await.unwrap();
+            assert!(answer[..read].starts_with(b"HTTP/1.1 200 OK"), "{read} bytes");
+        }
+        // The first of them has gone.
+        let mut rest = Vec::new();
+        let _ = half[0].read_to_end(&mut rest).await;
+        assert_eq!(rest, b"");
+        stop.cancel();
+        served.await.unwrap();
+    }
+
+    /// It was at work at the stop, and is not waited for any longer than its answer takes.
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_closes_what_becomes_idle_at_once() {
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let slow = axum::Router::new().fallback(|| async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            "answered"
+        });
+        let stop = CancellationToken::new();
+        let stopping = stop.clone();
+        let answers = Answers { most_body: Some(8), ..with(slow) };
+        let serving = tokio::spawn(async move { requests(server, answers, place().await, &stopping).await });
+        client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let (began, mut answer) = (Instant::now(), String::new());
+        stop.cancel();
+        client.read_to_string(&mut answer).await.unwrap();
+        serving.await.unwrap();
+        assert!(answer.ends_with("answered") && began.elapsed() < Duration::from_millis(300), "{answer}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,10 +11,18 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::metrics::Metrics;
-
 /// Without a byte taken of an answer, while others wait: whoever reads at all reads sooner.
 const STALLED: Duration = Duration::from_secs(3);
+
+/// What is counted of connections, by whoever shows it to an operator.
+pub trait Counter: Send + Sync {
+    /// There is one more.
+    fn entered(&self);
+    /// There is one less.
+    fn left(&self);
+    /// One was hung up on: for the `room` that it took, or for what its `address` has.
+    fn hung_up(&self, why: &'static str);
+}
 
 /// How many connections there may be.
 #[derive(Debug, Clone)]
@@ -28,10 +36,9 @@ pub struct Room {
 }
 
 /// The connections of one listener.
-#[derive(Debug)]
 pub struct Places {
     room: Room,
-    metrics: Arc<Metrics>,
+    counter: Option<Arc<dyn Counter>>,
     began: Instant,
     inner: Mutex<Inner>,
     changed: Notify,
@@ -66,7 +73,6 @@ pub struct Signs {
 }
 
 /// One connection's place, as long as it lives.
-#[derive(Debug)]
 pub struct Place {
     places: Arc<Places>,
     id: u64,
@@ -78,8 +84,8 @@ pub struct Place {
 
 impl Places {
     /// Nobody is connected yet.
-    pub fn new(room: Room, metrics: Arc<Metrics>) -> Self {
-        Self { room, metrics, began: Instant::now(), inner: Mutex::default(), changed: Notify::new() }
+    pub fn new(room: Room, counter: Option<Arc<dyn Counter>>) -> Self {
+        Self { room, counter, began: Instant::now(), inner: Mutex::default(), changed: Notify::new() }
     }
 
     /// A place for a connection from `from`, once there is one; `None` where its address has as many at work as it may.
@@ -107,7 +113,7 @@ impl Places {
             && inner.by_address.get(&address).is_some_and(|count| *count >= self.room.most_per_address)
             && !self.end_oldest(&mut inner, |open| open.address == Some(address))
         {
-            self.metrics.hung_up("address");
+            self.count(|counter| counter.hung_up("address"));
             return Entered::Refused;
         }
         // A proxy's idle connections are other people's next requests.
@@ -124,7 +130,7 @@ impl Places {
         if let Some(address) = address {
             *inner.by_address.entry(address).or_default() += 1;
         }
-        self.metrics.connections.enter();
+        self.count(|counter| counter.entered());
         Entered::In(Place { places: Arc::clone(self), id, gone, signs })
     }
 
@@ -145,7 +151,7 @@ impl Places {
         let found = oldest(&|signs| !signs.unsent.load(Ordering::Relaxed)).or_else(|| oldest(&stalled));
         let Some(open) = found.and_then(|id| self.leave(inner, id)) else { return false };
         open.gone.cancel();
-        self.metrics.hung_up("room");
+        self.count(|counter| counter.hung_up("room"));
         true
     }
 
@@ -162,8 +168,14 @@ impl Places {
                 inner.by_address.remove(&address);
             }
         }
-        self.metrics.connections.leave();
+        self.count(|counter| counter.left());
         Some(open)
+    }
+
+    fn count(&self, tell: impl FnOnce(&dyn Counter)) {
+        if let Some(counter) = self.counter.as_deref() {
+            tell(counter);
+        }
     }
 
     /// Whose connection it counts as; `None` where it may be anybody's.
@@ -265,7 +277,7 @@ mod tests {
 
     fn places(most: usize, most_per_address: usize, trusted: &[&str]) -> Arc<Places> {
         let trusted = trusted.iter().map(|address| address.parse().unwrap()).collect();
-        Arc::new(Places::new(Room { most, most_per_address, trusted }, Arc::default()))
+        Arc::new(Places::new(Room { most, most_per_address, trusted }, None))
     }
 
     #[allow(clippy::option_option, reason = "there is room at once, or not; and then a place, or none")]
@@ -321,7 +333,7 @@ mod tests {
         assert!(old.gone.is_cancelled());
         let proxied = [(); 3].map(|()| within(&places, "192.0.2.9"));
         assert!(proxied.iter().all(|place| !place.gone.is_cancelled()));
-        assert_eq!(places.metrics.connections.get(), 8);
+        assert_eq!(places.lock().open.len(), 8);
     }
 
     #[test]
