@@ -44,6 +44,7 @@ const NAMED: usize = 3;
 /// Nothing leaves this computer, and no agent can read anything before you grant it: `pdpp connect local`. Before anything
 /// is written you see what would be imported. The same command again, after an interruption or with newer exports, goes on
 /// and updates; without a PATH it reads known sources again.
+#[allow(clippy::struct_excessive_bools, reason = "one for each option")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help())]
 pub struct Args {
@@ -229,10 +230,10 @@ fn named_paths(args: &Args) -> Vec<Named> {
 fn known_paths(known: Option<&Store>, ui: &Ui) -> Result<Vec<Named>> {
     let Some(store) = known else { return Ok(Vec::new()) };
     let read = store.read(|db, catalog| {
-        let named = |account| Ok::<_, rusqlite::Error>(Ledger(db).connection(account)?);
         let mut all = Vec::new();
         for source in Ledger(db).sources()? {
-            let connection = named(source.account)?.and_then(|id| catalog.connection(&id).cloned());
+            let connection =
+                Ledger(db).connection(source.account)?.and_then(|id| catalog.connection(&id).cloned());
             all.push((PathBuf::from(source.path), source.format, connection));
         }
         Ok(all)
@@ -361,7 +362,7 @@ fn import(
         ui,
         progress: ui.progress(),
         began: Instant::now(),
-        shown: Instant::now(),
+        last: Instant::now(),
         total: survey.jobs.iter().map(Job::bytes).fold(0, u64::saturating_add),
         done: (0, 0),
         now: (0, 0),
@@ -445,7 +446,7 @@ struct Shown<'a> {
     ui: &'a Ui,
     progress: Progress<'a>,
     began: Instant,
-    shown: Instant,
+    last: Instant,
     total: u64,
     /// Bytes and items of the sources before.
     done: (u64, u64),
@@ -464,10 +465,10 @@ impl Watch for Shown<'_> {
     fn progress(&mut self, bytes: u64, items: u64) {
         self.now = (bytes, items);
         let every = if self.ui.is_interactive() { SHOWN_EVERY } else { LINE_EVERY };
-        if self.shown.elapsed() < every {
+        if self.last.elapsed() < every {
             return;
         }
-        self.shown = Instant::now();
+        self.last = Instant::now();
         let (bytes, items) = (self.done.0.saturating_add(bytes), self.done.1 + items);
         let mut text =
             format!("{} of {}, {} items", size(bytes), size(self.total.max(bytes)), grouped(items));
@@ -712,7 +713,7 @@ fn store_bytes(dir: &Path) -> u64 {
     let copies = std::fs::read_dir(dir.join("blobs")).into_iter().flatten().flatten();
     all.chain(copies)
         .filter_map(|entry| entry.metadata().ok())
-        .filter(|found| found.is_file())
+        .filter(std::fs::Metadata::is_file)
         .map(|found| found.len())
         .sum()
 }

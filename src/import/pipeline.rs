@@ -1,5 +1,6 @@
 //! One source into the store: one thread splits, two parse, this one writes, in batches that are whole or not there.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufRead, Read};
 use std::ops::ControlFlow;
@@ -220,6 +221,7 @@ impl ReadFrom for Bytes {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "that it ends is what ends the threads that parse")]
 fn split(
     import: &Import<'_>,
     job: &Job,
@@ -227,7 +229,8 @@ fn split(
     budget: &Budget,
     to: Sender<(u64, Split)>,
 ) {
-    let mut number = 0;
+    let numbers = Cell::new(0);
+    let next = || numbers.replace(numbers.get() + 1);
     let mut is_open = true;
     for (task, from, unit) in starts {
         let member = &job.units[*task];
@@ -239,8 +242,7 @@ fn split(
                 is_open = false;
                 return ControlFlow::Break(());
             }
-            let sent = to.send((number, Split::Item { task: *task, unit: *unit, raw }));
-            number += 1;
+            let sent = to.send((next(), Split::Item { task: *task, unit: *unit, raw }));
             if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let ended = catch_unwind(AssertUnwindSafe(|| {
@@ -260,10 +262,9 @@ fn split(
             Err(_) => Err("panicked".to_owned()),
         };
         let has_moved = before != stamp();
-        if to.send((number, Split::End { task: *task, end, has_moved })).is_err() {
+        if to.send((next(), Split::End { task: *task, end, has_moved })).is_err() {
             return;
         }
-        number += 1;
     }
 }
 
@@ -278,6 +279,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
+    #[allow(clippy::needless_pass_by_value, reason = "that it ends is what ends the writer")]
     fn run(&self, from: &Mutex<Receiver<(u64, Split)>>, to: Sender<(u64, Ready)>) {
         loop {
             let next = from.lock().unwrap_or_else(PoisonError::into_inner).recv();

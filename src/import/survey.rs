@@ -22,6 +22,8 @@ use crate::vault::store::ledger::Settings;
 const HEADS: usize = 32 << 20;
 /// What is held of a member's beginning where there is not room for all of it.
 const SHORT_HEAD: usize = 512;
+/// The code of a source that breaks off before it can be planned.
+const UNREADABLE: &str = "import_unreadable";
 /// Questions of one plan at most.
 const MAX_QUESTIONS: usize = 8;
 
@@ -203,9 +205,16 @@ impl Survey {
             };
             return Err(error.hint("The formats: pdpp import --help"));
         }
-        for one in found.into_iter().filter(|one| !one.members.is_empty()) {
+        for mut one in found.into_iter().filter(|one| !one.members.is_empty()) {
             let known = self.declared(adviser.connectors());
-            self.jobs.extend(one.plan(&source, named, request, known, adviser)?);
+            let planned = match one.plan(&source, named, request, known.clone(), adviser) {
+                // What broke off while it was listed cannot be read whole: the rest is planned without it.
+                Err(error) if error.code() == UNREADABLE && one.drop_within(&left_out.unreadable) => {
+                    one.plan(&source, named, request, known, adviser)
+                }
+                planned => planned,
+            };
+            self.jobs.extend(planned?);
         }
         self.unrecognised.extend(unrecognised.into_iter().map(|label| (typed.to_owned(), label)));
         self.left_out.push((typed.to_owned(), left_out));
@@ -224,8 +233,18 @@ impl Recognised {
         Self { format, members: Vec::new() }
     }
 
+    /// Leaves out what lies in archives that are damaged; whether there was such a thing, and something is left.
+    fn drop_within(&mut self, damaged: &[Skipped]) -> bool {
+        let before = self.members.len();
+        let is_within = |label: &str| {
+            damaged.iter().any(|one| label.strip_prefix(&one.label).is_some_and(|rest| rest.starts_with('/')))
+        };
+        self.members.retain(|(member, _)| !is_within(&member.label));
+        (1..before).contains(&self.members.len())
+    }
+
     fn plan(
-        self,
+        &self,
         source: &Arc<Source>,
         named: &Named,
         request: &Request,
@@ -317,7 +336,7 @@ impl Recognised {
                 }
                 Err(Refused::Unreadable(why)) => {
                     return Err(Error::failed(
-                        "import_unreadable",
+                        UNREADABLE,
                         format!("{} cannot be read: {why}", typed.display()),
                     ));
                 }

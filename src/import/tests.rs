@@ -1,5 +1,7 @@
 //! The engine over a made-up format, without the command around it.
+#![allow(clippy::disallowed_methods, reason = "the exports of a test are its own")]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufRead as _};
 use std::ops::ControlFlow;
@@ -374,7 +376,7 @@ fn o4_3_a_source_of_many_batches_keeps_its_order() {
     let place = Place::new();
     let mut text = String::from("lines\n");
     for at in 0..5_000 {
-        text.push_str(&format!("set {} {at}\n", at % 700));
+        writeln!(text, "set {} {at}", at % 700).unwrap();
     }
     let path = place.file("a", &text);
     let outcome = place.import(&path);

@@ -300,6 +300,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "it is made wrong on purpose")]
     fn o3_1_a_store_that_others_can_reach_is_refused() {
         use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
         let (root, _) = cache();

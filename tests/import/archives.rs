@@ -102,9 +102,7 @@ fn o4_14_a_truncated_archive_is_told_of() {
         let ran = desk.run(desk.exports.path(), &["--yes", "--account", "a"]);
         assert_eq!(ran.code, Some(1), "{name}: {}", ran.stderr);
         assert!(ran.stderr.contains("cannot be read") && ran.stderr.contains(name), "{name}: {}", ran.stderr);
-        // What the stream gives before it breaks off is read, and told of.
-        let rest = if name == "a.zip" { "5 read = 5 new" } else { "not read to its end" };
-        assert!(ran.stdout.contains(rest), "{name}: {}", ran.stdout);
+        assert!(ran.stdout.contains("5 read = 5 new"), "{name}: {}", ran.stdout);
     }
 }
 

@@ -562,7 +562,15 @@ fn an_older_store_is_read_on_and_its_words_are_found() {
             ))
             .unwrap();
         }
-        db.execute_batch("DROP TABLE text_field; DROP INDEX record_consent;").unwrap();
+        db.execute_batch(
+            "DROP TABLE text_field; DROP INDEX record_consent;
+             DROP TABLE account; DROP TABLE source; DROP TABLE checkpoint; DROP TABLE item; DROP TABLE sighting;
+             DROP TABLE change_time; DROP TABLE blob_place;
+             CREATE TABLE old (id TEXT PRIMARY KEY, media_type TEXT NOT NULL, bytes BLOB NOT NULL);
+             INSERT INTO old SELECT id, media_type, bytes FROM blob; DROP TABLE blob; ALTER TABLE old RENAME TO blob;
+             PRAGMA application_id = 0;",
+        )
+        .unwrap();
         if format == 1 {
             db.execute_batch(
                 "DROP TABLE package; DROP TABLE family; DROP TABLE refresh;

@@ -104,7 +104,7 @@ impl Shape {
             blobs.filter_map(|field| Some((field.name.clone(), fields.blob_id(&field.name)?))).collect();
         let sort = ms(self.stream.cursor_field.as_ref()).unwrap_or(i64::MIN);
         let consent = ms(self.stream.consent_time_field.as_ref());
-        Prepared { sort, consent, terms, foreign_keys, blobs, data }
+        Prepared { data, sort, consent, terms, foreign_keys, blobs }
     }
 }
 
