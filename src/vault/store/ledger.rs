@@ -121,7 +121,7 @@ impl Ledger<'_> {
     pub fn end_account(self, account: i64, now_ms: i64) -> rusqlite::Result<()> {
         self.0.execute("UPDATE account SET imported_ms = ?2 WHERE account = ?1", [account, now_ms])?;
         self.0.execute(
-            "INSERT OR REPLACE INTO change_time (seq, at_ms) VALUES ((SELECT value FROM meta WHERE name = 'seq'), ?1)",
+            "INSERT OR IGNORE INTO change_time (seq, at_ms) VALUES ((SELECT value FROM meta WHERE name = 'seq'), ?1)",
             [now_ms],
         )?;
         let old: Option<i64> = self.0.query_row(
