@@ -304,3 +304,42 @@ async fn o3_10_a_forgotten_account_is_in_no_file_any_more() {
     let status = env.run(&["provider"]);
     assert!(status.stdout.contains("Home") && !status.stdout.contains("Work"), "{status:?}");
 }
+
+#[test]
+fn o6_14_every_connection_says_how_old_its_data_is() {
+    let env = TestEnv::new();
+    let dir = store_of(&env);
+    grant(&env, &["--account", "Work", "--stream", "messages"]);
+    let db = rusqlite::Connection::open(dir.join("own.db")).unwrap();
+    let views = |tool: &str, arguments: Value| {
+        let answer = call(&env, tool, &arguments, &[]);
+        (answer["content"][0]["text"].to_string(), answer["structuredContent"].to_string())
+    };
+    let read = || views("query_records", json!({"stream": "messages"}));
+    assert!(!read().0.contains("data as of") && !read().1.contains("data as of"), "no import, no age");
+    let imported = |ms: i64| {
+        db.execute(
+            "INSERT OR REPLACE INTO account (account, connection, imported_ms) VALUES (1, 'cin_work', ?1)",
+            [ms],
+        )
+        .unwrap();
+    };
+    imported(1_768_000_000_000);
+    for (tool, arguments) in [
+        ("schema", json!({})),
+        ("query_records", json!({"stream": "messages"})),
+        ("search", json!({"q": "number"})),
+        ("aggregate", json!({"stream": "messages", "metric": "count"})),
+    ] {
+        let (text, structured) = views(tool, arguments);
+        assert!(text.contains("data as of 2026-01-09"), "{tool}: {text}");
+        assert!(structured.contains("data as of 2026-01-09"), "{tool}: {structured}");
+    }
+    imported(jiff::Timestamp::now().as_millisecond());
+    assert!(!read().0.contains("data as of"), "of today");
+    assert!(views("schema", json!({})).0.contains("Work: data as of"));
+    let status: Value = serde_json::from_str(&env.run(&["provider", "--json"]).stdout).unwrap();
+    assert_eq!(status["accounts"][0]["newest"], "2026-04-10T10:00:00Z", "{status}");
+    assert!(status["accounts"][0]["as_of"].is_string(), "{status}");
+    assert!(status["accounts"][1]["as_of"].is_null(), "{status}");
+}
