@@ -58,7 +58,7 @@ async fn serve(env: &TestEnv, options: &[&str]) -> Client {
 }
 
 async fn ask(client: &mut Client, tool: &str, arguments: Value) -> Value {
-    client.call_tool(tool, arguments.as_object().unwrap().clone()).await.unwrap().into()
+    client.call_tool(tool, arguments.as_object().unwrap().clone()).await.unwrap()
 }
 
 fn grant_id(granted: &Value) -> String {
@@ -248,7 +248,7 @@ fn a_grant_for_one_host_serves_that_host_alone() {
     assert_eq!(env.run(&["mcp", "call", "schema", "--for", "codex"]).code, Some(78));
     let printed = env.run(&["mcp", "setup", "claude", "codex", "--print", "--json"]);
     let entries: Value = serde_json::from_str(&printed.stdout).unwrap();
-    assert_eq!(entries.to_string().matches("--for").count() > 0, true, "{entries}");
+    assert!(entries.to_string().contains("--for"), "{entries}");
     let of_codex = env.run(&["mcp", "setup", "codex", "--print"]);
     assert!(!of_codex.stdout.contains("--for"), "{of_codex:?}");
     let of_claude = env.run(&["mcp", "setup", "claude", "--print"]);

@@ -59,6 +59,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
     rest.split_once(after).unwrap().0
 }
 
+#[allow(clippy::zombie_processes, reason = "whoever starts it waits for it")]
 /// Starts `connect local`; gives the address and the code that it shows.
 fn start(env: &TestEnv, options: &[&str]) -> (Child, String, String) {
     let words = [&["connect", "local", "--no-browser", "--json"], options].concat();

@@ -152,7 +152,7 @@ pub fn connect(
     let kept =
         keep::Keeping { vault: &vault, cache: &cache, provider: &provider, data_dir: &data_dir, store, now };
     let what = keep::What { wanted, old, host, name: request.name.clone(), choice: request.store, store_id };
-    kept.keep(&approved, what, dialog)
+    kept.keep(&approved, &what, dialog)
 }
 
 /// The person's own store, as a provider.

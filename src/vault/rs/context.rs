@@ -190,7 +190,7 @@ pub fn stale(db: &Sqlite, accesses: &[Access]) -> rusqlite::Result<Vec<Value>> {
         oldest = imported?.into_iter().chain(oldest).min();
     }
     let is_stale = |imported: &i64| time::now_ms() - imported > STALE_MS;
-    Ok(oldest.filter(is_stale).map(|imported| stale_since(imported)).into_iter().collect())
+    Ok(oldest.filter(is_stale).map(stale_since).into_iter().collect())
 }
 
 /// Says how old the data of each connection is that an import keeps up to date.
