@@ -5,7 +5,6 @@ use std::path::Path;
 use jiff::{Timestamp, Unit};
 use serde_json::Value;
 
-use super::{end, refused};
 use crate::cache::credential::{Credential, Renewal, Secrets};
 use crate::cache::select::Selection;
 use crate::cache::store::StoreKind;
@@ -16,6 +15,7 @@ use crate::grants::dialog::{Dialog, Event, Than};
 use crate::grants::difference::Difference;
 use crate::grants::end::NotEnded;
 use crate::grants::keep::{AtProvider, Connected, Old, label};
+use crate::grants::own_store::{end, refused};
 use crate::grants::renewal;
 use crate::own;
 use crate::provider::approve::proof::schema_sources;
