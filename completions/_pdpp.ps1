@@ -39,6 +39,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell completion script')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a manual page (roff), of pdpp or of one of its commands')
             [CompletionResult]::new('mcp', 'mcp', [CompletionResultType]::ParameterValue, 'Offer the granted data to an MCP host')
+            [CompletionResult]::new('provider', 'provider', [CompletionResultType]::ParameterValue, 'Your own data on this machine: what is there, what was granted of it, and how to end that')
             [CompletionResult]::new('sandbox', 'sandbox', [CompletionResultType]::ParameterValue, 'Run a PDPP provider on this computer, with fictional data')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
@@ -62,6 +63,9 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--name', '--name', [CompletionResultType]::ParameterName, 'Call the grant this, instead of what its sources are called')
             [CompletionResult]::new('--store', '--store', [CompletionResultType]::ParameterName, 'Where to keep the token; remembered [default: as before, else auto]')
             [CompletionResult]::new('--grant', '--grant', [CompletionResultType]::ParameterName, 'Which one to renew: its id, the beginning of it, or its name, as `pdpp status` shows them')
+            [CompletionResult]::new('--account', '--account', [CompletionResultType]::ParameterName, 'Tick this account beforehand: its id, or what it is called (repeatable)')
+            [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'Serve only this host with the grant, by the entry that `pdpp mcp setup HOST` writes')
+            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: as before, else `own` beside the credentials]')
             [CompletionResult]::new('--source', '--source', [CompletionResultType]::ParameterName, 'Ask for this source, where the provider has several')
             [CompletionResult]::new('--instance', '--instance', [CompletionResultType]::ParameterName, 'Ask for this configured instance of the source (repeatable)')
             [CompletionResult]::new('--stream', '--stream', [CompletionResultType]::ParameterName, 'Ask for this stream only (repeatable)')
@@ -77,6 +81,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--no-browser', '--no-browser', [CompletionResultType]::ParameterName, 'Open no browser; print an address of this machine, and the code that it asks for')
             [CompletionResult]::new('--renew', '--renew', [CompletionResultType]::ParameterName, 'Ask again for a grant that is on this machine, and replace it: the old one is ended at its provider')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
+            [CompletionResult]::new('--in-terminal', '--in-terminal', [CompletionResultType]::ParameterName, 'Decide at this terminal, and open no page')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
@@ -208,6 +213,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         'pdpp;mcp;serve' {
             [CompletionResult]::new('--provider', '--provider', [CompletionResultType]::ParameterName, 'Serve only the grants of this provider')
             [CompletionResult]::new('--grant', '--grant', [CompletionResultType]::ParameterName, 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them')
+            [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'Serve only what was granted for this host alone (`pdpp connect local --for`)')
             [CompletionResult]::new('--max-result-bytes', '--max-result-bytes', [CompletionResultType]::ParameterName, 'The most that either view of one result may take, in bytes, from 4000 to 48000 [default: 8000 of text, 10000 of structured output]')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
@@ -261,6 +267,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--view', '--view', [CompletionResultType]::ParameterName, 'Show only one view')
             [CompletionResult]::new('--provider', '--provider', [CompletionResultType]::ParameterName, 'Serve only the grants of this provider')
             [CompletionResult]::new('--grant', '--grant', [CompletionResultType]::ParameterName, 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them')
+            [CompletionResult]::new('--for', '--for', [CompletionResultType]::ParameterName, 'Serve only what was granted for this host alone (`pdpp connect local --for`)')
             [CompletionResult]::new('--max-result-bytes', '--max-result-bytes', [CompletionResultType]::ParameterName, 'The most that either view of one result may take, in bytes, from 4000 to 48000 [default: 8000 of text, 10000 of structured output]')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
@@ -331,6 +338,103 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         'pdpp;mcp;help;help' {
             break
         }
+        'pdpp;provider' {
+            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: as before, else `own` beside the credentials]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
+            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
+            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show what is in the store of your own data, account by account, and how old it is')
+            [CompletionResult]::new('grants', 'grants', [CompletionResultType]::ParameterValue, 'Show what is in the store of your own data, account by account, and how old it is')
+            [CompletionResult]::new('revoke', 'revoke', [CompletionResultType]::ParameterValue, 'End a grant of your own data: from the next read on its token is good for nothing')
+            [CompletionResult]::new('forget', 'forget', [CompletionResultType]::ParameterValue, 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'pdpp;provider;status' {
+            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: as before, else `own` beside the credentials]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
+            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
+            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
+        'pdpp;provider;grants' {
+            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: as before, else `own` beside the credentials]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
+            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
+            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
+        'pdpp;provider;revoke' {
+            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: as before, else `own` beside the credentials]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
+            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
+            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
+            [CompletionResult]::new('-y', '-y', [CompletionResultType]::ParameterName, 'Ask nothing')
+            [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Ask nothing')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
+        'pdpp;provider;forget' {
+            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Where your own data is [default: as before, else `own` beside the credentials]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
+            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
+            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
+            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
+            [CompletionResult]::new('-y', '-y', [CompletionResultType]::ParameterName, 'Ask nothing')
+            [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Ask nothing')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Print the result, or the failure, as one JSON object')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
+            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
+            break
+        }
+        'pdpp;provider;help' {
+            [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show what is in the store of your own data, account by account, and how old it is')
+            [CompletionResult]::new('grants', 'grants', [CompletionResultType]::ParameterValue, 'Show what is in the store of your own data, account by account, and how old it is')
+            [CompletionResult]::new('revoke', 'revoke', [CompletionResultType]::ParameterValue, 'End a grant of your own data: from the next read on its token is good for nothing')
+            [CompletionResult]::new('forget', 'forget', [CompletionResultType]::ParameterValue, 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are')
+            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
+            break
+        }
+        'pdpp;provider;help;status' {
+            break
+        }
+        'pdpp;provider;help;grants' {
+            break
+        }
+        'pdpp;provider;help;revoke' {
+            break
+        }
+        'pdpp;provider;help;forget' {
+            break
+        }
+        'pdpp;provider;help;help' {
+            break
+        }
         'pdpp;sandbox' {
             [CompletionResult]::new('--listen', '--listen', [CompletionResultType]::ParameterName, 'Where to listen: a loopback address; port 0 takes a free one')
             [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'Keep data, grants and clients in this directory [default: in memory]')
@@ -387,6 +491,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('completions', 'completions', [CompletionResultType]::ParameterValue, 'Print a shell completion script')
             [CompletionResult]::new('man', 'man', [CompletionResultType]::ParameterValue, 'Print a manual page (roff), of pdpp or of one of its commands')
             [CompletionResult]::new('mcp', 'mcp', [CompletionResultType]::ParameterValue, 'Offer the granted data to an MCP host')
+            [CompletionResult]::new('provider', 'provider', [CompletionResultType]::ParameterValue, 'Your own data on this machine: what is there, what was granted of it, and how to end that')
             [CompletionResult]::new('sandbox', 'sandbox', [CompletionResultType]::ParameterValue, 'Run a PDPP provider on this computer, with fictional data')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
             break
@@ -439,6 +544,25 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;help;mcp;host' {
+            break
+        }
+        'pdpp;help;provider' {
+            [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show what is in the store of your own data, account by account, and how old it is')
+            [CompletionResult]::new('grants', 'grants', [CompletionResultType]::ParameterValue, 'Show what is in the store of your own data, account by account, and how old it is')
+            [CompletionResult]::new('revoke', 'revoke', [CompletionResultType]::ParameterValue, 'End a grant of your own data: from the next read on its token is good for nothing')
+            [CompletionResult]::new('forget', 'forget', [CompletionResultType]::ParameterValue, 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are')
+            break
+        }
+        'pdpp;help;provider;status' {
+            break
+        }
+        'pdpp;help;provider;grants' {
+            break
+        }
+        'pdpp;help;provider;revoke' {
+            break
+        }
+        'pdpp;help;provider;forget' {
             break
         }
         'pdpp;help;sandbox' {

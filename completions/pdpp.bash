@@ -46,6 +46,9 @@ _pdpp() {
             pdpp,mcp)
                 cmd="pdpp__subcmd__mcp"
                 ;;
+            pdpp,provider)
+                cmd="pdpp__subcmd__provider"
+                ;;
             pdpp,sandbox)
                 cmd="pdpp__subcmd__sandbox"
                 ;;
@@ -82,6 +85,9 @@ _pdpp() {
             pdpp__subcmd__help,mcp)
                 cmd="pdpp__subcmd__help__subcmd__mcp"
                 ;;
+            pdpp__subcmd__help,provider)
+                cmd="pdpp__subcmd__help__subcmd__provider"
+                ;;
             pdpp__subcmd__help,sandbox)
                 cmd="pdpp__subcmd__help__subcmd__sandbox"
                 ;;
@@ -102,6 +108,18 @@ _pdpp() {
                 ;;
             pdpp__subcmd__help__subcmd__mcp,setup)
                 cmd="pdpp__subcmd__help__subcmd__mcp__subcmd__setup"
+                ;;
+            pdpp__subcmd__help__subcmd__provider,forget)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__forget"
+                ;;
+            pdpp__subcmd__help__subcmd__provider,grants)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__grants"
+                ;;
+            pdpp__subcmd__help__subcmd__provider,revoke)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__revoke"
+                ;;
+            pdpp__subcmd__help__subcmd__provider,status)
+                cmd="pdpp__subcmd__help__subcmd__provider__subcmd__status"
                 ;;
             pdpp__subcmd__help__subcmd__sandbox,import)
                 cmd="pdpp__subcmd__help__subcmd__sandbox__subcmd__import"
@@ -142,6 +160,36 @@ _pdpp() {
             pdpp__subcmd__mcp__subcmd__help,setup)
                 cmd="pdpp__subcmd__mcp__subcmd__help__subcmd__setup"
                 ;;
+            pdpp__subcmd__provider,forget)
+                cmd="pdpp__subcmd__provider__subcmd__forget"
+                ;;
+            pdpp__subcmd__provider,grants)
+                cmd="pdpp__subcmd__provider__subcmd__grants"
+                ;;
+            pdpp__subcmd__provider,help)
+                cmd="pdpp__subcmd__provider__subcmd__help"
+                ;;
+            pdpp__subcmd__provider,revoke)
+                cmd="pdpp__subcmd__provider__subcmd__revoke"
+                ;;
+            pdpp__subcmd__provider,status)
+                cmd="pdpp__subcmd__provider__subcmd__status"
+                ;;
+            pdpp__subcmd__provider__subcmd__help,forget)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__forget"
+                ;;
+            pdpp__subcmd__provider__subcmd__help,grants)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__grants"
+                ;;
+            pdpp__subcmd__provider__subcmd__help,help)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__help"
+                ;;
+            pdpp__subcmd__provider__subcmd__help,revoke)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__revoke"
+                ;;
+            pdpp__subcmd__provider__subcmd__help,status)
+                cmd="pdpp__subcmd__provider__subcmd__help__subcmd__status"
+                ;;
             pdpp__subcmd__sandbox,help)
                 cmd="pdpp__subcmd__sandbox__subcmd__help"
                 ;;
@@ -161,7 +209,7 @@ _pdpp() {
 
     case "${cmd}" in
         pdpp)
-            opts="-h -V --cache-dir --log-level --proxy --ca-file --help --version demo connect import status disconnect doctor log completions man mcp sandbox help"
+            opts="-h -V --cache-dir --log-level --proxy --ca-file --help --version demo connect import status disconnect doctor log completions man mcp provider sandbox help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -235,7 +283,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__connect)
-            opts="-h -V --no-browser --flow --wait --name --store --renew --grant --json --source --instance --stream --field --since --until --expires --purpose --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --no-browser --flow --wait --name --store --renew --grant --json --account --in-terminal --for --data-dir --source --instance --stream --field --since --until --expires --purpose --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -277,6 +325,25 @@ _pdpp() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
+                    return 0
+                    ;;
+                --account)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -W "claude claude-desktop codex cursor vscode windsurf zed gemini opencode copilot goose lmstudio" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --source)
@@ -501,7 +568,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help)
-            opts="demo connect import status disconnect doctor log completions man mcp sandbox help"
+            opts="demo connect import status disconnect doctor log completions man mcp provider sandbox help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -724,6 +791,76 @@ _pdpp() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pdpp__subcmd__help__subcmd__provider)
+            opts="status grants revoke forget"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__forget)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__grants)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__revoke)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__help__subcmd__provider__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pdpp__subcmd__help__subcmd__sandbox)
             opts="import"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -774,7 +911,7 @@ _pdpp() {
             fi
             case "${prev}" in
                 --as)
-                    COMPREPLY=($(compgen -W "chatgpt claude-code codex csv jsonl" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "mbox maildir eml emlx chatgpt claude claude-code codex csv jsonl" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
@@ -977,7 +1114,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__call)
-            opts="-h -V --view --json --provider --grant --max-result-bytes --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --view --json --provider --grant --for --max-result-bytes --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1001,6 +1138,13 @@ _pdpp() {
                 --grant)
                     COMPREPLY=()
                     compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -W "claude claude-desktop codex cursor vscode windsurf zed gemini opencode copilot goose lmstudio" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
@@ -1365,7 +1509,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__mcp__subcmd__serve)
-            opts="-h -V --provider --grant --max-result-bytes --no-access-log --check-tokens --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --provider --grant --for --max-result-bytes --no-access-log --check-tokens --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1382,6 +1526,13 @@ _pdpp() {
                 --grant)
                     COMPREPLY=()
                     compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --for)
+                    COMPREPLY=($(compgen -W "claude claude-desktop codex cursor vscode windsurf zed gemini opencode copilot goose lmstudio" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
@@ -1453,6 +1604,295 @@ _pdpp() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider)
+            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version status grants revoke forget help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__forget)
+            opts="-y -h -V --yes --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__grants)
+            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__help)
+            opts="status grants revoke forget help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__forget)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__grants)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__revoke)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__help__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__revoke)
+            opts="-y -h -V --yes --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-level)
+                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --proxy)
+                    COMPREPLY=()
+                    compopt +o bashdefault +o default 2>/dev/null
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --ca-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pdpp__subcmd__provider__subcmd__status)
+            opts="-h -V --data-dir --json --cache-dir --log-level --proxy --ca-file --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --cache-dir)

@@ -36,6 +36,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand completions 'Print a shell completion script'
             cand man 'Print a manual page (roff), of pdpp or of one of its commands'
             cand mcp 'Offer the granted data to an MCP host'
+            cand provider 'Your own data on this machine: what is there, what was granted of it, and how to end that'
             cand sandbox 'Run a PDPP provider on this computer, with fictional data'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
@@ -57,6 +58,9 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --name 'Call the grant this, instead of what its sources are called'
             cand --store 'Where to keep the token; remembered [default: as before, else auto]'
             cand --grant 'Which one to renew: its id, the beginning of it, or its name, as `pdpp status` shows them'
+            cand --account 'Tick this account beforehand: its id, or what it is called (repeatable)'
+            cand --for 'Serve only this host with the grant, by the entry that `pdpp mcp setup HOST` writes'
+            cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
             cand --source 'Ask for this source, where the provider has several'
             cand --instance 'Ask for this configured instance of the source (repeatable)'
             cand --stream 'Ask for this stream only (repeatable)'
@@ -72,6 +76,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --no-browser 'Open no browser; print an address of this machine, and the code that it asks for'
             cand --renew 'Ask again for a grant that is on this machine, and replace it: the old one is ended at its provider'
             cand --json 'Print the result, or the failure, as one JSON object'
+            cand --in-terminal 'Decide at this terminal, and open no page'
             cand -h 'Print help (see more with ''--help'')'
             cand --help 'Print help (see more with ''--help'')'
             cand -V 'Print version'
@@ -194,6 +199,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;mcp;serve'= {
             cand --provider 'Serve only the grants of this provider'
             cand --grant 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them'
+            cand --for 'Serve only what was granted for this host alone (`pdpp connect local --for`)'
             cand --max-result-bytes 'The most that either view of one result may take, in bytes, from 4000 to 48000 [default: 8000 of text, 10000 of structured output]'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
@@ -244,6 +250,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --view 'Show only one view'
             cand --provider 'Serve only the grants of this provider'
             cand --grant 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them'
+            cand --for 'Serve only what was granted for this host alone (`pdpp connect local --for`)'
             cand --max-result-bytes 'The most that either view of one result may take, in bytes, from 4000 to 48000 [default: 8000 of text, 10000 of structured output]'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
@@ -305,6 +312,92 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         }
         &'pdpp;mcp;help;help'= {
         }
+        &'pdpp;provider'= {
+            cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+            cand status 'Show what is in the store of your own data, account by account, and how old it is'
+            cand grants 'Show what is in the store of your own data, account by account, and how old it is'
+            cand revoke 'End a grant of your own data: from the next read on its token is good for nothing'
+            cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pdpp;provider;status'= {
+            cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;provider;grants'= {
+            cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;provider;revoke'= {
+            cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand -y 'Ask nothing'
+            cand --yes 'Ask nothing'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;provider;forget'= {
+            cand --data-dir 'Where your own data is [default: as before, else `own` beside the credentials]'
+            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
+            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
+            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
+            cand --ca-file 'Trust the certificate authorities in this PEM file too'
+            cand -y 'Ask nothing'
+            cand --yes 'Ask nothing'
+            cand --json 'Print the result, or the failure, as one JSON object'
+            cand -h 'Print help'
+            cand --help 'Print help'
+            cand -V 'Print version'
+            cand --version 'Print version'
+        }
+        &'pdpp;provider;help'= {
+            cand status 'Show what is in the store of your own data, account by account, and how old it is'
+            cand grants 'Show what is in the store of your own data, account by account, and how old it is'
+            cand revoke 'End a grant of your own data: from the next read on its token is good for nothing'
+            cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+            cand help 'Print this message or the help of the given subcommand(s)'
+        }
+        &'pdpp;provider;help;status'= {
+        }
+        &'pdpp;provider;help;grants'= {
+        }
+        &'pdpp;provider;help;revoke'= {
+        }
+        &'pdpp;provider;help;forget'= {
+        }
+        &'pdpp;provider;help;help'= {
+        }
         &'pdpp;sandbox'= {
             cand --listen 'Where to listen: a loopback address; port 0 takes a free one'
             cand --data-dir 'Keep data, grants and clients in this directory [default: in memory]'
@@ -356,6 +449,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand completions 'Print a shell completion script'
             cand man 'Print a manual page (roff), of pdpp or of one of its commands'
             cand mcp 'Offer the granted data to an MCP host'
+            cand provider 'Your own data on this machine: what is there, what was granted of it, and how to end that'
             cand sandbox 'Run a PDPP provider on this computer, with fictional data'
             cand help 'Print this message or the help of the given subcommand(s)'
         }
@@ -393,6 +487,20 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;help;mcp;call'= {
         }
         &'pdpp;help;mcp;host'= {
+        }
+        &'pdpp;help;provider'= {
+            cand status 'Show what is in the store of your own data, account by account, and how old it is'
+            cand grants 'Show what is in the store of your own data, account by account, and how old it is'
+            cand revoke 'End a grant of your own data: from the next read on its token is good for nothing'
+            cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+        }
+        &'pdpp;help;provider;status'= {
+        }
+        &'pdpp;help;provider;grants'= {
+        }
+        &'pdpp;help;provider;revoke'= {
+        }
+        &'pdpp;help;provider;forget'= {
         }
         &'pdpp;help;sandbox'= {
             cand import 'Add records to a kept sandbox, from PDPP RECORD envelopes'

@@ -43,6 +43,7 @@ complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "log" -d 'Show what agents
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "mcp" -d 'Offer the granted data to an MCP host'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "provider" -d 'Your own data on this machine: what is there, what was granted of it, and how to end that'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l seed -d 'Which made-up life the provider holds' -r -f
@@ -66,6 +67,20 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l store -d 'Where to
 keyring\t'The keyring and nothing else'
 file\t'A file that only you can read'"
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l grant -d 'Which one to renew: its id, the beginning of it, or its name, as `pdpp status` shows them' -r -f -a '(__pdpp_values)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l account -d 'Tick this account beforehand: its id, or what it is called (repeatable)' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l for -d 'Serve only this host with the grant, by the entry that `pdpp mcp setup HOST` writes' -r -f -a "claude\t''
+claude-desktop\t''
+codex\t''
+cursor\t''
+vscode\t''
+windsurf\t''
+zed\t''
+gemini\t''
+opencode\t''
+copilot\t''
+goose\t''
+lmstudio\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l source -d 'Ask for this source, where the provider has several' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l instance -d 'Ask for this configured instance of the source (repeatable)' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l stream -d 'Ask for this stream only (repeatable)' -r -f -a '(__pdpp_values)'
@@ -84,9 +99,15 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l ca-file -d 'Trust 
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l no-browser -d 'Open no browser; print an address of this machine, and the code that it asks for'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l renew -d 'Ask again for a grant that is on this machine, and replace it: the old one is ended at its provider'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -l in-terminal -d 'Decide at this terminal, and open no page'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand connect" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l as -d 'Read it as this format; it is refused if it is another' -r -f -a "chatgpt\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand import" -l as -d 'Read it as this format; it is refused if it is another' -r -f -a "mbox\t''
+maildir\t''
+eml\t''
+emlx\t''
+chatgpt\t''
+claude\t''
 claude-code\t''
 codex\t''
 csv\t''
@@ -200,6 +221,18 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subco
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and not __fish_seen_subcommand_from serve setup inspect call host help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l provider -d 'Serve only the grants of this provider' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l grant -d 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them' -r -f -a '(__pdpp_values)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l for -d 'Serve only what was granted for this host alone (`pdpp connect local --for`)' -r -f -a "claude\t''
+claude-desktop\t''
+codex\t''
+cursor\t''
+vscode\t''
+windsurf\t''
+zed\t''
+gemini\t''
+opencode\t''
+copilot\t''
+goose\t''
+lmstudio\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l max-result-bytes -d 'The most that either view of one result may take, in bytes, from 4000 to 48000 [default: 8000 of text, 10000 of structured output]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from serve" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
@@ -248,6 +281,18 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 structured\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l provider -d 'Serve only the grants of this provider' -r -f -a '(__pdpp_values)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l grant -d 'Serve only this grant: its id, the beginning of it, or its name, as `pdpp status` shows them' -r -f -a '(__pdpp_values)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l for -d 'Serve only what was granted for this host alone (`pdpp connect local --for`)' -r -f -a "claude\t''
+claude-desktop\t''
+codex\t''
+cursor\t''
+vscode\t''
+windsurf\t''
+zed\t''
+gemini\t''
+opencode\t''
+copilot\t''
+goose\t''
+lmstudio\t''"
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l max-result-bytes -d 'The most that either view of one result may take, in bytes, from 4000 to 48000 [default: 8000 of text, 10000 of structured output]' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from call" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
@@ -294,6 +339,73 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcomman
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
 complete -c pdpp -n "__fish_pdpp_using_subcommand mcp; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget help" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget help" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget help" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget help" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget help" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget help" -f -a "status" -d 'Show what is in the store of your own data, account by account, and how old it is'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget help" -f -a "grants" -d 'Show what is in the store of your own data, account by account, and how old it is'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget help" -f -a "revoke" -d 'End a grant of your own data: from the next read on its token is good for nothing'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget help" -f -a "forget" -d 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and not __fish_seen_subcommand_from status grants revoke forget help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from status" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from grants" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from grants" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from grants" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from grants" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from grants" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from grants" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from grants" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from grants" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from revoke" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from revoke" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from revoke" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from revoke" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from revoke" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from revoke" -s y -l yes -d 'Ask nothing'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from revoke" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from revoke" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from revoke" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from forget" -l data-dir -d 'Where your own data is [default: as before, else `own` beside the credentials]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from forget" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from forget" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+error\t''
+warn\t''
+info\t''"
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from forget" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from forget" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from forget" -s y -l yes -d 'Ask nothing'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from forget" -l json -d 'Print the result, or the failure, as one JSON object'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from forget" -s h -l help -d 'Print help'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from forget" -s V -l version -d 'Print version'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "status" -d 'Show what is in the store of your own data, account by account, and how old it is'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "grants" -d 'Show what is in the store of your own data, account by account, and how old it is'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "revoke" -d 'End a grant of your own data: from the next read on its token is good for nothing'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "forget" -d 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
+complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l listen -d 'Where to listen: a loopback address; port 0 takes a free one' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l data-dir -d 'Keep data, grants and clients in this directory [default: in memory]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l seed -d 'Which fictional life to fill a new store with; the same number makes the same one' -r -f
@@ -326,23 +438,28 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subco
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp sandbox help" -f -a "demo" -d 'See it work: a provider, a grant and an agent\'s five questions, on this machine, in a few seconds'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp sandbox help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp sandbox help" -f -a "import" -d 'Import your own exports into a store on this computer'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp sandbox help" -f -a "status" -d 'Show what is connected, until when, and whether it works'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp sandbox help" -f -a "disconnect" -d 'End grants, and delete their tokens from this machine'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp sandbox help" -f -a "doctor" -d 'Find out what is wrong, and what to type about it'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp sandbox help" -f -a "log" -d 'Show what agents read through this machine'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp sandbox help" -f -a "completions" -d 'Print a shell completion script'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp sandbox help" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp sandbox help" -f -a "mcp" -d 'Offer the granted data to an MCP host'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp sandbox help" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp sandbox help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "demo" -d 'See it work: a provider, a grant and an agent\'s five questions, on this machine, in a few seconds'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "import" -d 'Import your own exports into a store on this computer'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "status" -d 'Show what is connected, until when, and whether it works'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "disconnect" -d 'End grants, and delete their tokens from this machine'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "doctor" -d 'Find out what is wrong, and what to type about it'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "log" -d 'Show what agents read through this machine'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "completions" -d 'Print a shell completion script'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "man" -d 'Print a manual page (roff), of pdpp or of one of its commands'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "mcp" -d 'Offer the granted data to an MCP host'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "provider" -d 'Your own data on this machine: what is there, what was granted of it, and how to end that'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "serve" -d 'Offer the granted data to an MCP host, on stdin and stdout'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "setup" -d 'Tell MCP hosts on this machine about pdpp, and prove that they can start it'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "inspect" -d 'Show the tools and what they cost a model\'s context'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "call" -d 'Call one tool and show what a host would get: both views, and their sizes'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from mcp" -f -a "host" -d 'Offer a provider\'s data to remote MCP hosts, over HTTP'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "status" -d 'Show what is in the store of your own data, account by account, and how old it is'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "grants" -d 'Show what is in the store of your own data, account by account, and how old it is'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "revoke" -d 'End a grant of your own data: from the next read on its token is good for nothing'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "forget" -d 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from sandbox" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
 
 # Values that only this machine knows come from `pdpp __complete`. They are data that a provider may have chosen: fish
