@@ -22,7 +22,7 @@
 //!   its consent pages. They share nothing with [`provider`] but the wire, so that a test of one against the other proves
 //!   something; only its `/mcp` ([`vault::mcp_endpoint`]) is the tool core over them.
 //!   It knows nobody's data: whoever opens a vault says whose it is, and may fill a new one.
-//! - [`own`]: the vault of the person's own data, which [`import`] fills from exports; a format of exports is one file of it.
+//! - [`own`]: the vault of the person's own data, read in this process by [`own::backend`], which [`import`] fills from exports; a format of exports is one file of it.
 //! - [`sandbox`]: the life of a fictional person, which fills a vault for the demonstration and for tests.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying. [`demo`]: the main job, played.
@@ -54,6 +54,8 @@
 //! - A bearer goes to the provider it was issued for: scheme, host, port and path
 //!   ([`provider::rs::ForeignQueryBase`], [`provider::url::ProviderUrl::covers`]), which are stored beside it and not believed of
 //!   the index alone (`tests/cache/guard.rs`).
+//! - No request is sent for the person's own store: it is read, granted and ended in process, and its address is one that nobody
+//!   can have ([`provider::url::ProviderUrl::is_local`], `tests/own`).
 //! - No secret and no capability to approve is in an argument, or in a URL that another user of the machine could read: the
 //!   browser gets a private file, and only the browser that came in with it brings the answer
 //!   ([`provider::approve::loopback`], `tests/connect`).

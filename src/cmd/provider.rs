@@ -190,11 +190,11 @@ fn made(vault: &Vault) -> Result<Vec<Made>> {
         None if grant.is_expired(now) => "expired",
         None => "live",
     };
-    let all = vault.grants_made().map_err(failed)?;
+    let all = vault.grants_made().map_err(|error| failed(&error))?;
     Ok(all.into_iter().map(|(grant, revoked)| Made { state: state(&grant, revoked), grant }).collect())
 }
 
-fn failed(error: ApiError) -> Error {
+fn failed(error: &ApiError) -> Error {
     Error::failed("own_store", "The store of your own data failed").because(error.message().to_owned())
 }
 
@@ -208,13 +208,13 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
         };
         Ok(catalog.connections.iter().map(named).collect())
     });
-    let names = names.map_err(|error| failed(error.into()))?;
-    let last_reads = last_reads(&AccessLog::new(cache.dir()));
+    let names = names.map_err(|error| failed(&error.into()))?;
+    let reads = last_reads(&AccessLog::new(cache.dir()));
     let (mut text, mut list) = (String::new(), Vec::new());
     for Made { grant, state } in made(&vault)? {
         let credential = here.iter().find(|known| known.grant_id.as_str() == grant.grant_id);
-        let last = last_reads.get(&grant.grant_id).copied();
-        list.push(to_json(&grant, state, credential, last, &names));
+        let last_read = reads.get(&grant.grant_id).copied();
+        list.push(to_json(&grant, state, credential, last_read, &names));
         if state != "live" {
             continue;
         }
@@ -229,8 +229,8 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
         let end = grant.expires_at.as_deref().and_then(|end| end.parse().ok());
         let end =
             end.map_or_else(|| "without an end".to_owned(), |end| format!("until {}", day_and_time(end)));
-        let last = last.map_or_else(|| "never".to_owned(), day_and_time);
-        let _ = writeln!(text, "  {end}; last read: {last}");
+        let last_read = last_read.map_or_else(|| "never".to_owned(), day_and_time);
+        let _ = writeln!(text, "  {end}; last read: {last_read}");
         let _ = writeln!(text, "  end it: {}\n", Command::new("provider revoke").value(&grant.grant_id));
     }
     let over = list.iter().filter(|grant| grant["state"] != "live").count();
@@ -321,7 +321,7 @@ fn revoke(args: &RevokeArgs, global: &Global, ui: &Ui) -> Result<Done> {
             Command::new("provider revoke").value(&args.grant).words("--yes")
         })?;
     }
-    vault.end_grants(std::iter::once(id.as_str())).map_err(failed)?;
+    vault.end_grants(std::iter::once(id.as_str())).map_err(|error| failed(&error))?;
     for credential in here.iter().filter(|known| known.provider.is_local() && known.grant_id.as_str() == id) {
         cache.remove(credential)?;
     }

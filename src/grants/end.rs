@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::local;
+use super::own_store;
 use crate::cache::Cache;
 use crate::cache::credential::Credential;
 use crate::cache::store::{bound, remedy};
@@ -74,7 +74,7 @@ async fn try_end(cache: &Cache, http: &Http, credential: &Credential) -> Result<
     if credential.provider.is_local() {
         // No token is needed: the store is the person's own, and its database says what the grant is.
         let credential = credential.clone();
-        let ended = tokio::task::spawn_blocking(move || local::end(&credential)).await;
+        let ended = tokio::task::spawn_blocking(move || own_store::end(&credential)).await;
         let ended = ended.map_err(|error| NotEnded::new("own_store", error.to_string()))?;
         return ended.map(|()| Revoked::Grant).map_err(|error| NotEnded::new(error.code(), error.in_full()));
     }

@@ -14,6 +14,7 @@ mod end;
 mod keep;
 pub mod local;
 mod narrowing;
+mod own_store;
 mod package_token;
 mod plan;
 mod renewal;

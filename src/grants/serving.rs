@@ -44,7 +44,7 @@ pub fn tools(cache: Cache, selection: Selection, http: Http, bounds: Bounds) -> 
         let is_only_one = served.len() == 1;
         let member = |credential: &Credential| match member(
             &cache,
-            credential.clone(),
+            credential,
             distinct_label(credential, &credentials),
             renew_command(credential, &credentials),
             &http,
@@ -66,7 +66,7 @@ pub fn tools(cache: Cache, selection: Selection, http: Http, bounds: Bounds) -> 
 /// The grant of `credential`, read with the bearer that the cache has for it at the time of each call.
 fn member(
     cache: &Cache,
-    credential: Credential,
+    credential: &Credential,
     label: String,
     renew: Command,
     http: &Http,

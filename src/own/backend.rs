@@ -11,14 +11,14 @@ use crate::mcp::id::RecordId;
 use crate::mcp::reading::backend::{Backend, ReadError};
 use crate::mcp::reading::request::Request;
 use crate::mcp::reading::resource_server::record_url;
-use crate::provider::rs::{Blob, Envelope, Read, Refusal};
+use crate::provider::rs::{Blob, Envelope, Read, Refusal, RsError};
 use crate::secret::AccessToken;
 use crate::vault::Vault;
 use crate::vault::rs::Answer;
 use crate::vault::wire::ApiError;
 
 /// Gives the vault when a read needs it. Blocking: it may open files.
-pub type Opening = Arc<dyn Fn() -> Result<Arc<Vault>, Refusal> + Send + Sync>;
+pub type Opening = Arc<dyn Fn() -> Result<Arc<Vault>, Box<Refusal>> + Send + Sync>;
 
 /// A vault of this process.
 pub struct InProcess {
@@ -44,7 +44,10 @@ impl InProcess {
             vault.read_at(Some(bearer.expose_bearer()), &segments, url.path(), query).map_err(refusal)
         });
         let broken = |_| ReadError::Broken("the store on this machine did not answer".to_owned());
-        Ok(answered.await.map_err(broken)??)
+        answered
+            .await
+            .map_err(broken)?
+            .map_err(|refused: Box<Refusal>| ReadError::Provider(RsError::Refused(refused)))
     }
 }
 
@@ -85,18 +88,26 @@ impl Backend for InProcess {
 }
 
 /// A refusal of the vault, as it comes by HTTP.
-fn refusal(refused: ApiError) -> Refusal {
+fn refusal(refused: ApiError) -> Box<Refusal> {
     let (status, code) = (refused.status.as_u16(), refused.code);
     let message = refused.message().to_owned();
     with_status(status, code, message, refused.into_object())
 }
 
 /// That there is nothing to read from.
-pub(super) fn unavailable(code: &str, message: impl Into<String>) -> Refusal {
+pub(super) fn unavailable(code: &str, message: impl Into<String>) -> Box<Refusal> {
     with_status(503, code, message.into(), Map::new())
 }
 
-fn with_status(status: u16, code: &str, message: String, error: Map<String, Value>) -> Refusal {
+fn with_status(status: u16, code: &str, message: String, error: Map<String, Value>) -> Box<Refusal> {
     let param = error.get("param").and_then(Value::as_str).map(str::to_owned);
-    Refusal { status, code: code.to_owned(), message, param, request_id: None, retry_after: None, error }
+    Box::new(Refusal {
+        status,
+        code: code.to_owned(),
+        message,
+        param,
+        request_id: None,
+        retry_after: None,
+        error,
+    })
 }

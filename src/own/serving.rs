@@ -30,7 +30,7 @@ impl Stores {
         Arc::new(move || stores.open(&dir, &issuer))
     }
 
-    fn open(&self, dir: &Path, issuer: &str) -> Result<Arc<Vault>, Refusal> {
+    fn open(&self, dir: &Path, issuer: &str) -> Result<Arc<Vault>, Box<Refusal>> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let file = file(&dir.join(super::PROFILE.database));
         if open.get(dir).is_none_or(|known| known.file != file) {
@@ -50,7 +50,7 @@ impl Stores {
     }
 }
 
-fn opened(dir: &Path, file: Option<File>) -> Result<Opened, Refusal> {
+fn opened(dir: &Path, file: Option<File>) -> Result<Opened, Box<Refusal>> {
     let refused = |error: Error| unavailable(error.code(), error.in_full());
     super::check(dir).map_err(refused)?;
     let vault = Vault::open_to_read(super::config(dir)).map_err(|error| refused(super::explain(error)))?;

@@ -126,12 +126,12 @@ fn start_with(
         .build()
         .map_err(|error| OpenError::Start("a runtime", error))?;
     let (stop, stopped) = oneshot::channel();
-    let served = Arc::clone(&vault);
+    let answers = Arc::clone(&vault);
     let thread = std::thread::Builder::new()
         .name("vault".to_owned())
         .spawn(move || {
             runtime.block_on(async {
-                if let Err(error) = serve(listener, address, served, serves, stopped).await {
+                if let Err(error) = serve(listener, address, answers, serves, stopped).await {
                     tracing::error!(%error, "the vault's server stopped");
                 }
             });

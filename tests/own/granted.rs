@@ -1,8 +1,11 @@
 //! `connect local` at a terminal, and what agents then read.
 
+use std::time::Duration;
+
+use pdpp::mcp::protocol::client::{Client, ServerCommand};
 use serde_json::{Value, json};
 
-use super::filled::{HOME_WORD, WORK_WORD, store_of};
+use super::filled::{HOME_WORD, WORK_WORD, store_in, store_of};
 use super::terminal::Terminal;
 use crate::support::env::TestEnv;
 
@@ -44,4 +47,299 @@ fn o7_1_what_is_granted_at_the_terminal_is_read_by_the_tools_and_nothing_else_is
         let refused = call(&env, "query_records", &json!({"stream": hidden}), &[]);
         assert_eq!(refused["isError"], true, "{refused}");
     }
+}
+
+async fn serve(env: &TestEnv, options: &[&str]) -> Client {
+    let home = format!("HOME={}", env.home().display());
+    let words =
+        [&["/usr/bin/env", "-i", &home, env!("CARGO_BIN_EXE_pdpp"), "mcp", "serve"], options].concat();
+    let words: Vec<std::ffi::OsString> = words.into_iter().map(Into::into).collect();
+    Client::start(&ServerCommand::from_words(&words).unwrap(), Duration::from_mins(2)).await.unwrap()
+}
+
+async fn ask(client: &mut Client, tool: &str, arguments: Value) -> Value {
+    client.call_tool(tool, arguments.as_object().unwrap().clone()).await.unwrap()
+}
+
+fn grant_id(granted: &Value) -> String {
+    granted["grants"][0]["grant_id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o6_13_a_grant_appears_in_a_server_that_runs_and_ends_there() {
+    let env = TestEnv::new();
+    store_of(&env);
+    let work = grant(&env, &["--account", "Work", "--stream", "messages"]);
+    let mut client = serve(&env, &[]).await;
+    let schema = ask(&mut client, "schema", json!({})).await.to_string();
+    assert!(schema.contains("messages") && !schema.contains("chats"), "{schema}");
+    let chats = grant(&env, &["--stream", "chats"]);
+    // Seen with the next look at the schema, as any provider's.
+    let schema = ask(&mut client, "schema", json!({})).await.to_string();
+    assert!(schema.contains("chats"), "{schema}");
+    let rows = ask(&mut client, "query_records", json!({"stream": "chats"})).await.to_string();
+    assert!(rows.contains("lunch on Sunday"), "{rows}");
+    // Ended by the owner, in another process.
+    let ran = env.run(&["provider", "revoke", &grant_id(&work), "--yes", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let gone = ask(&mut client, "query_records", json!({"stream": "messages"})).await;
+    assert_eq!(gone["isError"], true, "{gone}");
+    let again = env.run(&["provider", "revoke", &grant_id(&work), "--yes"]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert_eq!(env.run(&["provider", "revoke", "grt_nothing", "--yes"]).code, Some(2));
+    // Disconnected like any provider's.
+    let ran = env.run(&["disconnect", "local", "--yes", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let gone = ask(&mut client, "query_records", json!({"stream": "chats"})).await;
+    assert_eq!(gone["isError"], true, "{gone}");
+    let made = env.run(&["provider", "grants", "--json"]);
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    let states: Vec<_> = made["grants"].as_array().unwrap().iter().map(|grant| &grant["state"]).collect();
+    assert_eq!(states, ["revoked", "revoked"], "{made}");
+    assert_eq!(made["grants"][0]["grant_id"], grant_id(&chats), "the newest first");
+    client.close().await;
+}
+
+/// A stolen bearer of a grant that was revoked, and one whose end has come, are refused by the store itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o3_2_the_store_itself_refuses_what_is_over_while_an_import_writes() {
+    let env = TestEnv::new();
+    let dir = store_of(&env);
+    let work = grant(&env, &["--account", "Work", "--stream", "messages"]);
+    let mut client = serve(&env, &[]).await;
+    let rows = ask(&mut client, "query_records", json!({"stream": "messages"})).await;
+    assert_ne!(rows["isError"], true, "{rows}");
+    // An import holds the write lock of the records.
+    let import = rusqlite::Connection::open(dir.join("own.db")).unwrap();
+    import.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let grants = rusqlite::Connection::open(dir.join("grants.db")).unwrap();
+    grants.busy_timeout(Duration::from_secs(20)).unwrap();
+    let set = |sql: &str| assert_eq!(grants.execute(sql, [grant_id(&work)]).unwrap(), 1);
+    set(
+        "UPDATE grants SET body = json_set(body, '$.expires_at', '2020-01-01T00:00:00Z') WHERE grant_id = ?1",
+    );
+    let over = ask(&mut client, "query_records", json!({"stream": "messages"})).await.to_string();
+    assert!(over.contains("grant_expired"), "{over}");
+    set("UPDATE grants SET body = json_set(body, '$.expires_at', NULL), revoked_ms = 1 WHERE grant_id = ?1");
+    let over = ask(&mut client, "query_records", json!({"stream": "messages"})).await.to_string();
+    assert!(over.contains("grant_revoked"), "{over}");
+    import.execute_batch("ROLLBACK").unwrap();
+    client.close().await;
+    let status = env.run(&["status", "--check", "--json"]);
+    assert!(status.stdout.contains("grant_revoked"), "{status:?}");
+    let doctor = env.run(&["doctor"]);
+    let said = format!("{}{}", doctor.stdout, doctor.stderr);
+    assert!(said.contains("Work") && !said.contains("local.pdpp.invalid"), "{said}");
+}
+
+#[test]
+fn o7_1_a_grant_is_narrowed_renewed_and_replaced() {
+    let env = TestEnv::new();
+    store_of(&env);
+    let first = grant(&env, &["--account", "Work", "--stream", "messages", "--since", "2026-03-01"]);
+    let count = call(&env, "aggregate", &json!({"stream": "messages", "metric": "count"}), &[]);
+    assert!(count.to_string().contains('2'), "{count}");
+    let rows = call(&env, "query_records", &json!({"stream": "messages"}), &[]).to_string();
+    assert!(rows.contains("m3") && rows.contains("m2") && !rows.contains("m1"), "{rows}");
+    let renewed = grant(&env, &["--renew"]);
+    assert_eq!(renewed["grants"][0]["old_grant"]["ended_at_provider"], true, "{renewed}");
+    assert_eq!(renewed["grants"][0]["more_than_before"], json!([]), "{renewed}");
+    assert_ne!(grant_id(&first), grant_id(&renewed));
+    let rows = call(&env, "query_records", &json!({"stream": "messages"}), &[]).to_string();
+    assert!(rows.contains("m3") && !rows.contains("m1"), "{rows}");
+    let status: Value = serde_json::from_str(&env.run(&["status", "--check", "--json"]).stdout).unwrap();
+    let status = status.to_string();
+    assert!(status.contains(&grant_id(&renewed)) && !status.contains(&grant_id(&first)), "{status}");
+    assert!(status.contains("works"), "{status}");
+}
+
+#[test]
+fn o7_1_one_approval_gives_a_grant_a_source() {
+    let env = TestEnv::new();
+    store_of(&env);
+    let words = ["connect", "local", "--in-terminal", "--json"];
+    let mut terminal = Terminal::run(&env, &words);
+    // Nothing is ticked: all of it.
+    terminal.answer("What may be read", "a\r");
+    terminal.answer("Which fields", "\x1b[B\r");
+    terminal.answer("When does it end", "\r");
+    terminal.answer("Approve?", "y");
+    let ran = terminal.end();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let granted: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let sources: Vec<_> = granted["grants"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|grant| grant["sources"][0]["connector_key"].clone())
+        .collect();
+    assert_eq!(sources, ["mail", "chat"]);
+    // Messages of two accounts: which one is asked, and no link is among the fields.
+    let rows = call(&env, "query_records", &json!({"stream": "messages", "connection_id": "cin_home"}), &[]);
+    let rows = rows.to_string();
+    assert!(
+        rows.contains(HOME_WORD) && !rows.contains(WORK_WORD) && !rows.contains("mail.example"),
+        "{rows}"
+    );
+    assert_eq!(call(&env, "fetch", &json!({"id": "cin_work/messages:m0"}), &[])["isError"], Value::Null);
+}
+
+#[test]
+fn o7_6_nothing_is_ticked_but_what_options_name_and_nothing_is_given_for_nothing() {
+    let env = TestEnv::new();
+    store_of(&env);
+    let mut terminal = Terminal::run(&env, &["connect", "local", "--in-terminal"]);
+    terminal.answer("What may be read", "\r");
+    let ran = terminal.end();
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(ran.stderr.contains("an agent with a shell"), "{ran:?}");
+    let mut terminal = Terminal::run(&env, &["connect", "local", "--in-terminal", "--stream", "chats"]);
+    terminal.answer("What may be read", "\r");
+    terminal.answer("Which fields", "\r");
+    terminal.answer("When does it end", "\r");
+    terminal.answer("Approve?", "n");
+    assert_eq!(terminal.end().code, Some(77));
+    let made: Value = serde_json::from_str(&env.run(&["provider", "grants", "--json"]).stdout).unwrap();
+    assert_eq!(made["grants"], json!([]));
+}
+
+#[test]
+fn o7_5_a_pipe_is_refused_and_so_is_a_store_that_is_not_there() {
+    let env = TestEnv::new();
+    let ran = env.run(&["connect", "local", "--in-terminal"]);
+    assert_eq!(ran.code, Some(78), "{ran:?}");
+    assert!(env.files().is_empty(), "{:?}", env.files());
+    for command in [vec!["provider"], vec!["provider", "grants"], vec!["provider", "revoke", "x", "--yes"]] {
+        assert_eq!(env.run(&command).code, Some(78), "{command:?}");
+    }
+    store_of(&env);
+    let ran = env.run(&["connect", "local", "--in-terminal"]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(ran.stderr.contains("terminal_required") || ran.stderr.contains("--in-terminal"), "{ran:?}");
+    let ran = env.run(&["connect", "local", "--account", "Nobody"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("Work, Home") || ran.stderr.contains("Family, Home, Work"), "{ran:?}");
+}
+
+#[test]
+fn o7_1_another_store_refuses_the_token() {
+    let env = TestEnv::new();
+    let dir = store_of(&env);
+    grant(&env, &["--account", "Work", "--stream", "messages"]);
+    std::fs::rename(&dir, env.home().join("aside")).unwrap();
+    let gone = call(&env, "query_records", &json!({"stream": "messages"}), &[]).to_string();
+    assert!(gone.contains("own_missing") || gone.contains("own_data_dir"), "{gone}");
+    store_in(&dir);
+    // With the grants of the first: they are of another store all the same.
+    std::fs::copy(env.home().join("aside/grants.db"), dir.join("grants.db")).unwrap();
+    let other = call(&env, "query_records", &json!({"stream": "messages"}), &[]).to_string();
+    assert!(other.contains("own_store_other") && !other.contains(WORK_WORD), "{other}");
+}
+
+#[test]
+fn a_grant_for_one_host_serves_that_host_alone() {
+    let env = TestEnv::new();
+    store_of(&env);
+    grant(&env, &["--account", "Work", "--stream", "messages", "--for", "claude"]);
+    let none = env.run(&["mcp", "call", "schema"]);
+    assert_eq!(none.code, Some(78), "{none:?}");
+    let rows = call(&env, "query_records", &json!({"stream": "messages"}), &["--for", "claude"]).to_string();
+    assert!(rows.contains(WORK_WORD), "{rows}");
+    assert_eq!(env.run(&["mcp", "call", "schema", "--for", "codex"]).code, Some(78));
+    let printed = env.run(&["mcp", "setup", "claude", "codex", "--print", "--json"]);
+    let entries: Value = serde_json::from_str(&printed.stdout).unwrap();
+    assert!(entries.to_string().contains("--for"), "{entries}");
+    let of_codex = env.run(&["mcp", "setup", "codex", "--print"]);
+    assert!(!of_codex.stdout.contains("--for"), "{of_codex:?}");
+    let of_claude = env.run(&["mcp", "setup", "claude", "--print"]);
+    assert!(of_claude.stdout.contains("--for"), "{of_claude:?}");
+    grant(&env, &["--stream", "chats"]);
+    let schema = call(&env, "schema", &json!({}), &[]).to_string();
+    assert!(schema.contains("chats") && !schema.contains("messages"), "{schema}");
+    let schema = call(&env, "schema", &json!({}), &["--for", "claude"]).to_string();
+    assert!(!schema.contains("chats") && schema.contains("messages"), "{schema}");
+}
+
+/// Whether `word` stands in any file below `dir`.
+fn stands(dir: &std::path::Path, word: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(stands(&path, word));
+        } else if std::fs::read(&path).unwrap().windows(word.len()).any(|part| part == word.as_bytes()) {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o3_10_a_forgotten_account_is_in_no_file_any_more() {
+    let env = TestEnv::new();
+    let dir = store_of(&env);
+    grant(&env, &["--account", "Work", "--stream", "messages"]);
+    grant(&env, &["--account", "Work", "--account", "Home", "--source", "mail"]);
+    let mut client = serve(&env, &[]).await;
+    let found = ask(&mut client, "search", json!({"q": WORK_WORD})).await.to_string();
+    assert!(found.contains(WORK_WORD), "{found}");
+    assert!(!stands(&dir, WORK_WORD).is_empty());
+    let ran = env.run(&["provider", "forget", "Work"]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert_eq!(env.run(&["provider", "forget", "Wrok", "--yes"]).code, Some(2));
+    let ran = env.run(&["provider", "forget", "Work", "--yes", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let gone: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(gone["ended_grants"].as_array().unwrap().len(), 1, "{gone}");
+    assert_eq!(gone["narrowed_grants"].as_array().unwrap().len(), 1, "{gone}");
+    assert_eq!(stands(&dir, WORK_WORD), Vec::<String>::new());
+    let found = ask(&mut client, "search", json!({"q": WORK_WORD})).await.to_string();
+    assert!(!found.contains("number 0"), "{found}");
+    let found = ask(&mut client, "search", json!({"q": HOME_WORD})).await.to_string();
+    assert!(found.contains(HOME_WORD), "{found}");
+    client.close().await;
+    assert_eq!(stands(&dir, WORK_WORD), Vec::<String>::new());
+    assert!(!stands(&dir, HOME_WORD).is_empty());
+    assert_eq!(env.run(&["provider", "forget", "Work", "--yes"]).code, Some(0), "again");
+    let status = env.run(&["provider"]);
+    assert!(status.stdout.contains("Home") && !status.stdout.contains("Work"), "{status:?}");
+}
+
+#[test]
+fn o6_14_every_connection_says_how_old_its_data_is() {
+    let env = TestEnv::new();
+    let dir = store_of(&env);
+    grant(&env, &["--account", "Work", "--stream", "messages"]);
+    let db = rusqlite::Connection::open(dir.join("own.db")).unwrap();
+    let views = |tool: &str, arguments: Value| {
+        let answer = call(&env, tool, &arguments, &[]);
+        (answer["content"][0]["text"].to_string(), answer["structuredContent"].to_string())
+    };
+    let read = || views("query_records", json!({"stream": "messages"}));
+    assert!(!read().0.contains("data as of") && !read().1.contains("data as of"), "no import, no age");
+    let imported = |ms: i64| {
+        db.execute(
+            "INSERT OR REPLACE INTO account (account, connection, imported_ms) VALUES (1, 'cin_work', ?1)",
+            [ms],
+        )
+        .unwrap();
+    };
+    imported(1_768_000_000_000);
+    for (tool, arguments) in [
+        ("schema", json!({})),
+        ("query_records", json!({"stream": "messages"})),
+        ("search", json!({"q": "number"})),
+        ("aggregate", json!({"stream": "messages", "metric": "count"})),
+    ] {
+        let (text, structured) = views(tool, arguments);
+        assert!(text.contains("data as of 2026-01-09"), "{tool}: {text}");
+        assert!(structured.contains("data as of 2026-01-09"), "{tool}: {structured}");
+    }
+    imported(jiff::Timestamp::now().as_millisecond());
+    assert!(!read().0.contains("data as of"), "of today");
+    assert!(views("schema", json!({})).0.contains("Work: data as of"));
+    let status: Value = serde_json::from_str(&env.run(&["provider", "--json"]).stdout).unwrap();
+    assert_eq!(status["accounts"][0]["newest"], "2026-04-10T10:00:00Z", "{status}");
+    assert!(status["accounts"][0]["as_of"].is_string(), "{status}");
+    assert!(status["accounts"][1]["as_of"].is_null(), "{status}");
 }

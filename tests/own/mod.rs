@@ -5,4 +5,6 @@ mod filled;
 mod granted;
 mod in_process;
 #[cfg(target_os = "linux")]
+mod page;
+#[cfg(target_os = "linux")]
 mod terminal;

@@ -242,14 +242,13 @@ fn connect(args: &Args, global: &Global, ui: &Ui) -> Result<Connected> {
 impl Args {
     /// Whether it is about the person's own store: by that name, or by the one grant that is renewed.
     fn is_local(&self, global: &Global) -> Result<bool> {
-        let is_local = match self.provider.as_deref() {
-            Some(provider) => provider.parse::<ProviderUrl>().is_ok_and(|provider| provider.is_local()),
-            None => {
-                let all = global.cache()?.credentials().unwrap_or_default();
-                let all: Vec<_> = all.iter().collect();
-                let meant = self.grant.as_ref().map_or_else(|| all.clone(), |grant| grant.meant(&all));
-                !meant.is_empty() && meant.iter().all(|credential| credential.provider.is_local())
-            }
+        let is_local = if let Some(provider) = self.provider.as_deref() {
+            provider.parse::<ProviderUrl>().is_ok_and(|provider| provider.is_local())
+        } else {
+            let all = global.cache()?.credentials().unwrap_or_default();
+            let all: Vec<_> = all.iter().collect();
+            let meant = self.grant.as_ref().map_or_else(|| all.clone(), |grant| grant.meant(&all));
+            !meant.is_empty() && meant.iter().all(|credential| credential.provider.is_local())
         };
         let Local { account, in_terminal, host, .. } = &self.local;
         if is_local || (account.is_empty() && !in_terminal && host.is_none()) {

@@ -5,7 +5,6 @@ use std::path::Path;
 use jiff::{Timestamp, Unit};
 use serde_json::Value;
 
-use super::{end, refused};
 use crate::cache::credential::{Credential, Renewal, Secrets};
 use crate::cache::select::Selection;
 use crate::cache::store::StoreKind;
@@ -16,6 +15,7 @@ use crate::grants::dialog::{Dialog, Event, Than};
 use crate::grants::difference::Difference;
 use crate::grants::end::NotEnded;
 use crate::grants::keep::{AtProvider, Connected, Old, label};
+use crate::grants::own_store::{end, refused};
 use crate::grants::renewal;
 use crate::own;
 use crate::provider::approve::proof::schema_sources;
@@ -62,7 +62,7 @@ impl Keeping<'_> {
     pub(super) fn keep(
         &self,
         approved: &[Approved],
-        what: What,
+        what: &What,
         dialog: &dyn Dialog,
     ) -> Result<ConnectedHere> {
         let mut kept: Vec<Connected> = Vec::new();
@@ -73,7 +73,7 @@ impl Keeping<'_> {
         }
         for (at, one) in approved.iter().enumerate() {
             let old = what.old.as_ref().filter(|_| at == in_place);
-            match self.keep_one(one, &what, old) {
+            match self.keep_one(one, what, old) {
                 Ok(connected) => kept.push(connected),
                 Err(error) => {
                     let ids = approved.iter().map(|approved| approved.grant.grant_id.as_str());
@@ -96,7 +96,9 @@ impl Keeping<'_> {
         let credentials = self.cache.credentials().unwrap_or_default();
         let all = Selection::default().all(&credentials, self.now);
         let has_others = all.is_ok_and(|all| all.len() > kept.len());
-        kept.iter_mut().for_each(|connected| connected.has_others = has_others);
+        for connected in &mut kept {
+            connected.has_others = has_others;
+        }
         Ok(ConnectedHere { grants: kept })
     }
 

@@ -15,22 +15,18 @@ pub use sheet::{Account, Checklist, End, Fields, Sheet, StreamRow, Ticked};
 use super::browser::Browser;
 use super::dialog::{Dialog, Event};
 use super::narrowing::Narrowing;
+use super::own_store::{local, refused};
 use super::renewal;
 use crate::advice::{Command, Hint};
 use crate::cache::Cache;
-use crate::cache::credential::Credential;
 use crate::cache::select::{GrantName, renew_command};
 use crate::cache::store::choice::{Chosen, StoreChoice};
 use crate::error::{Error, Kind, Result};
 use crate::own;
 use crate::provider::approve::wanted::Wanted;
 use crate::provider::register::CLIENT_NAME;
-use crate::provider::url::ProviderUrl;
-use crate::vault::Vault;
-use crate::vault::oauth::approval::Approved;
 use crate::vault::oauth::authorization_details::Purpose;
 use crate::vault::oauth::wish::{Wish, WishedStream};
-use crate::vault::wire::ApiError;
 
 /// What the data is for, where nobody says otherwise (O7.1).
 const PURPOSE: &str = "answer my questions about my own data";
@@ -152,26 +148,7 @@ pub fn connect(
     let kept =
         keep::Keeping { vault: &vault, cache: &cache, provider: &provider, data_dir: &data_dir, store, now };
     let what = keep::What { wanted, old, host, name: request.name.clone(), choice: request.store, store_id };
-    kept.keep(&approved, what, dialog)
-}
-
-/// The person's own store, as a provider.
-pub(super) fn local() -> Result<ProviderUrl> {
-    "local".parse().map_err(|error| Error::failed("own_store", "The own store has no address").because(error))
-}
-
-/// Ends the grant of `credential` in the store that it is of.
-///
-/// # Errors
-/// Those of the store; `own_store_other` where another store is there now.
-pub(super) fn end(credential: &Credential) -> Result<()> {
-    let dir = credential.data_dir.clone().unwrap_or_default();
-    let vault = own::open(&dir)?;
-    if own::store_id(vault.store())?.map(|id| own::issuer(&id)).as_ref() != Some(&credential.issuer) {
-        let message = format!("The store in {} is another one than the grant is of", dir.display());
-        return Err(Error::new(Kind::Refused, "own_store_other", message));
-    }
-    vault.end_grants(std::iter::once(credential.grant_id.as_str())).map_err(|error| refused(&error))
+    kept.keep(&approved, &what, dialog)
 }
 
 fn client_name(host: Option<&str>) -> String {
@@ -208,16 +185,6 @@ fn wish(wanted: &Wanted, request: &Request) -> Result<Wish> {
     })
 }
 
-/// What the vault said to a request that was made here.
-fn refused(error: &ApiError) -> Error {
-    if error.status.is_client_error() {
-        let hint = "Name what there is, or leave it out and pick";
-        return Error::new(Kind::Usage, "narrowing_invalid", error.message().to_owned()).hint(hint);
-    }
-    Error::failed("own_store", "The store of your own data failed")
-        .because(anyhow::anyhow!("{}", error.message()))
-}
-
 fn denied(again: &Command) -> Error {
     Error::new(Kind::Refused, "access_denied", "Nothing was approved, and nothing is stored")
         .hint(Hint::new("To ask again: ").run(again.clone()))
@@ -233,13 +200,4 @@ fn no_terminal(elsewhere: Option<&str>, again: &Command) -> Error {
     };
     Error::new(Kind::Refused, "terminal_required", message)
         .hint(Hint::new("Type it at a terminal: ").run(again.clone().words("--in-terminal")))
-}
-
-/// What was approved, if anything was.
-type Answer = Result<Option<Vec<Approved>>>;
-
-/// Whether a vault has any account at all.
-fn has_accounts(vault: &Vault) -> Result<bool> {
-    let count = vault.store().read::<_, rusqlite::Error>(|_, catalog| Ok(catalog.connections.len()));
-    count.map(|count| count > 0).map_err(|error| refused(&error.into()))
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior};
 
-use super::{Answer, has_accounts};
 use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::grants::browser::{self, Browser, Handed};
 use crate::grants::dialog::{Dialog, Event, Shown};
+use crate::grants::own_store::{Answer, has_accounts};
 use crate::own;
 use crate::provider::approve::loopback::{Listener, Port};
 use crate::runtime;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use super::{Answer, has_accounts, refused};
 use crate::error::{Error, Kind, Result};
+use crate::grants::own_store::{Answer, has_accounts, refused};
 use crate::vault::Vault;
 use crate::vault::oauth::consent;
 use crate::vault::oauth::here::{Decided, Review};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::Connection as Sqlite;
 use serde_json::{Value, json};
 
-use super::context::{Context, plain_meta, stream_accesses};
+use super::context::{Context, meta_with, stale, stream_accesses};
 use super::decimal::Decimal;
 use super::params::{self, Params};
 use crate::vault::declaration::{Aggregation, Field};
@@ -137,10 +137,10 @@ pub fn get(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
         "time_zone": params.single("time_zone")?.or(group_by_time.map(|_| UTC)),
         "approximate": false,
         "links": { "self": context.read.target() },
-        "meta": plain_meta(),
     });
     context.vault.store.read(|db, catalog| {
         let accesses = stream_accesses(context, catalog, stream, &params)?;
+        answer["meta"] = meta_with(&stale(db, &accesses)?);
         let mut sources = Vec::new();
         let mut total = 0;
         for access in &accesses {

@@ -11,7 +11,7 @@ use super::read::Read;
 use crate::vault::enforcement::{self, Access, Selector};
 use crate::vault::grant::Grant;
 use crate::vault::pace::Pace;
-use crate::vault::store::Catalog;
+use crate::vault::store::{Catalog, imported_ms};
 use crate::vault::wire::ApiError;
 use crate::vault::{Vault, time};
 
@@ -170,5 +170,48 @@ pub fn freshness(last: Option<i64>) -> Value {
 
 /// `meta` of an answer that counts nothing.
 pub fn plain_meta() -> Value {
-    json!({ "count": { "kind": "none" }, "warnings": [] })
+    meta_with(&[])
+}
+
+/// The same with these warnings.
+pub fn meta_with(warnings: &[Value]) -> Value {
+    json!({ "count": { "kind": "none" }, "warnings": warnings })
+}
+
+/// Warns of data that is older than a week, by the oldest import of what is read; of data that no import keeps up to date
+/// nothing is known.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn stale(db: &Sqlite, accesses: &[Access]) -> rusqlite::Result<Vec<Value>> {
+    let ids: BTreeSet<&str> = accesses.iter().map(|access| access.connection().id.as_str()).collect();
+    let mut oldest: Option<i64> = None;
+    for imported in ids.into_iter().map(|id| imported_ms(db, id)) {
+        oldest = imported?.into_iter().chain(oldest).min();
+    }
+    let is_stale = |imported: &i64| time::now_ms() - imported > STALE_MS;
+    Ok(oldest.filter(is_stale).map(stale_since).into_iter().collect())
+}
+
+/// Says how old the data of each connection is that an import keeps up to date.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn ages(db: &Sqlite, accesses: &[Access]) -> rusqlite::Result<Vec<Value>> {
+    let mut told: BTreeSet<&str> = BTreeSet::new();
+    let mut ages = Vec::new();
+    for connection in accesses.iter().map(Access::connection) {
+        if let (true, Some(imported)) = (told.insert(&connection.id), imported_ms(db, &connection.id)?) {
+            let text = time::format_ms(imported);
+            let day = text.get(..10).unwrap_or(&text);
+            let message = format!("{}: data as of {day}", connection.display_name);
+            ages.push(json!({ "code": "data_as_of", "message": message }));
+        }
+    }
+    Ok(ages)
+}
+
+fn stale_since(imported: i64) -> Value {
+    let text = time::format_ms(imported);
+    json!({ "code": "stale_data", "message": format!("data as of {}", text.get(..10).unwrap_or(&text)) })
 }

@@ -7,7 +7,9 @@ use rusqlite::Connection as Sqlite;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::context::{Context, ambiguous, envelope, envelope_without_data, plain_meta, stream_accesses};
+use super::context::{
+    Context, ambiguous, envelope, envelope_without_data, meta_with, stale, stream_accesses,
+};
 use super::params::{self, Params};
 use crate::vault::declaration::Relation;
 use crate::vault::enforcement::{
@@ -140,6 +142,8 @@ pub fn list(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
         } else {
             json!({ "kind": "none" })
         };
+        let mut warnings = warnings.clone();
+        warnings.extend(stale(db, &accesses)?);
         answer.insert("meta".to_owned(), json!({ "count": counted, "warnings": warnings }));
         Ok(Value::Object(answer))
     })
@@ -163,7 +167,7 @@ pub fn single(context: &Context<'_>, stream: &str, id: &str) -> Result<Value, Ap
         record.insert("record_json_bytes".to_owned(), whole.into());
         record.insert("connector_key".to_owned(), access.connector().key.clone().into());
         record.insert("links".to_owned(), json!({ "self": context.read.target() }));
-        record.insert("meta".to_owned(), plain_meta());
+        record.insert("meta".to_owned(), meta_with(&stale(db, accesses)?));
         expand(db, &expansions, &access, &row, &mut record, pace)?;
         Ok(Value::Object(record))
     })

@@ -4,12 +4,13 @@ use axum::http::StatusCode;
 use rusqlite::Connection as Sqlite;
 use serde_json::{Map, Value, json};
 
-use super::context::{Context, freshness, plain_meta};
+use super::context::{Context, ages, freshness, meta_with};
 use super::params::Params;
 use super::records;
 use crate::vault::declaration::{Aggregation, Field, Relation};
 use crate::vault::enforcement::{self, Access, Compare, Selector};
-use crate::vault::store::Catalog;
+use crate::vault::store::{Catalog, imported_ms};
+use crate::vault::time;
 use crate::vault::wire::ApiError;
 
 /// How much is told.
@@ -88,7 +89,7 @@ pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
             }),
         );
         answer.insert("links".to_owned(), json!({ "self": context.read.target() }));
-        answer.insert("meta".to_owned(), plain_meta());
+        answer.insert("meta".to_owned(), meta_with(&ages(db, &reached)?));
         Ok(Value::Object(answer))
     })
 }
@@ -135,7 +136,7 @@ fn connectors(
         if of.is_empty() {
             continue;
         }
-        let all = connections(&of);
+        let all = connections(db, &of)?;
         let mut rows = Vec::new();
         for group in enforcement::by_stream(of) {
             for mut row in stream_rows(context, db, catalog, &group, detail)? {
@@ -163,16 +164,19 @@ fn connectors(
     Ok((found, total))
 }
 
-fn connections(accesses: &[Access]) -> Value {
+fn connections(db: &Sqlite, accesses: &[Access]) -> rusqlite::Result<Value> {
     let mut all: Vec<Value> = Vec::new();
     for access in accesses {
         let connection = access.connection();
-        let row = json!({ "connection_id": connection.id, "display_name": connection.display_name });
+        let mut row = json!({ "connection_id": connection.id, "display_name": connection.display_name });
+        if let Some(imported) = imported_ms(db, &connection.id)? {
+            row["as_of"] = time::format_ms(imported).into();
+        }
         if !all.contains(&row) {
             all.push(row);
         }
     }
-    all.into()
+    Ok(all.into())
 }
 
 /// One row for the connections through which a stream looks the same, so usually one.
@@ -214,7 +218,7 @@ pub fn stream_rows(
                 row
             }
         };
-        row.insert("granted_connections".to_owned(), connections(&of));
+        row.insert("granted_connections".to_owned(), connections(db, &of)?);
         rows.push(row);
     }
     Ok(rows)

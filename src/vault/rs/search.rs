@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::context::Context;
+use super::context::{Context, stale};
 use super::params::{self, Params};
 use super::read::segment;
 use crate::vault::enforcement::{self, Access, Filter, Row, Selector};
@@ -135,6 +135,8 @@ pub fn lexical(context: &Context<'_>) -> Result<Value, ApiError> {
             Some(last) => Some(context.seal(&bound, &last.place())?),
             None => None,
         };
+        let mut warnings = warnings.clone();
+        warnings.extend(stale(db, &accesses)?);
         let mut answer = json!({
             "object": "list",
             "url": context.read.path(),

@@ -172,11 +172,7 @@ pub struct Freshness {
 /// # Errors
 /// Whatever SQLite says.
 pub fn freshness(db: &Sqlite, catalog: &Catalog, id: &str) -> rusqlite::Result<Freshness> {
-    use rusqlite::OptionalExtension as _;
-    let imported_ms: Option<Option<i64>> = db
-        .prepare_cached("SELECT imported_ms FROM account WHERE connection = ?1")?
-        .query_row([id], |row| row.get(0))
-        .optional()?;
+    let imported_ms = imported_ms(db, id)?;
     let mut newest_ms = None;
     for ((_, _), slot) in catalog.slots.iter().filter(|((connection, _), _)| connection == id) {
         let newest: Option<i64> = db
@@ -186,5 +182,18 @@ pub fn freshness(db: &Sqlite, catalog: &Catalog, id: &str) -> rusqlite::Result<F
             .query_row([slot], |row| row.get(0))?;
         newest_ms = newest_ms.max(newest.filter(|newest| *newest != i64::MIN));
     }
-    Ok(Freshness { imported_ms: imported_ms.flatten(), newest_ms })
+    Ok(Freshness { imported_ms, newest_ms })
+}
+
+/// The end of the last import into the connection `id`, in milliseconds.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn imported_ms(db: &Sqlite, id: &str) -> rusqlite::Result<Option<i64>> {
+    use rusqlite::OptionalExtension as _;
+    let found = db
+        .prepare_cached("SELECT imported_ms FROM account WHERE connection = ?1")?
+        .query_row([id], |row| row.get(0))
+        .optional()?;
+    Ok(found.flatten())
 }

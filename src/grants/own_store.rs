@@ -1,0 +1,47 @@
+//! What everything that is done with grants of the person's own store has in common.
+
+use crate::cache::credential::Credential;
+use crate::error::{Error, Kind, Result};
+use crate::own;
+use crate::provider::url::ProviderUrl;
+use crate::vault::Vault;
+use crate::vault::oauth::approval::Approved;
+use crate::vault::wire::ApiError;
+
+/// The person's own store, as a provider.
+pub fn local() -> Result<ProviderUrl> {
+    "local".parse().map_err(|error| Error::failed("own_store", "The own store has no address").because(error))
+}
+
+/// Ends the grant of `credential` in the store that it is of.
+///
+/// # Errors
+/// Those of the store; `own_store_other` where another store is there now.
+pub fn end(credential: &Credential) -> Result<()> {
+    let dir = credential.data_dir.clone().unwrap_or_default();
+    let vault = own::open(&dir)?;
+    if own::store_id(vault.store())?.map(|id| own::issuer(&id)).as_ref() != Some(&credential.issuer) {
+        let message = format!("The store in {} is another one than the grant is of", dir.display());
+        return Err(Error::new(Kind::Refused, "own_store_other", message));
+    }
+    vault.end_grants(std::iter::once(credential.grant_id.as_str())).map_err(|error| refused(&error))
+}
+
+/// What the vault said to a request that was made here.
+pub fn refused(error: &ApiError) -> Error {
+    if error.status.is_client_error() {
+        let hint = "Name what there is, or leave it out and pick";
+        return Error::new(Kind::Usage, "narrowing_invalid", error.message().to_owned()).hint(hint);
+    }
+    Error::failed("own_store", "The store of your own data failed")
+        .because(anyhow::anyhow!("{}", error.message()))
+}
+
+/// What was approved, if anything was.
+pub type Answer = Result<Option<Vec<Approved>>>;
+
+/// Whether a vault has any account at all.
+pub fn has_accounts(vault: &Vault) -> Result<bool> {
+    let count = vault.store().read::<_, rusqlite::Error>(|_, catalog| Ok(catalog.connections.len()));
+    count.map(|count| count > 0).map_err(|error| refused(&error.into()))
+}

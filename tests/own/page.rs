@@ -1,0 +1,198 @@
+//! `connect local` on its page: who gets in, what can be decided there, and what anybody else gets.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_TYPE, COOKIE, LOCATION, ORIGIN, SET_COOKIE};
+use serde_json::Value;
+
+use super::filled::{WORK_WORD, store_of};
+use super::granted::call;
+use crate::support::env::TestEnv;
+
+/// A browser that follows nothing by itself, and keeps its one cookie.
+struct Browser {
+    http: reqwest::Client,
+    cookie: Option<String>,
+}
+
+impl Browser {
+    fn new() -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+        Self { http: http.build().unwrap(), cookie: None }
+    }
+
+    async fn send(&mut self, mut request: reqwest::RequestBuilder) -> (StatusCode, Option<String>, String) {
+        if let Some(cookie) = &self.cookie {
+            request = request.header(COOKIE, cookie);
+        }
+        let answer = request.send().await.unwrap();
+        if let Some(set) = answer.headers().get(SET_COOKIE) {
+            let set = set.to_str().unwrap();
+            assert!(set.contains("HttpOnly"), "{set}");
+            self.cookie = Some(set.split(';').next().unwrap().to_owned());
+        }
+        let to = answer.headers().get(LOCATION).map(|to| to.to_str().unwrap().to_owned());
+        (answer.status(), to, answer.text().await.unwrap())
+    }
+
+    async fn get(&mut self, url: &str) -> (StatusCode, Option<String>, String) {
+        self.send(self.http.get(url)).await
+    }
+
+    async fn post(
+        &mut self,
+        url: &str,
+        origin: &str,
+        form: &[(&str, &str)],
+    ) -> (StatusCode, Option<String>, String) {
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let request = self.http.post(url).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        self.send(request.header(ORIGIN, origin).body(body)).await
+    }
+}
+
+fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let rest = text.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {text}")).1;
+    rest.split_once(after).unwrap().0
+}
+
+#[allow(clippy::zombie_processes, reason = "whoever starts it waits for it")]
+/// Starts `connect local`; gives the address and the code that it shows.
+fn start(env: &TestEnv, options: &[&str]) -> (Child, String, String) {
+    let words = [&["connect", "local", "--no-browser", "--json"], options].concat();
+    let mut child = env.pdpp(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let is_code = |line: &str| {
+        let line = line.trim_matches(|c: char| !c.is_ascii_uppercase());
+        line.len() == 9 && line.bytes().all(|byte| byte == b'-' || byte.is_ascii_uppercase())
+    };
+    loop {
+        let mut line = String::new();
+        assert!(lines.read_line(&mut line).unwrap() > 0, "{said}");
+        said.push_str(&line);
+        if is_code(&line) {
+            let code = line.trim_matches(|c: char| !c.is_ascii_uppercase()).to_owned();
+            // Whatever else is said must not fill the pipe.
+            std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+            let address = format!("http://127.0.0.1:{}/", between(&said, "http://127.0.0.1:", "/"));
+            return (child, address, code);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o7_2_the_page_lets_one_browser_decide_and_shows_nobody_else_anything() {
+    let env = TestEnv::new();
+    store_of(&env);
+    let (child, address, code) = start(&env, &["--account", "Work", "--stream", "messages"]);
+    let mut browser = Browser::new();
+    let own = address.trim_end_matches('/').to_owned();
+    let (status, _, page) = browser.post(&address, &own, &[("code", &code)]).await;
+    assert_eq!(status, StatusCode::OK, "{page}");
+    browser.cookie = None;
+    let link = between(&page, "url=", "\"").replace("&amp;", "&");
+    let base = link.split("/consent/").next().unwrap().to_owned();
+
+    // Whoever else finds the port: a page of another site, a program without the secret.
+    let mut stranger = Browser::new();
+    for path in
+        ["/", "/v1/schema", "/consent", "/.well-known/oauth-protected-resource", "/mcp", "/oauth/register"]
+    {
+        let (status, _, text) = stranger.get(&format!("{base}{path}")).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{path}: {text}");
+        assert!(!text.contains("Work") && !text.contains("messages"), "{text}");
+    }
+    for path in ["/consent/owner/guessed", "/consent/x", "/consent/x/summary"] {
+        let (_, _, text) = stranger.get(&format!("{base}{path}")).await;
+        assert!(!text.contains("Work") && !text.contains("messages"), "{text}");
+    }
+
+    let (status, to, _) = browser.get(&link).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    let at = to.unwrap();
+    assert!(browser.cookie.is_some());
+    let (status, _, page) = browser.get(&at).await;
+    assert_eq!(status, StatusCode::OK, "{page}");
+    assert!(page.contains("an agent with a shell") && page.contains("You asked for this yourself"), "{page}");
+    let ticked: Vec<&str> = page
+        .split("<input type=\"checkbox\"")
+        .filter(|rest| {
+            rest.split('>').next().unwrap().contains(" checked")
+                && !rest.split('>').next().unwrap().contains("disabled")
+        })
+        .collect();
+    assert!(ticked.iter().any(|rest| rest.contains("cin_work")), "{page}");
+    assert!(!ticked.iter().any(|rest| rest.starts_with(" name=\"connection\" value=\"cin_home\"")), "{page}");
+    let (_, _, text) = stranger.get(&at).await;
+    assert!(!text.contains("Work"), "a stranger with the page's address: {text}");
+
+    let csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
+    // Of all that is there the first stream: what it is called by its number.
+    let form = [
+        ("csrf", csrf.as_str()),
+        ("connection", "cin_work"),
+        ("stream", "0"),
+        ("field", "0.2"),
+        ("expires", "1d"),
+    ];
+    let (status, _, text) = browser.post(&format!("{at}/review"), "https://evil.example", &form).await;
+    assert_eq!(status, StatusCode::FORBIDDEN, "{text}");
+    let (status, to, text) = browser.post(&format!("{at}/review"), &base, &form).await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
+    let (_, _, page) = browser.get(&to.unwrap()).await;
+    assert!(page.contains("Work") && page.contains("It does not stop"), "{page}");
+    let digest = between(&page, "name=\"digest\" value=\"", "\"").to_owned();
+    let (status, _, text) =
+        stranger.post(&format!("{at}/approve"), &base, &[("csrf", &csrf), ("digest", &digest)]).await;
+    assert!(status == StatusCode::OK && !text.contains("Work"), "{text}");
+    // What was not shown is shown first (O7.9).
+    let (status, _, _) =
+        browser.post(&format!("{at}/approve"), &base, &[("csrf", &csrf), ("digest", "00")]).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    let (status, to, text) =
+        browser.post(&format!("{at}/approve"), &base, &[("csrf", &csrf), ("digest", &digest)]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
+    let (_, _, page) = browser.get(&to.unwrap()).await;
+    assert!(page.contains("pdpp provider revoke grt_"), "{page}");
+
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let granted: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        granted["grants"][0]["streams"][0]["fields"],
+        serde_json::json!(["id", "received_at", "subject"])
+    );
+    // No port while it is read.
+    assert!(stranger.http.get(&base).send().await.is_err());
+    let rows = call(&env, "query_records", &serde_json::json!({"stream": "messages"}), &[]).to_string();
+    assert!(rows.contains(WORK_WORD) && !rows.contains("about "), "{rows}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o7_2_what_is_denied_on_the_page_leaves_nothing() {
+    let env = TestEnv::new();
+    store_of(&env);
+    let (child, address, code) = start(&env, &[]);
+    let mut browser = Browser::new();
+    let own = address.trim_end_matches('/').to_owned();
+    let (_, _, page) = browser.post(&address, &own, &[("code", &code)]).await;
+    browser.cookie = None;
+    let link = between(&page, "url=", "\"").to_owned();
+    let base = link.split("/consent/").next().unwrap().to_owned();
+    let (_, to, _) = browser.get(&link).await;
+    let at = to.unwrap();
+    let (_, _, page) = browser.get(&at).await;
+    let ticked = page.matches(" checked").count() - page.matches(" disabled").count();
+    assert_eq!(ticked, 0, "nothing is ticked: {page}");
+    let csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
+    let (status, ..) = browser.post(&format!("{at}/deny"), &base, &[("csrf", &csrf)]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(77), "{output:?}");
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(said["error"]["code"], "access_denied");
+}
