@@ -274,6 +274,26 @@ impl Ui {
         let _ = self.try_note(message);
     }
 
+    /// Prose on the way, to stderr: on a terminal no word is broken, and what a line goes on with stands below its beginning. Not
+    /// for what is there to be copied.
+    pub fn explain(&self, message: &str) {
+        if !self.err_is_terminal {
+            return self.note(message);
+        }
+        let width = usize::from(self.width());
+        for line in message.lines() {
+            let text = line.trim_start_matches([' ', '-']);
+            let indent = line.len() - text.len();
+            if dialoguer::console::measure_text_width(line) <= width {
+                self.note(line);
+                continue;
+            }
+            let indent_width = u16::try_from(indent).unwrap_or_default();
+            let shown = indented(self.width(), indent_width, text);
+            self.note(&format!("{}{}", &line[..indent], shown.get(indent..).unwrap_or(&shown)));
+        }
+    }
+
     /// As [`Ui::note`], for whoever counts what is lost.
     ///
     /// # Errors

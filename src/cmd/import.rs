@@ -153,7 +153,7 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
         return Ok(u8::from(has_unreadable(&survey)));
     }
     if !args.json || ui.is_interactive() {
-        ui.note(&plan);
+        ui.explain(&plan);
     }
     confirm(args, ui)?;
     drop(known);

@@ -26,8 +26,10 @@ enum Before {
     HasRead,
     /// The same as nothing; the line goes on until it is stopped, with 0.
     GoesOn,
+    /// A mailbox among the downloads.
+    Downloaded,
 }
-use Before::{Connected, GoesOn, HasRead, Nothing};
+use Before::{Connected, Downloaded, GoesOn, HasRead, Nothing};
 
 /// Each line that a document shows, what is there before it, its exit code, and what it has to say (on
 /// standard output, or on standard error where it prints nothing else there).
@@ -53,6 +55,8 @@ const SHOWN: &[(&str, Before, i32, &str)] = &[
         "messages",
     ),
     ("pdpp connect --renew", Connected, 0, "Connected to"),
+    // At a terminal it asks; here is none.
+    ("pdpp import ~/Downloads/takeout.zip", Downloaded, 77, "code: import_unconfirmed"),
     (
         "pdpp --proxy http://proxy.example:3128 --ca-file company.pem connect https://provider.example",
         Nothing,
@@ -93,6 +97,7 @@ const SHOWN: &[(&str, Before, i32, &str)] = &[
 /// Lines that begin so are not run here, and why; what runs them instead, or that nothing does.
 const NOT_HERE: &[(&str, &str)] = &[
     ("cargo run --release -- demo", "builds for minutes: `.ci/run release` runs it as README has it"),
+    ("pdpp connect local", "a person decides, on a page or at a terminal: tests/own"),
     ("cargo test", "this is it: `.ci/run test`"),
     ("cargo nextest run", "this, in other processes; by hand"),
     ("cargo install --locked --path .", "builds for minutes: tried by hand"),
@@ -202,6 +207,11 @@ fn fault(url: &str, &(line, before, code, says): &(&str, Before, i32, &str)) -> 
     let cwd = env.pdpp(&[]).get_current_dir().unwrap().to_owned();
     let authority = rcgen::generate_simple_self_signed(vec!["provider.example".to_owned()]).unwrap();
     std::fs::write(cwd.join("company.pem"), authority.cert.pem()).unwrap();
+    if before == Downloaded {
+        let mail = "From a@b.example Thu Jan  1 00:00:00 2026\nFrom: a@b.example\nDate: Thu, 1 Jan 2026 00:00:00 +0000\nSubject: Hello\n\nHello.\n";
+        std::fs::create_dir_all(env.home().join("Downloads")).unwrap();
+        std::fs::write(env.home().join("Downloads/takeout.zip"), mail).unwrap();
+    }
     if matches!(before, Connected | HasRead) {
         let ran = env.run(&["connect", url, "--no-browser", "--name", "Work"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");

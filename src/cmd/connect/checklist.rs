@@ -34,7 +34,7 @@ impl local::Checklist for Checklist<'_> {
         }
         let Some(fields) = self.fields(sheet, &streams)? else { return Ok(None) };
         if let Some(since) = &sheet.since {
-            ui.note(&format!(
+            ui.explain(&format!(
                 "Only records from {since} on, where a stream has a date; others are left out."
             ));
         }
@@ -51,7 +51,7 @@ impl local::Checklist for Checklist<'_> {
         }
         self.0.note("It could read this and nothing else:");
         for line in lines {
-            self.0.note(&format!("  {}", one_line(line)));
+            self.0.explain(&format!("  {}", one_line(line)));
         }
         self.0.confirm("Approve?")
     }

@@ -19,19 +19,19 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
             ui.note(&format!("Using a device code, since {why} (--flow picks another way).\n"));
         }
         Event::PickTheSame { refused, old } => ui.note(&pick_the_same(refused, old)),
-        Event::Store(note) => ui.note(note),
-        Event::AccountsDiffer(streams) => ui.note(&format!(
+        Event::Store(note) => ui.explain(note),
+        Event::AccountsDiffer(streams) => ui.explain(&format!(
             "The accounts of the old grant differ in what they give of {}, which a request cannot say: look at that on \
              the page. Where the new grant is wider or narrower than the old one, it is said.",
             one_line(prefix(&streams.join(", "), 300))
         )),
         Event::Approve(invitation) => ui.note(&invite(invitation)),
         Event::Holds(holds) => {
-            ui.note("What a grant of your own data holds against on this computer, as long as the store is yours alone:");
+            ui.explain("What a grant of your own data holds against on this computer, as long as the store is yours alone:");
             for (title, list) in [("It stops", holds.against), ("It does not stop", holds.not)] {
                 ui.note(&format!("  {title}:"));
                 for line in list {
-                    ui.note(&format!("    - {line}"));
+                    ui.explain(&format!("    - {line}"));
                 }
             }
         }
@@ -43,7 +43,7 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
             framed(code)
         )),
         Event::ApproveHere { .. } => ui.note("Your browser opens the page where you decide what may be read."),
-        Event::ComesBackTo { port } => ui.note(&format!(
+        Event::ComesBackTo { port } => ui.explain(&format!(
             "That address is this machine's: open it in a browser here, or lead its port to the machine where your \
              browser is (ssh -L {port}:127.0.0.1:{port} …)."
         )),
@@ -71,10 +71,10 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
                 ui.warn(&format!("more was given {than}: {}", one_line(more)));
             }
             for beside in &difference.beside {
-                ui.note(&format!("Also given, as the provider may require: {}", one_line(beside)));
+                ui.explain(&format!("Also given, as the provider may require: {}", one_line(beside)));
             }
             for less in &difference.less {
-                ui.note(&format!("Less was given {than}: {}", one_line(less)));
+                ui.explain(&format!("Less was given {than}: {}", one_line(less)));
             }
             if let Some(note) = not_compared(difference) {
                 ui.note(&note);
