@@ -1,6 +1,6 @@
 //! `pdpp import`: a person's own exports into their store on this machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -143,10 +143,11 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let survey = Survey::of(&request, &dir, &mut terminal);
     drop(progress);
     let survey = survey?;
-    let plan = plan_text(&survey, &request, &dir);
+    let granted = if known.is_some() { own::granted(&dir)? } else { BTreeSet::new() };
+    let plan = plan_text(&survey, &request, &granted, &dir);
     if args.dry_run {
         if args.json {
-            ui.json(&plan_json(&survey));
+            ui.json(&plan_json(&survey, &granted));
         } else {
             ui.print(&plan);
         }
@@ -516,7 +517,7 @@ fn in_sum(outcomes: &[Outcome]) -> Counts {
     all
 }
 
-fn plan_text(survey: &Survey, request: &Request, dir: &Path) -> String {
+fn plan_text(survey: &Survey, request: &Request, granted: &BTreeSet<String>, dir: &Path) -> String {
     let mut text = String::new();
     for typed in request.paths.iter().map(|named| &named.path) {
         let jobs: Vec<&Job> = survey.jobs.iter().filter(|job| job.typed == *typed).collect();
@@ -531,6 +532,9 @@ fn plan_text(survey: &Survey, request: &Request, dir: &Path) -> String {
                 files(job.units.len()),
                 size(job.bytes())
             );
+            if granted.contains(&job.connection()) {
+                text.push_str("    An agent can read of this account already: as far as its grant goes, of what is new too.\n");
+            }
             for note in &job.plan.notes {
                 let _ = writeln!(text, "    {note}");
             }
@@ -571,7 +575,7 @@ fn some(names: &[&str]) -> String {
     if names.len() <= NAMED { first } else { format!("{first} … ({} in all)", grouped(names.len() as u64)) }
 }
 
-fn plan_json(survey: &Survey) -> Value {
+fn plan_json(survey: &Survey, granted: &BTreeSet<String>) -> Value {
     let jobs: Vec<Value> = survey
         .jobs
         .iter()
@@ -585,6 +589,7 @@ fn plan_json(survey: &Survey) -> Value {
                 "bytes": job.bytes(),
                 "timezone": job.plan.zone.iana_name(),
                 "notes": job.plan.notes,
+                "granted": granted.contains(&job.connection()),
             })
         })
         .collect();

@@ -11,6 +11,7 @@ pub mod state;
 
 pub use identity::{issuer, make_store_id, store_id};
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ use crate::error::{Error, Kind, Result};
 use crate::fs::{DirLock, PrivateDir};
 use crate::vault::oauth::owner::Announce;
 use crate::vault::store::{self, Store};
-use crate::vault::{self, Config, Holds, OpenError, Profile, Vault};
+use crate::vault::{self, Config, Holds, OpenError, Profile, Vault, time};
 
 /// Whose vault it is.
 pub const PROFILE: Profile = Profile {
@@ -144,6 +145,26 @@ fn config(dir: &Path) -> Config {
 pub fn open_store(dir: &Path) -> Result<Store> {
     check(dir)?;
     vault::open_store(dir, &PROFILE, None).map_err(explain)
+}
+
+/// The connections of the store in `dir` of which a grant covers something now.
+///
+/// # Errors
+/// As [`open`].
+pub fn granted(dir: &Path) -> Result<BTreeSet<String>> {
+    // Where there is none yet, nothing was granted, and nothing is made to find that out.
+    let is_there = PROFILE.grants.is_some_and(|grants| dir.join(grants).symlink_metadata().is_ok());
+    if !is_there {
+        return Ok(BTreeSet::new());
+    }
+    let made = open(dir)?.grants_made().map_err(|error| {
+        Error::failed("own_store", "Could not read the grants of your own data")
+            .because(io::Error::other(error.message().to_owned()))
+    })?;
+    let now = time::now_ms();
+    let live = made.into_iter().filter(|(grant, ended)| ended.is_none() && !grant.is_expired(now));
+    let streams = live.flat_map(|(grant, _)| grant.streams);
+    Ok(streams.flat_map(|stream| stream.instance_ids).collect())
 }
 
 /// Opens the store in `dir`, or makes an empty one: for an import alone.

@@ -343,3 +343,23 @@ fn o6_14_every_connection_says_how_old_its_data_is() {
     assert!(status["accounts"][0]["as_of"].is_string(), "{status}");
     assert!(status["accounts"][1]["as_of"].is_null(), "{status}");
 }
+
+#[test]
+fn o1_9_an_import_into_an_account_that_a_grant_covers_says_so() {
+    let env = TestEnv::new();
+    let file = env.home().join("a.csv");
+    std::fs::write(&file, "id,date,text\n1,2026-01-01,one word\n2,2026-01-02,two words\n").unwrap();
+    let import = |more: &[&str]| {
+        let ran = env.run(&[&["import", file.to_str().unwrap(), "--account", "Mine"], more].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran
+    };
+    let says =
+        |ran: crate::support::env::Ran| ran.stdout.contains("An agent can read of this account already");
+    import(&["--yes"]);
+    assert!(!says(import(&["--dry-run"])));
+    let stream = serde_json::from_str::<Value>(&env.run(&["provider", "status", "--json"]).stdout).unwrap();
+    let stream = stream.pointer("/accounts/0/streams/0/name").unwrap_or_else(|| panic!("{stream}"));
+    grant(&env, &["--account", "Mine", "--stream", stream.as_str().unwrap()]);
+    assert!(says(import(&["--dry-run"])));
+}
