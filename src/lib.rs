@@ -56,6 +56,8 @@
 //!   the index alone (`tests/cache/guard.rs`).
 //! - No request is sent for the person's own store: it is read, granted and ended in process, and its address is one that nobody
 //!   can have ([`provider::url::ProviderUrl::is_local`], `tests/own`).
+//! - An import only reads what it is given, and writes nothing but the store of own data, which fiction never shares
+//!   (`tests/import`). [`mcp`] never writes there either: a server opens it for reads alone ([`own`]).
 //! - No secret and no capability to approve is in an argument, or in a URL that another user of the machine could read: the
 //!   browser gets a private file, and only the browser that came in with it brings the answer
 //!   ([`provider::approve::loopback`], `tests/connect`).

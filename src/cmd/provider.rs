@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use indicatif::{HumanBytes, HumanCount};
+use indicatif::{DecimalBytes, HumanCount};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -147,7 +147,7 @@ fn status(place: &Place, global: &Global) -> Result<Done> {
     let state = State::of(vault.store(), &dir)?;
     let live = made(&vault)?.iter().filter(|made| made.state == "live").count();
     let mut text =
-        format!("Your own data, in {} ({}, only you can read it)\n", dir.display(), HumanBytes(state.bytes));
+        format!("Your own data, in {} ({}, only you can read it)\n", dir.display(), DecimalBytes(state.bytes));
     if state.accounts.is_empty() {
         text.push_str("Nothing is in it yet.\n");
     }
