@@ -146,8 +146,11 @@ fn status(place: &Place, global: &Global) -> Result<Done> {
     let vault = own::open(&dir)?;
     let state = State::of(vault.store(), &dir)?;
     let live = made(&vault)?.iter().filter(|made| made.state == "live").count();
-    let mut text =
-        format!("Your own data, in {} ({}, only you can read it)\n", dir.display(), DecimalBytes(state.bytes));
+    let mut text = format!(
+        "Your own data, in {} ({}, only you can read it)\n",
+        dir.display(),
+        DecimalBytes(state.bytes)
+    );
     if state.accounts.is_empty() {
         text.push_str("Nothing is in it yet.\n");
     }

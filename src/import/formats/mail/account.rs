@@ -115,7 +115,10 @@ pub fn plan(members: &[Member<'_>], ask: &Ask) -> Result<Vec<Plan>, Refused> {
 /// The account, and how it was found.
 fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, String) {
     if let Some(account) = &ask.account {
-        return (account.clone(), format!("The account is {account}, as --account or an earlier import says."));
+        return (
+            account.clone(),
+            format!("The account is {account}, as --account or an earlier import says."),
+        );
     }
     let mut delivered = BTreeMap::new();
     let mut addressed = BTreeMap::new();
