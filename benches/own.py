@@ -162,7 +162,7 @@ def approve(pdpp, environment, data):
             except OSError:
                 break
         elif said:
-            os.write(main, b"\r")
+            os.write(main, b"y" if said.rstrip().endswith(b"[y/N]") or b"[y/N]" in said[-40:] else b"\r")
     if child.wait(timeout=30) != 0:
         sys.exit(f"own: connect local ended with {child.returncode}:\n{said.decode(errors='replace')}")
 
