@@ -350,7 +350,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show what is in the store of your own data, account by account, and how old it is')
-            [CompletionResult]::new('grants', 'grants', [CompletionResultType]::ParameterValue, 'Show what is in the store of your own data, account by account, and how old it is')
+            [CompletionResult]::new('grants', 'grants', [CompletionResultType]::ParameterValue, 'Show what was granted of your own data, to whom, until when, and when it was last read')
             [CompletionResult]::new('revoke', 'revoke', [CompletionResultType]::ParameterValue, 'End a grant of your own data: from the next read on its token is good for nothing')
             [CompletionResult]::new('forget', 'forget', [CompletionResultType]::ParameterValue, 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
@@ -414,7 +414,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         }
         'pdpp;provider;help' {
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show what is in the store of your own data, account by account, and how old it is')
-            [CompletionResult]::new('grants', 'grants', [CompletionResultType]::ParameterValue, 'Show what is in the store of your own data, account by account, and how old it is')
+            [CompletionResult]::new('grants', 'grants', [CompletionResultType]::ParameterValue, 'Show what was granted of your own data, to whom, until when, and when it was last read')
             [CompletionResult]::new('revoke', 'revoke', [CompletionResultType]::ParameterValue, 'End a grant of your own data: from the next read on its token is good for nothing')
             [CompletionResult]::new('forget', 'forget', [CompletionResultType]::ParameterValue, 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are')
             [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
@@ -548,7 +548,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
         }
         'pdpp;help;provider' {
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show what is in the store of your own data, account by account, and how old it is')
-            [CompletionResult]::new('grants', 'grants', [CompletionResultType]::ParameterValue, 'Show what is in the store of your own data, account by account, and how old it is')
+            [CompletionResult]::new('grants', 'grants', [CompletionResultType]::ParameterValue, 'Show what was granted of your own data, to whom, until when, and when it was last read')
             [CompletionResult]::new('revoke', 'revoke', [CompletionResultType]::ParameterValue, 'End a grant of your own data: from the next read on its token is good for nothing')
             [CompletionResult]::new('forget', 'forget', [CompletionResultType]::ParameterValue, 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are')
             break

@@ -324,7 +324,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand -V 'Print version'
             cand --version 'Print version'
             cand status 'Show what is in the store of your own data, account by account, and how old it is'
-            cand grants 'Show what is in the store of your own data, account by account, and how old it is'
+            cand grants 'Show what was granted of your own data, to whom, until when, and when it was last read'
             cand revoke 'End a grant of your own data: from the next read on its token is good for nothing'
             cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
             cand help 'Print this message or the help of the given subcommand(s)'
@@ -383,7 +383,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         }
         &'pdpp;provider;help'= {
             cand status 'Show what is in the store of your own data, account by account, and how old it is'
-            cand grants 'Show what is in the store of your own data, account by account, and how old it is'
+            cand grants 'Show what was granted of your own data, to whom, until when, and when it was last read'
             cand revoke 'End a grant of your own data: from the next read on its token is good for nothing'
             cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
             cand help 'Print this message or the help of the given subcommand(s)'
@@ -490,7 +490,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         }
         &'pdpp;help;provider'= {
             cand status 'Show what is in the store of your own data, account by account, and how old it is'
-            cand grants 'Show what is in the store of your own data, account by account, and how old it is'
+            cand grants 'Show what was granted of your own data, to whom, until when, and when it was last read'
             cand revoke 'End a grant of your own data: from the next read on its token is good for nothing'
             cand forget 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
         }

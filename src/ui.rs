@@ -127,12 +127,19 @@ impl Ui {
         if !self.can_ask {
             return Ok(None);
         }
-        let items: Vec<_> = items.iter().map(|item| text::one_line(item)).collect();
+        let items: Vec<_> = items.iter().map(|item| self.item(item)).collect();
         let select = dialoguer::Select::new().with_prompt(text::one_line(question)).items(&items).default(0);
         match select.interact_opt() {
             Ok(picked) => Ok(picked),
             Err(error) => Err(unanswered(error)),
         }
+    }
+
+    /// A line of a list to pick from: one that went on to the next line would stay there when the list is drawn again.
+    fn item(&self, item: &str) -> String {
+        const MARK: u16 = 8;
+        let width = usize::from(self.width().saturating_sub(MARK).max(20));
+        dialoguer::console::truncate_str(&text::one_line(item), width, "…").into_owned()
     }
 
     /// Whether a person can be asked something: both stdin and stderr are a terminal.
@@ -155,7 +162,7 @@ impl Ui {
         if !self.can_ask {
             return None;
         }
-        let items: Vec<_> = items.iter().map(|item| text::one_line(item)).collect();
+        let items: Vec<_> = items.iter().map(|item| self.item(item)).collect();
         dialoguer::MultiSelect::new()
             .with_prompt(text::one_line(question))
             .items(&items)
@@ -173,7 +180,7 @@ impl Ui {
         if !self.can_ask {
             return Ok(None);
         }
-        let items = items.iter().map(|(item, is_ticked)| (text::one_line(item), *is_ticked));
+        let items = items.iter().map(|(item, is_ticked)| (self.item(item), *is_ticked));
         let ticked = dialoguer::MultiSelect::new()
             .with_prompt(text::one_line(question))
             .items_checked(items)

@@ -211,7 +211,18 @@ impl Selection {
         if let Some(host) = &self.host {
             let message = format!("Nothing was granted for {host} alone on this machine");
             let next = Command::connect("local").option("--for", host);
-            return Error::new(Kind::NotConnected, "not_connected", message).run(next);
+            if !credentials.iter().any(|credential| credential.host.is_none()) {
+                return Error::new(Kind::NotConnected, "not_connected", message).run(next);
+            }
+            // Its entry, which names the host, stays until it is removed.
+            let remove = Command::new("mcp setup").value(host).words("--remove");
+            let hint = Hint::new("")
+                .run(next)
+                .then("; or, to serve what every host may read, ")
+                .run(remove)
+                .then(" and ")
+                .run(Command::new("mcp setup").value(host));
+            return Error::new(Kind::NotConnected, "not_connected", message).hint(hint);
         }
         let mut message = match (&self.provider, &self.grant) {
             (None, None) => "No provider is connected on this machine".to_owned(),

@@ -95,7 +95,9 @@ pub(super) fn to_text(connected: &Connected) -> String {
     let next = next(granted).map(|(command, what)| (command.to_string(), what));
     let steps = ui::steps(&next.each_ref().map(|(command, what)| (command.as_str(), *what)));
     let _ = write!(text, "\nNext:\n{steps}");
-    if connected.has_others {
+    if let Some(host) = &granted.host {
+        let _ = write!(text, "\nThe entry of {host} serves this grant alone, and none of the others.");
+    } else if connected.has_others {
         text.push_str("\nIt serves every grant on this machine together; --provider and --grant narrow.");
     }
     text

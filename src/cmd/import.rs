@@ -557,7 +557,7 @@ fn plan_text(survey: &Survey, request: &Request, granted: &BTreeSet<String>, dir
     }
     let _ = write!(
         text,
-        "To be kept in {}, which only you can read. No agent can read it before you grant it.",
+        "To be kept in {}, which only you can read. No agent can read what you have not granted.",
         dir.display()
     );
     text

@@ -46,6 +46,7 @@ Ends with 78 if nothing was imported yet.";
 #[derive(Debug, Subcommand)]
 pub enum Action {
     Status(StatusArgs),
+    /// Show what was granted of your own data, to whom, until when, and when it was last read
     Grants(StatusArgs),
     Revoke(RevokeArgs),
     Forget(ForgetArgs),

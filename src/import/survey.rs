@@ -191,13 +191,17 @@ impl Survey {
                 && let Some(format) = named.formats.first()
             {
                 let message = format!("{} is not {} ({})", typed.display(), format.title(), format.name());
-                return Err(Error::failed("import_format", message)
-                    .hint("Without --as the contents decide: leave it out"));
+                return Err(Error::failed("import_format", message).hint(
+                    "Without --as the contents decide. What each format has to look like: docs/formats.md",
+                ));
             }
             let unreadable = left_out.unreadable.first().or(left_out.skipped.first());
             let error = Error::failed(
                 "import_unrecognised",
-                format!("Nothing in {} is in a format that this pdpp reads", typed.display()),
+                format!(
+                    "Nothing in {} is in a format that this pdpp reads; nothing was imported",
+                    typed.display()
+                ),
             );
             let error = match unreadable {
                 Some(one) => error.because(io::Error::other(format!("{}: {}", one.label, one.why))),

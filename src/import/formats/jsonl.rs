@@ -234,7 +234,8 @@ fn sample(head: &[u8], is_whole: bool) -> Option<Sample> {
         }
         seen.lines += 1;
         if let Some(members) = members {
-            seen.objects += 1;
+            // Settings that nobody made are `{}`.
+            seen.objects += usize::from(!members.all.is_empty());
             seen.records += usize::from(is_message(&members));
         }
     }
