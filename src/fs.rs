@@ -349,6 +349,15 @@ impl PrivateDir {
         self.sync()
     }
 
+    /// Removes every file in it but those of these names, and leaves directories alone.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::remove_all`].
+    pub fn remove_others(&self, kept: &std::collections::HashSet<String>) -> io::Result<()> {
+        self.remove_where(|name| !kept.contains(name))?;
+        self.sync()
+    }
+
     /// Removes what a process left behind that died while it wrote. For whoever holds the lock that every
     /// writer takes.
     pub fn remove_temporary(&self) {

@@ -421,7 +421,7 @@ impl Report {
 
     fn line(&mut self, what: &impl serde::Serialize) {
         let line = serde_json::to_string(what).map_err(std::io::Error::other);
-        let written = line.and_then(|line| writeln!(self.to, "{line}"));
+        let written = line.and_then(|line| writeln!(self.to, "{}", crate::ui::json_ascii_controls(&line)));
         if let Err(error) = written {
             self.failed.get_or_insert(error);
         }

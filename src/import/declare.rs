@@ -1,6 +1,6 @@
 //! Declarations of imported streams, in one line each: a field is `name:class`, with `!` where every record has it.
 //!
-//! A class is a letter that says what a field is and what may be asked of it; [`CLASSES`] has them all.
+//! A class is a letter that says what a field is and what may be asked of it; `CLASSES` has them all.
 
 use std::sync::Arc;
 

@@ -96,11 +96,11 @@ pub(super) fn finish(dir: &Path, store: &Store) -> Result<()> {
 
 fn erase(dir: &Path, store: &Store) -> Result<Erased> {
     let erased = store.erase().map_err(failed)?;
-    if !erased.copies.is_empty() {
-        let blobs = PrivateDir::open(&dir.join(BLOBS)).map_err(failed)?;
-        for copy in &erased.copies {
-            blobs.remove(copy).map_err(failed)?;
-        }
+    let blobs = dir.join(BLOBS);
+    if blobs.symlink_metadata().is_ok() {
+        let kept = store.copies().map_err(failed)?;
+        let blobs = PrivateDir::open(&blobs).map_err(failed)?;
+        blobs.remove_others(&kept).map_err(failed)?;
     }
     if erased.is_log_left {
         let message = "What was deleted is still in the store's log, since a program reads it";
@@ -108,5 +108,6 @@ fn erase(dir: &Path, store: &Store) -> Result<Erased> {
             Error::failed("own_forget_unfinished", message).hint("Stop what reads, then run this again")
         );
     }
+    store.end_erasing().map_err(failed)?;
     Ok(erased)
 }

@@ -305,6 +305,53 @@ async fn o3_10_a_forgotten_account_is_in_no_file_any_more() {
     assert!(status.stdout.contains("Home") && !status.stdout.contains("Work"), "{status:?}");
 }
 
+/// A mail with an attachment, whose every word is in the store after an import with copies.
+const WITH_ATTACHMENT: &str = "From a@b.example Thu Jan  1 00:00:00 2026\nFrom: a@b.example\nTo: me@own.example\nSubject: plumbago\n\
+    Date: Thu, 1 Jan 2026 00:00:00 +0000\nMessage-ID: <1@b.example>\nMIME-Version: 1.0\n\
+    Content-Type: multipart/mixed; boundary=\"=b\"\n\n--=b\nContent-Type: text/plain\n\nplumbago\n--=b\n\
+    Content-Type: text/plain; name=\"a.txt\"\nContent-Disposition: attachment; filename=\"a.txt\"\n\nquillwort\n--=b--\n";
+
+/// What was imported with copies of its attachments: where the store is.
+fn imported_with_copies(env: &TestEnv) -> std::path::PathBuf {
+    let path = env.home().join("one.mbox");
+    std::fs::create_dir_all(env.home()).unwrap();
+    std::fs::write(&path, WITH_ATTACHMENT).unwrap();
+    let ran = env.run(&["import", path.to_str().unwrap(), "--yes", "--copy-attachments"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let dir = env.cache_dir().join("own");
+    assert!(!stands(&dir, "quillwort").is_empty() && !stands(&dir, "plumbago").is_empty());
+    dir
+}
+
+#[test]
+fn o3_10_a_forgotten_accounts_copies_of_attachments_go_too() {
+    let env = TestEnv::new();
+    let dir = imported_with_copies(&env);
+    let ran = env.run(&["provider", "forget", "me@own.example", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for word in ["quillwort", "plumbago"] {
+        assert_eq!(stands(&dir, word), Vec::<String>::new(), "{word}");
+    }
+}
+
+#[test]
+fn o3_10_forgetting_that_was_stopped_is_finished_by_the_same_command() {
+    let env = TestEnv::new();
+    let dir = imported_with_copies(&env);
+    {
+        // As far as a process comes that is killed at once.
+        let store = pdpp::own::open_store(&dir).unwrap();
+        let account =
+            store.read::<_, rusqlite::Error>(|_, catalog| Ok(catalog.connections[0].id.clone())).unwrap();
+        store.hide(&account).unwrap();
+    }
+    let ran = env.run(&["provider", "forget", "me@own.example", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for word in ["quillwort", "plumbago"] {
+        assert_eq!(stands(&dir, word), Vec::<String>::new(), "{word}");
+    }
+}
+
 #[test]
 fn o6_14_every_connection_says_how_old_its_data_is() {
     let env = TestEnv::new();

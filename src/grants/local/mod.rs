@@ -70,10 +70,18 @@ impl Request {
             self.narrowing.stream.iter().fold(command, |command, name| command.option("--stream", name));
         let command =
             self.narrowing.field.iter().fold(command, |command, name| command.option("--field", name));
-        match &self.host {
-            Some(host) => command.option("--for", host),
+        let one = |command: Command, name: &'static str, value: &Option<String>| match value {
+            Some(value) => command.option(name, value),
             None => command,
-        }
+        };
+        let Narrowing { since, until, expires, purpose, .. } = &self.narrowing;
+        let command = one(command, "--since", since);
+        let command = one(command, "--until", until);
+        let command = one(command, "--expires", expires);
+        let command = one(command, "--purpose", purpose);
+        let command = one(command, "--name", &self.name);
+        let command = one(command, "--for", &self.host);
+        if self.in_terminal { command.words("--in-terminal") } else { command }
     }
 }
 

@@ -590,10 +590,21 @@ impl<R: BufRead> Rows<R> {
                 (self.offset, self.line) = (offset, line);
                 let Some((bytes, is_ended)) = self.read(true)? else { return Ok(None) };
                 let cells = self.cutter.cells(&bytes);
+                let is_ended = self.skip_rest(bytes.len(), is_ended)?;
                 return Ok(Some(Row { offset, next: self.offset, line, bytes, cells, is_ended }));
             }
+            let is_ended = self.skip_rest(bytes.len(), is_ended)?;
             return Ok(Some(Row { offset, next: self.offset, line, bytes, cells, is_ended }));
         }
+    }
+
+    /// What is left of a line that is too long for a row belongs to it, and is no row of its own.
+    fn skip_rest(&mut self, mut length: usize, mut is_ended: bool) -> io::Result<bool> {
+        while !is_ended && length >= MAX_ROW {
+            let Some((rest, is_end)) = self.read(true)? else { break };
+            (length, is_ended) = (rest.len(), is_end);
+        }
+        Ok(is_ended)
     }
 
     /// Whether white space between delimiters is a row: with tabs, an empty one.
@@ -1123,6 +1134,16 @@ mod tests {
             writer.write_record(row).unwrap();
         }
         writer.into_inner().unwrap()
+    }
+
+    #[test]
+    fn o4_14_a_line_beyond_the_bound_is_one_bad_row_whole() {
+        let long = "x".repeat(MAX_ROW + 9);
+        let text = format!("a,b\n1,2\n{long}FORGED,9\n4,5\n");
+        let mut kept = Kept::default();
+        let counts = kept.import(&Csv, &[("table.csv", text.as_bytes())]);
+        assert_eq!((counts.new, counts.bad.values().sum::<u64>()), (2, 1), "{counts:?}");
+        assert!(!kept.records.values().any(|row| row.contains("FORGED")));
     }
 
     proptest! {

@@ -19,8 +19,6 @@ const WAIT: std::time::Duration = std::time::Duration::from_millis(50);
 struct Pending {
     slots: Vec<i64>,
     account: Option<i64>,
-    /// Hashes of what it was called.
-    called: Vec<String>,
 }
 
 /// What went.
@@ -28,8 +26,6 @@ struct Pending {
 pub struct Erased {
     /// Records.
     pub records: usize,
-    /// Copies of attachments, by their names in the directory `blobs`: to be deleted.
-    pub copies: Vec<String>,
     /// Whether deleted pages are still in the log, since somebody reads.
     pub is_log_left: bool,
 }
@@ -49,13 +45,16 @@ impl Store {
                 })
                 .optional()?;
             let name = catalog.connection(connection).map(|known| known.display_name.as_str());
-            let called = name.into_iter().chain([connection]).map(hash).collect();
-            let pending = serde_json::to_string(&Pending { slots, account, called }).unwrap_or_default();
+            let pending = serde_json::to_string(&Pending { slots, account }).unwrap_or_default();
             tx.execute(
                 "INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)",
                 params![format!("{PENDING}{connection}"), pending],
             )?;
             tx.execute("DELETE FROM connection WHERE id = ?1", [connection])?;
+            // From now on it is told as forgotten: whoever asks again finishes what was begun.
+            for called in name.into_iter().chain([connection]).map(hash) {
+                tx.execute("INSERT OR REPLACE INTO meta VALUES (?1, 1)", [format!("{GONE}{called}")])?;
+            }
             changed(tx)
         })
     }
@@ -80,7 +79,8 @@ impl Store {
         })
     }
 
-    /// Deletes what is left of accounts that are hidden, in small transactions, and gives the space back.
+    /// Deletes what is left of accounts that are hidden, in small transactions, and gives the space back. It counts as done
+    /// once [`Store::end_erasing`] is called: copies beside the store go in between.
     ///
     /// # Errors
     /// Whatever SQLite says. Whoever calls it again goes on where it ended.
@@ -90,7 +90,7 @@ impl Store {
             db.pragma_update(None, "secure_delete", true)?;
             db.pragma_update(None, "temp_store", "MEMORY")
         })?;
-        for (name, pending) in self.read(|db, _| pending(db))? {
+        for (_, pending) in self.read(|db, _| pending(db))? {
             for slot in &pending.slots {
                 while let gone @ 1.. = self.write(|tx, _| records(tx, *slot))? {
                     erased.records += gone;
@@ -104,23 +104,18 @@ impl Store {
                     Ok::<_, rusqlite::Error>(())
                 })?;
             }
-            let copies = self.write(|tx, _| {
+            self.write(|tx, _| {
                 pending.account.map_or(Ok(()), |account| ledger(tx, account))?;
-                let copies = blobs(tx)?;
+                blobs(tx)?;
                 for slot in &pending.slots {
                     tx.execute("DELETE FROM slot WHERE slot = ?1", [slot])?;
                 }
                 tx.execute_batch(
                     "DELETE FROM connector WHERE key NOT IN (SELECT connector FROM connection)",
                 )?;
-                tx.execute("DELETE FROM meta WHERE name = ?1", [&name])?;
-                for called in &pending.called {
-                    tx.execute("INSERT OR REPLACE INTO meta VALUES (?1, 1)", [format!("{GONE}{called}")])?;
-                }
                 changed(tx)?;
-                Ok::<_, rusqlite::Error>(copies)
+                Ok::<_, rusqlite::Error>(())
             })?;
-            erased.copies.extend(copies);
         }
         self.with_writer(|db| db.execute_batch("VACUUM"))?;
         for _ in 0..TRIES {
@@ -133,6 +128,30 @@ impl Store {
             std::thread::sleep(WAIT);
         }
         Ok(erased)
+    }
+}
+
+impl Store {
+    /// The copies of attachments that something refers to, by their hashes.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn copies(&self) -> rusqlite::Result<std::collections::HashSet<String>> {
+        self.read(|db, _| {
+            let mut all = db.prepare("SELECT id FROM blob WHERE is_copied = 1")?;
+            let all = all.query_map([], |row| row.get::<_, String>(0))?;
+            all.map(|id| id.map(|id| id.strip_prefix("sha256:").unwrap_or(&id).to_owned())).collect()
+        })
+    }
+
+    /// Notes that nothing is left of accounts that were hidden.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn end_erasing(&self) -> rusqlite::Result<()> {
+        self.write(|tx, _| {
+            tx.execute("DELETE FROM meta WHERE name LIKE ?1", [format!("{PENDING}%")]).map(drop)
+        })
     }
 }
 
@@ -186,15 +205,9 @@ fn ledger(tx: &Transaction<'_>, account: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Deletes the blobs that nothing refers to any more; gives those that have a copy of their own.
-fn blobs(tx: &Transaction<'_>) -> rusqlite::Result<Vec<String>> {
-    const UNUSED: &str = "id NOT IN (SELECT blob_id FROM blob_reference)";
-    let copied: Vec<String> = tx
-        .prepare(&format!("SELECT id FROM blob WHERE is_copied = 1 AND {UNUSED}"))?
-        .query_map([], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    tx.execute(&format!("DELETE FROM blob WHERE {UNUSED}"), [])?;
-    Ok(copied)
+/// Deletes the blobs that nothing refers to any more.
+fn blobs(tx: &Transaction<'_>) -> rusqlite::Result<()> {
+    tx.execute("DELETE FROM blob WHERE id NOT IN (SELECT blob_id FROM blob_reference)", []).map(drop)
 }
 
 fn changed(tx: &Transaction<'_>) -> rusqlite::Result<()> {
