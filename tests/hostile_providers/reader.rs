@@ -5,6 +5,8 @@ use pdpp::mcp::protocol::service::ToolAnswer;
 use pdpp::mcp::tools::service::Tools;
 use serde_json::{Map, Value, json};
 
+use crate::support::numbers::as_texts;
+
 use super::call;
 
 /// A call that an answer offers.
@@ -135,7 +137,8 @@ pub async fn restored(core: &Tools, shown: &Value, fields: &[(String, Offer)]) -
         if path == "$" && is_json {
             let all: Map<String, Value> = serde_json::from_str(&rest).unwrap();
             for (name, value) in &data {
-                assert_eq!(Some(value), all.get(name), "what is shown is not what is read");
+                let read = all.get(name).map(as_texts);
+                assert_eq!(Some(as_texts(value)), read, "what is shown is not what is read");
             }
             data = all;
         } else if is_json {

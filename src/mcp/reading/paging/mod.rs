@@ -67,7 +67,9 @@ where
         let is_stuck = answer.has_more || is_side_by_side(&answer.rows);
         let is_over_several =
             listing.list.has_cursors() && listing.connection.is_none() && !listing.list.is_of_changes();
-        if is_over_several && position.cursor.is_none() && answer.cursor.is_none() && is_stuck {
+        // One that was begun as one list goes on so.
+        let is_first = position.cursor.is_none() && position.skip == 0;
+        if is_over_several && is_first && answer.cursor.is_none() && is_stuck {
             let Several { connections, order } = several().await;
             if connections.len() > 1 {
                 let positions = connections::positions(connections);
