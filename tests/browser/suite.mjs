@@ -685,7 +685,8 @@ const focused = (page) =>
       value: one.value,
       top: box.top + scrollY,
       isHidden: !bar.contains(one) && box.top < bar.getBoundingClientRect().bottom && box.bottom > bar.getBoundingClientRect().top,
-      isOutside: box.top < 0 || box.bottom > innerHeight,
+      // A browser scrolls by whole pixels.
+      isOutside: box.top < -1 || box.bottom > innerHeight + 1,
       hasRing: getComputedStyle(one).outlineStyle !== "none" && parseFloat(getComputedStyle(one).outlineWidth) >= 2,
     };
   });
