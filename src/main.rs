@@ -8,10 +8,10 @@ use pdpp::error::Error;
 use pdpp::ui::{self, Ui};
 use pdpp::{advice, shutdown};
 
-/// A server answers for days: what a burst of calls took goes back to the system.
+/// A server answers for days: what a burst of calls took is used again, and it grows no further.
 #[cfg(target_os = "linux")]
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
     pdpp::secret::keep_out_of_core_dumps();
