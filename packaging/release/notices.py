@@ -57,6 +57,9 @@ def crates(target):
 def texts(package):
     folder = pathlib.Path(package["manifest_path"]).parent
     named = [folder / package["license_file"]] if package.get("license_file") else []
+    # A folder of licences has one text in each of its files.
+    kept = [path for within in ("LICENSES", "licenses") for path in (folder / within).glob("*.txt")]
+    named += kept
     files = {path.resolve() for path in [*folder.iterdir(), *named] if path.is_file() and (path in named or FILES.match(path.name))}
     # A source file may begin like that too.
     return [path.read_text(errors="replace").strip() for path in sorted(files) if path.suffix not in (".rs", ".toml")]
