@@ -353,7 +353,7 @@ impl PrivateDir {
     ///
     /// # Errors
     /// As [`PrivateDir::remove_all`].
-    pub fn remove_others(&self, kept: &std::collections::HashSet<String>) -> io::Result<()> {
+    pub fn remove_others(&self, kept: &std::collections::BTreeSet<String>) -> io::Result<()> {
         self.remove_where(|name| !kept.contains(name))?;
         self.sync()
     }

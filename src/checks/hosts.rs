@@ -108,20 +108,17 @@ fn check(found: &Surveyed) -> Check {
 #[cfg(unix)]
 #[allow(clippy::disallowed_methods, reason = "a test's own files")]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::os::unix::fs::symlink;
     use std::path::PathBuf;
 
     use super::*;
     use crate::checks::Level;
-    use crate::setup::paths::Platform;
     use crate::setup::paths::tests::machine;
+    use crate::setup::paths::{self, Platform};
 
     /// A program that leaves a mark beside itself when it is started.
     fn program(path: &Path) -> PathBuf {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, "#!/bin/sh\n/bin/echo started > \"$0.started\"\n").unwrap();
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        path.to_owned()
+        paths::tests::program(path, "#!/bin/sh\n/bin/echo started > \"$0.started\"\n")
     }
 
     fn is_started(path: &Path) -> bool {

@@ -14,14 +14,13 @@ use crate::access_log::AccessLog;
 use crate::advice::{Command, Hint};
 use crate::cache::credential::Credential;
 use crate::error::{Error, Kind, Result};
-use crate::own::state::State;
+use crate::own::state::{State, vault_failed};
 use crate::own::{self, forget};
 use crate::text::one_line;
 use crate::time_text::day_and_time;
 use crate::ui::Ui;
 use crate::vault::Vault;
 use crate::vault::grant::{Grant, GrantStream};
-use crate::vault::wire::ApiError;
 
 /// Your own data on this machine: what is there, what was granted of it, and how to end that
 #[derive(Debug, clap::Args)]
@@ -194,12 +193,8 @@ fn made(vault: &Vault) -> Result<Vec<Made>> {
         None if grant.is_expired(now) => "expired",
         None => "live",
     };
-    let all = vault.grants_made().map_err(|error| failed(&error))?;
+    let all = vault.grants_made().map_err(|error| vault_failed(&error))?;
     Ok(all.into_iter().map(|(grant, revoked)| Made { state: state(&grant, revoked), grant }).collect())
-}
-
-fn failed(error: &ApiError) -> Error {
-    Error::failed("own_store", "The store of your own data failed").because(error.message().to_owned())
 }
 
 fn grants(place: &Place, global: &Global) -> Result<Done> {
@@ -212,7 +207,7 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
         };
         Ok(catalog.connections.iter().map(named).collect())
     });
-    let names = names.map_err(|error| failed(&error.into()))?;
+    let names = names.map_err(|error| vault_failed(&error.into()))?;
     let reads = last_reads(&AccessLog::new(cache.dir()));
     let (mut text, mut list) = (String::new(), Vec::new());
     for Made { grant, state } in made(&vault)? {
@@ -325,7 +320,7 @@ fn revoke(args: &RevokeArgs, global: &Global, ui: &Ui) -> Result<Done> {
             Command::new("provider revoke").value(&args.grant).words("--yes")
         })?;
     }
-    vault.end_grants(std::iter::once(id.as_str())).map_err(|error| failed(&error))?;
+    vault.end_grants(std::iter::once(id.as_str())).map_err(|error| vault_failed(&error))?;
     for credential in here.iter().filter(|known| known.provider.is_local() && known.grant_id.as_str() == id) {
         cache.remove(credential)?;
     }

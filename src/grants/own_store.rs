@@ -33,15 +33,21 @@ pub fn refused(error: &ApiError) -> Error {
         let hint = "Name what there is, or leave it out and pick";
         return Error::new(Kind::Usage, "narrowing_invalid", error.message().to_owned()).hint(hint);
     }
-    Error::failed("own_store", "The store of your own data failed")
-        .because(anyhow::anyhow!("{}", error.message()))
+    own::state::vault_failed(error)
 }
 
 /// What was approved, if anything was.
 pub type Answer = Result<Option<Vec<Approved>>>;
 
-/// Whether a vault has any account at all.
-pub fn has_accounts(vault: &Vault) -> Result<bool> {
+/// That a vault has an account to grant.
+///
+/// # Errors
+/// `own_empty` (78); those of the store.
+pub fn check_not_empty(vault: &Vault) -> Result<()> {
     let count = vault.store().read::<_, rusqlite::Error>(|_, catalog| Ok(catalog.connections.len()));
-    count.map(|count| count > 0).map_err(|error| refused(&error.into()))
+    if count.map_err(|error| refused(&error.into()))? > 0 {
+        return Ok(());
+    }
+    let message = "The store of your own data is empty: there is nothing to grant";
+    Err(Error::new(Kind::NotConnected, "own_empty", message).hint("Import some first: pdpp import FILE"))
 }

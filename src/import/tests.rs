@@ -109,7 +109,7 @@ impl Format for Lines {
             },
             "blob" => {
                 let bytes = base64::engine::general_purpose::STANDARD.decode(words[2]).unwrap();
-                let hash = hex::of(ring::digest::digest(&ring::digest::SHA256, &bytes).as_ref());
+                let hash = hex::sha256(&bytes);
                 let id = format!("sha256:{hash}");
                 let data = serde_json::json!({ "id": words[1], "file": { "blob_id": id } }).to_string();
                 let blob = Blob {

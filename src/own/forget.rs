@@ -2,16 +2,12 @@
 
 use std::path::Path;
 
-use super::state::failed;
+use super::state::{failed, vault_failed};
 use super::{lock, open};
 use crate::error::{Error, Kind, Result};
-use crate::fs::PrivateDir;
 use crate::vault::grant::Grant;
-use crate::vault::store::{Connection, Erased, Store};
+use crate::vault::store::{Connection, Erased, Store, blobs};
 use crate::vault::time;
-
-/// Copies of attachments within the store's directory.
-const BLOBS: &str = "blobs";
 
 /// An account that is gone.
 #[derive(Debug)]
@@ -69,16 +65,14 @@ pub fn forget(dir: &Path, id: &str) -> Result<Forgotten> {
     let has = |grant: &Grant, is_other: bool| {
         grant.streams.iter().flat_map(|stream| &stream.instance_ids).any(|known| (known == id) != is_other)
     };
-    let made = vault.grants_made().map_err(|error| failed(anyhow::anyhow!("{}", error.message())))?;
+    let made = vault.grants_made().map_err(|error| vault_failed(&error))?;
     let live = made.iter().filter(|(grant, revoked)| revoked.is_none() && !grant.is_expired(now));
     let of_it: Vec<&Grant> = live.map(|(grant, _)| grant).filter(|grant| has(grant, false)).collect();
     let (narrowed, ended): (Vec<&Grant>, Vec<&Grant>) = of_it.into_iter().partition(|grant| has(grant, true));
     let ids =
         |grants: Vec<&Grant>| grants.into_iter().map(|grant| grant.grant_id.clone()).collect::<Vec<_>>();
     let (narrowed, ended) = (ids(narrowed), ids(ended));
-    vault
-        .end_grants(ended.iter().map(String::as_str))
-        .map_err(|error| failed(anyhow::anyhow!("{}", error.message())))?;
+    vault.end_grants(ended.iter().map(String::as_str)).map_err(|error| vault_failed(&error))?;
     let erased = erase(dir, store)?;
     Ok(Forgotten { id: id.to_owned(), records: erased.records, ended, narrowed })
 }
@@ -96,12 +90,7 @@ pub(super) fn finish(dir: &Path, store: &Store) -> Result<()> {
 
 fn erase(dir: &Path, store: &Store) -> Result<Erased> {
     let erased = store.erase().map_err(failed)?;
-    let blobs = dir.join(BLOBS);
-    if blobs.symlink_metadata().is_ok() {
-        let kept = store.copies().map_err(failed)?;
-        let blobs = PrivateDir::open(&blobs).map_err(failed)?;
-        blobs.remove_others(&kept).map_err(failed)?;
-    }
+    blobs::remove_unused_copies(dir, &store.copies().map_err(failed)?).map_err(failed)?;
     if erased.is_log_left {
         let message = "What was deleted is still in the store's log, since a program reads it";
         return Err(

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::PROFILE;
 use crate::error::{Error, Result};
 use crate::vault::store::{Store, freshness, record_counts};
+use crate::vault::wire::ApiError;
 
 /// What a store holds.
 #[derive(Debug, Serialize)]
@@ -83,4 +84,9 @@ impl State {
 
 pub(super) fn failed(error: impl Into<anyhow::Error>) -> Error {
     Error::failed("own_store", "The store of your own data failed").because(error.into())
+}
+
+/// Why the vault did not do what a command of its owner's asked for.
+pub fn vault_failed(error: &ApiError) -> Error {
+    failed(anyhow::anyhow!("{}", error.message()))
 }

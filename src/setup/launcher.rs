@@ -125,15 +125,12 @@ fn is_build(path: &Path) -> bool {
 #[allow(clippy::disallowed_methods, reason = "a test's own files")]
 mod tests {
     use super::*;
-    use crate::setup::paths::Platform;
     use crate::setup::paths::tests::machine;
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use crate::setup::paths::{self, Platform};
+    use std::os::unix::fs::symlink;
 
     fn program(path: &Path) -> PathBuf {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, "").unwrap();
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        path.to_owned()
+        paths::tests::program(path, "")
     }
 
     #[test]

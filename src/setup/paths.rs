@@ -177,6 +177,16 @@ pub(crate) mod tests {
         }
     }
 
+    /// A program at `path`, which is `script`.
+    #[cfg(unix)]
+    pub(crate) fn program(path: &Path, script: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, script).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path.to_owned()
+    }
+
     fn table(machine: &Machine) -> String {
         let line = |host: &&crate::setup::clients::Host| {
             format!("{} {}\n", host.id, (host.user_file)(machine).display().to_string().replace('\\', "/"))

@@ -15,7 +15,7 @@ pub use sheet::{Account, Checklist, End, Fields, Sheet, StreamRow, Ticked};
 use super::browser::Browser;
 use super::dialog::{Dialog, Event};
 use super::narrowing::Narrowing;
-use super::own_store::{local, refused};
+use super::own_store::{check_not_empty, local, refused};
 use super::renewal;
 use crate::advice::{Command, Hint};
 use crate::cache::Cache;
@@ -63,25 +63,22 @@ pub struct Request {
 impl Request {
     /// The command that asks for the same.
     fn again(&self) -> Command {
-        let command = Command::new("connect local");
-        let command = self.sources.iter().fold(command, |command, name| command.option("--source", name));
-        let command = self.accounts.iter().fold(command, |command, name| command.option("--account", name));
-        let command =
-            self.narrowing.stream.iter().fold(command, |command, name| command.option("--stream", name));
-        let command =
-            self.narrowing.field.iter().fold(command, |command, name| command.option("--field", name));
-        let one = |command: Command, name: &'static str, value: &Option<String>| match value {
-            Some(value) => command.option(name, value),
-            None => command,
-        };
-        let Narrowing { since, until, expires, purpose, .. } = &self.narrowing;
-        let command = one(command, "--since", since);
-        let command = one(command, "--until", until);
-        let command = one(command, "--expires", expires);
-        let command = one(command, "--purpose", purpose);
-        let command = one(command, "--name", &self.name);
-        let command = one(command, "--for", &self.host);
-        if self.in_terminal { command.words("--in-terminal") } else { command }
+        let Narrowing { stream, field, since, until, expires, purpose, .. } = &self.narrowing;
+        let options: [(&str, &[String]); 10] = [
+            ("--source", &self.sources),
+            ("--account", &self.accounts),
+            ("--stream", stream),
+            ("--field", field),
+            ("--since", since.as_slice()),
+            ("--until", until.as_slice()),
+            ("--expires", expires.as_slice()),
+            ("--purpose", purpose.as_slice()),
+            ("--name", self.name.as_slice()),
+            ("--for", self.host.as_slice()),
+        ];
+        options.into_iter().fold(Command::new("connect local"), |command, (name, values)| {
+            values.iter().fold(command, |command, value| command.option(name, value))
+        })
     }
 }
 
@@ -128,6 +125,7 @@ pub fn connect(
         _ => None,
     };
     let in_terminal = request.in_terminal || elsewhere.is_some();
+    let again = if in_terminal { again.words("--in-terminal") } else { again };
     if in_terminal && !checklist.can_ask() {
         return Err(no_terminal(elsewhere.filter(|_| !request.in_terminal), &again));
     }
@@ -137,7 +135,9 @@ pub fn connect(
         dialog.on(Event::Store(note));
     }
     dialog.on(Event::Holds(&own::HOLDS));
-    let decided = if in_terminal {
+    let decided = if let Err(empty) = check_not_empty(&vault) {
+        Err(empty)
+    } else if in_terminal {
         if let (Some(why), false) = (elsewhere, request.in_terminal) {
             dialog.on(Event::AsksHere { why });
         }
@@ -207,5 +207,5 @@ fn no_terminal(elsewhere: Option<&str>, again: &Command) -> Error {
             .to_owned(),
     };
     Error::new(Kind::Refused, "terminal_required", message)
-        .hint(Hint::new("Type it at a terminal: ").run(again.clone().words("--in-terminal")))
+        .hint(Hint::new("Type it at a terminal: ").run(again.clone()))
 }

@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Kind, Result};
 use crate::grants::browser::{self, Browser, Handed};
 use crate::grants::dialog::{Dialog, Event, Shown};
-use crate::grants::own_store::{Answer, has_accounts};
+use crate::grants::own_store::Answer;
 use crate::own;
 use crate::provider::approve::loopback::{Listener, Port};
 use crate::runtime;
@@ -33,12 +33,6 @@ pub(super) fn decide(
     cache: &Cache,
     dialog: &dyn Dialog,
 ) -> Answer {
-    if !has_accounts(vault)? {
-        let message = "The store of your own data is empty: there is nothing to grant";
-        return Err(
-            Error::new(Kind::NotConnected, "own_empty", message).hint("Import some first: pdpp import FILE")
-        );
-    }
     let served = server::start_pages(Arc::clone(vault)).map_err(own::explain)?;
     let address = format!("{}{}", served.url(), waiting.link);
     let decided = runtime::block_on(async {

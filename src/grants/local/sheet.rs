@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use crate::error::{Error, Kind, Result};
-use crate::grants::own_store::{Answer, has_accounts, refused};
+use crate::grants::own_store::{Answer, refused};
 use crate::vault::Vault;
 use crate::vault::oauth::consent;
 use crate::vault::oauth::here::{Decided, Review};
@@ -142,12 +142,6 @@ impl Sheet {
 
 /// Asks a person about the request `id`.
 pub(super) fn decide(vault: &Vault, id: &str, checklist: &dyn Checklist) -> Answer {
-    if !has_accounts(vault)? {
-        let message = "The store of your own data is empty: there is nothing to grant";
-        return Err(
-            Error::new(Kind::NotConnected, "own_empty", message).hint("Import some first: pdpp import FILE")
-        );
-    }
     let sheet = sheet(vault, id)?;
     let stopped = |error: io::Error| {
         Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")

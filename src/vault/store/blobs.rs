@@ -1,6 +1,7 @@
 //! The bytes of a blob: in the database, in a copy beside it, or where they lie in a source. They are what their name says, or
 //! nothing is given.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -78,7 +79,7 @@ impl Blob {
             return Some(bytes);
         }
         let hash = self.id.strip_prefix(HASHED)?;
-        let is_it = |bytes: &Vec<u8>| hash_of(bytes) == hash;
+        let is_it = |bytes: &Vec<u8>| hex::sha256(bytes) == hash;
         let copy = self.copy.as_deref().and_then(|dir| {
             PrivateDir::open(dir).and_then(|dir| dir.read(hash, self.size)).ok().filter(is_it)
         });
@@ -96,7 +97,7 @@ impl Blob {
 /// # Errors
 /// Whatever the disk says.
 pub fn copy(dir: &Path, id: &str, bytes: &[u8]) -> io::Result<()> {
-    let hash = id.strip_prefix(HASHED).filter(|hash| hash_of(bytes) == **hash);
+    let hash = id.strip_prefix(HASHED).filter(|hash| hex::sha256(bytes) == **hash);
     let hash = hash.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
     let dir = PrivateDir::create(&dir.join(COPIES))?;
     if dir.size(hash).is_ok_and(|size| size == bytes.len() as u64) {
@@ -105,8 +106,26 @@ pub fn copy(dir: &Path, id: &str, bytes: &[u8]) -> io::Result<()> {
     dir.write(hash, bytes)
 }
 
-fn hash_of(bytes: &[u8]) -> String {
-    hex::of(ring::digest::digest(&ring::digest::SHA256, bytes).as_ref())
+/// The copies that something refers to, by their names in the directory of copies.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub(super) fn copies(db: &Sqlite) -> rusqlite::Result<BTreeSet<String>> {
+    let mut all = db.prepare("SELECT id FROM blob WHERE is_copied = 1")?;
+    let all = all.query_map([], |row| row.get::<_, String>(0))?;
+    all.map(|id| id.map(|id| id.strip_prefix(HASHED).unwrap_or(&id).to_owned())).collect()
+}
+
+/// Removes the copies in the store's directory `dir` that are not among `used`.
+///
+/// # Errors
+/// Whatever the disk says.
+pub fn remove_unused_copies(dir: &Path, used: &BTreeSet<String>) -> io::Result<()> {
+    let copies = dir.join(COPIES);
+    if copies.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    PrivateDir::open(&copies)?.remove_others(used)
 }
 
 fn read_in_place(path: &Path, place: &str, at: &BlobPlace, size: u64) -> io::Result<Vec<u8>> {

@@ -190,7 +190,6 @@ pub fn freshness(db: &Sqlite, catalog: &Catalog, id: &str) -> rusqlite::Result<F
 /// # Errors
 /// Whatever SQLite says.
 pub fn imported_ms(db: &Sqlite, id: &str) -> rusqlite::Result<Option<i64>> {
-    use rusqlite::OptionalExtension as _;
     let found = db
         .prepare_cached("SELECT imported_ms FROM account WHERE connection = ?1")?
         .query_row([id], |row| row.get(0))

@@ -1,7 +1,10 @@
 //! What becomes of an account that its owner wants forgotten: no row, no word and no copy of it is left in any file.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection as Sqlite, OptionalExtension as _, Transaction, params};
 
+use super::blobs;
 use super::database::Store;
 
 /// What names an account in `meta` that is to go: the rest of the name is its id.
@@ -106,7 +109,7 @@ impl Store {
             }
             self.write(|tx, _| {
                 pending.account.map_or(Ok(()), |account| ledger(tx, account))?;
-                blobs(tx)?;
+                unused_blobs(tx)?;
                 for slot in &pending.slots {
                     tx.execute("DELETE FROM slot WHERE slot = ?1", [slot])?;
                 }
@@ -129,19 +132,13 @@ impl Store {
         }
         Ok(erased)
     }
-}
 
-impl Store {
-    /// The copies of attachments that something refers to, by their hashes.
+    /// The copies of attachments that something refers to, by their names beside the store.
     ///
     /// # Errors
     /// Whatever SQLite says.
-    pub fn copies(&self) -> rusqlite::Result<std::collections::HashSet<String>> {
-        self.read(|db, _| {
-            let mut all = db.prepare("SELECT id FROM blob WHERE is_copied = 1")?;
-            let all = all.query_map([], |row| row.get::<_, String>(0))?;
-            all.map(|id| id.map(|id| id.strip_prefix("sha256:").unwrap_or(&id).to_owned())).collect()
-        })
+    pub fn copies(&self) -> rusqlite::Result<BTreeSet<String>> {
+        self.read(|db, _| blobs::copies(db))
     }
 
     /// Notes that nothing is left of accounts that were hidden.
@@ -206,7 +203,7 @@ fn ledger(tx: &Transaction<'_>, account: i64) -> rusqlite::Result<()> {
 }
 
 /// Deletes the blobs that nothing refers to any more.
-fn blobs(tx: &Transaction<'_>) -> rusqlite::Result<()> {
+fn unused_blobs(tx: &Transaction<'_>) -> rusqlite::Result<()> {
     tx.execute("DELETE FROM blob WHERE id NOT IN (SELECT blob_id FROM blob_reference)", []).map(drop)
 }
 

@@ -5,10 +5,8 @@ use std::ops::ControlFlow;
 
 use super::facts::Facts;
 use super::separator::{self, Verdict};
-use super::{LARGEST, account, message};
-use crate::import::format::{
-    Ask, Bad, End, Format, Member, Out, Parsed, Peek, Plan, Raw, ReadFrom, Refused, Sure, Unit,
-};
+use super::{LARGEST, MailFile, account};
+use crate::import::format::{End, Out, Peek, Plan, Raw, ReadFrom, Sure, Unit};
 
 /// The format.
 pub struct Mbox;
@@ -27,21 +25,12 @@ const SIZES: Sizes = Sizes { chunk: 256 * 1024, largest: LARGEST };
 /// How much is kept of a mail that is too large, in bytes: enough to tell it from the next one.
 const KEPT: usize = 4096;
 
-impl Format for Mbox {
-    fn name(&self) -> &'static str {
-        "mbox"
-    }
-
-    fn title(&self) -> &'static str {
-        "mail in an mbox file (Google Takeout, Thunderbird, Apple Mail)"
-    }
+impl MailFile for Mbox {
+    const NAME: &'static str = "mbox";
+    const TITLE: &'static str = "mail in an mbox file (Google Takeout, Thunderbird, Apple Mail)";
 
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
         separator::begins(peek.head, peek.is_whole).then_some(Sure::Certain)
-    }
-
-    fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
-        account::plan(members, ask)
     }
 
     fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
@@ -49,18 +38,6 @@ impl Format for Mbox {
         let folder = if account::is_gmail(plan) { None } else { super::folder::of_mbox(unit.label) };
         let facts = Facts { is_mbox: true, folder, ..Facts::default() };
         split(&mut *unit.bytes, from, &facts, unit.modified_ms, SIZES, out)
-    }
-
-    fn parse(&self, plan: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
-        message::parse(account::is_gmail(plan), raw)
-    }
-
-    fn join(&self, stream: &str, data: &str, sightings: &[&str]) -> String {
-        message::join(stream, data, sightings)
-    }
-
-    fn add_sighting(&self, _stream: &str, first: &str, second: &str) -> String {
-        message::add_sighting(first, second)
     }
 }
 

@@ -23,5 +23,59 @@ pub use emlx::Emlx;
 pub use maildir::Maildir;
 pub use mbox::Mbox;
 
+use std::io;
+
+use crate::import::format::{
+    Ask, Bad, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
+};
+
+/// A kind of file that mail lies in: what it looks like, and where a mail begins and ends in it.
+trait MailFile: Sync {
+    /// As [`Format::name`].
+    const NAME: &'static str;
+    /// As [`Format::title`].
+    const TITLE: &'static str;
+
+    /// As [`Format::sniff`].
+    fn sniff(&self, peek: &Peek<'_>) -> Option<Sure>;
+
+    /// As [`Format::split`].
+    fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End>;
+}
+
+impl<F: MailFile> Format for F {
+    fn name(&self) -> &'static str {
+        F::NAME
+    }
+
+    fn title(&self) -> &'static str {
+        F::TITLE
+    }
+
+    fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
+        MailFile::sniff(self, peek)
+    }
+
+    fn plan(&self, members: &[Member<'_>], ask: &mut Ask) -> Result<Vec<Plan>, Refused> {
+        account::plan(members, ask)
+    }
+
+    fn split(&self, plan: &Plan, unit: &mut Unit<'_>, from: u64, out: &mut Out<'_>) -> io::Result<End> {
+        MailFile::split(self, plan, unit, from, out)
+    }
+
+    fn parse(&self, plan: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
+        message::parse(account::is_gmail(plan), raw)
+    }
+
+    fn join(&self, stream: &str, data: &str, sightings: &[&str]) -> String {
+        message::join(stream, data, sightings)
+    }
+
+    fn add_sighting(&self, _stream: &str, first: &str, second: &str) -> String {
+        message::add_sighting(first, second)
+    }
+}
+
 /// How large a mail may be, in bytes (O4.14).
 const LARGEST: usize = 80 * 1024 * 1024;
