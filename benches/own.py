@@ -4,6 +4,8 @@
     python3 benches/own.py                                  # 100,000 text mails, 20,000 with attachments; about 10 minutes
     python3 benches/own.py --mails 10000 --binary target/release/pdpp --keep DIRECTORY
 
+    python3 benches/own.py --beside                         # notmuch and mu on the same mails, where they are installed
+
 Prints MB a second, peak memory, what is kept by what was read, an untouched second run, one over a file that was touched, and one
 over a file that grew; then searches, filters and aggregates through `pdpp mcp serve` in process, under a grant that covers the
 streams whole. Linux, Python 3.11, nothing but the standard library.
@@ -199,11 +201,68 @@ def reads(pdpp, environment, mails):
     server.child.wait()
 
 
+def maildir_of(box, directory):
+    """The mails of an mbox that this script wrote, a file each: the others read no mbox."""
+    for part in ("cur", "new", "tmp"):
+        (directory / part).mkdir(parents=True)
+    number, out = 0, None
+    with open(box, "rb") as lines:
+        for line in lines:
+            if line.startswith(b"From "):
+                if out:
+                    out.close()
+                out = open(directory / "cur" / f"{number}.pdpp:2,S", "wb")
+                number += 1
+            else:
+                out.write(line)
+    out.close()
+
+
+def beside(work, environment, box, mails):
+    """The same mails and the same questions with notmuch and mu; a question of theirs starts a process."""
+    mailbox = Mailbox(1)
+    frequent, rare = mailbox.words[0], mailbox.words[20_000]
+    sender = f"{mailbox.people[1]}@example.org"
+    needle = f"needle{mails // 2:07d}"
+    size = os.path.getsize(box) / MB
+    mail = work / "mail"
+    maildir_of(box, mail)
+    environment = {**environment, "NOTMUCH_CONFIG": str(work / "notmuch-config"), "MUHOME": str(work / "mu")}
+    (work / "notmuch-config").write_text(f"[database]\npath={mail}\n[user]\nname=Ana\nprimary_email=ana@example.net\n")
+    others = {
+        "notmuch": (["notmuch", "config", "get", "database.path"], ["notmuch", "new", "--quiet"], mail / ".notmuch",
+                    ["notmuch", "search", "--limit=10"], ["notmuch", "count"]),
+        "mu": (["mu", "init", "--quiet", f"--maildir={mail}"], ["mu", "index", "--quiet"], work / "mu",
+               ["mu", "find", "--maxnum=10", "--sortfield=date", "--reverse"], None),
+    }
+    for name, (prepare, index, kept, search, count) in others.items():
+        if not shutil.which(name):
+            print(f"{name}: not installed")
+            continue
+        run(prepare, environment)
+        took, peak, _ = run(index, environment)
+        print(f"{name}: first import {took:.1f} s, {size / took:.0f} MB/s, peak {peak:.0f} MB, "
+              f"kept {size_of(kept) / MB:,.0f} MB, {size_of(kept) / MB / size:.2f} of the text")
+        again, _, _ = run(index, environment)
+        print(f"   untouched again {again:.2f} s")
+        asked = {f"search of a frequent word ({frequent}), 10 hits": [*search, frequent],
+                 f"search of a rare word ({rare}), 10 hits": [*search, rare],
+                 "search of a word that one mail has": [*search, needle],
+                 "search of a frequent word within a sender": [*search, f"from:{sender}", mailbox.words[3]]}
+        if count:
+            asked["count of one sender"] = [*count, f"from:{sender}"]
+        for what, command in asked.items():
+            taken = statistics.median(run(command, environment)[0] for _ in range(15)) * 1e3
+            print(f"   {what:<58}{taken:>9.1f} ms", flush=True)
+    shutil.rmtree(mail)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default="target/release/pdpp")
     parser.add_argument("--mails", type=int, default=100_000)
     parser.add_argument("--keep", type=pathlib.Path, help="a directory to work in that stays")
+    parser.add_argument("--beside", action="store_true", help="notmuch and mu on the same mails")
     options = parser.parse_args()
     pdpp = str(pathlib.Path(options.binary).resolve())
     work = options.keep or pathlib.Path(tempfile.mkdtemp(prefix="pdpp-own-"))
@@ -217,6 +276,8 @@ def main():
         imports(pdpp, work, environment, "attachments", heavy, attached * 1_000)
         heavy.unlink()
         size = write(text, 1, options.mails, 700, 0)
+        if options.beside:
+            beside(work, environment, text, options.mails)
         data, command = imports(pdpp, work, environment, "text", text, size)
         write(text, 3, options.mails // 50, 700, 0, first=options.mails, total=options.mails, mode="ab")
         grown, _, _ = run(command, environment)
