@@ -139,10 +139,11 @@ impl Entry {
         self
     }
 
-    /// Whether it starts this program, wherever it is: `…/pdpp … mcp serve …`.
+    /// Whether it starts this program, wherever it is: `…/pdpp … mcp serve …`, or `…/pdpp-0.2.0-linux …`, as a download is called.
     pub fn is_ours(&self) -> bool {
         let name = self.program.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
-        let is_pdpp = name == "pdpp" || name == "pdpp.exe";
+        let rest = name.strip_suffix(".exe").unwrap_or(&name).strip_prefix("pdpp");
+        let is_pdpp = rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()));
         is_pdpp && self.arguments.windows(2).any(|pair| pair == ["mcp", "serve"])
     }
 }
@@ -225,6 +226,8 @@ mod tests {
         );
         assert_eq!(ours(json!({"command": ["/a/pdpp", "mcp", "serve"]})), Some(true));
         assert_eq!(ours(json!({"cmd": "pdpp", "args": ["mcp", "serve"]})), Some(true));
+        assert_eq!(ours(json!({"command": "/a/pdpp-0.2.0", "args": ["mcp", "serve"]})), Some(true));
+        assert_eq!(ours(json!({"command": "/a/pdppx", "args": ["mcp", "serve"]})), Some(false));
         assert_eq!(ours(json!({"command": "npx", "args": ["pdpp", "mcp"]})), Some(false));
         assert_eq!(ours(json!({"command": "/a/pdpp"})), Some(false));
         assert_eq!(ours(json!({"url": "https://a.example/mcp"})), None);

@@ -20,6 +20,7 @@ import time
 import tomllib
 import urllib.parse
 
+import own_data
 from codex import AppServer, ScriptedResponses
 from scripted_model import ScriptedModel
 
@@ -161,6 +162,15 @@ def claude_connects(machine):
     must("✔ Connected" in got.stdout, said(got))
 
 
+def claude_turn(machine, prompt, calls):
+    with ScriptedModel(calls) as model:
+        ran = claude(machine, "-p", prompt, "--allowedTools", ",".join({name for name, _ in calls}), "--output-format", "json",
+                     ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="scripted", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1")
+    must(ran.returncode == 0, said(ran))
+    must("The scripted turn is over." in ran.stdout, said(ran))
+    return model
+
+
 def claude_plays_a_whole_turn(machine):
     """Claude Code finds the tools, calls them for the (scripted) model, and shows it the records."""
     ids = ids_in(text_of(machine.call("search", **machine.search)))
@@ -171,12 +181,7 @@ def claude_plays_a_whole_turn(machine):
         ("mcp__pdpp__fetch", {"id": ids[0]}),
         ("mcp__pdpp__query_records", machine.refused),
     ]
-    with ScriptedModel(calls) as model:
-        ran = claude(machine, "-p", "Read my data", "--allowedTools", ",".join({name for name, _ in calls}),
-                     "--output-format", "json", ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="scripted",
-                     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1")
-    must(ran.returncode == 0, said(ran))
-    must("The scripted turn is over." in ran.stdout, said(ran))
+    model = claude_turn(machine, "Read my data", calls)
     inspected = machine.run(PDPP, "mcp", "inspect", "--json")
     must(inspected.returncode == 0, said(inspected))
     instructions = json.loads(inspected.stdout)["instructions"]
@@ -205,6 +210,17 @@ def codex_calls_a_tool(machine):
     must(len(rows) == machine.records["limit"], f"{len(rows)} rows: {json.dumps(called)[:1000]}")
 
 
+def codex_turn(machine, prompt, calls):
+    with ScriptedResponses("pdpp", calls) as model:
+        provider = (f'model_providers.scripted={{name="scripted", base_url="{model.url}", wire_api="responses", '
+                    'env_key="SCRIPTED_KEY", supports_websockets=false}')
+        ran = machine.run(BIN / "codex", "exec", "--skip-git-repo-check", "-s", "read-only", "--json", "-c", provider,
+                          "-c", 'model_provider="scripted"', "-m", "gpt-5", prompt, SCRIPTED_KEY="scripted")
+    must(ran.returncode == 0, said(ran))
+    must("The scripted turn is over." in ran.stdout, said(ran))
+    return model
+
+
 def codex_plays_a_whole_turn(machine):
     """Codex calls the tools for the (scripted) model, in its read-only mode, and shows it the records."""
     ids = ids_in(text_of(machine.call("search", **machine.search)))
@@ -213,13 +229,7 @@ def codex_plays_a_whole_turn(machine):
         ("query_records", machine.records), ("search", machine.search), ("fetch", {"id": ids[0]}),
         ("query_records", machine.refused),
     ]
-    with ScriptedResponses("pdpp", calls) as model:
-        provider = (f'model_providers.scripted={{name="scripted", base_url="{model.url}", wire_api="responses", '
-                    'env_key="SCRIPTED_KEY", supports_websockets=false}')
-        ran = machine.run(BIN / "codex", "exec", "--skip-git-repo-check", "-s", "read-only", "--json", "-c", provider,
-                          "-c", 'model_provider="scripted"', "-m", "gpt-5", "Read my data", SCRIPTED_KEY="scripted")
-    must(ran.returncode == 0, said(ran))
-    must("The scripted turn is over." in ran.stdout, said(ran))
+    model = codex_turn(machine, "Read my data", calls)
     inspected = json.loads(machine.run(PDPP, "mcp", "inspect", "--json").stdout)
     must(inspected["instructions"] in model.shown_at_first(), "the model was not shown the instructions whole")
     records, hits, document, refused = model.shown()
@@ -363,6 +373,56 @@ def pdpp_connects(machine):
     must("pdpp mcp serve" in connected.stdout, f"the next step is not named: {said(connected)}")
 
 
+# --- a person's own data ---------------------------------------------------------------------------
+
+
+def from_an_export_to_an_answer_in_four_commands(machine):
+    """What README's first screen says, on an empty machine, with a mail of a Takeout asked for in both hosts."""
+    downloads = machine.home / "Downloads"
+    own_data.write_takeout(downloads / "takeout.zip")
+    own_data.write_bank(downloads / "bank.csv")
+    began = time.monotonic()
+    imported = machine.run(PDPP, "import", downloads / "takeout.zip", downloads / "bank.csv", "--yes")
+    must(imported.returncode == 0 and "501 read = 501 new" in imported.stdout, said(imported))
+    must("pdpp connect local" in imported.stdout, f"the next command is not named: {said(imported)}")
+    code, shown = own_data.at_a_terminal([PDPP, "connect", "local", "--in-terminal", "--stream", "messages", "--stream",
+                                          "message_bodies"], machine.environment(TERM="xterm"), machine.project)
+    must(code == 0, f"connect local ended with {code}: {shown[-1500:]}")
+    done = setup(machine, "claude", "codex")
+    for host, one in done.items():
+        must(one["proof"]["state"] == "serves", f"{host}: {one}")
+    question = [("search", {"q": own_data.GRANTED, "limit": 3}), ("search", {"q": own_data.LEFT_OUT, "limit": 3})]
+    answers = {"Codex": codex_turn(machine, f"What about the {own_data.ASKED}?", question).shown()}
+    prefixed = [(f"mcp__pdpp__{name}", arguments) for name, arguments in question]
+    answers["Claude Code"] = claude_turn(machine, f"What about the {own_data.ASKED}?", prefixed).shown("mcp__pdpp__search")
+    took = time.monotonic() - began
+    for host, (granted, left_out) in answers.items():
+        must("Tuesday" in granted, f"{host} was not shown the mail: {granted}")
+        must("-900" not in left_out and "rent" not in left_out, f"{host} was shown what was not granted: {left_out}")
+    must(took < 300, f"it took {took:.0f} s")
+
+
+def sessions_of_the_hosts_become_data_without_what_was_read(machine):
+    """What the two hosts wrote of the turns before is imported; what they read through pdpp is not there a second time."""
+    folders = [machine.home / ".claude/projects", machine.home / ".codex/sessions"]
+    imported = machine.run(PDPP, "import", *folders, "--yes", "--json")
+    must(imported.returncode == 0, said(imported))
+    sources = own_data.summary(imported)
+    for name in ("claude-code", "codex"):
+        must(name in sources and sources[name]["new"] > 0 and sources[name]["bad"] == {}, f"{name}: {sources.get(name)}")
+    streams = [part for stream in ("sessions", "messages", "attachments", "function_calls", "message_bodies") for part in ("--stream", stream)]
+    code, shown = own_data.at_a_terminal([PDPP, "connect", "local", "--in-terminal", *streams], machine.environment(TERM="xterm"),
+                                         machine.project)
+    must(code == 0, f"connect local ended with {code}: {shown[-1500:]}")
+    asked = text_of(machine.call("search", q=own_data.ASKED, limit=10))
+    for name in ("claude-code", "codex"):
+        must(f"connector_key={name}" in asked, f"the question to {name} is not found: {asked}")
+    read = text_of(machine.call("search", q=own_data.GRANTED, limit=10))
+    must(set(re.findall(r"connector_key=(\S+)", read)) == {"gmail"}, f"what was read came back: {read}")
+
+
+OWN_DATA = [from_an_export_to_an_answer_in_four_commands, sessions_of_the_hosts_become_data_without_what_was_read]
+
 # In order: each starts where the one before ended.
 CHECKS = [
     inspector_says_how_to_connect,
@@ -400,20 +460,30 @@ def running(command):
         process.stdout.close()
 
 
-def main():
+def tried(machine, checks):
+    """How many of `checks` hold, and how many do not."""
     passed = failed = 0
+    for check in checks:
+        began = time.monotonic()
+        try:
+            check(machine)
+            outcome, passed = "ok", passed + 1
+        except (Failed, LookupError, ValueError, TypeError, subprocess.TimeoutExpired, OSError, queue.Empty) as error:
+            outcome, failed = f"FAILED\n    {type(error).__name__}: {error}", failed + 1
+        print(f"  {check.__name__} ({time.monotonic() - began:.1f} s) ... {outcome}", flush=True)
+    return passed, failed
+
+
+def main():
+    done = []
     for name, (command, records, search) in PROVIDERS.items():
         print(f"against {name}:")
         with running(command) as url, tempfile.TemporaryDirectory() as root:
-            machine = Machine(root, url, records, search)
-            for check in CHECKS:
-                began = time.monotonic()
-                try:
-                    check(machine)
-                    outcome, passed = "ok", passed + 1
-                except (Failed, LookupError, ValueError, TypeError, subprocess.TimeoutExpired, OSError, queue.Empty) as error:
-                    outcome, failed = f"FAILED\n    {type(error).__name__}: {error}", failed + 1
-                print(f"  {check.__name__} ({time.monotonic() - began:.1f} s) ... {outcome}", flush=True)
+            done.append(tried(Machine(root, url, records, search), CHECKS))
+    print("of a person's own data:")
+    with tempfile.TemporaryDirectory() as root:
+        done.append(tried(Machine(root, None, {}, {}), OWN_DATA))
+    passed, failed = (sum(counts) for counts in zip(*done))
     print(f"real_hosts: {passed} passed, {failed} failed")
     return 1 if failed else 0
 
