@@ -450,34 +450,6 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
-            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Add records to a kept sandbox, from PDPP RECORD envelopes')
-            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
-            break
-        }
-        'pdpp;sandbox;import' {
-            [CompletionResult]::new('--connector', '--connector', [CompletionResultType]::ParameterName, 'The kind of source: one that is there (`mail`), or a new one, whose fields are inferred')
-            [CompletionResult]::new('--connection', '--connection', [CompletionResultType]::ParameterName, 'The account, by its id')
-            [CompletionResult]::new('--name', '--name', [CompletionResultType]::ParameterName, 'What to call a new account')
-            [CompletionResult]::new('--data-dir', '--data-dir', [CompletionResultType]::ParameterName, 'The sandbox''s directory')
-            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
-            [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
-            [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
-            [CompletionResult]::new('--ca-file', '--ca-file', [CompletionResultType]::ParameterName, 'Trust the certificate authorities in this PEM file too')
-            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
-            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
-            [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
-            [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
-            break
-        }
-        'pdpp;sandbox;help' {
-            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Add records to a kept sandbox, from PDPP RECORD envelopes')
-            [CompletionResult]::new('help', 'help', [CompletionResultType]::ParameterValue, 'Print this message or the help of the given subcommand(s)')
-            break
-        }
-        'pdpp;sandbox;help;import' {
-            break
-        }
-        'pdpp;sandbox;help;help' {
             break
         }
         'pdpp;help' {
@@ -566,10 +538,6 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;help;sandbox' {
-            [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Add records to a kept sandbox, from PDPP RECORD envelopes')
-            break
-        }
-        'pdpp;help;sandbox;import' {
             break
         }
         'pdpp;help;help' {

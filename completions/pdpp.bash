@@ -121,9 +121,6 @@ _pdpp() {
             pdpp__subcmd__help__subcmd__provider,status)
                 cmd="pdpp__subcmd__help__subcmd__provider__subcmd__status"
                 ;;
-            pdpp__subcmd__help__subcmd__sandbox,import)
-                cmd="pdpp__subcmd__help__subcmd__sandbox__subcmd__import"
-                ;;
             pdpp__subcmd__mcp,call)
                 cmd="pdpp__subcmd__mcp__subcmd__call"
                 ;;
@@ -189,18 +186,6 @@ _pdpp() {
                 ;;
             pdpp__subcmd__provider__subcmd__help,status)
                 cmd="pdpp__subcmd__provider__subcmd__help__subcmd__status"
-                ;;
-            pdpp__subcmd__sandbox,help)
-                cmd="pdpp__subcmd__sandbox__subcmd__help"
-                ;;
-            pdpp__subcmd__sandbox,import)
-                cmd="pdpp__subcmd__sandbox__subcmd__import"
-                ;;
-            pdpp__subcmd__sandbox__subcmd__help,help)
-                cmd="pdpp__subcmd__sandbox__subcmd__help__subcmd__help"
-                ;;
-            pdpp__subcmd__sandbox__subcmd__help,import)
-                cmd="pdpp__subcmd__sandbox__subcmd__help__subcmd__import"
                 ;;
             *)
                 ;;
@@ -862,22 +847,8 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__help__subcmd__sandbox)
-            opts="import"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pdpp__subcmd__help__subcmd__sandbox__subcmd__import)
             opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1926,7 +1897,7 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__sandbox)
-            opts="-h -V --listen --data-dir --seed --core --auto-approve --json --cache-dir --log-level --proxy --ca-file --help --version import help"
+            opts="-h -V --listen --data-dir --seed --core --auto-approve --json --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1950,113 +1921,6 @@ _pdpp() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
-                    return 0
-                    ;;
-                --cache-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --log-level)
-                    COMPREPLY=($(compgen -W "off error warn info" -- "${cur}"))
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o nospace
-                    fi
-                    return 0
-                    ;;
-                --proxy)
-                    COMPREPLY=()
-                    compopt +o bashdefault +o default 2>/dev/null
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o nospace
-                    fi
-                    return 0
-                    ;;
-                --ca-file)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pdpp__subcmd__sandbox__subcmd__help)
-            opts="import help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pdpp__subcmd__sandbox__subcmd__help__subcmd__help)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pdpp__subcmd__sandbox__subcmd__help__subcmd__import)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        pdpp__subcmd__sandbox__subcmd__import)
-            opts="-h -V --connector --connection --name --data-dir --cache-dir --log-level --proxy --ca-file --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --connector)
-                    COMPREPLY=()
-                    compopt +o bashdefault +o default 2>/dev/null
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o nospace
-                    fi
-                    return 0
-                    ;;
-                --connection)
-                    COMPREPLY=()
-                    compopt +o bashdefault +o default 2>/dev/null
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o nospace
-                    fi
-                    return 0
-                    ;;
-                --name)
-                    COMPREPLY=()
-                    compopt +o bashdefault +o default 2>/dev/null
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o nospace
-                    fi
-                    return 0
-                    ;;
-                --data-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --cache-dir)

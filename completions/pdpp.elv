@@ -413,30 +413,6 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --help 'Print help (see more with ''--help'')'
             cand -V 'Print version'
             cand --version 'Print version'
-            cand import 'Add records to a kept sandbox, from PDPP RECORD envelopes'
-            cand help 'Print this message or the help of the given subcommand(s)'
-        }
-        &'pdpp;sandbox;import'= {
-            cand --connector 'The kind of source: one that is there (`mail`), or a new one, whose fields are inferred'
-            cand --connection 'The account, by its id'
-            cand --name 'What to call a new account'
-            cand --data-dir 'The sandbox''s directory'
-            cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
-            cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
-            cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
-            cand --ca-file 'Trust the certificate authorities in this PEM file too'
-            cand -h 'Print help (see more with ''--help'')'
-            cand --help 'Print help (see more with ''--help'')'
-            cand -V 'Print version'
-            cand --version 'Print version'
-        }
-        &'pdpp;sandbox;help'= {
-            cand import 'Add records to a kept sandbox, from PDPP RECORD envelopes'
-            cand help 'Print this message or the help of the given subcommand(s)'
-        }
-        &'pdpp;sandbox;help;import'= {
-        }
-        &'pdpp;sandbox;help;help'= {
         }
         &'pdpp;help'= {
             cand demo 'See it work: a provider, a grant and an agent''s five questions, on this machine, in a few seconds'
@@ -503,9 +479,6 @@ set edit:completion:arg-completer[pdpp] = {|@words|
         &'pdpp;help;provider;forget'= {
         }
         &'pdpp;help;sandbox'= {
-            cand import 'Add records to a kept sandbox, from PDPP RECORD envelopes'
-        }
-        &'pdpp;help;sandbox;import'= {
         }
         &'pdpp;help;help'= {
         }

@@ -406,38 +406,21 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subc
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "revoke" -d 'End a grant of your own data: from the next read on its token is good for nothing'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "forget" -d 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
 complete -c pdpp -n "__fish_pdpp_using_subcommand provider; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l listen -d 'Where to listen: a loopback address; port 0 takes a free one' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l data-dir -d 'Keep data, grants and clients in this directory [default: in memory]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l seed -d 'Which fictional life to fill a new store with; the same number makes the same one' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l listen -d 'Where to listen: a loopback address; port 0 takes a free one' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l data-dir -d 'Keep data, grants and clients in this directory [default: in memory]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l seed -d 'Which fictional life to fill a new store with; the same number makes the same one' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
 warn\t''
 info\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l core -d 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l auto-approve -d 'Approve every request without asking anybody, so that every program on this computer, other users\' too, gets a token; for tests'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -l json -d 'Tell where it is as one line of JSON on stdout: {"url":…,"mcp_url":…,"pid":…}'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and not __fish_seen_subcommand_from import help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l connector -d 'The kind of source: one that is there (`mail`), or a new one, whose fields are inferred' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l connection -d 'The account, by its id' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l name -d 'What to call a new account' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l data-dir -d 'The sandbox\'s directory' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
-error\t''
-warn\t''
-info\t''"
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from import" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
-complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l proxy -d 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]' -r -f
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l core -d 'Be a strict v0.1 Core provider: no schema, search, aggregate or field windows; filters, expansion and views are refused'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l auto-approve -d 'Approve every request without asking anybody, so that every program on this computer, other users\' too, gets a token; for tests'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l json -d 'Tell where it is as one line of JSON on stdout: {"url":…,"mcp_url":…,"pid":…}'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -s V -l version -d 'Print version'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "demo" -d 'See it work: a provider, a grant and an agent\'s five questions, on this machine, in a few seconds'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "import" -d 'Import your own exports into a store on this computer'
@@ -460,7 +443,6 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcomma
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "grants" -d 'Show what was granted of your own data, to whom, until when, and when it was last read'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "revoke" -d 'End a grant of your own data: from the next read on its token is good for nothing'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from provider" -f -a "forget" -d 'Delete an account from the store: its records, its words in the index and its copies; your exports stay where they are'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and __fish_seen_subcommand_from sandbox" -f -a "import" -d 'Add records to a kept sandbox, from PDPP RECORD envelopes'
 
 # Values that only this machine knows come from `pdpp __complete`. They are data that a provider may have chosen: fish
 # quotes them, nothing evaluates them.

@@ -54,6 +54,9 @@ fn usage(error: clap::Error, typed: &[String], ui: &Ui) -> Result<u8, Error> {
         ui.keep(error.print());
         return Ok(0);
     }
+    if let Some(gone) = cmd::usage::gone(typed) {
+        return Err(gone);
+    }
     let error = cmd::usage::with_meaning(error);
     let explained = cmd::usage::explain(&error, typed);
     if wants_json() {

@@ -298,9 +298,7 @@ mod tests {
     #[test]
     fn nothing_where_nothing_is_known_or_no_value_stands() {
         let nobody = || -> Vec<Credential> { panic!("the index is not read for this") };
-        for words in
-            [&[][..], &[""], &["st"], &["status", "-"], &["status", "--pro"], &["sandbox", "import", ""]]
-        {
+        for words in [&[][..], &[""], &["st"], &["status", "-"], &["status", "--pro"], &["sandbox", ""]] {
             let words: Vec<String> = words.iter().map(ToString::to_string).collect();
             assert_eq!(candidates(&Cli::command(), &words, nobody), [], "{words:?}");
         }

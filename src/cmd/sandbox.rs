@@ -4,12 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use clap::Subcommand;
-
 use crate::advice::Command;
 use crate::error::{Error, Result};
 use crate::runtime::{self, StopSignals};
-use crate::sandbox::import::{self, Import};
 use crate::sandbox::{self, Config};
 use crate::text;
 use crate::ui::Ui;
@@ -26,29 +23,8 @@ const MAX_UNSAID: usize = 200;
 /// seven accounts of a person who does not exist. Grants are enforced as a real provider would. For each request it
 /// prints a link on this terminal: whoever opens it decides, and nobody else can.
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    #[command(subcommand)]
-    pub action: Option<Action>,
-
-    #[command(flatten)]
-    pub serve: Serve,
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  pdpp sandbox                                in memory, gone when it stops
-  pdpp connect http://127.0.0.1:7377          in another terminal; decide at the link printed here
-  pdpp sandbox --data-dir ~/pdpp-sandbox      keep data, grants and clients
-  pdpp sandbox --listen 127.0.0.1:0 --json    a free port, for a script";
-
-#[derive(Debug, Subcommand)]
-pub enum Action {
-    Import(ImportArgs),
-}
-
-#[derive(Debug, clap::Args)]
-pub struct Serve {
     /// Where to listen: a loopback address; port 0 takes a free one
     #[arg(long, value_name = "ADDR:PORT", default_value_t = SocketAddr::from(([127, 0, 0, 1], sandbox::DEFAULT_PORT)))]
     pub listen: SocketAddr,
@@ -76,45 +52,18 @@ pub struct Serve {
     pub json: bool,
 }
 
-/// Add records to a kept sandbox, from PDPP RECORD envelopes
-///
-/// One JSON object a line: {"stream":…,"key":…,"data":{…},"emitted_at":…,"op":"upsert"|"delete"}.
-/// All of them are imported, or none. A running sandbox of the same directory sees them at once.
-#[derive(Debug, clap::Args)]
-pub struct ImportArgs {
-    /// The file
-    #[arg(value_name = "FILE.jsonl")]
-    pub file: PathBuf,
+const EXAMPLES: &str = "\
+Examples:
+  pdpp sandbox                                in memory, gone when it stops
+  pdpp connect http://127.0.0.1:7377          in another terminal; decide at the link printed here
+  pdpp sandbox --data-dir ~/pdpp-sandbox      keep data, grants and clients
+  pdpp sandbox --listen 127.0.0.1:0 --json    a free port, for a script";
 
-    /// The kind of source: one that is there (`mail`), or a new one, whose fields are inferred
-    #[arg(long, value_name = "KEY")]
-    pub connector: String,
-
-    /// The account, by its id
-    #[arg(long, value_name = "ID")]
-    pub connection: String,
-
-    /// What to call a new account
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
-
-    /// The sandbox's directory
-    #[arg(long, value_name = "DIR")]
-    pub data_dir: PathBuf,
-}
-
-/// Serves until it is told to stop, or imports.
+/// Serves until it is told to stop.
 ///
 /// # Errors
-/// Those of [`sandbox::start`] and [`import::run`]; `output_failed`.
+/// Those of [`sandbox::start`]; `output_failed`.
 pub fn run(args: Args, ui: &Ui) -> Result<u8> {
-    match args.action {
-        Some(Action::Import(args)) => run_import(&args, ui),
-        None => serve(args.serve, ui),
-    }
-}
-
-fn serve(args: Serve, ui: &Ui) -> Result<u8> {
     let (json, auto_approve) = (args.json, args.auto_approve);
     // Written by a thread of its own: no answer waits for a terminal that takes nothing.
     let (sender, announced) = std::sync::mpsc::sync_channel(MAX_UNSAID);
@@ -192,26 +141,6 @@ fn quoted(name: &str) -> String {
     } else {
         name.chars().take(MOST_NAME).chain(['…']).collect()
     }
-}
-
-fn run_import(args: &ImportArgs, ui: &Ui) -> Result<u8> {
-    let progress = ui.progress();
-    let import = Import {
-        data_dir: &args.data_dir,
-        file: &args.file,
-        connector: &args.connector,
-        connection: &args.connection,
-        display_name: args.name.as_deref(),
-        seed: Some(1),
-    };
-    let imported = import::run(&import, |what, lines| progress.say(&format!("{lines} lines {what}")));
-    drop(progress);
-    let imported = imported?;
-    ui.print(&format!(
-        "Imported {} records and {} deletions from {} lines into {}",
-        imported.upserts, imported.deletes, imported.lines, args.connection
-    ));
-    Ok(0)
 }
 
 #[cfg(test)]

@@ -27,6 +27,17 @@ pub fn explain(error: &clap::Error, words: &[String]) -> Error {
     Error::new(Kind::Usage, code, message.trim()).run(next)
 }
 
+/// Why `words` name a command that there was once, where they do.
+pub fn gone(words: &[String]) -> Option<Error> {
+    let mut after = words.iter().skip_while(|word| *word != "sandbox");
+    let is_import = named(words) == ["sandbox"] && after.any(|word| word == "import");
+    is_import.then(|| {
+        let message = "`pdpp sandbox import` is gone: the sandbox holds fiction alone, and `pdpp import PATH` puts your own data \
+                       into a store of its own";
+        Error::new(Kind::Usage, "command_gone", message).run(advice::Command::new("import <export>"))
+    })
+}
+
 /// The same with what is meant in the place of what is spelled alike, where that is known.
 pub fn with_meaning(mut error: clap::Error) -> clap::Error {
     let (wrong, better) = match error.kind() {
@@ -99,7 +110,6 @@ fn elsewhere(word: &str) -> Option<&'static str> {
         "inspect" => "mcp inspect",
         "call" => "mcp call",
         "host" => "mcp host",
-        "import" => "sandbox import",
         "completion" => "completions",
         "code" | "vs-code" => "vscode",
         "claude-code" => "claude",
@@ -111,6 +121,13 @@ fn elsewhere(word: &str) -> Option<&'static str> {
 
 /// The help of the command that `words` begin to name.
 fn help(words: &[String]) -> advice::Command {
+    let mut names = named(words);
+    names.push("--help".to_owned());
+    advice::Command::typed(&names)
+}
+
+/// The names of the command that `words` begin to name.
+fn named(words: &[String]) -> Vec<String> {
     let root = Cli::command();
     let mut command = &root;
     let mut names = Vec::new();
@@ -128,8 +145,7 @@ fn help(words: &[String]) -> advice::Command {
             }
         }
     }
-    names.push("--help".to_owned());
-    advice::Command::typed(&names)
+    names
 }
 
 #[cfg(test)]
@@ -174,6 +190,26 @@ mod tests {
             ("", "usage_error", "pdpp --help"),
         ] {
             assert_eq!(next(line), (code.to_owned(), expected.to_owned()), "{line}");
+        }
+    }
+
+    #[test]
+    fn o1_2_nothing_fills_the_sandbox_and_a_command_line_that_did_says_what_does_that_for_ones_own_data() {
+        let of = |line: &str| gone(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        for line in [
+            "sandbox import",
+            "sandbox import in.jsonl --connector mail --connection cin_1 --data-dir kept",
+            "--cache-dir sandbox sandbox --seed 2 import --help",
+        ] {
+            let words = std::iter::once("pdpp").chain(line.split_whitespace());
+            assert!(Cli::try_parse_from(words).is_err(), "{line}");
+            let error = of(line).unwrap();
+            assert_eq!((error.code(), error.kind()), ("command_gone", Kind::Usage), "{line}");
+            assert!(error.message().contains("`pdpp import PATH`"), "{line}");
+        }
+        for line in ["sandbox", "sandbox imports", "import sandbox", "--cache-dir sandbox import --nonsense"]
+        {
+            assert!(of(line).is_none(), "{line}");
         }
     }
 }

@@ -1,9 +1,7 @@
 //! The life of a fictional person, and the vault that it fills: what `pdpp sandbox`, `pdpp demo` and tests try things on.
 //!
-//! [`seed`] makes the life up, [`import`] adds records of a file to it. The provider itself is [`crate::vault`], which
-//! knows nothing of this.
+//! [`seed`] makes the life up. The provider itself is [`crate::vault`], which knows nothing of this.
 
-pub mod import;
 pub mod seed;
 
 use std::net::{Ipv4Addr, SocketAddr};

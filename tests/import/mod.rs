@@ -2,6 +2,7 @@
 
 mod archives;
 mod interrupted;
+mod read;
 mod refused;
 
 use std::path::{Path, PathBuf};

@@ -1,16 +1,13 @@
-//! The program: its start and end, its data directory, imports, and many at once.
+//! The program: its start and end, and its data directory.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use pdpp::sandbox::import::{self, Import};
 use pdpp::sandbox::{Config, open};
-use pdpp::vault::Vault;
-use pdpp::vault::store::Store;
 use serde_json::{Value, json};
 
-use super::{everything, get, post, walk};
+use super::{everything, get};
 
 fn pdpp(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pdpp"));
@@ -168,20 +165,17 @@ fn o7_11_the_owners_link_is_printed_where_the_sandbox_runs() {
 fn a_directory_that_others_may_enter_is_refused_and_left_as_it_is() {
     use std::os::unix::fs::PermissionsExt as _;
     let home = tempfile::tempdir().unwrap();
-    let (dir, file) = (home.path().join("shared"), home.path().join("in.jsonl"));
+    let dir = home.path().join("shared");
     std::fs::create_dir(&dir).unwrap();
     std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755)).unwrap();
-    std::fs::write(&file, lines(1, 0)).unwrap();
-    let import = ["import", file.to_str().unwrap(), "--connector", "weather", "--connection", "cin_w"];
-    for action in [&["--listen", "127.0.0.1:0"][..], &import] {
-        let out = pdpp(home.path()).arg("sandbox").args(action).arg("--data-dir").arg(&dir).output().unwrap();
-        let stderr = String::from_utf8_lossy(&out.stderr);
-        assert_eq!(out.status.code(), Some(1), "{stderr}");
-        assert!(stderr.contains("lets other users in (mode 755; it has to be 700)"), "{stderr}");
-        assert!(stderr.contains("code: sandbox_data_dir"), "{stderr}");
-        assert_eq!(std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o755);
-        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
-    }
+    let sandbox = ["sandbox", "--listen", "127.0.0.1:0", "--data-dir"];
+    let out = pdpp(home.path()).args(sandbox).arg(&dir).output().unwrap();
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("lets other users in (mode 755; it has to be 700)"), "{stderr}");
+    assert!(stderr.contains("code: sandbox_data_dir"), "{stderr}");
+    assert_eq!(std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o755);
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
 }
 
 #[test]
@@ -222,194 +216,26 @@ fn a_data_directory_keeps_grants_and_secrets_to_its_owner() {
     assert!(!has(&token) && !has(owner.trim()));
 }
 
-fn lines(count: usize, from: usize) -> String {
-    (from..from + count)
-        .map(|number| {
-            json!({
-                "stream": "readings",
-                "key": ["sensor/1", format!("r{number}")],
-                "data": { "sensor": "sensor/1", "id": format!("r{number}"), "value": number, "note": "warm and dry",
-                    "taken_at": format!("2026-05-{:02}T10:00:00Z", number % 28 + 1), "tag": null },
-                "emitted_at": "2026-06-01T00:00:00Z",
-            })
-            .to_string()
-                + "\n"
-        })
-        .collect()
-}
-
-fn import_text<'a>(dir: &'a Path, file: &'a Path, text: &str) -> Import<'a> {
-    std::fs::write(file, text).unwrap();
-    Import {
-        data_dir: dir,
-        file,
-        connector: "weather",
-        connection: "cin_weather_1",
-        display_name: Some("Weather"),
-        seed: None,
-    }
-}
-
 #[test]
-fn an_import_is_all_or_nothing_and_is_read_at_once() {
-    let root = tempfile::tempdir().unwrap();
-    let (dir, file) = (root.path().join("kept"), root.path().join("in.jsonl"));
-    let app = open(Config { data_dir: Some(dir.clone()), seed: None, ..Config::default() }).unwrap();
-    let bad = lines(3, 0) + "{\"stream\":\"readings\"}\nnonsense\n" + &lines(1, 3);
-    let error = import::run(&import_text(&dir, &file, &bad), |_, _| {}).unwrap_err();
-    assert_eq!(error.code(), "import_bad_lines");
-    assert!(
-        error.message().contains("line 4:") && error.message().contains("line 5:"),
-        "{}",
-        error.message()
-    );
-    let catalog = |app: &Vault| {
-        app.store().read::<_, rusqlite::Error>(|_, catalog| Ok(catalog.connections.len())).unwrap()
-    };
-    assert_eq!(catalog(&app), 0);
-
-    let good = format!("\u{feff}{}\n{}", lines(60, 0), lines(40, 60));
-    let imported = import::run(&import_text(&dir, &file, &good), |_, _| {}).unwrap();
-    assert_eq!((imported.lines, imported.upserts, imported.deletes), (100, 100, 0));
-    assert_eq!(catalog(&app), 1, "the running sandbox sees it");
-    let token = everything(&app);
-    let schema = get(&app, &token, "/v1/schema?view=compact&stream=readings").json();
-    let stream = &schema["connectors"][0]["streams"][0];
-    assert_eq!(stream["primary_key"], json!(["sensor", "id"]));
-    assert_eq!(stream["cursor_field"], "taken_at");
-    assert_eq!(stream["field_capabilities"]["note"], "t=text,eq,lex");
-    assert_eq!(walk(&app, &token, "/v1/streams/readings/records").0.len(), 100);
-    let sum = get(&app, &token, "/v1/streams/readings/aggregate?metric=sum&field=value").json();
-    assert_eq!(sum["value"].to_string(), "4950");
-    assert_eq!(get(&app, &token, "/v1/search?q=dry&limit=1").json()["meta"]["count"].to_string(), "100");
-
-    let since = get(&app, &token, "/v1/streams/readings/records?changes_since=beginning&limit=100").json();
-    let since = since["next_changes_since"].as_str().unwrap();
-    let later = "{\"stream\":\"readings\",\"key\":[\"sensor/1\",\"r7\"],\"op\":\"delete\",\"emitted_at\":\"2026-06-02T00:00:00Z\"}\n"
-        .to_owned()
-        + &lines(3, 5);
-    import::run(&import_text(&dir, &file, &later), |_, _| {}).unwrap();
-    let (changes, _) = walk(&app, &token, &format!("/v1/streams/readings/records?changes_since={since}"));
-    // Deleted and written again as it was: nothing is different.
-    assert_eq!(changes.len(), 0, "{changes:?}");
-}
-
-#[test]
-fn the_command_imports_and_says_so() {
+fn o1_2_nothing_is_imported_into_fiction() {
     let home = tempfile::tempdir().unwrap();
-    let file = home.path().join("in.jsonl");
-    std::fs::write(&file, lines(5, 0)).unwrap();
-    let run = |dir: &str| {
-        pdpp(home.path())
-            .args(["sandbox", "import"])
-            .arg(&file)
-            .args(["--connector", "weather", "--connection", "cin_w", "--data-dir"])
-            .arg(home.path().join(dir))
-            .output()
-            .unwrap()
+    let dir = home.path().join("kept");
+    let run = |more: &[&str]| {
+        let mut command = pdpp(home.path());
+        command.args(["sandbox", "import", "in.jsonl", "--data-dir"]).arg(&dir).args(more);
+        let out = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        (out.status.code(), text(&out.stdout), text(&out.stderr))
     };
-    let out = run("kept");
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    assert!(String::from_utf8(out.stdout).unwrap().contains("Imported 5 records"));
-    std::fs::write(&file, "{}\n").unwrap();
-    let out = run("kept");
-    assert_eq!(out.status.code(), Some(1));
-    assert!(String::from_utf8(out.stderr).unwrap().contains("line 1:"));
-}
-
-#[test]
-fn ten_readers_and_an_import_do_not_disturb_each_other() {
-    let root = tempfile::tempdir().unwrap();
-    let (dir, file) = (root.path().join("kept"), root.path().join("in.jsonl"));
-    import::run(&import_text(&dir, &file, &lines(200, 0)), |_, _| {}).unwrap();
-    let app = open(Config { data_dir: Some(dir.clone()), seed: None, ..Config::default() }).unwrap();
-    let token = everything(&app);
-    let done = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let readers: Vec<_> = (0..10)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut reads = 0;
-                    while reads < 5 || !done.load(std::sync::atomic::Ordering::SeqCst) {
-                        // One answer is of one state: before the import, or after it.
-                        let body =
-                            get(&app, &token, "/v1/streams/readings/records?limit=1&count=exact").json();
-                        let count = body["meta"]["count"]["value"].as_u64();
-                        assert!(matches!(count, Some(200 | 4200)), "{body}");
-                        let hits = get(&app, &token, "/v1/search?q=warm&limit=3");
-                        assert_eq!(hits.status, 200, "{}", hits.text());
-                        reads += 1;
-                    }
-                })
-            })
-            .collect();
-        // Somebody connects meanwhile: the server writes too.
-        let writer = scope.spawn(|| {
-            for _ in 0..5 {
-                let answer = post(&app, "/oauth/register", &json!({ "client_name": "Reader" }));
-                assert_eq!(answer.status, 201, "{}", answer.text());
-            }
-        });
-        import::run(&import_text(&dir, &file, &lines(4000, 200)), |_, _| {}).unwrap();
-        done.store(true, std::sync::atomic::Ordering::SeqCst);
-        writer.join().unwrap();
-        for reader in readers {
-            reader.join().unwrap();
-        }
-    });
-    let count = get(&app, &token, "/v1/streams/readings/records?limit=1&count=exact").json();
-    assert_eq!(count["meta"]["count"]["value"].to_string(), "4200");
-}
-
-#[test]
-fn a_killed_import_leaves_what_was_there() {
-    let root = tempfile::tempdir().unwrap();
-    let (dir, file) = (root.path().join("kept"), root.path().join("in.jsonl"));
-    import::run(&import_text(&dir, &file, &lines(50, 0)), |_, _| {}).unwrap();
-    std::fs::write(&file, lines(20_000, 50)).unwrap();
-    let start = || {
-        pdpp(root.path())
-            .args(["sandbox", "import"])
-            .arg(&file)
-            .args(["--connector", "weather", "--connection", "cin_weather_1", "--data-dir"])
-            .arg(&dir)
-            .spawn()
-            .unwrap()
-    };
-    let wal = dir.join("sandbox.db-wal");
-    let mut child = start();
-    // SQLite spills a large transaction into the log before it is committed: then it is in the middle.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
-    let grown = || std::fs::metadata(&wal).is_ok_and(|found| found.len() > 1_000_000);
-    while !grown() && child.try_wait().unwrap().is_none() && std::time::Instant::now() < deadline {
-        std::thread::yield_now();
-    }
-    let finished = child.try_wait().unwrap().is_some();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let store = Store::open(Some(&dir.join("sandbox.db")), pdpp::vault::store::FICTION, None).unwrap();
-    let (count, check): (i64, String) = store
-        .read::<_, rusqlite::Error>(|db, _| {
-            Ok((
-                db.query_row("SELECT count(*) FROM record", [], |row| row.get(0))?,
-                db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?,
-            ))
-        })
-        .unwrap();
-    assert!(!finished, "the import was over before it could be killed");
-    assert_eq!((count, check.as_str()), (50, "ok"));
-    // And it can be done again.
-    let imported = import::run(
-        &Import {
-            data_dir: &dir,
-            file: &file,
-            connector: "weather",
-            connection: "cin_weather_1",
-            display_name: None,
-            seed: None,
-        },
-        |_, _| {},
-    )
-    .unwrap();
-    assert_eq!(imported.upserts, 20_000);
+    let (code, stdout, stderr) = run(&["--connector", "mail", "--connection", "cin_mail"]);
+    assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
+    assert!(stderr.contains("`pdpp import PATH`") && stderr.contains("fiction alone"), "{stderr}");
+    assert!(
+        stderr.contains("next: pdpp import <export>\n") && stderr.contains("code: command_gone"),
+        "{stderr}"
+    );
+    let (code, stdout, stderr) = run(&["--json"]);
+    let told: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, told["error"]["code"].as_str()), (Some(2), Some("command_gone")), "{stderr}");
+    assert!(!dir.exists());
 }
