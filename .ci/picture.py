@@ -1,30 +1,37 @@
 #!/usr/bin/env python3
-"""Draws docs/demo.svg from what `pdpp demo` prints, or checks that it is still what it prints.
+"""Draws docs/demo.svg from what `pdpp demo` writes to a terminal, or checks that it is still what it writes.
 
     python3 .ci/picture.py target/release/pdpp            compares
     python3 .ci/picture.py target/release/pdpp --write    draws
 
-A comparison passes over what differs from run to run: ports, times, dates, ids, estimated tokens.
+A comparison passes over what differs from run to run: times, dates, ids, estimated tokens.
 """
 
+import fcntl
 import html
+import os
 import pathlib
+import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 
 PICTURE = pathlib.Path(__file__).parent.parent / "docs" / "demo.svg"
-COLUMNS = 100
+COLUMNS = 80
 CHARACTER, LINE, MARGIN, TITLE = 7.8, 18, 16, 34
-# Questions that are left out, so that the picture stays on one screen.
-LEFT_OUT = ("latest entries of the calendar", "A build log of 200 KB")
+# Questions that are left out, so that the picture stays small.
+LEFT_OUT = ("Which mails came last?", "Who wrote most often?")
+# What a colour of the terminal is called in the picture.
+KINDS = {"1": "step", "33": "question", "36": "call", "31": "refusal", "2": "dim"}
 
 VARYING = [
-    (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
-    (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE"),
+    (r"\d{4}-\d\d-\d\d( \d\d:\d\d UTC)?", "DATE"),
     (r"pdpp-demo-\w+", "pdpp-demo-ID"),
-    (r"req_[0-9a-f]+", "req_ID"),
+    (r"grt_[0-9a-f]+", "grt_ID"),
+    (r"\d+\.\d+ kB", "SIZE"),
     (r"about \d+ tokens", "about N tokens"),
     (r"costs about \d+ once", "costs about N once"),
     (r"\d+\.\d m?s\b", "TIME"),
@@ -32,59 +39,62 @@ VARYING = [
 
 
 def run(binary):
+    """Its lines, each with the kind that its colour says."""
+    command = [str(pathlib.Path(binary).resolve()), "demo"]
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
     with tempfile.TemporaryDirectory() as home:
-        # No bus, so that the grant goes into a file wherever this runs.
-        environment = {"HOME": home, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "NO_COLOR": "1", "COLUMNS": str(COLUMNS),
-                       "DBUS_SESSION_BUS_ADDRESS": f"unix:path={home}/no-bus"}
-        command = [str(pathlib.Path(binary).resolve()), "demo"]
-        return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+        environment = {"HOME": home, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "xterm-256color"}
+        child = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=theirs)
+        os.close(theirs)
+        said = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                said += chunk
+        except OSError:
+            pass  # The last program at the terminal has ended.
+        os.close(ours)
+        if child.wait() != 0:
+            sys.exit("pdpp demo failed")
+    lines = []
+    for line in said.decode().replace("\r\n", "\n").rstrip("\n").split("\n"):
+        coloured = re.fullmatch(r"\x1b\[(\d+)m(.*)\x1b\[0m", line)
+        lines.append((KINDS[coloured[1]], coloured[2]) if coloured else ("", line))
+    return lines
 
 
 def chosen(said):
     """The lines to draw: all but the questions in LEFT_OUT, each of which goes until its blank line."""
     lines, skipping = [], False
-    for line in said.rstrip("\n").split("\n"):
-        if line.lstrip().startswith("“"):
+    for kind, line in said:
+        if kind == "question":
             skipping = any(part in line for part in LEFT_OUT)
-            if skipping and lines[-2:] != ["   …", ""]:
-                lines += ["   …", ""]
+            if skipping and lines[-2:] != [("dim", "   …"), ("", "")]:
+                lines += [("dim", "   …"), ("", "")]
         elif not line.startswith("   ") and line:
             skipping = False
         if not skipping:
-            lines.append(line)
+            lines.append((kind, line))
     return lines
 
 
-def style(line):
-    text = line.strip()
-    if text.startswith("“"):
-        return "question"
-    if text.startswith("→"):
-        return "call"
-    if text.startswith(("──", "…", "id=", "read one:", "count:", "recall:")):
-        return "dim"
-    if re.match(r"\d\. ", text) or text.startswith("$ "):
-        return "step"
-    return ""
-
-
 def draw(lines):
-    lines = ["$ pdpp demo", "", *lines]
-    width = round(2 * MARGIN + max(len(line) for line in lines) * CHARACTER)
+    lines = [("step", "$ pdpp demo"), ("", ""), *lines]
+    width = round(2 * MARGIN + COLUMNS * CHARACTER)
     height = TITLE + len(lines) * LINE + MARGIN
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
         'aria-label="A run of pdpp demo">',
         "<style>text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#d4d9e0;"
-        "white-space:pre}.step{fill:#fff;font-weight:bold}.question{fill:#e6c384}.call{fill:#7fb4ca}.dim{fill:#8a919c}</style>",
+        "white-space:pre}.step{fill:#fff;font-weight:bold}.question{fill:#e6c384}.call{fill:#7fb4ca}.refusal{fill:#f0908c}.dim{fill:#8a919c}</style>",
         f'<rect width="{width}" height="{height}" rx="8" fill="#16181d"/>',
         *(f'<circle cx="{18 + 18 * at}" cy="17" r="5" fill="#3a3f4a"/>' for at in range(3)),
     ]
-    for at, line in enumerate(lines):
+    for at, (kind, line) in enumerate(lines):
         if not line:
             continue
         indent = len(line) - len(line.lstrip())
-        text, kind = line.strip(), style(line)
+        text = line.strip()
         attribute = f' class="{kind}"' if kind else ""
         # A length, so that columns stand below each other in any font.
         out.append(

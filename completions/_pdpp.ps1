@@ -29,7 +29,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
             [CompletionResult]::new('--version', '--version', [CompletionResultType]::ParameterName, 'Print version')
-            [CompletionResult]::new('demo', 'demo', [CompletionResultType]::ParameterValue, 'See it work: a provider, a grant and an agent''s five questions, on this machine, in a few seconds')
+            [CompletionResult]::new('demo', 'demo', [CompletionResultType]::ParameterValue, 'See it work: an import, a grant and an agent''s questions, on this machine, in a second')
             [CompletionResult]::new('connect', 'connect', [CompletionResultType]::ParameterValue, 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine')
             [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Import your own exports into a store on this computer')
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show what is connected, until when, and whether it works')
@@ -45,7 +45,6 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;demo' {
-            [CompletionResult]::new('--seed', '--seed', [CompletionResultType]::ParameterName, 'Which made-up life the provider holds')
             [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]')
             [CompletionResult]::new('--log-level', '--log-level', [CompletionResultType]::ParameterName, 'How much to log to stderr: off, error, warn or info; never a secret or record data')
             [CompletionResult]::new('--proxy', '--proxy', [CompletionResultType]::ParameterName, 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]')
@@ -453,7 +452,7 @@ Register-ArgumentCompleter -Native -CommandName 'pdpp' -ScriptBlock {
             break
         }
         'pdpp;help' {
-            [CompletionResult]::new('demo', 'demo', [CompletionResultType]::ParameterValue, 'See it work: a provider, a grant and an agent''s five questions, on this machine, in a few seconds')
+            [CompletionResult]::new('demo', 'demo', [CompletionResultType]::ParameterValue, 'See it work: an import, a grant and an agent''s questions, on this machine, in a second')
             [CompletionResult]::new('connect', 'connect', [CompletionResultType]::ParameterValue, 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine')
             [CompletionResult]::new('import', 'import', [CompletionResultType]::ParameterValue, 'Import your own exports into a store on this computer')
             [CompletionResult]::new('status', 'status', [CompletionResultType]::ParameterValue, 'Show what is connected, until when, and whether it works')

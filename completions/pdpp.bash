@@ -426,20 +426,12 @@ _pdpp() {
             return 0
             ;;
         pdpp__subcmd__demo)
-            opts="-h -V --full --seed --cache-dir --log-level --proxy --ca-file --help --version"
+            opts="-h -V --full --cache-dir --log-level --proxy --ca-file --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --seed)
-                    COMPREPLY=()
-                    compopt +o bashdefault +o default 2>/dev/null
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o nospace
-                    fi
-                    return 0
-                    ;;
                 --cache-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

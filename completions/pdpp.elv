@@ -26,7 +26,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --help 'Print help'
             cand -V 'Print version'
             cand --version 'Print version'
-            cand demo 'See it work: a provider, a grant and an agent''s five questions, on this machine, in a few seconds'
+            cand demo 'See it work: an import, a grant and an agent''s questions, on this machine, in a second'
             cand connect 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
             cand import 'Import your own exports into a store on this computer'
             cand status 'Show what is connected, until when, and whether it works'
@@ -41,7 +41,6 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand help 'Print this message or the help of the given subcommand(s)'
         }
         &'pdpp;demo'= {
-            cand --seed 'Which made-up life the provider holds'
             cand --cache-dir 'Where credentials are kept [default: the platform''s data directory, e.g. ~/.local/share/pdpp]'
             cand --log-level 'How much to log to stderr: off, error, warn or info; never a secret or record data'
             cand --proxy 'Reach providers through this proxy, http://host:port [default: HTTPS_PROXY and the like]'
@@ -415,7 +414,7 @@ set edit:completion:arg-completer[pdpp] = {|@words|
             cand --version 'Print version'
         }
         &'pdpp;help'= {
-            cand demo 'See it work: a provider, a grant and an agent''s five questions, on this machine, in a few seconds'
+            cand demo 'See it work: an import, a grant and an agent''s questions, on this machine, in a second'
             cand connect 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
             cand import 'Import your own exports into a store on this computer'
             cand status 'Show what is connected, until when, and whether it works'

@@ -33,7 +33,7 @@ complete -c pdpp -n "__fish_pdpp_needs_command" -l proxy -d 'Reach providers thr
 complete -c pdpp -n "__fish_pdpp_needs_command" -l ca-file -d 'Trust the certificate authorities in this PEM file too' -r -F
 complete -c pdpp -n "__fish_pdpp_needs_command" -s h -l help -d 'Print help'
 complete -c pdpp -n "__fish_pdpp_needs_command" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "demo" -d 'See it work: a provider, a grant and an agent\'s five questions, on this machine, in a few seconds'
+complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "demo" -d 'See it work: an import, a grant and an agent\'s questions, on this machine, in a second'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "import" -d 'Import your own exports into a store on this computer'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "status" -d 'Show what is connected, until when, and whether it works'
@@ -46,7 +46,6 @@ complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "mcp" -d 'Offer the grante
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "provider" -d 'Your own data on this machine: what is there, what was granted of it, and how to end that'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "sandbox" -d 'Run a PDPP provider on this computer, with fictional data'
 complete -c pdpp -n "__fish_pdpp_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l seed -d 'Which made-up life the provider holds' -r -f
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l cache-dir -d 'Where credentials are kept [default: the platform\'s data directory, e.g. ~/.local/share/pdpp]' -r -F
 complete -c pdpp -n "__fish_pdpp_using_subcommand demo" -l log-level -d 'How much to log to stderr: off, error, warn or info; never a secret or record data' -r -f -a "off\t''
 error\t''
@@ -421,7 +420,7 @@ complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l auto-approve -d 'A
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -l json -d 'Tell where it is as one line of JSON on stdout: {"url":…,"mcp_url":…,"pid":…}'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pdpp -n "__fish_pdpp_using_subcommand sandbox" -s V -l version -d 'Print version'
-complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "demo" -d 'See it work: a provider, a grant and an agent\'s five questions, on this machine, in a few seconds'
+complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "demo" -d 'See it work: an import, a grant and an agent\'s questions, on this machine, in a second'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "connect" -d 'Get a grant from a provider: approve it in the browser, keep a scoped token on this machine'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "import" -d 'Import your own exports into a store on this computer'
 complete -c pdpp -n "__fish_pdpp_using_subcommand help; and not __fish_seen_subcommand_from demo connect import status disconnect doctor log completions man mcp provider sandbox help" -f -a "status" -d 'Show what is connected, until when, and whether it works'

@@ -37,6 +37,8 @@ pub enum Tone {
     Question,
     /// What is called.
     Call,
+    /// What is refused.
+    Refusal,
     /// What stands beside the matter.
     Dim,
 }
@@ -48,6 +50,7 @@ impl Tone {
             Self::Step => "1",
             Self::Question => "33",
             Self::Call => "36",
+            Self::Refusal => "31",
             Self::Dim => "2",
         })
     }

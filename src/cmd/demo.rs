@@ -1,35 +1,31 @@
-//! `pdpp demo`: the main job, from a provider to an answer, with nothing but this binary.
+//! `pdpp demo`: from a person's own export to an agent's answer, with nothing but this binary.
 
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::granted;
 use crate::cache::owner::refuse_owner_credentials_in_environment;
 use crate::demo::{self, Scene};
 use crate::error::Result;
+use crate::grants::local::Sheet;
 use crate::mcp::protocol::measure::estimate_tokens;
 use crate::text;
 use crate::ui::{self, Tone, Ui};
 
-/// See it work: a provider, a grant and an agent's five questions, on this machine, in a few seconds
+/// See it work: an import, a grant and an agent's questions, on this machine, in a second
 ///
-/// Starts the embedded provider with made-up data, gets a grant from it (approving by itself), starts
-/// `pdpp mcp serve` as an MCP host would, and shows what a model would see of five questions, and of one
-/// that the grant does not cover, and what that costs its context. Leaves nothing behind.
+/// Makes up a mailbox and a bank's file, imports them, grants a part of them (approving by itself), starts
+/// `pdpp mcp serve` as an MCP host would, and shows what a model would see of four questions, and of one about what was not
+/// granted, and what that costs its context. Opens no port, reads nothing of yours, and leaves nothing behind.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Show every answer whole, instead of its first lines
     #[arg(long)]
     pub full: bool,
-
-    /// Which made-up life the provider holds
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
 }
 
 /// Lines of an answer that are shown without `--full`.
-const SHOWN_LINES: usize = 7;
+const SHOWN_LINES: usize = 6;
 
 /// Plays it.
 ///
@@ -42,34 +38,45 @@ pub fn run(args: &Args, ui: &Ui) -> Result<u8> {
         error.hint(format!("env -u {name} pdpp demo"))
     })?;
     let began = Instant::now();
-    let intro = "PDPP lets you give an AI agent a part of your data: you approve a grant at the provider that holds it, and \
-                 the agent reads that, and nothing more. This is how; all data is made up, and nothing leaves this machine.";
+    let intro = "You have an export of your data: mail, chats, a bank's file. With pdpp an AI agent on this machine reads the part \
+                 of it that you tick, and nothing more. This is how, with data of a person who does not exist; none of it \
+                 leaves this machine.";
     ui.print(&format!("{}\n", ui::indented(width(ui), 0, intro)));
-    let cost = demo::run(args.seed, &|scene| show(&scene, args.full, ui), &|| ui.check_output())?;
+    let inner = width(ui).saturating_sub(INDENT);
+    let cost = demo::run(inner, &|scene| show(&scene, args.full, ui), &|| ui.check_output())?;
     let figures = format!(
-        "Five answers and one refusal took {} calls and {} bytes, about {} tokens; the tool list costs about {} once. All of \
-         it took {:.1} s. Nothing was left behind.",
-        cost.calls,
+        "Four answers and a refusal: {} bytes, about {} tokens; the list of tools costs about {} once. All of it took {:.1} s, \
+         and nothing was left behind.",
         cost.bytes,
         cost.tokens,
         cost.list_tokens,
         began.elapsed().as_secs_f64(),
     );
     ui.print(&format!(
-        "{}\n\nNext:\n{}",
+        "{}\n\nNow with your own data:\n{}\n\n{}",
         ui::indented(width(ui), 0, &figures),
         ui::steps_within(
-            ui.width(),
+            width(ui),
             &[
-                ("pdpp sandbox", "that provider, to approve a grant yourself"),
-                ("pdpp connect https://provider.example", "your own"),
-                ("pdpp mcp setup", "then tell the agents on this machine"),
-                ("pdpp mcp inspect", "what the tools cost a model's context"),
+                ("pdpp import ~/Downloads/takeout.zip", "or another export: pdpp import --help"),
+                ("pdpp connect local", "tick what an agent may read of it"),
+                ("pdpp mcp setup", "tell the agents on this machine"),
             ]
+        ),
+        ui::indented(
+            width(ui),
+            0,
+            "Where a provider holds your data, `pdpp connect https://provider.example` takes the place of the first two; \
+             `pdpp sandbox` is such a provider with made-up data."
         )
     ));
     Ok(0)
 }
+
+/// How far in what happens stands.
+const INDENT: u16 = 3;
+/// And what an agent gets.
+const DEEPER: u16 = 5;
 
 /// Columns to lay lines out for: a wide terminal makes them no easier to read.
 fn width(ui: &Ui) -> u16 {
@@ -77,37 +84,78 @@ fn width(ui: &Ui) -> u16 {
 }
 
 fn show(scene: &Scene<'_>, full: bool, ui: &Ui) {
-    let step = |what, how: &str| {
-        ui.print_as(Tone::Step, &ui::labelled(width(ui), [(what, 14)], how, None));
+    let step = |what, command: &str, how: &str| {
+        ui.print_as(Tone::Step, &ui::labelled(width(ui), [(what, 9)], command, None));
+        ui.print(&format!("{}\n", ui::indented(width(ui), INDENT, how)));
     };
-    let line = |tone, text: &str| ui.print_as(tone, &ui::indented(width(ui), 3, text));
+    let line = |tone, text: &str| ui.print_as(tone, &ui::indented(width(ui), INDENT, text));
     match scene {
-        Scene::Provider(url) => step("1. A provider", &format!("{url}   ($ pdpp sandbox)")),
-        Scene::Granting => {
+        Scene::Import => {
             step(
-                "2. A grant",
-                "approved by itself here; else you do that in your browser   ($ pdpp connect)",
+                "1. Import",
+                "$ pdpp import takeout.zip bank.csv",
+                "Each item is accounted for, and the export is left as it is.",
             );
-            ui.print("");
         }
-        Scene::Granted(connected) => {
-            for granted in granted::to_text(connected).lines().take_while(|line| !line.is_empty()) {
-                let indent = u16::try_from(granted.len() - granted.trim_start().len()).unwrap_or_default();
-                ui.print(&ui::indented(width(ui), 3 + indent, granted.trim_start()));
+        Scene::Imported(said) => show_imported(said, ui),
+        Scene::Granting => {
+            ui.print("");
+            let how =
+                "You tick what an agent may read, on a page or at the terminal. Here that is done for you.";
+            step("2. Grant", "$ pdpp connect local", how);
+        }
+        Scene::Ticked(sheet) => show_ticks(sheet, ui),
+        Scene::Approved(lines) => {
+            line(Tone::Plain, "An agent can read this and nothing else:");
+            for given in *lines {
+                ui.print(&ui::indented(width(ui), DEEPER, given));
             }
             ui.print("");
         }
         Scene::Agent => {
-            let how = "asks through six read-only tools   ($ pdpp mcp serve, started by Claude, Codex …)";
-            step("3. An agent", how);
-            ui.print("");
+            let how = "Claude, Codex and others start that by themselves. An agent asks through six read-only tools.";
+            step("3. Agent", "$ pdpp mcp serve", how);
         }
         Scene::Question(question) => line(Tone::Question, &format!("“{question}”")),
         Scene::Call(tool, arguments) => {
             line(Tone::Call, &format!("→ {tool} {}", spaced(&Value::Object((*arguments).clone()))));
         }
         Scene::Answer(answer, took) => show_answer(answer, *took, full, ui),
+        Scene::Refused(refusal) => {
+            for said in refusal.lines() {
+                ui.print_as(Tone::Refusal, &ui::indented(width(ui), DEEPER, said));
+            }
+            let why =
+                "── refused: the bank's file was not ticked, and the agent does not learn that it is there";
+            ui.print_as(Tone::Dim, &ui::indented(width(ui), DEEPER, why));
+            ui.print("");
+        }
     }
+}
+
+/// A line of what the import says; what does not fit beside the name of a source stands below it.
+fn show_imported(said: &str, ui: &Ui) {
+    let cells: Vec<&str> = said.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    match cells.as_slice() {
+        [source @ .., counts] if !source.is_empty() && said.len() > usize::from(width(ui) - INDENT) => {
+            ui.print(&ui::indented(width(ui), INDENT, &source.join("  ")));
+            ui.print(&ui::indented(width(ui), DEEPER, counts));
+        }
+        _ => ui.print(&ui::indented(width(ui), INDENT, said)),
+    }
+}
+
+fn show_ticks(sheet: &Sheet, ui: &Ui) {
+    for account in &sheet.accounts {
+        for stream in &account.streams {
+            let (mark, tone) = if stream.is_ticked { ('x', Tone::Plain) } else { (' ', Tone::Dim) };
+            let plural = if stream.records == 1 { "" } else { "s" };
+            let row =
+                format!("[{mark}] {}: {}, {} record{plural}", account.kind, stream.name, stream.records);
+            ui.print_as(tone, &ui::indented(width(ui), INDENT, &row));
+        }
+    }
+    ui.print("");
 }
 
 /// As JSON that can be broken into lines between its values.
@@ -126,25 +174,42 @@ fn spaced(value: &Value) -> String {
 }
 
 fn show_answer(answer: &str, took: Duration, full: bool, ui: &Ui) {
-    const BESIDE: [&str; 4] = ["id=", "read one:", "count:", "recall:"];
-    let most = usize::from(width(ui)).saturating_sub(7).max(20);
+    // What is for a program, and no news to a person.
+    const BESIDE: [&str; 8] =
+        ["id=", "more:", "grant:", "fields,", "read one:", "recall:", "next:", "filtered_record_count"];
+    let dim = |indent: u16, text: &str| {
+        let most = usize::from(width(ui).saturating_sub(indent)).max(20);
+        let text = if full { text::one_line(text).into_owned() } else { clip(text, most) };
+        ui.print_as(Tone::Dim, &format!("{:1$}{text}", "", usize::from(indent)));
+    };
     let lines = answer.lines().count();
     let shown = if full { lines } else { SHOWN_LINES };
     for line in answer.lines().take(shown) {
-        let is_beside = BESIDE.iter().any(|begin| line.trim_start().starts_with(begin));
-        let tone = if is_beside { Tone::Dim } else { Tone::Plain };
-        ui.print_as(tone, &format!("     {}", clip(line, if full { usize::MAX } else { most })));
+        let text = line.trim_start();
+        let indent = DEEPER + u16::try_from(line.len() - text.len()).unwrap_or_default();
+        match text.split_once(' ') {
+            // A record: its id is longer than a line may be wide.
+            Some((id, fields)) if line.starts_with("id=") => {
+                dim(indent, id);
+                ui.print(&ui::indented(width(ui), indent, &text::one_line(fields)));
+            }
+            _ if BESIDE.iter().any(|begin| text.starts_with(begin)) => dim(indent, text),
+            _ => ui.print(&ui::indented(width(ui), indent, &text::one_line(text))),
+        }
     }
     if lines > shown {
-        ui.print_as(Tone::Dim, &format!("     … {} more lines (--full shows them)", lines - shown));
+        ui.print_as(
+            Tone::Dim,
+            &ui::indented(width(ui), DEEPER, &format!("… {} more lines (--full shows them)", lines - shown)),
+        );
     }
     let cost = format!(
-        "     ── {} bytes, about {} tokens, {:.1} ms",
+        "── {} bytes, about {} tokens, {:.1} ms",
         answer.len(),
         estimate_tokens(answer),
         took.as_secs_f64() * 1000.0
     );
-    ui.print_as(Tone::Dim, &cost);
+    ui.print_as(Tone::Dim, &ui::indented(width(ui), DEEPER, &cost));
     ui.print("");
 }
 

@@ -1,4 +1,4 @@
-//! What was granted, as `connect` and `demo` show it.
+//! What was granted, as `connect` shows it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

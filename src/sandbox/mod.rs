@@ -1,4 +1,4 @@
-//! The life of a fictional person, and the vault that it fills: what `pdpp sandbox`, `pdpp demo` and tests try things on.
+//! The life of a fictional person, and the vault that it fills: what `pdpp sandbox` and tests try things on.
 //!
 //! [`seed`] makes the life up. The provider itself is [`crate::vault`], which knows nothing of this.
 
