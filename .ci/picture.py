@@ -23,7 +23,7 @@ PICTURE = pathlib.Path(__file__).parent.parent / "docs" / "demo.svg"
 COLUMNS = 80
 CHARACTER, LINE, MARGIN, TITLE = 7.8, 18, 16, 34
 # Questions that are left out, so that the picture stays small.
-LEFT_OUT = ("Which mails came last?", "Who wrote most often?")
+LEFT_OUT = ("What may I read?", "Which mails came last?", "Who wrote most often?")
 # What a colour of the terminal is called in the picture.
 KINDS = {"1": "step", "33": "question", "36": "call", "31": "refusal", "2": "dim"}
 

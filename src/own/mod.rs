@@ -27,7 +27,7 @@ use crate::vault::{self, Config, Holds, OpenError, Profile, Vault, time};
 pub const PROFILE: Profile = Profile {
     name: "Your own data on this machine",
     title: "Your own data",
-    owner: "Your own data on this machine",
+    owner: "On this machine",
     command: "pdpp connect local",
     subject_id: "owner_local",
     declaration_version: "own.v1",

@@ -1,4 +1,4 @@
-// What the suite drives: the sandbox, `pdpp connect`, a HOME of its own for each grant, and sites that are
+// What the suite drives: the sandbox, `pdpp connect`, a HOME of its own for each grant, a made-up export, and sites that are
 // not the sandbox's. Nothing here knows the page.
 
 import { spawn } from "node:child_process";
@@ -107,7 +107,20 @@ export class Machine {
 
   /** Starts `pdpp connect`; it waits until its page is decided. */
   async connect(home, ...args) {
-    const child = this.#spawn(["connect", this.url, "--no-browser", ...args], { HOME: home });
+    const { page, end, child } = await this.#waiting(home, this.url, ...args);
+    // Where the browser is what asks, there is no request yet.
+    const link = page.includes("/oauth/authorize") ? null : await this.link();
+    return { page, link, end, stop: () => child.kill() };
+  }
+
+  /** The same for the person's own data, whose page the browser is led to by itself. */
+  async connectLocal(home, ...args) {
+    const { page, end } = await this.#waiting(home, "local", ...args);
+    return { page, end };
+  }
+
+  async #waiting(home, whose, ...args) {
+    const child = this.#spawn(["connect", whose, "--no-browser", ...args], { HOME: home });
     const end = ended(child);
     let heard = "";
     let entering = false;
@@ -126,9 +139,39 @@ export class Machine {
       });
       child.once("exit", (code) => reject(new Failed(`connect ended with ${code} and without a page: ${heard}`)));
     });
-    // Where the browser is what asks, there is no request yet.
-    const link = page.includes("/oauth/authorize") ? null : await this.link();
-    return { page, link, end, stop: () => child.kill() };
+    return { page, end, child };
+  }
+
+  /** A HOME with a mailbox and a bank's file in the person's own store. */
+  async homeWithOwnData() {
+    const home = this.home();
+    const [mailbox, bank] = [join(home, "All mail.mbox"), join(home, "bank.csv")];
+    const mail = ([day, name, subject, text], at) =>
+      `From ${1850000000000000000n - BigInt(at)}@xxx Mon Nov ${day} 09:15:00 +0000 2026
+X-GM-THRID: ${at}
+X-Gmail-Labels: Inbox
+Delivered-To: maren.solberg@example.org
+Message-ID: <${at}@mail.example>
+Date: ${day} Nov 2026 09:15:00 +0000
+From: ${name} <${name.toLowerCase().replace(" ", ".")}@example.com>
+To: Maren Solberg <maren.solberg@example.org>
+Subject: ${subject}
+Content-Type: text/plain; charset=utf-8
+
+${text}
+
+`;
+    const mails = [
+      ["26", "Ingrid Solberg", "Lunch on Sunday", "Lunch is at one. Bring a jar of the cherry jam."],
+      ["25", "Borgny Haugen", "Heating: the fitter comes on Thursday", "The fitter comes on Thursday between eight and ten."],
+      ["24", "Fjordbank", "Your sign-in code", "Your code to sign in is 402911. It is good for ten minutes."],
+      ["20", "Kari Moen", "Choir moves to the library", "The hall has no light. We sing in the library, at seven as usual."],
+    ];
+    writeFileSync(mailbox, mails.map(mail).join(""));
+    writeFileSync(bank, "date,text,amount,currency\n2026-11-25,Bakery at the Corner,-86.50,NOK\n2026-11-22,Rent,-11200.00,NOK\n");
+    const ran = await this.run(home, "import", mailbox, bank, "--yes");
+    equal(ran.code, 0, `pdpp import ends with (${ran.stderr})`);
+    return home;
   }
 
   /** Types `code` at `address`, and gives the page that this leads to. */

@@ -1,4 +1,4 @@
-// The owner's side: the sandbox's consent page in Chromium, and what is readable after it.
+// The owner's side in Chromium: the sandbox's consent page and that of the person's own data, and what is readable after them.
 //
 //     suite.mjs PDPP DIRECTORY
 //
@@ -865,6 +865,45 @@ async function fits_every_window() {
   }
 }
 
+/**
+ * The page of `pdpp connect local`. What was named is ticked and nothing else; the pictures of it are those of docs/.
+ */
+async function grants_own_data() {
+  const home = await machine.homeWithOwnData();
+  const named = ["--stream", "messages", "--stream", "message_bodies"];
+  const windows = {
+    "own-consent": { viewport: { width: 800, height: 925 } },
+    "own-consent-dark": { viewport: { width: 800, height: 925 }, colorScheme: "dark" },
+    "own-consent-phone": { viewport: PHONE, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
+    "own-consent-phone-dark": { viewport: PHONE, deviceScaleFactor: 2, isMobile: true, hasTouch: true, colorScheme: "dark" },
+  };
+  for (const [name, options] of Object.entries(windows)) {
+    const { page: at, end } = await machine.connectLocal(home, ...named);
+    await on(at, { bypassCSP: true, javaScriptEnabled: true, ...options }, async (page) => {
+      await page.getByRole("button", { name: "Continue" }).waitFor();
+      await noSidewaysScroll(page, name);
+      await shoot(page, name);
+      for (const one of await page.locator("summary").all()) if (await one.isVisible()) await one.click();
+      await noSidewaysScroll(page, `${name}, opened up`);
+      await shoot(page, `${name}-open`, { fullPage: true });
+      const shown = await page.locator(".fields input:checked:visible").evaluateAll((all) => all.map((one) => one.closest("ul").ariaLabel));
+      equal([...new Set(shown)], ["Fields of messages", "Fields of message bodies"], `${name}: fields that look ticked`);
+      await page.evaluate(axeSource);
+      const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+      must(violations.length === 0, `${name}: ${violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`).join("; ")}`);
+      await goOn(page);
+      await noSidewaysScroll(page, `${name}, summary`);
+      await shoot(page, name.replace("consent", "summary"));
+      await page.getByRole("button", { name: "Approve" }).click();
+    });
+    equal((await end).code, 0, "pdpp connect local ends with");
+  }
+  const found = await machine.call(home, "search", { q: "fitter" });
+  must(JSON.stringify(found).includes("Thursday"), `a search in what was granted finds ${JSON.stringify(found)}`);
+  const hidden = await machine.call(home, "query_records", { stream: "security_messages" });
+  equal(hidden.isError, true, "what was not ticked is refused");
+}
+
 const CHECKS = [
   approves_as_it_stands,
   comes_in_by_its_file_and_brings_the_answer,
@@ -886,6 +925,7 @@ const CHECKS = [
   names_every_control,
   satisfies_axe,
   fits_every_window,
+  grants_own_data,
 ];
 
 async function main() {
