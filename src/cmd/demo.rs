@@ -135,9 +135,10 @@ fn show(scene: &Scene<'_>, full: bool, ui: &Ui) {
 
 /// A line of what the import says; what does not fit beside the name of a source stands below it.
 fn show_imported(said: &str, ui: &Ui) {
+    let most = usize::from(width(ui).saturating_sub(INDENT));
     let cells: Vec<&str> = said.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
     match cells.as_slice() {
-        [source @ .., counts] if !source.is_empty() && said.len() > usize::from(width(ui) - INDENT) => {
+        [source @ .., counts] if !source.is_empty() && said.chars().count() > most => {
             ui.print(&ui::indented(width(ui), INDENT, &source.join("  ")));
             ui.print(&ui::indented(width(ui), DEEPER, counts));
         }

@@ -101,7 +101,9 @@ fn o3_3_ten_readers_and_an_import_do_not_disturb_each_other() {
         assert_eq!(desk.import(&path), [4200, 4000, 0, 200]);
         done.store(true, Ordering::SeqCst);
         assert_eq!(writer.join().unwrap().len(), 5);
-        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        for reader in readers {
+            reader.join().unwrap();
+        }
     });
     assert_eq!(count(), 4200);
 }
