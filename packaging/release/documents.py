@@ -37,7 +37,8 @@ def linked(text, place, is_there, moved=()):
 
 def documents(folder, moved=()):
     """Puts them into `folder`, where the licence, or what `moved` makes of it, is already or will be."""
-    names = ["README.md", "CHANGELOG.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")), "docs/demo.svg"]
+    shown = (path for kind in ("md", "svg", "png") for path in (ROOT / "docs").glob(f"*.{kind}"))
+    names = ["README.md", "CHANGELOG.md", *(f"docs/{path.name}" for path in shown)]
     for name in names:
         if name not in moved:
             (folder / name).parent.mkdir(exist_ok=True)
