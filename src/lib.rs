@@ -25,7 +25,7 @@
 //! - [`own`]: the vault of the person's own data, read in this process by [`own::backend`], which [`import`] fills from exports; a format of exports is one file of it.
 //! - [`sandbox`]: the life of a fictional person, which fills a vault to try a provider with, and for tests.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
-//!   out by trying. [`demo`]: the main job, played with a made-up export.
+//!   out by trying. [`demo`]: the main job, played.
 //! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`archive`], [`secret`], [`net`], [`listener`], [`hex`], [`time_text`],
 //!   [`runtime`], [`shutdown`]: one error, the command to type next, safe text, the one writer, private files, the members of a
 //!   file, folder or archive, a token, public addresses, connections that anybody may open, names in hexadecimal, a grant's end in
