@@ -222,14 +222,19 @@ impl PrivateDir {
         self.sync()
     }
 
-    /// Writes `name` as [`PrivateDir::write`] does, until what is given is dropped: then the file goes, and this
-    /// directory where nothing else is in it.
+    /// Writes the new file `name`, of mode 0600 and under no other name before that, until what is given is dropped: then
+    /// the file goes, and this directory where nothing else is in it.
     ///
     /// # Errors
-    /// As [`PrivateDir::write`].
+    /// As [`PrivateDir::append`].
     pub fn one_file(self, name: &str, bytes: &[u8]) -> io::Result<OneFile> {
-        self.write(name, bytes)?;
-        Ok(OneFile { dir: self, name: name.to_owned() })
+        self.append(name, bytes)?;
+        Ok(self.until_dropped(name))
+    }
+
+    /// As [`PrivateDir::one_file`] gives it, of a file that is here already.
+    pub fn until_dropped(self, name: &str) -> OneFile {
+        OneFile { dir: self, name: name.to_owned() }
     }
 
     /// Appends `bytes`, a line, to `name` in one write, so that lines of several processes do not mix; creates it with

@@ -45,11 +45,8 @@ pub enum Event<'a> {
         /// What a person has to do to get there.
         shown: Shown,
     },
-    /// The browser comes in by this port of this machine and comes back to it, and is probably elsewhere.
-    ComesBackTo {
-        /// The port.
-        port: u16,
-    },
+    /// The browser comes to these ports of this machine, and is probably elsewhere.
+    NeedsPorts(&'a [u16]),
     /// No browser was opened.
     NotOpened {
         /// Why none is expected here, as a clause; none where it was tried.

@@ -85,7 +85,7 @@ impl Door {
             _ => None,
         };
         if let (Some(_), Attempt::AuthorizationCode(code)) = (elsewhere, attempt) {
-            dialog.on(Event::ComesBackTo { port: code.listener.port() });
+            dialog.on(Event::NeedsPorts(&[code.listener.port()]));
         }
         match (self.way, self.listener(attempt)) {
             (Way::File, Some(listener)) => {

@@ -1,7 +1,7 @@
 //! `connect local` on its page: who gets in, what can be decided there, and what anybody else gets.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, COOKIE, LOCATION, ORIGIN, SET_COOKIE};
@@ -59,11 +59,18 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
     rest.split_once(after).unwrap().0
 }
 
-#[allow(clippy::zombie_processes, reason = "whoever starts it waits for it")]
 /// Starts `connect local`; gives the address and the code that it shows.
 fn start(env: &TestEnv, options: &[&str]) -> (Child, String, String) {
-    let words = [&["connect", "local", "--no-browser", "--json"], options].concat();
-    let mut child = env.pdpp(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (child, said, address, code) =
+        shown(&mut env.pdpp(&[&["connect", "local", "--no-browser", "--json"], options].concat()));
+    drop(said);
+    (child, address, code)
+}
+
+#[allow(clippy::zombie_processes, reason = "whoever starts it waits for it")]
+/// Starts `command`; gives what it says up to its code, and the address and the code in that.
+fn shown(command: &mut Command) -> (Child, String, String, String) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let is_code = |line: &str| {
@@ -79,7 +86,7 @@ fn start(env: &TestEnv, options: &[&str]) -> (Child, String, String) {
             // Whatever else is said must not fill the pipe.
             std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
             let address = format!("http://127.0.0.1:{}/", between(&said, "http://127.0.0.1:", "/"));
-            return (child, address, code);
+            return (child, said, address, code);
         }
     }
 }
@@ -195,4 +202,86 @@ async fn o7_2_what_is_denied_on_the_page_leaves_nothing() {
     assert_eq!(output.status.code(), Some(77), "{output:?}");
     let said: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(said["error"]["code"], "access_denied");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o7_3_where_no_browser_is_the_page_waits_for_one_from_elsewhere() {
+    for (variable, why) in
+        [("SSH_CONNECTION", "SSH session"), ("CODESPACES", "dev container"), ("container", "container")]
+    {
+        let mut env = TestEnv::new();
+        store_of(&env);
+        env.set("BROWSER", None);
+        env.set(variable, Some("1".to_owned()));
+        // Nobody is at a terminal here.
+        let ran = env.run(&["connect", "local"]);
+        assert_eq!(ran.code, Some(77), "{ran:?}");
+        assert!(ran.stderr.contains(why) && ran.stderr.contains("--no-browser"), "{ran:?}");
+        let (mut child, _, address, code) = shown(&mut env.pdpp(&["connect", "local", "--no-browser"]));
+        let mut browser = Browser::new();
+        let own = address.trim_end_matches('/').to_owned();
+        let (status, _, page) = browser.post(&address, &own, &[("code", &code)]).await;
+        assert_eq!(status, StatusCode::OK, "{page}");
+        browser.cookie = None;
+        let (status, to, _) = browser.get(between(&page, "url=", "\"")).await;
+        assert_eq!(status, StatusCode::SEE_OTHER);
+        let (_, _, page) = browser.get(&to.unwrap()).await;
+        assert!(page.contains("You asked for this yourself"), "{page}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn o7_3_the_file_of_a_killed_command_goes_at_the_next_and_opens_nothing() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let mut env = TestEnv::new();
+    store_of(&env);
+    // Confined, by what its script says; it opens nothing.
+    let opener = env.home().join("opener");
+    std::fs::write(&opener, "#!/bin/sh\nexit 0 # /snap/bin/browser\n").unwrap();
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    env.set("BROWSER", Some(opener.display().to_string()));
+    let handed = |old: Option<&std::path::Path>| {
+        let visible = std::fs::read_dir(env.home()).unwrap().map(|entry| entry.unwrap().path());
+        visible.filter(|path| path.to_str().unwrap().contains("/pdpp-browser-")).find_map(|dir| {
+            let file = std::fs::read_dir(dir).ok()?.next()?.ok()?.path();
+            (old != Some(&*file)).then_some(())?;
+            std::fs::read_to_string(&file)
+                .ok()
+                .filter(|text| text.contains("</html>"))
+                .map(|text| (file, text))
+        })
+    };
+    let start = |old: Option<&std::path::Path>| {
+        let mut command = env.pdpp(&["connect", "local"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        loop {
+            match handed(old) {
+                Some((file, text)) => return (child, file, text),
+                None => assert!(child.try_wait().unwrap().is_none(), "it ended before a browser was to open"),
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    };
+    let (mut first, left, text) = start(None);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert!(left.exists(), "nothing of it could run any more");
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&left), mode(left.parent().unwrap())), (0o600, 0o700));
+    let secret = between(&text, "name=\"secret\" value=\"", "\"").to_owned();
+    let (mut second, file, text) = start(Some(&left));
+    assert!(!left.parent().unwrap().exists() && file.exists(), "{left:?}");
+    let address = between(&text, "action=\"", "\"").to_owned();
+    let own = address.trim_end_matches('/').to_owned();
+    let (status, _, page) = Browser::new().post(&address, &own, &[("secret", &secret)]).await;
+    assert!(status == StatusCode::FORBIDDEN && !page.contains("/consent/"), "{page}");
+    let secret = between(&text, "name=\"secret\" value=\"", "\"").to_owned();
+    let (status, _, page) = Browser::new().post(&address, &own, &[("secret", &secret)]).await;
+    assert!(status == StatusCode::OK && page.contains("/consent/"), "{page}");
+    second.kill().unwrap();
+    second.wait().unwrap();
 }

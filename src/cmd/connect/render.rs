@@ -43,10 +43,7 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
             framed(code)
         )),
         Event::ApproveHere { .. } => ui.note("Your browser opens the page where you decide what may be read."),
-        Event::ComesBackTo { port } => ui.explain(&format!(
-            "That address is this machine's: open it in a browser here, or lead its port to the machine where your \
-             browser is (ssh -L {port}:127.0.0.1:{port} …)."
-        )),
+        Event::NeedsPorts(ports) => ui.explain(&needs_ports(ports)),
         Event::NotOpened { why: Some(why) } => {
             ui.note(&format!("No browser is opened, since {why}: open that address yourself."));
         }
@@ -92,6 +89,22 @@ pub(super) fn show(event: &Event<'_>, ui: &Ui) {
             ui.warn(&format!("the old token could not be deleted here ({why}); try: {again}"));
         }
     }
+}
+
+/// How a browser elsewhere gets to `ports` of this machine, which listen on loopback alone.
+fn needs_ports(ports: &[u16]) -> String {
+    let (plural, numbers) = match ports {
+        [_] => ("port", "number"),
+        _ => ("ports", "numbers"),
+    };
+    let all = ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" and ");
+    let ssh: String = ports.iter().map(|port| format!(" -L {port}:127.0.0.1:{port}")).collect();
+    let kubectl: String = ports.iter().map(|port| format!(" {port}")).collect();
+    format!(
+        "That address is this machine's: open it in a browser here, or lead {plural} {all} to the machine where your browser \
+         is, under the same {numbers}. Over SSH: ssh{ssh} HOST. From a pod: kubectl port-forward POD{kubectl}. From a \
+         container: start it with --network host. An editor's list of forwarded ports does it too."
+    )
 }
 
 fn invite(invitation: &Invitation<'_>) -> String {

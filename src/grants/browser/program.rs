@@ -1,51 +1,48 @@
 //! Which program opens web addresses here, as `webbrowser` finds it too: not the one that opens `.html` files, which may be
-//! an editor.
+//! an editor. And which files of its person that program sees.
+#![cfg_attr(
+    not(all(unix, not(target_os = "macos"))),
+    allow(dead_code, reason = "asked on desktops of Linux")
+)]
 
 use std::path::{Path, PathBuf};
 
-/// What opens web addresses.
-#[derive(Debug)]
-pub(super) struct Program {
-    /// It is confined: it sees the visible folders of the home directory, at most.
-    is_confined: bool,
+/// Which files a browser sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sees {
+    /// All that its person sees.
+    Everything,
+    /// What is not hidden in the home directory: a snap.
+    Visible,
+    /// The folder of downloads, mostly: a Flatpak.
+    Downloads,
 }
 
-impl Program {
-    /// Whether a file in a hidden folder can be opened with it.
-    pub(super) const fn sees_hidden_folders(&self) -> bool {
-        !self.is_confined
-    }
-
-    /// The system's own; it is asked for by the scheme http there.
-    #[cfg(not(all(unix, not(target_os = "macos"))))]
-    pub(super) fn find() -> Option<Self> {
-        Some(Self { is_confined: false })
-    }
-
-    /// What `BROWSER` names, else the desktop's web browser. Asks a program, and so blocks.
-    #[cfg(all(unix, not(target_os = "macos")))]
-    pub(super) fn find() -> Option<Self> {
-        let named = std::env::var("BROWSER").unwrap_or_default();
-        let named = named.split(':').find_map(Self::of_command_line);
-        named.or_else(|| Self::of_command_line(&desktops_choice()?))
-    }
-
-    /// The program of a line such as `/usr/bin/env X=1 firefox %u`; `None` if it is not there.
-    #[cfg_attr(
-        not(all(unix, not(target_os = "macos"))),
-        allow(dead_code, reason = "asked on desktops of Linux")
-    )]
-    fn of_command_line(line: &str) -> Option<Self> {
-        let words: Vec<&str> = line.split_ascii_whitespace().map(|word| word.trim_matches('"')).collect();
-        on_path(words.first()?)?;
-        let is_confined = words.iter().filter_map(|word| on_path(word)).any(|path| is_confined(&path));
-        Some(Self { is_confined })
-    }
+/// What is known of a program that a command line names.
+struct Known {
+    path: PathBuf,
+    /// What it is a link to.
+    target: PathBuf,
+    /// How it begins.
+    text: String,
 }
 
-/// The command line of the desktop's web browser.
+/// The system's own; it is asked for by the scheme http there.
+#[cfg(not(all(unix, not(target_os = "macos"))))]
+pub(super) fn find() -> Option<Sees> {
+    Some(Sees::Everything)
+}
+
+/// Of what `BROWSER` names, else of the desktop's web browser; `None` if none is there. Asks a program, and so blocks.
 #[cfg(all(unix, not(target_os = "macos")))]
-fn desktops_choice() -> Option<String> {
+pub(super) fn find() -> Option<Sees> {
+    let named = std::env::var("BROWSER").unwrap_or_default();
+    named.split(':').find_map(|line| of_command_line(line, on_path)).or_else(desktops_choice)
+}
+
+/// Of the desktop's web browser.
+#[cfg(all(unix, not(target_os = "macos")))]
+fn desktops_choice() -> Option<Sees> {
     use std::process::{Command, Stdio};
     let asked = Command::new("xdg-settings")
         .args(["get", "default-web-browser"])
@@ -63,33 +60,68 @@ fn desktops_choice() -> Option<String> {
     let entry = std::iter::once(dirs.data_dir().to_owned())
         .chain(shared)
         .chain(more)
-        .find_map(|dir| read_start(&dir.join("applications").join(&name), 64 << 10))?;
-    let exec = entry.lines().find_map(|line| line.strip_prefix("Exec="))?;
-    Some(exec.to_owned())
+        .find_map(|dir| read_start(&dir.join("applications").join(&name), 256 << 10))?;
+    of_entry(&entry, on_path)
 }
 
-/// Where `program` is.
-fn on_path(program: &str) -> Option<PathBuf> {
-    if program.contains('/') {
-        return Some(PathBuf::from(program)).filter(|path| path.is_file());
-    }
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(program)).find(|path| path.is_file())
-}
-
-/// Whether `program` is started by snap or Flatpak: itself, what it is a link to, or by a short script, as Ubuntu's
-/// `firefox` is.
-fn is_confined(program: &Path) -> bool {
-    let target = program.canonicalize().unwrap_or_else(|_| program.to_owned());
-    let is_theirs = |path: &Path| {
-        path.starts_with("/snap")
-            || path.starts_with("/var/lib/flatpak")
-            || path.file_name().is_some_and(|name| name == "snap" || name == "flatpak")
+/// Of the program that a desktop entry starts: by what snap and Flatpak write into theirs, else by its command line.
+fn of_entry(entry: &str, known: impl Fn(&str) -> Option<Known>) -> Option<Sees> {
+    let group = entry.lines().map(str::trim).skip_while(|line| *line != "[Desktop Entry]").skip(1);
+    let keys = || group.clone().take_while(|line| !line.starts_with('['));
+    let value = |key: &str| {
+        let mut pairs = keys().filter_map(|line| line.split_once('='));
+        pairs.find(|(name, _)| name.trim_end() == key).map(|(_, value)| value.trim())
     };
-    is_theirs(program)
-        || is_theirs(&target)
-        || read_start(&target, 4 << 10).is_some_and(|text| {
-            text.starts_with("#!") && (text.contains("/snap/bin/") || text.contains("flatpak run"))
-        })
+    if value("Hidden") == Some("true") {
+        return None;
+    }
+    let by_line = of_command_line(value("Exec")?, known)?;
+    Some(match by_line {
+        Sees::Everything if value("X-Flatpak").is_some() => Sees::Downloads,
+        Sees::Everything if value("X-SnapInstanceName").is_some() => Sees::Visible,
+        by_line => by_line,
+    })
+}
+
+/// Of the program of a line such as `/usr/bin/env X=1 firefox %u`; `None` if it is not there.
+fn of_command_line(line: &str, known: impl Fn(&str) -> Option<Known>) -> Option<Sees> {
+    let words: Vec<&str> = line.split_ascii_whitespace().map(|word| word.trim_matches('"')).collect();
+    known(words.first()?)?;
+    let confined = words.iter().filter_map(|word| known(word)).map(|program| program.sees());
+    Some(confined.into_iter().find(|sees| *sees != Sees::Everything).unwrap_or(Sees::Everything))
+}
+
+impl Known {
+    /// Whether it is started by snap or Flatpak: itself, what it is a link to, or by a short script, as Ubuntu's `firefox`
+    /// is.
+    fn sees(&self) -> Sees {
+        let is_of = |tool: &str, dir: &str| {
+            [&self.path, &self.target]
+                .into_iter()
+                .any(|path| path.starts_with(dir) || path.file_name().is_some_and(|name| name == tool))
+        };
+        let script = if self.text.starts_with("#!") { self.text.as_str() } else { "" };
+        if is_of("flatpak", "/var/lib/flatpak") || script.contains("flatpak run") {
+            Sees::Downloads
+        } else if is_of("snap", "/snap") || script.contains("/snap/bin/") {
+            Sees::Visible
+        } else {
+            Sees::Everything
+        }
+    }
+}
+
+/// What `program` is, if it is there.
+fn on_path(program: &str) -> Option<Known> {
+    let path = if program.contains('/') {
+        Some(PathBuf::from(program)).filter(|path| path.is_file())?
+    } else {
+        let path = std::env::var_os("PATH")?;
+        std::env::split_paths(&path).map(|dir| dir.join(program)).find(|path| path.is_file())?
+    };
+    let target = path.canonicalize().unwrap_or_else(|_| path.clone());
+    let text = read_start(&target, 4 << 10).unwrap_or_default();
+    Some(Known { path, target, text })
 }
 
 /// The text of the file at `path`, as far as `most` bytes.
@@ -105,31 +137,87 @@ fn read_start(path: &Path, most: u64) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// Programs of a machine: a path, what it is a link to, how it begins.
+    const MACHINE: [(&str, &str, &str); 7] = [
+        ("/usr/bin/env", "/usr/bin/env", "\u{7f}ELF"),
+        ("/usr/bin/browser", "/usr/lib/browser/browser", "#!/bin/sh\nexec /usr/lib/browser/bin \"$@\"\n"),
+        ("/snap/bin/firefox", "/usr/bin/snap", "\u{7f}ELF"),
+        ("/var/lib/snapd/snap/bin/firefox", "/usr/libexec/snapd/snap", "\u{7f}ELF"),
+        ("/usr/bin/firefox", "/usr/bin/firefox", "#!/bin/sh\n\nexec /snap/bin/firefox \"$@\"\n"),
+        ("/usr/bin/flatpak", "/usr/bin/flatpak", "\u{7f}ELF"),
+        (
+            "/home/ana/.local/share/flatpak/exports/bin/org.example.Browser",
+            "/home/ana/.local/share/flatpak/exports/bin/org.example.Browser",
+            "#!/bin/sh\nexec /usr/bin/flatpak run --branch=stable org.example.Browser \"$@\"\n",
+        ),
+    ];
+
+    fn machine(program: &str) -> Option<Known> {
+        let named = |path: &str| path == program || path.strip_prefix("/usr/bin/") == Some(program);
+        let (path, target, text) = MACHINE.iter().find(|(path, ..)| named(path))?;
+        Some(Known { path: path.into(), target: target.into(), text: (*text).to_owned() })
+    }
+
     #[test]
-    fn a_browser_that_is_confined_is_told_by_what_starts_it() {
-        let root = tempfile::tempdir().unwrap();
-        let script = |name: &str, text: &str| {
-            let path = root.path().join(name);
-            std::fs::write(&path, text).unwrap();
-            path.display().to_string()
-        };
-        let plain = script("browser", "#!/bin/sh\nexec /opt/browser \"$@\"\n");
-        let wrapper = script("firefox", "#!/bin/sh\nexec /snap/bin/firefox \"$@\"\n");
-        let flatpak = script("flatpak", "\u{7f}ELF");
-        let confined = |line: &str| Program::of_command_line(line).map(|found| !found.sees_hidden_folders());
-        assert_eq!(confined(&format!("{plain} %u")), Some(false));
-        assert_eq!(confined(&format!("\"{plain}\" --new-window %u")), Some(false));
-        assert_eq!(confined(&format!("{wrapper} %u")), Some(true));
-        assert_eq!(
-            confined(&format!("{flatpak} run --branch=stable org.example.Browser @@u %u @@")),
-            Some(true)
-        );
-        assert_eq!(confined(&format!("/usr/bin/env X=1 {wrapper} %u")), Some(true));
-        for absent in ["", "/nonexistent/browser %u", "no-such-program-here"] {
-            assert_eq!(confined(absent), None, "{absent}");
+    fn o7_3_a_browser_that_is_confined_is_told_by_its_command_line() {
+        let of = |line| of_command_line(line, machine);
+        for (line, sees) in [
+            ("browser %u", Some(Sees::Everything)),
+            ("\"/usr/bin/browser\" --new-window %u", Some(Sees::Everything)),
+            ("/snap/bin/firefox %u", Some(Sees::Visible)),
+            ("/var/lib/snapd/snap/bin/firefox", Some(Sees::Visible)),
+            ("firefox", Some(Sees::Visible)),
+            ("env X=1 /usr/bin/firefox %u", Some(Sees::Visible)),
+            ("flatpak run org.example.Browser", Some(Sees::Downloads)),
+            (MACHINE[6].0, Some(Sees::Downloads)),
+            ("", None),
+            ("/nonexistent/browser %u", None),
+            ("no-such-program-here", None),
+        ] {
+            assert_eq!(of(line), sees, "{line}");
         }
+    }
+
+    #[test]
+    fn o7_3_a_browser_that_is_confined_is_told_by_its_desktop_entry() {
+        let of = |entry: &str| of_entry(entry, machine);
+        let plain = "# made by hand\n[Desktop Entry]\nName=Browser\nTryExec=browser\nExec=browser %U\nTerminal=false\n\n\
+                     [Desktop Action new]\nName=New\nExec=/snap/bin/firefox\n";
+        assert_eq!(of(plain), Some(Sees::Everything), "an action's command line is not its own");
+        let snap = "[Desktop Entry]\nVersion=1.0\nName=Firefox\nX-SnapInstanceName=firefox\n\
+                    Exec=env BAMF_DESKTOP_FILE_HINT=/var/lib/snapd/desktop/applications/firefox_firefox.desktop \
+                    /snap/bin/firefox %u\nMimeType=text/html;x-scheme-handler/http;\n";
+        assert_eq!(of(snap), Some(Sees::Visible));
+        let flatpak = "[Desktop Entry]\nName=Browser\nExec=/usr/bin/flatpak run --branch=stable --arch=x86_64 \
+                       --command=browser --file-forwarding org.example.Browser @@u %u @@\nX-Flatpak=org.example.Browser\n";
+        assert_eq!(of(flatpak), Some(Sees::Downloads));
+        // What a person edited to start it by a program of their own.
+        let own = "[Desktop Entry]\nExec = /usr/bin/browser %u\nX-Flatpak = org.example.Browser\n";
+        assert_eq!(of(own), Some(Sees::Downloads));
+        assert_eq!(of(&own.replace("X-Flatpak", "X-SnapInstanceName")), Some(Sees::Visible));
+        for nothing in [
+            "",
+            "Exec=browser\n",
+            "[Desktop Entry]\nName=Browser\n",
+            "[Desktop Entry]\nHidden=true\nExec=browser\n",
+            "[Desktop Entry]\nExec=gone %u\n",
+        ] {
+            assert_eq!(of(nothing), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_looked_at_where_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let flatpak = root.path().join("flatpak");
+        std::fs::write(&flatpak, "\u{7f}ELF").unwrap();
         let link = root.path().join("link");
         std::os::unix::fs::symlink(&flatpak, &link).unwrap();
-        assert_eq!(confined(&link.display().to_string()), Some(true));
+        let of = |path: &Path| on_path(&path.display().to_string()).map(|known| known.sees());
+        assert_eq!(of(&link), Some(Sees::Downloads));
+        let script = root.path().join("script");
+        std::fs::write(&script, "#!/bin/sh\nexec /snap/bin/firefox \"$@\"\n").unwrap();
+        assert_eq!(of(&script), Some(Sees::Visible));
+        assert_eq!(of(&root.path().join("absent")), None);
     }
 }

@@ -124,8 +124,13 @@ pub fn connect(
         Browser::Elsewhere(why) => Some(why),
         _ => None,
     };
-    let in_terminal = request.in_terminal || elsewhere.is_some();
-    let again = if in_terminal { again.words("--in-terminal") } else { again };
+    // Who wants no browser opened gets the page's address, and leads its port to where the browser is.
+    let in_terminal = request.in_terminal || (elsewhere.is_some() && request.opens_browser);
+    let again = match (in_terminal, request.opens_browser) {
+        (true, _) => again.words("--in-terminal"),
+        (false, false) => again.words("--no-browser"),
+        (false, true) => again,
+    };
     if in_terminal && !checklist.can_ask() {
         return Err(no_terminal(elsewhere.filter(|_| !request.in_terminal), &again));
     }
@@ -206,6 +211,7 @@ fn no_terminal(elsewhere: Option<&str>, again: &Command) -> Error {
         None => "A grant is decided at a terminal, by a person: standard input or standard error is none"
             .to_owned(),
     };
-    Error::new(Kind::Refused, "terminal_required", message)
-        .hint(Hint::new("Type it at a terminal: ").run(again.clone()))
+    let other = if elsewhere.is_some() { " (or, for a browser elsewhere, with --no-browser)" } else { "" };
+    let how = format!("Type it at a terminal{other}: ");
+    Error::new(Kind::Refused, "terminal_required", message).hint(Hint::new(how).run(again.clone()))
 }

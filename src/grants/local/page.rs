@@ -76,8 +76,9 @@ async fn at_the_page(
     let port = Port::open().await.map_err(|error| failed(error.into()))?;
     let listener = port.leading_to(target).map_err(|error| failed(error.into()))?;
     let mut leading_on = std::pin::pin!(listener.lead_on());
+    let ports = [listener.port(), listener.target().port().unwrap_or_default()];
     let mut handed = tokio::select! {
-        handed = open(&listener, opens_browser, cache, dialog) => handed,
+        handed = open(&listener, ports, opens_browser, cache, dialog) => handed,
         never = &mut leading_on => match never {},
     };
     let waits = Duration::from_secs(u64::try_from(EXPIRES_IN).unwrap_or_default());
@@ -118,6 +119,7 @@ fn type_code(listener: &Listener, is_opened: bool) -> Event<'static> {
 /// Gets the owner's browser to the page; gives the file that it was handed.
 async fn open(
     listener: &Listener,
+    ports: [u16; 2],
     opens_browser: bool,
     cache: &Cache,
     dialog: &dyn Dialog,
@@ -136,6 +138,9 @@ async fn open(
         place => {
             let shown = Shown::Typed { address: listener.address(), code: listener.code() };
             dialog.on(Event::ApproveHere { shown });
+            if let Browser::Elsewhere(_) = place {
+                dialog.on(Event::NeedsPorts(&ports));
+            }
             if opens_browser && matches!(place, Browser::OtherSide(_)) {
                 let is_opened = browser::open_address(&listener.address()).await;
                 (!is_opened).then(|| dialog.on(Event::NotOpened { why: None }));

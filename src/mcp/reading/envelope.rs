@@ -92,6 +92,21 @@ pub fn shorten(body: &mut Map<String, Value>) {
     body.insert("meta".into(), Value::Object(meta));
 }
 
+/// Leaves out a bookmark of changes that no call could carry: one that is no text, or longer than `most`.
+pub fn check_bookmark(body: &mut Map<String, Value>, most: usize) {
+    let is_usable = match body.get("next_changes_since") {
+        None | Some(Value::Null) => true,
+        Some(Value::String(bookmark)) => bookmark.len() <= most,
+        Some(_) => false,
+    };
+    if !is_usable {
+        body.remove("next_changes_since");
+        let message =
+            "the provider's next_changes_since is no text, or too long for a call: changes cannot be read on";
+        warn(body, "changes_bookmark_unusable", message);
+    }
+}
+
 /// Bounds a list of warnings: the first ones stay, the number of the others is told.
 pub fn shorten_warnings(warnings: &mut Vec<Value>) {
     if json_len(warnings) <= 1_000 {
@@ -241,6 +256,26 @@ mod tests {
         let before = small.clone();
         shorten(&mut small);
         assert_eq!(small, before);
+    }
+
+    #[test]
+    fn r4_8_a_bookmark_that_no_call_can_carry_is_left_out_and_told() {
+        for bookmark in [json!(vec!["x"; 2_000]), json!({"a": 1}), json!(7), json!("x".repeat(301))] {
+            let Value::Object(mut body) = json!({"object": "list", "next_changes_since": bookmark}) else {
+                panic!()
+            };
+            check_bookmark(&mut body, 300);
+            assert!(!body.contains_key("next_changes_since"), "{bookmark}");
+            assert_eq!(body["meta"]["warnings"][0]["code"], "changes_bookmark_unusable");
+        }
+        for bookmark in [json!(null), json!("x".repeat(300))] {
+            let Value::Object(mut body) = json!({"object": "list", "next_changes_since": bookmark}) else {
+                panic!()
+            };
+            let before = body.clone();
+            check_bookmark(&mut body, 300);
+            assert_eq!(body, before);
+        }
     }
 
     #[test]

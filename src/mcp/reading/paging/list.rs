@@ -182,6 +182,7 @@ async fn ask_once(
     let limit = limit.map(|limit| position.limit(limit));
     let mut body = reader.read(&listing.request_at(position, limit)).await?.body;
     shape.prepare(&mut body, keep);
+    envelope::check_bookmark(&mut body, shape.max_cursor());
     let mut rows = take_rows(&mut body)?;
     let (shown, left) = (position.shown_of(&rows), position.left_of(&rows));
     rows.drain(..shown);
