@@ -9,6 +9,7 @@ connection. COMMAND is another MCP server on stdio, whose start, memory and surf
 --check measures only what does not depend on how busy the machine is: no times. Both end with 1 if a budget does not hold.
 """
 
+import argparse
 import json
 import os
 import pathlib
@@ -330,11 +331,17 @@ def calls(pdpp, directory):
 
 def main():
     words, other = sys.argv[1:], None
+    # argparse would take the first word behind `--` for PDPP.
     if "--" in words:
         words, other = words[: words.index("--")], words[words.index("--") + 1:]
-    check = "--check" in words
-    words = [word for word in words if word != "--check"]
-    pdpp = str(pathlib.Path(words[0] if words else "target/release/pdpp").resolve())
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                     usage="compare.py [--check] [PDPP] [-- COMMAND…]")
+    parser.add_argument("--check", action="store_true", help="only what does not depend on how busy the machine is")
+    parser.add_argument("pdpp", nargs="?", default="target/release/pdpp", metavar="PDPP", help="the binary [%(default)s]")
+    options = parser.parse_args(words)
+    pdpp, check = str(pathlib.Path(options.pdpp).resolve()), options.check
+    if not os.access(pdpp, os.X_OK):
+        parser.error(f"{pdpp} is no program: cargo build --release")
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
         environment = {"HOME": str(directory), "PATH": os.environ["PATH"]}

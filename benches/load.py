@@ -6,9 +6,13 @@
 Needs Linux, wrk (Debian has it) and 12,000 file descriptors. Everything is on loopback: a sandbox, `pdpp mcp host` in
 front of it, and wrk, so that all of them share the processor; SECONDS (5) is for each line of the table.
 """
-import json, os, resource, select, shutil, signal, socket, subprocess, sys, tempfile, time, urllib.request
+import argparse, json, os, resource, select, shutil, signal, socket, subprocess, sys, tempfile, time, urllib.request
 
-PDPP, SECONDS = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 5
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument('pdpp', metavar='PDPP', help='the optimised binary')
+parser.add_argument('seconds', nargs='?', type=int, default=5, metavar='SECONDS', help='for each line [%(default)s]')
+options = parser.parse_args()
+PDPP, SECONDS = os.path.abspath(options.pdpp), options.seconds
 HERE = os.path.dirname(os.path.abspath(__file__))
 IDLE, SLOW, HALF, HOLD = 10_000, 20, 200, 80
 # One bearer asks for all: its bounds, and those of connections, are out of the way.
