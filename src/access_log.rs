@@ -10,6 +10,7 @@
 //! A thread of its own writes, so that no call waits for a disk; it starts with the first call. One line is
 //! one `O_APPEND` write, so that several servers share the file.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -155,6 +156,18 @@ impl AccessLog {
     pub fn is_on(&self) -> bool {
         let switch = PrivateDir::open(&self.dir).and_then(|dir| dir.size(Self::OFF));
         switch.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// When each grant was last read with, as far as the log goes back.
+    pub fn last_reads(&self) -> BTreeMap<String, Timestamp> {
+        let mut last = BTreeMap::new();
+        for entry in self.entries().map(|entries| entries.entries).unwrap_or_default() {
+            for id in entry.grants.into_iter().filter_map(|grant| grant.grant_id) {
+                let known = last.entry(id).or_insert(entry.time);
+                *known = (*known).max(entry.time);
+            }
+        }
+        last
     }
 
     /// Turns it on or off, for servers that run too.

@@ -92,6 +92,10 @@ pub(super) fn to_text(connected: &Connected) -> String {
             granted.provider
         );
     }
+    if granted.provider.is_local() {
+        let end = Command::new("provider revoke").value(granted.grant_id.as_str());
+        let _ = writeln!(text, "To end it sooner: {end}");
+    }
     let next = next(granted).map(|(command, what)| (command.to_string(), what));
     let steps = ui::steps(&next.each_ref().map(|(command, what)| (command.as_str(), *what)));
     let _ = write!(text, "\nNext:\n{steps}");

@@ -19,8 +19,8 @@ use crate::own::{self, forget};
 use crate::text::one_line;
 use crate::time_text::day_and_time;
 use crate::ui::Ui;
-use crate::vault::Vault;
 use crate::vault::grant::{Grant, GrantStream};
+use crate::vault::{Vault, accounts};
 
 /// Your own data on this machine: what is there, what was granted of it, and how to end that
 #[derive(Debug, clap::Args)]
@@ -202,13 +202,11 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
     let cache = global.cache()?;
     let here = cache.credentials().unwrap_or_default();
     let names = vault.store().read::<BTreeMap<String, String>, rusqlite::Error>(|_, catalog| {
-        let named = |known: &std::sync::Arc<crate::vault::store::Connection>| {
-            (known.id.clone(), known.display_name.clone())
-        };
-        Ok(catalog.connections.iter().map(named).collect())
+        let ids = catalog.connections.iter().map(|known| known.id.clone());
+        Ok(ids.map(|id| (id.clone(), accounts::label(catalog, &id))).collect())
     });
     let names = names.map_err(|error| vault_failed(&error.into()))?;
-    let reads = last_reads(&AccessLog::new(cache.dir()));
+    let reads = AccessLog::new(cache.dir()).last_reads();
     let (mut text, mut list) = (String::new(), Vec::new());
     for Made { grant, state } in made(&vault)? {
         let credential = here.iter().find(|known| known.grant_id.as_str() == grant.grant_id);
@@ -229,6 +227,7 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
         let end =
             end.map_or_else(|| "without an end".to_owned(), |end| format!("until {}", day_and_time(end)));
         let last_read = last_read.map_or_else(|| "never".to_owned(), day_and_time);
+        let _ = writeln!(text, "  for: {}", one_line(purpose_of(&grant)));
         let _ = writeln!(text, "  {end}; last read: {last_read}");
         let _ = writeln!(text, "  end it: {}\n", Command::new("provider revoke").value(&grant.grant_id));
     }
@@ -257,7 +256,7 @@ fn to_json(
             json!({
                 "name": stream.name,
                 "source": grant.source_of(stream).id,
-                "accounts": accounts(stream, names),
+                "accounts": accounts_of(stream, names),
                 "fields": stream.fields,
                 "since": limit.and_then(|limit| limit.since.as_deref()),
                 "until": limit.and_then(|limit| limit.until.as_deref()),
@@ -269,7 +268,7 @@ fn to_json(
         "state": state,
         "label": credential.map(|known| &known.label),
         "host": credential.and_then(|known| known.host.as_deref()),
-        "purpose": grant.purpose_description.as_deref().unwrap_or(&grant.purpose_code),
+        "purpose": purpose_of(grant),
         "issued_at": grant.issued_at,
         "expires_at": grant.expires_at,
         "last_read": last_read,
@@ -277,12 +276,17 @@ fn to_json(
     })
 }
 
-fn accounts(stream: &GrantStream, names: &BTreeMap<String, String>) -> Vec<String> {
+/// What the data is for: in words, else the code.
+fn purpose_of(grant: &Grant) -> &str {
+    grant.purpose_description.as_deref().unwrap_or(&grant.purpose_code)
+}
+
+fn accounts_of(stream: &GrantStream, names: &BTreeMap<String, String>) -> Vec<String> {
     stream.instance_ids.iter().map(|id| names.get(id).unwrap_or(id).clone()).collect()
 }
 
 fn stream_line(stream: &GrantStream, names: &BTreeMap<String, String>) -> String {
-    let of = accounts(stream, names).join(", ");
+    let of = accounts_of(stream, names).join(", ");
     let mut line = format!("{}: {}: {}", one_line(&of), stream.name, stream.fields.join(", "));
     if let Some(limit) = &stream.time_constraint {
         let day = |text: &String| text.get(..10).unwrap_or(text).to_owned();
@@ -294,18 +298,6 @@ fn stream_line(stream: &GrantStream, names: &BTreeMap<String, String>) -> String
         }
     }
     line
-}
-
-/// When each grant was last read with, as far as the access log goes back.
-fn last_reads(log: &AccessLog) -> BTreeMap<String, Timestamp> {
-    let mut last = BTreeMap::new();
-    for entry in log.entries().map(|entries| entries.entries).unwrap_or_default() {
-        for id in entry.grants.into_iter().filter_map(|grant| grant.grant_id) {
-            let known = last.entry(id).or_insert(entry.time);
-            *known = (*known).max(entry.time);
-        }
-    }
-    last
 }
 
 fn revoke(args: &RevokeArgs, global: &Global, ui: &Ui) -> Result<Done> {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Global;
 use super::granted::{given_json, in_full, limits_in_short};
+use crate::access_log::AccessLog;
 use crate::advice::Command;
 use crate::cache::credential::Credential;
 use crate::cache::select::{GrantName, Selection, disconnect_command, renew_command, short_id};
@@ -168,6 +169,35 @@ fn granted(credential: &Credential) -> String {
     out
 }
 
+/// What tells a grant from another of `all` that is called the same: the kinds of its sources, else its accounts' ids.
+fn kinds_of_alike(credential: &Credential, all: &[(Credential, Verdict)]) -> Option<String> {
+    let kinds = |of: &Credential| {
+        let keys = of.sources.iter().filter_map(|source| source.connector_key.as_deref());
+        keys.collect::<Vec<_>>().join(", ")
+    };
+    let label = credential.label.to_lowercase();
+    let others = all.iter().map(|(other, _)| other).filter(|other| other.grant_id != credential.grant_id);
+    let alike: Vec<&Credential> = others.filter(|other| other.label.to_lowercase() == label).collect();
+    let own = kinds(credential);
+    if alike.is_empty() {
+        return None;
+    }
+    let mut told = own.clone();
+    if alike.iter().any(|other| kinds(other) == own) {
+        let ids = credential
+            .sources
+            .iter()
+            .flat_map(|source| &source.connections)
+            .map(|account| account.id.as_str());
+        told = std::iter::once(own.as_str())
+            .filter(|own| !own.is_empty())
+            .chain(ids)
+            .collect::<Vec<_>>()
+            .join(", ");
+    }
+    Some(told).filter(|told| !told.is_empty())
+}
+
 impl Shown<'_> {
     fn to_text(&self, width: u16) -> String {
         let grants = &self.status.grants;
@@ -182,6 +212,9 @@ impl Shown<'_> {
                     // The scheme says little: it is https, but for this machine.
                     name =
                         format!("{name} ({})", credential.provider.as_str().trim_start_matches("https://"));
+                }
+                if let Some(kinds) = kinds_of_alike(credential, grants) {
+                    let _ = write!(name, " ({kinds})");
                 }
                 if credential.token_kind == TokenKind::McpPackage {
                     name.push_str(" (package)");
@@ -216,8 +249,18 @@ impl Shown<'_> {
         ];
         out.push_str(&table(width, columns, &rows));
         if self.is_in_full {
+            let reads = AccessLog::new(self.cache.dir()).last_reads();
             for (credential, _) in grants {
                 let _ = write!(out, "\n\n{}", in_full(credential, self.status.now));
+                if let Some(words) = credential.asked.as_ref().and_then(|asked| asked.purpose.as_deref()) {
+                    let _ = write!(out, "\nFor: {}", text::one_line(words));
+                }
+                let read = reads.get(credential.grant_id.as_str()).copied();
+                let read = read.map_or_else(
+                    || "never, as far as pdpp log goes back".to_owned(),
+                    time_text::day_and_time,
+                );
+                let _ = write!(out, "\nLast read: {read}\nTo end it: {}", disconnect_command(credential));
             }
         }
         for (credential, verdict) in grants {
@@ -522,5 +565,28 @@ mod tests {
         let (out, json) = shown(|credential| credential.grant_expires_at = Some(at("2026-11-01T10:30:00Z")));
         assert!(out.contains("it ended 2026-11-01 10:30 UTC") && out.contains("--renew"), "{out}");
         assert_eq!(json["credentials"][0]["code"], "grant_expired");
+    }
+
+    #[test]
+    fn o7_10_grants_of_one_name_are_told_apart() {
+        let grant = |id: &str, label: &str, key: &str, account: &str| {
+            let mut credential = credential("https://provider.example/me", id);
+            credential.label = label.to_owned();
+            let account = GrantedConnection { id: account.to_owned(), display_name: None };
+            let connector_key = Some(key.to_owned());
+            credential.sources =
+                vec![GrantedSource { connector_key, connections: vec![account], ..GrantedSource::default() }];
+            let verdict = from_index(&credential, &[], at("2026-11-28T10:00:00Z"));
+            (credential, verdict)
+        };
+        let all = [
+            grant("g1", "Ana", "mail", "c1"),
+            grant("g2", "ana", "chat", "c2"),
+            grant("g3", "Ana", "mail", "c3"),
+            grant("g4", "Bo", "mail", "c1"),
+        ];
+        let told = all.each_ref().map(|(credential, _)| kinds_of_alike(credential, &all));
+        let told = told.each_ref().map(Option::as_deref);
+        assert_eq!(told, [Some("mail, c1"), Some("chat"), Some("mail, c3"), None]);
     }
 }

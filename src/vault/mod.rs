@@ -7,6 +7,7 @@
 //! It shares nothing with [`crate::provider`] but the wire, so that a test of the client against it proves something;
 //! only its `/mcp` ([`mcp_endpoint`]) is that client.
 
+pub mod accounts;
 pub mod data_dir;
 pub mod declaration;
 pub mod enforcement;

@@ -412,3 +412,53 @@ fn o1_9_an_import_into_an_account_that_a_grant_covers_says_so() {
     grant(&env, &["--account", "Mine", "--stream", stream.as_str().unwrap()]);
     assert!(says(import(&["--dry-run"])));
 }
+
+/// An account that an import adds, before all others by its name.
+fn import_another(env: &TestEnv, name: &str) {
+    let file = env.home().join(format!("{name}.mbox"));
+    let mail = "From ana@example.org Thu Jan  1 10:00:00 2026\nFrom: Ana <ana@example.org>\nTo: Bo <bo@example.org>\n\
+                Subject: lunch\nDate: Thu, 01 Jan 2026 10:00:00 +0000\nMessage-ID: <1@example.org>\n\nShall we?\n\n";
+    std::fs::write(&file, mail).unwrap();
+    let ran = env.run(&["import", file.to_str().unwrap(), "--account", name, "--yes"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn o7_9_an_import_between_showing_and_deciding_is_shown_first() {
+    let env = TestEnv::new();
+    store_of(&env);
+    let words = ["connect", "local", "--in-terminal", "--json", "--account", "Work", "--stream", "messages"];
+    let mut terminal = Terminal::run(&env, &words);
+    terminal.answer("What may be read", "");
+    import_another(&env, "Aaa");
+    terminal.answer("Space ticks", "\r");
+    terminal.answer("Which fields", "\r");
+    terminal.answer("When does it end", "\r");
+    // What is ticked was ticked by another list.
+    terminal.answer("has changed since you saw it", "");
+    terminal.answer("What may be read", "\r");
+    terminal.answer("Which fields", "\r");
+    terminal.answer("When does it end", "\r");
+    terminal.answer("Approve?", "");
+    // Another account of the name that is shown: told apart from then on.
+    import_another(&env, "Work");
+    terminal.answer("", "y");
+    terminal.answer("has changed since you saw it", "");
+    terminal.answer("Work (Mail", "");
+    terminal.answer("for: answer my questions about my own data", "");
+    terminal.answer("Approve?", "y");
+    let ran = terminal.end();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let granted: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(granted["grants"].as_array().unwrap().len(), 1);
+    assert_eq!(granted["grants"][0]["sources"][0]["connections"][0]["id"], "cin_work");
+    assert_eq!(granted["grants"][0]["streams"][0]["name"], "messages");
+    let listed = env.run(&["provider", "grants"]).stdout;
+    assert!(listed.contains("for: answer my questions about my own data"), "{listed}");
+    assert!(listed.contains("Work (Mail") && listed.contains("last read: never"), "{listed}");
+    let shown = env.run(&["status", "--grant", grant_id(&granted).as_str()]).stdout;
+    assert!(
+        shown.contains("For: answer my questions about my own data") && shown.contains("To end it: "),
+        "{shown}"
+    );
+}

@@ -137,6 +137,10 @@ async fn o7_2_the_page_lets_one_browser_decide_and_shows_nobody_else_anything() 
     let (_, _, text) = stranger.get(&at).await;
     assert!(!text.contains("Work"), "a stranger with the page's address: {text}");
 
+    assert!(
+        page.contains("answer my questions about my own data") && !page.contains("declared no purpose"),
+        "{page}"
+    );
     let csrf = between(&page, "name=\"csrf\" value=\"", "\"").to_owned();
     // Of all that is there the first stream: what it is called by its number.
     let form = [
@@ -148,6 +152,10 @@ async fn o7_2_the_page_lets_one_browser_decide_and_shows_nobody_else_anything() 
     ];
     let (status, _, text) = browser.post(&format!("{at}/review"), "https://evil.example", &form).await;
     assert_eq!(status, StatusCode::FORBIDDEN, "{text}");
+    // A form that was made before an import added something decides nothing: its numbers may be other streams' now (O7.9).
+    let stale = [&form[..], &[("choices", "0123456789abcdef")]].concat();
+    let (status, _, text) = browser.post(&format!("{at}/review"), &base, &stale).await;
+    assert!(status == StatusCode::BAD_REQUEST && text.contains("has changed since you saw it"), "{text}");
     let (status, to, text) = browser.post(&format!("{at}/review"), &base, &form).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
     let (_, _, page) = browser.get(&to.unwrap()).await;

@@ -47,7 +47,7 @@ impl local::Checklist for Checklist<'_> {
 
     fn approves(&self, lines: &[String], has_changed: bool) -> bool {
         if has_changed {
-            self.0.warn("what it comes to has changed since you saw it; this is how it is now");
+            self.0.warn("what there is to pick, or what it comes to, has changed since you saw it; this is how it is now");
         }
         self.0.note("It could read this and nothing else:");
         for line in lines {

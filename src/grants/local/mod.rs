@@ -96,7 +96,7 @@ pub fn connect(
 ) -> Result<ConnectedHere> {
     let now = Timestamp::now();
     let provider = local()?;
-    let (old, wanted) = if request.renew {
+    let (old, mut wanted) = if request.renew {
         let all = cache.credentials()?;
         let old = renewal::meant(&all, Some(&provider), request.grant.as_ref())?.clone();
         let wanted = renewal::requests(&old, now).into_iter().next().unwrap_or_default();
@@ -105,6 +105,7 @@ pub fn connect(
         let narrowing = Narrowing { source: None, instance: Vec::new(), ..request.narrowing.clone() };
         (None, narrowing.wanted(now)?)
     };
+    wanted.purpose.get_or_insert_with(|| PURPOSE.to_owned());
     let again = old.as_ref().map_or_else(|| request.again(), |(old, all)| renew_command(old, all));
     let old = old.map(|(old, _)| old);
     let data_dir =

@@ -8,8 +8,8 @@ use crate::grants::own_store::{Answer, refused};
 use crate::vault::Vault;
 use crate::vault::oauth::consent;
 use crate::vault::oauth::here::{Decided, Review};
-use crate::vault::store::{Catalog, record_counts};
-use crate::vault::time;
+use crate::vault::store::record_counts;
+use crate::vault::{accounts, time};
 
 /// What can be picked.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub struct Sheet {
     pub since: Option<String>,
     /// Whether the owner has to agree to the training of AI models.
     pub is_training: bool,
+    /// Of all that can be picked.
+    choices: String,
 }
 
 /// An account, with its streams.
@@ -135,6 +137,7 @@ impl Sheet {
         form.extend(accounts.into_iter().map(|account| ("connection".to_owned(), account)));
         form.extend(self.since.iter().map(|since| ("since".to_owned(), since.clone())));
         form.extend(self.ends.get(ticked.end).map(|end| ("expires".to_owned(), end.value.clone())));
+        form.push(("choices".to_owned(), self.choices.clone()));
         form.extend(ticked.agrees.then(|| ("ai_training".to_owned(), "yes".to_owned())));
         form
     }
@@ -142,12 +145,12 @@ impl Sheet {
 
 /// Asks a person about the request `id`.
 pub(super) fn decide(vault: &Vault, id: &str, checklist: &dyn Checklist) -> Answer {
-    let sheet = sheet(vault, id)?;
     let stopped = |error: io::Error| {
         Error::new(Kind::Interrupted, "interrupted", "Stopped; nothing is stored")
             .because(io::Error::from(error.kind()))
     };
     loop {
+        let mut sheet = sheet(vault, id)?;
         let Some(ticked) = checklist.tick(&sheet).map_err(stopped)? else {
             vault.deny(id);
             return Ok(None);
@@ -172,7 +175,8 @@ pub(super) fn decide(vault: &Vault, id: &str, checklist: &dyn Checklist) -> Answ
                 break;
             }
             has_changed = true;
-            review = vault.review(id, &form).map_err(|error| refused(&error))?;
+            sheet = self::sheet(vault, id)?;
+            review = vault.review_again(id).map_err(|error| refused(&error))?;
         }
         return Ok(match vault.decided(id) {
             Decided::Approved(approved) => Some(approved),
@@ -214,7 +218,7 @@ fn sheet(vault: &Vault, id: &str) -> Result<Sheet> {
             match accounts.iter_mut().find(|account| account.id == choice.connection) {
                 Some(account) => account.streams.push(row),
                 None => accounts.push(Account {
-                    name: account_name(catalog, &choice.connection),
+                    name: accounts::label(catalog, &choice.connection),
                     kind: connector.name.clone(),
                     streams: vec![row],
                     id: choice.connection.clone(),
@@ -229,7 +233,7 @@ fn sheet(vault: &Vault, id: &str) -> Result<Sheet> {
     let picked = form.iter().find(|(name, _)| name == "expires").map(|(_, end)| end.as_str());
     let ends =
         consent::ends(&details, picked).into_iter().map(|(value, label)| End { label, value }).collect();
-    Ok(Sheet { accounts, ends, since, is_training })
+    Ok(Sheet { accounts, ends, since, is_training, choices: details.fingerprint() })
 }
 
 fn fields_of(form: &[(String, String)], number: usize) -> BTreeSet<usize> {
@@ -240,10 +244,6 @@ fn fields_of(form: &[(String, String)], number: usize) -> BTreeSet<usize> {
     form.iter().filter_map(of_stream).collect()
 }
 
-fn account_name(catalog: &Catalog, id: &str) -> String {
-    catalog.connection(id).map_or_else(|| id.to_owned(), |known| known.display_name.clone())
-}
-
 /// What `review` gives, in lines.
 fn lines(vault: &Vault, review: &Review, sheet: &Sheet) -> Result<Vec<String>> {
     let told = vault.store().read::<_, rusqlite::Error>(|_, catalog| {
@@ -251,7 +251,7 @@ fn lines(vault: &Vault, review: &Review, sheet: &Sheet) -> Result<Vec<String>> {
         for grant in &review.grants {
             for stream in &grant.streams {
                 let accounts: Vec<_> =
-                    stream.instance_ids.iter().map(|id| account_name(catalog, id)).collect();
+                    stream.instance_ids.iter().map(|id| accounts::label(catalog, id)).collect();
                 let fields: Vec<_> = stream.fields.iter().map(|field| field.replace('_', " ")).collect();
                 let mut line = format!(
                     "{}: {}: {}",
@@ -284,6 +284,9 @@ fn lines(vault: &Vault, review: &Review, sheet: &Sheet) -> Result<Vec<String>> {
     let end = review.grants.first().and_then(|grant| grant.expires_at.as_deref()).and_then(time::parse_ms);
     if let Some(end) = end.and_then(|end| jiff::Timestamp::from_millisecond(end).ok()) {
         lines.push(format!("until {}", crate::time_text::day_and_time(end)));
+    }
+    if let Some(words) = review.grants.first().and_then(|grant| grant.purpose_description.as_deref()) {
+        lines.push(format!("for: {words}"));
     }
     Ok(lines)
 }

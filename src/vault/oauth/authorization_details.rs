@@ -91,6 +91,16 @@ pub struct Choice {
     pub is_ambiguous: bool,
 }
 
+impl AuthorizationDetails {
+    /// Of all that can be picked: a form with another one was made for other choices.
+    pub fn fingerprint(&self) -> String {
+        let choices = self.choices.iter().map(|choice| (&choice.connection, &choice.stream, &choice.fields));
+        let mut digest = crate::hex::sha256(format!("{:?}", choices.collect::<Vec<_>>()).as_bytes());
+        digest.truncate(16);
+        digest
+    }
+}
+
 /// What a program asks for, as far as it can be read without looking at what there is: a program that has no grant
 /// learns nothing of that.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::approval::{Granted, Selection};
-use super::authorization_details::{Purpose, Requested};
+use super::authorization_details::{AuthorizationDetails, Purpose, Requested};
 use super::client::Client;
 use super::wish::Wish;
 use crate::vault::grant::Grant;
@@ -96,8 +96,26 @@ enum Owner {
 pub struct Summary {
     /// What is left of the request.
     pub selection: Selection,
+    /// The connections and streams that the numbers of the selection were of.
+    pub choices: Vec<(String, String)>,
     /// Of all that was shown.
     pub digest: String,
+}
+
+impl Summary {
+    /// The selection by the numbers that the same choices have in `asked`: an import may have added some before them.
+    pub fn selection_in(&self, asked: &AuthorizationDetails) -> Selection {
+        let now = |number: &usize| {
+            let (connection, stream) = self.choices.get(*number)?;
+            asked.choices.iter().position(|now| now.connection == *connection && now.stream == *stream)
+        };
+        let kept = self.selection.kept.iter();
+        Selection {
+            kept: kept.filter_map(|(number, fields)| Some((now(number)?, fields.clone()))).collect(),
+            undated: self.selection.undated.iter().filter_map(now).collect(),
+            ..self.selection.clone()
+        }
+    }
 }
 
 /// How a program learns of the owner's decision.

@@ -4,7 +4,7 @@
 use super::approval::Approved;
 use super::authorization_details::AuthorizationDetails;
 use super::client::Client;
-use super::flows::{Asked, Decision, Outcome, Way};
+use super::flows::{Asked, Decision, Outcome, Summary, Way};
 use super::wish::Wish;
 use super::{consent, tokens};
 use crate::vault::Vault;
@@ -56,8 +56,7 @@ impl Vault {
     /// # Errors
     /// `invalid_request` for a name that nothing has; where the database fails; without randomness.
     pub fn ask(&self, client_id: &str, name: &str, wish: Wish) -> Result<Waiting, ApiError> {
-        let details = self.store.read(|_, catalog| wish.look_up(catalog, BASE))?;
-        let form = wish.form(&details);
+        self.store.read(|_, catalog| wish.look_up(catalog, BASE).map(|_| ()))?;
         let client = Client {
             id: client_id.to_owned(),
             name: name.to_owned(),
@@ -65,7 +64,6 @@ impl Vault {
             domain: None,
         };
         let noted = self.flows.add(client, Asked::Wish(Box::new(wish)), Way::Here)?;
-        self.flows.note(&noted.id, |pending| pending.left = Some(form));
         Ok(Waiting { id: noted.id, link: format!("/consent/owner/{}", noted.secret) })
     }
 
@@ -76,7 +74,8 @@ impl Vault {
     pub fn choices(&self, id: &str) -> Result<(AuthorizationDetails, Form), ApiError> {
         let pending = self.flows.get(id).ok_or_else(gone)?;
         let details = self.store.read(|_, catalog| consent::look_up(catalog, BASE, &pending.asked))?;
-        Ok((details, pending.left.unwrap_or_default()))
+        let form = consent::left(&pending, &details).unwrap_or_default();
+        Ok((details, form))
     }
 
     /// The form with the boxes of each set ticked: who and when, and with text.
@@ -95,10 +94,24 @@ impl Vault {
     pub fn review(&self, id: &str, posted: &[(String, String)]) -> Result<Review, ApiError> {
         let pending = self.flows.get(id).ok_or_else(gone)?;
         let (summary, grants) = consent::reviewed(self, BASE, &pending, posted)?;
+        Ok(self.to_review(id, summary, grants))
+    }
+
+    /// What was reviewed last, as it is now.
+    ///
+    /// # Errors
+    /// As [`Vault::review`].
+    pub fn review_again(&self, id: &str) -> Result<Review, ApiError> {
+        let pending = self.flows.get(id).ok_or_else(gone)?;
+        let (summary, grants) = consent::still_shown(self, BASE, &pending)?.ok_or_else(gone)?;
+        Ok(self.to_review(id, summary, grants))
+    }
+
+    fn to_review(&self, id: &str, summary: Summary, grants: Vec<Grant>) -> Review {
         let review =
             Review { grants, undated: summary.selection.undated.clone(), digest: summary.digest.clone() };
         self.flows.note(id, |pending| pending.summary = Some(summary));
-        Ok(review)
+        review
     }
 
     /// Approves what was shown as `digest`; `None` where that has changed since, and is to be shown again.
@@ -108,7 +121,7 @@ impl Vault {
     pub fn approve_shown(&self, id: &str, digest: &str) -> Result<Option<()>, ApiError> {
         let pending = self.flows.get(id).ok_or_else(gone)?;
         match consent::still_shown(self, BASE, &pending)? {
-            Some((now, grants)) if now == digest => {
+            Some((now, grants)) if now.digest == digest => {
                 consent::decide(self, BASE, id, grants)?;
                 Ok(Some(()))
             }

@@ -126,6 +126,16 @@ fn place<'a>(vault: &'a Vault, request: &Request, page: &'a str) -> Place<'a> {
     Place { profile: &vault.config.profile, page, csrf: session::csrf(vault, request, page) }
 }
 
+/// The form of a request as its owner left it, or as it is at first: where nobody has touched it, or what there is to pick
+/// has changed since.
+pub fn left(pending: &Pending, asked: &AuthorizationDetails) -> Option<page::Left> {
+    let left = pending.left.as_ref().filter(|left| !ticks::is_outdated(asked, left));
+    left.cloned().or_else(|| match &pending.asked {
+        Asked::Wish(wish) => Some(wish.form(asked)),
+        _ => None,
+    })
+}
+
 /// The page of a request: what it asks for, to be narrowed.
 fn form_page(
     vault: &Vault,
@@ -154,7 +164,8 @@ fn form_page(
                 slot.map(|slot| record_count_within(db, slot, choice.since, choice.until)).transpose()?;
             counts.push(within.and_then(|count| u64::try_from(count).ok()).or(total).unwrap_or(0));
         }
-        let left = pending.left.as_deref();
+        let left = left(pending, &asked);
+        let left = left.as_deref();
         let form = Form { place, pending, asked: &asked, catalog, counts: &counts, left, problem };
         Ok(form_reply(status, page::form(&form), pending))
     })
@@ -252,11 +263,12 @@ pub fn reviewed(
         let asked = look_up(catalog, base, &pending.asked)?;
         let selection = ticks::selection(catalog, &asked, posted)?;
         let shown = summary::shown(catalog, &vault.config.profile, pending, &asked, &selection)?;
-        Ok((Summary { selection, digest: shown.digest }, shown.grants))
+        let choices = asked.choices.into_iter().map(|choice| (choice.connection, choice.stream));
+        Ok((Summary { selection, choices: choices.collect(), digest: shown.digest }, shown.grants))
     })
 }
 
-/// What a decision about what was reviewed last would be about now: its digest, and the grants; `None` where nothing was.
+/// What a decision about what was reviewed last would be about now, and the grants; `None` where nothing was.
 ///
 /// # Errors
 /// As [`reviewed`].
@@ -264,12 +276,14 @@ pub fn still_shown(
     vault: &Vault,
     base: &str,
     pending: &Pending,
-) -> Result<Option<(String, Vec<Grant>)>, ApiError> {
+) -> Result<Option<(Summary, Vec<Grant>)>, ApiError> {
     let Some(known) = &pending.summary else { return Ok(None) };
     vault.store.read(|_, catalog| {
         let asked = look_up(catalog, base, &pending.asked)?;
-        let shown = summary::shown(catalog, &vault.config.profile, pending, &asked, &known.selection)?;
-        Ok(Some((shown.digest, shown.grants)))
+        let selection = known.selection_in(&asked);
+        let shown = summary::shown(catalog, &vault.config.profile, pending, &asked, &selection)?;
+        let choices = asked.choices.into_iter().map(|choice| (choice.connection, choice.stream));
+        Ok(Some((Summary { selection, choices: choices.collect(), digest: shown.digest }, shown.grants)))
     })
 }
 
@@ -300,7 +314,7 @@ fn summary_page(
     let Some(known) = &pending.summary else { return Ok(Reply::see_other(&place.address(&request.base))) };
     let shown = vault.store.read(|_, catalog| {
         let asked = look_up(catalog, &request.base, &pending.asked)?;
-        summary::shown(catalog, place.profile, pending, &asked, &known.selection)
+        summary::shown(catalog, place.profile, pending, &asked, &known.selection_in(&asked))
     });
     let shown = match shown {
         Ok(shown) => shown,
@@ -333,7 +347,7 @@ pub fn approve(vault: &Vault, request: &Request, page: &str) -> Result<Reply, Ap
     let Some(known) = &pending.summary else { return Ok(Reply::see_other(&place.address(&request.base))) };
     let shown = vault.store.read(|_, catalog| {
         let asked = look_up(catalog, &request.base, &pending.asked)?;
-        summary::shown(catalog, place.profile, &pending, &asked, &known.selection)
+        summary::shown(catalog, place.profile, &pending, &asked, &known.selection_in(&asked))
     });
     let sent = posted.iter().find(|(name, _)| name == "digest").map(|(_, value)| value.as_str());
     let shown = match shown {

@@ -4,8 +4,9 @@ use axum::http::StatusCode;
 use indicatif::HumanCount;
 
 use super::ends::{self, ASKED, ENDS};
-use super::ticks::{Set, is_in_no_set};
+use super::ticks::{CHOICES, Set, is_in_no_set};
 use crate::vault::Profile;
+use crate::vault::accounts;
 use crate::vault::html::Html;
 use crate::vault::oauth::authorization_details::{
     AI_ASSISTANT, AI_TRAINING, ASSISTANT, AuthorizationDetails, Choice,
@@ -164,9 +165,13 @@ pub(super) fn form(form: &Form<'_>) -> Html {
             .markup(".</p>\n");
     }
     who_asks(&mut main, pending);
-    purpose(&mut main, name, asked);
+    purpose(&mut main, pending, asked);
     form.place.deny_form(&mut main);
     form.place.begin_form(&mut main, None, "review");
+    main.markup("<input type=\"hidden\"")
+        .attribute("name", CHOICES)
+        .attribute("value", &asked.fingerprint())
+        .markup(">\n");
     main.markup("<div class=\"actions\">\n").markup(DENY).markup(
         "<button type=\"submit\" class=\"approve\">Continue</button>\n\
          <span class=\"hint\">Nothing is approved before you have seen what it comes to.</span>\n</div>\n",
@@ -272,13 +277,18 @@ fn purpose_label(code: &str) -> Option<&'static str> {
     }
 }
 
-pub(super) fn purpose(main: &mut Html, name: &str, asked: &AuthorizationDetails) {
+pub(super) fn purpose(main: &mut Html, pending: &Pending, asked: &AuthorizationDetails) {
+    let name = pending.client.name.as_str();
     main.markup("<section aria-labelledby=\"why\">\n<h2 id=\"why\">What for</h2>\n");
     let asked_for = &asked.purpose;
     if let Some(description) = &asked_for.description {
         main.markup("<blockquote><p>").text(description).markup("</p></blockquote>\n");
     }
     main.markup("<p class=\"said\">").markup(match (&asked_for.description, asked_for.is_declared()) {
+        // The owner's own words, or those that the command has where they gave none.
+        (Some(_), _) if matches!(pending.way, Way::Here) => {
+            "The grant will say that (<code>--purpose</code> changes it), as: "
+        }
         (Some(_), true) => "That is what the app says. Declared purpose: ",
         (Some(_), false) => "That is what the app says. It declared no purpose; the grant will say: ",
         (None, true) => "The app did not say in its own words. Declared purpose: ",
@@ -359,12 +369,13 @@ fn what(main: &mut Html, form: &Form<'_>) {
 }
 
 fn source(main: &mut Html, form: &Form<'_>, connection: &str, choices: &Numbered<'_>) {
-    let display = form.catalog.connection(connection).map_or(connection, |known| known.display_name.as_str());
+    let display = accounts::label(form.catalog, connection);
+    let display = display.as_str();
     let connector = choices.first().and_then(|(_, choice)| form.catalog.connector(&choice.connector));
     let is_named = choices.iter().any(|(_, choice)| choice.is_named);
     let records: u64 = choices.iter().filter_map(|(number, _)| form.counts.get(*number)).sum();
     main.markup("<fieldset class=\"source\">\n<legend class=\"hidden\">").text(display);
-    if let Some(connector) = connector {
+    if let Some(connector) = connector.filter(|connector| !display.contains(connector.name.as_str())) {
         main.markup(", ").text(&connector.name);
     }
     main.markup("</legend>\n<label class=\"whole\"><input type=\"checkbox\" name=\"connection\"")

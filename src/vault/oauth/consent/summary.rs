@@ -14,7 +14,7 @@ use crate::vault::oauth::flows::{Approval, Pending, Way};
 use crate::vault::oauth::selection::grants;
 use crate::vault::store::Catalog;
 use crate::vault::wire::{ApiError, Reply};
-use crate::vault::{Profile, time};
+use crate::vault::{Profile, accounts, time};
 
 /// What is shown before a decision, the grants that it would make, and what the decision names it by.
 pub(super) struct Shown {
@@ -42,8 +42,7 @@ pub(super) fn shown(
         .iter()
         .filter_map(|number| asked.choices.get(*number))
         .map(|choice| {
-            let account = catalog.connection(&choice.connection).map(|known| known.display_name.as_str());
-            format!("{} of {}", words(&choice.stream), account.unwrap_or(&choice.connection))
+            format!("{} of {}", words(&choice.stream), accounts::label(catalog, &choice.connection))
         })
         .collect();
     if !undated.is_empty() {
@@ -58,10 +57,12 @@ pub(super) fn shown(
             " You can end it sooner: on the page that comes next, or with <code>pdpp disconnect</code> where the app has its \
              token. What was read by then stays with the app.</p>\n</section>\n",
         );
-    purpose(&mut html, &pending.client.name, asked);
+    purpose(&mut html, pending, asked);
     who_asks(&mut html, pending);
     holds(&mut html, profile);
-    let digest = crate::hex::sha256(&html.clone().into_bytes());
+    let mut decided = html.clone().into_bytes();
+    decided.extend(asked.fingerprint().into_bytes());
+    let digest = crate::hex::sha256(&decided);
     Ok(Shown { html, grants, digest })
 }
 
@@ -71,8 +72,8 @@ pub(super) fn to_decide(place: &Place<'_>, pending: &Pending, shown: &Shown, has
     heading(&mut main, pending);
     if has_changed {
         main.markup(
-            "<p class=\"problem\" role=\"alert\"><strong>Not approved yet.</strong> What it comes to has changed since you saw \
-             it. This is how it is now.</p>\n",
+            "<p class=\"problem\" role=\"alert\"><strong>Not approved yet.</strong> What there is to pick, or what it comes \
+             to, has changed since you saw it. This is how it is now.</p>\n",
         );
     }
     place.deny_form(&mut main);
@@ -140,10 +141,11 @@ fn list(main: &mut Html, catalog: &Catalog, grants: &[Grant]) {
             }));
         }
         let Some(connector) = connector.filter(|_| !streams.is_empty()) else { continue };
+        let display = accounts::label(catalog, &connection.id);
         main.markup("<details class=\"granted\"><summary><span class=\"name\">")
-            .text(&connection.display_name)
+            .text(&display)
             .markup("</span>");
-        kind(main, &connection.display_name, &connector.name);
+        kind(main, &display, &connector.name);
         main.markup(":\n<span class=\"flow\">");
         let streams: Vec<(&GrantStream, &Stream)> = streams
             .into_iter()

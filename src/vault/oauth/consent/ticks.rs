@@ -76,7 +76,7 @@ pub(super) fn tick_set(
     set: Set,
     posted: &[(String, String)],
 ) -> Vec<(String, String)> {
-    let is_tick = |name: &str| matches!(name, "connection" | "stream" | "field");
+    let is_tick = |name: &str| matches!(name, "connection" | "stream" | "field" | CHOICES);
     let mut left: Vec<(String, String)> =
         posted.iter().filter(|(name, _)| !is_tick(name) && name != "csrf").cloned().collect();
     let mut accounts = BTreeSet::new();
@@ -98,7 +98,16 @@ pub(super) fn tick_set(
         }
     }
     left.extend(accounts.into_iter().map(|account| ("connection".to_owned(), account)));
+    left.push((CHOICES.to_owned(), asked.fingerprint()));
     left
+}
+
+/// The control of a form that says which choices its numbers are of.
+pub(super) const CHOICES: &str = "choices";
+
+/// Whether `form` was made for other choices than those of `asked`.
+pub(super) fn is_outdated(asked: &AuthorizationDetails, form: &[(String, String)]) -> bool {
+    form.iter().any(|(name, value)| name == CHOICES && *value != asked.fingerprint())
 }
 
 /// What a form leaves of a request.
@@ -110,6 +119,11 @@ pub(super) fn selection(
     asked: &AuthorizationDetails,
     posted: &[(String, String)],
 ) -> Result<Selection, ApiError> {
+    if is_outdated(asked, posted) {
+        return Err(ApiError::invalid(
+            "What there is to pick has changed since you saw it, so look at it again",
+        ));
+    }
     let values = |wanted: &'static str| {
         posted.iter().filter(move |(name, _)| name == wanted).map(|(_, value)| value.as_str())
     };
