@@ -166,6 +166,11 @@ pub fn prefix(text: &str, max_bytes: usize) -> &str {
     &text[..text.floor_char_boundary(max_bytes)]
 }
 
+/// As [`prefix`], of text in which what is hidden was made visible: a joiner whose letter or emoji is cut off goes too.
+pub fn shown_prefix(shown: &str, max_bytes: usize) -> &str {
+    if shown.len() <= max_bytes { shown } else { prefix(shown, max_bytes).trim_end_matches(is_hidden) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

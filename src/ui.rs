@@ -331,7 +331,7 @@ impl Ui {
 
     /// Something on the way that deserves attention, to stderr.
     pub fn warn(&self, message: &str) {
-        let _ = write_line(&self.err, &format!("warning: {}", text::lines(message)));
+        self.explain(&format!("warning: {}", text::lines(message)));
     }
 
     /// A failure, to stderr: what, why, and what to type next.
@@ -735,6 +735,28 @@ pub(crate) mod tests {
         }
     }
 
+    /// Collects what is written.
+    #[derive(Clone, Default)]
+    pub(crate) struct Collects(pub(crate) Arc<Mutex<Vec<u8>>>);
+
+    impl Collects {
+        /// What was written since the last time.
+        pub(crate) fn take(&self) -> String {
+            String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
+        }
+    }
+
+    impl Write for Collects {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
     #[test]
     fn what_a_full_disk_cut_is_a_line_of_its_own() {
         /// Takes so many bytes, refuses one write, and takes all from then on.
@@ -767,27 +789,16 @@ pub(crate) mod tests {
 
     #[test]
     fn a_tone_is_for_a_terminal_with_colours_and_what_others_wrote_has_none() {
-        struct To(Arc<Mutex<Vec<u8>>>);
-        impl Write for To {
-            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-                self.0.lock().unwrap().extend_from_slice(bytes);
-                Ok(bytes.len())
-            }
-
-            fn flush(&mut self) -> std::io::Result<()> {
-                Ok(())
-            }
-        }
-        let written: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let written = Collects::default();
         for (has_colour, wanted) in [
             (false, "one\ntwo \\u{1b}[31m\n"),
             (true, "\u{1b}[36mone\u{1b}[0m\n\u{1b}[36mtwo \\u{1b}[31m\u{1b}[0m\n"),
         ] {
-            let to = Box::new(To(Arc::clone(&written)));
+            let to = Box::new(written.clone());
             let ui =
                 Ui { has_colour: has_colour.into(), ..Ui::to_writers(to, Box::new(std::io::sink()), 80) };
             ui.print_as(Tone::Call, "one\ntwo \u{1b}[31m");
-            assert_eq!(String::from_utf8(std::mem::take(&mut *written.lock().unwrap())).unwrap(), wanted);
+            assert_eq!(written.take(), wanted);
         }
     }
 

@@ -356,6 +356,16 @@ impl Cache {
                 Ok(index)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Index::default()),
+            // Nothing that this program writes is so long, and moving it away would leave tokens that nobody knows.
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                let path = self.dir.join(Self::INDEX);
+                let message = format!("{} is larger than {} MiB", path.display(), Self::MAX_INDEX >> 20);
+                let hint = Hint::new("Delete what is left, tokens included, then connect again: ")
+                    .run(Command::new("disconnect --all"))
+                    .then("; ")
+                    .run(Command::connect_any());
+                Err(Error::failed("cache_damaged", message).hint(hint))
+            }
             Err(error) => Err(unreadable(&self.dir, error)),
         }
     }

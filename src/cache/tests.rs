@@ -291,6 +291,19 @@ fn a_client_id_is_remembered_per_issuer() {
 }
 
 #[test]
+fn an_index_that_is_too_large_is_named_with_what_to_do() {
+    let (_root, cache) = cache();
+    cache.store(credential("https://a.example", "g1"), &secrets("t"), None).unwrap();
+    let index = cache.dir().join("index.json");
+    std::fs::write(&index, vec![b' '; (4 << 20) + 1]).unwrap();
+    let error = cache.credentials().unwrap_err();
+    let told = error.in_full();
+    assert_eq!(error.code(), "cache_damaged");
+    assert!(told.contains(index.to_str().unwrap()) && told.contains("larger than 4 MiB"), "{told}");
+    assert!(error.next_step().unwrap().contains("disconnect --all"));
+}
+
+#[test]
 fn damaged_and_newer_indexes_are_refused_and_left_alone() {
     let (_root, cache) = cache();
     let one = || credential("https://a.example", "g1");

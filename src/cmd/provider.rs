@@ -136,6 +136,14 @@ struct Done {
 }
 
 impl Place {
+    /// `command`, about the same store: the directory that was named is remembered by an import and a grant alone.
+    fn again(&self, command: Command) -> Command {
+        match &self.data_dir {
+            Some(dir) => command.option("--data-dir", dir.display().to_string()),
+            None => command,
+        }
+    }
+
     fn dir(&self, global: &Global) -> Result<PathBuf> {
         own::dir(self.data_dir.as_deref(), &global.cache()?)
     }
@@ -166,9 +174,9 @@ fn status(place: &Place, global: &Global) -> Result<Done> {
         let _ = writeln!(text, "  imported {}; newest record {}", of(account.as_of), of(account.newest));
     }
     let _ = match live {
-        0 => write!(text, "\nNo agent can read it. Next: {}", Command::connect("local")),
-        1 => write!(text, "\n1 grant is live: {}", Command::new("provider grants")),
-        live => write!(text, "\n{live} grants are live: {}", Command::new("provider grants")),
+        0 => write!(text, "\nNo agent can read it. Next: {}", place.again(Command::connect("local"))),
+        1 => write!(text, "\n1 grant is live: {}", place.again(Command::new("provider grants"))),
+        live => write!(text, "\n{live} grants are live: {}", place.again(Command::new("provider grants"))),
     };
     let json = json!({
         "data_dir": dir.display().to_string(),
@@ -229,7 +237,8 @@ fn grants(place: &Place, global: &Global) -> Result<Done> {
         let last_read = last_read.map_or_else(|| "never".to_owned(), day_and_time);
         let _ = writeln!(text, "  for: {}", one_line(purpose_of(&grant)));
         let _ = writeln!(text, "  {end}; last read: {last_read}");
-        let _ = writeln!(text, "  end it: {}\n", Command::new("provider revoke").value(&grant.grant_id));
+        let end = place.again(Command::new("provider revoke").value(&grant.grant_id));
+        let _ = writeln!(text, "  end it: {end}\n");
     }
     let over = list.iter().filter(|grant| grant["state"] != "live").count();
     if text.is_empty() {
@@ -309,7 +318,7 @@ fn revoke(args: &RevokeArgs, global: &Global, ui: &Ui) -> Result<Done> {
     let is_live = made.iter().any(|made| made.grant.grant_id == id && made.state == "live");
     if is_live {
         agree(ui, args.yes, &format!("End the grant {id}?"), || {
-            Command::new("provider revoke").value(&args.grant).words("--yes")
+            args.place.again(Command::new("provider revoke").value(&args.grant).words("--yes"))
         })?;
     }
     vault.end_grants(std::iter::once(id.as_str())).map_err(|error| vault_failed(&error))?;
@@ -382,7 +391,9 @@ fn forget(args: &ForgetArgs, global: &Global, ui: &Ui) -> Result<Done> {
     drop(store);
     let question =
         format!("Delete {} and everything of it from the store? It cannot be undone.", account.display_name);
-    agree(ui, args.yes, &question, || Command::new("provider forget").value(&args.account).words("--yes"))?;
+    agree(ui, args.yes, &question, || {
+        args.place.again(Command::new("provider forget").value(&args.account).words("--yes"))
+    })?;
     let gone = forget::forget(&dir, &account.id)?;
     let cache = global.cache()?;
     for credential in cache.credentials().unwrap_or_default() {

@@ -93,12 +93,12 @@ pub fn run(args: Args, ui: &Ui) -> Result<u8> {
         );
     }
     let url = handle.url();
-    ui.note(&format!("PDPP sandbox ready at {url} (fictional data)"));
+    ui.explain(&format!("PDPP sandbox ready at {url} (fictional data)"));
     match &kept {
         Some(dir) => ui.note(&format!("  data kept in {}", dir.display())),
-        None => ui.note("  data in memory, gone when it stops"),
+        None => ui.explain("  data in memory, gone when it stops"),
     }
-    ui.note(&format!("  for hosts that speak MCP over HTTP: {}", handle.mcp_url()));
+    ui.explain(&format!("  for hosts that speak MCP over HTTP: {}", handle.mcp_url()));
     ui.note(&format!("  next: {}\n  stop: Ctrl-C", Command::connect(url)));
     if json {
         let place = serde_json::json!({ "url": url, "mcp_url": handle.mcp_url(), "pid": std::process::id() });
@@ -109,7 +109,7 @@ pub fn run(args: Args, ui: &Ui) -> Result<u8> {
         return Err(lost);
     }
     std::thread::scope(|scope| {
-        scope.spawn(move || announced.iter().for_each(|text| ui.note(&text)));
+        scope.spawn(move || announced.iter().for_each(|text| ui.explain(&text)));
         runtime.block_on(stop.next());
         handle.stop();
         // Without a sender the thread ends.

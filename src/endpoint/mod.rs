@@ -359,11 +359,15 @@ fn not_discovered(error: DiscoveryError, provider: &ProviderUrl) -> Error {
 }
 
 /// Listens on `address`, the value of `option`, and gives what it became.
-async fn bind(option: &str, address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
+async fn bind(option: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr)> {
     let failed = |error| {
-        Error::failed("host_listen", format!("Could not listen on {address}"))
-            .because(error)
-            .hint(format!("Name another address: {option} 127.0.0.1:0 takes a free port"))
+        Error::failed("host_listen", format!("Could not listen on {address}")).because(error).hint(
+            Hint::new("Name another address, or take a free port: ").run(Command::typed_with(
+                option,
+                "127.0.0.1:0",
+                "mcp host",
+            )),
+        )
     };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let became = listener.local_addr().map_err(failed)?;

@@ -52,7 +52,7 @@ pub fn value(value: &Value, max_bytes: usize) -> Inline {
             if json.len() <= max_bytes {
                 Inline { text: json.into_owned(), complete: true }
             } else {
-                Inline { text: format!("{}…", text::prefix(&json, max_bytes)), complete: false }
+                Inline { text: format!("{}…", text::shown_prefix(&json, max_bytes)), complete: false }
             }
         }
     }
@@ -84,6 +84,16 @@ mod tests {
         assert_eq!(token(r#"c/s:["x","y"]"#), r#""c/s:[\"x\",\"y\"]""#);
         assert_eq!(token(""), r#""""#);
         assert_eq!(token("x=\n"), r#""x=\n""#.replace("\\n", "\\u000a").replace("\\u000a", "\\n"));
+    }
+
+    #[test]
+    fn r4_9_a_cut_leaves_no_joiner_behind() {
+        let family = Value::from(vec!["👩\u{200d}👩\u{200d}👧 کتاب\u{200c}ها"]);
+        for most in 0..family.to_string().len() {
+            let cut = value(&family, most);
+            assert_eq!(text::exposed(&cut.text).next(), None, "{most}: {:?}", cut.text);
+        }
+        assert!(value(&family, 100).complete);
     }
 
     #[test]

@@ -178,6 +178,11 @@ impl ToolError {
         self.with("retry_with", "connection_id")
     }
 
+    /// What there is to choose from, if all of it is here.
+    pub fn all_candidates(&self) -> Option<&[Candidate]> {
+        (self.0.candidates.len() == self.0.candidates_total).then_some(&self.0.candidates)
+    }
+
     /// Adds to what happened.
     #[must_use]
     pub fn and(mut self, more: &str) -> Self {
@@ -355,7 +360,7 @@ impl ToolError {
 
 /// On one line within `max_bytes`: a hidden character takes more as a visible escape than on the wire.
 fn one_line(text: &str, max_bytes: usize) -> String {
-    text::prefix(&text::one_line(text), max_bytes).to_owned()
+    text::shown_prefix(&text::one_line(text), max_bytes).to_owned()
 }
 
 impl Candidate {

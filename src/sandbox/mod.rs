@@ -7,6 +7,7 @@ pub mod seed;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use crate::advice::{Command, Hint};
 use crate::error::{Error, Kind, Result};
 use crate::vault::oauth::owner::Announce;
 use crate::vault::server::{self, Handle};
@@ -108,11 +109,20 @@ fn with_filling<T>(
     opened.map_err(error)
 }
 
+/// The same command, for another directory.
+fn in_another_directory() -> Command {
+    Command::typed_with("--data-dir", "DIR", "sandbox")
+}
+
 /// What to do about a directory that cannot be used.
-const OTHER_DIR: &str =
-    "Make it your own user's, mode 700, or name one that is not there yet: pdpp sandbox --data-dir DIR";
-/// What to do about an address that cannot be used.
-const OTHER_ADDRESS: &str = "pdpp sandbox --listen 127.0.0.1:0";
+fn other_dir() -> Hint {
+    Hint::new("Make it your own user's, mode 700, or name one that is not there yet: ")
+        .run(in_another_directory())
+}
+/// The same command, for an address that can be used.
+fn at_a_free_port() -> Command {
+    Command::typed_with("--listen", "127.0.0.1:0", "sandbox")
+}
 
 /// Why a sandbox does not open, for whoever started it.
 fn error(error: OpenError) -> Error {
@@ -122,11 +132,11 @@ fn error(error: OpenError) -> Error {
             "sandbox_not_loopback",
             format!("The sandbox listens on loopback only, not on {address}"),
         )
-        .hint(OTHER_ADDRESS),
+        .run(at_a_free_port()),
         OpenError::Listen(address, error) => {
             Error::failed("sandbox_listen", format!("Could not listen on {address}"))
                 .because(error)
-                .hint(OTHER_ADDRESS)
+                .run(at_a_free_port())
         }
         OpenError::Start(what, error) => {
             Error::failed("sandbox_listen", format!("Could not start {what}")).because(error)
@@ -136,23 +146,23 @@ fn error(error: OpenError) -> Error {
                 format!("the sandbox at {} (process {})", by.url, by.pid)
             });
             Error::failed("sandbox_in_use", format!("{by} serves {} already", dir.display()))
-                .hint("Use that one, or name another directory: pdpp sandbox --data-dir DIR")
+                .hint(Hint::new("Use that one, or name another directory: ").run(in_another_directory()))
         }
         OpenError::Directory(path, error) => {
             Error::failed("sandbox_data_dir", format!("Could not use the directory {}", path.display()))
                 .because(error)
-                .hint(OTHER_DIR)
+                .hint(other_dir())
         }
         OpenError::OtherVault(file) => Error::new(
             Kind::Refused,
             "sandbox_data_dir",
             format!("{} is there: that directory holds another store, not a sandbox's", file.display()),
         )
-        .hint("Name another directory: pdpp sandbox --data-dir DIR"),
+        .hint(Hint::new("Name another directory: ").run(in_another_directory())),
         OpenError::File(what, error) => {
             Error::failed("sandbox_data_dir", format!("Could not {what} the data directory"))
                 .because(error)
-                .hint(OTHER_DIR)
+                .hint(other_dir())
         }
         OpenError::Store(error) => {
             let other_version =

@@ -75,11 +75,8 @@ pub async fn set_up(job: &Job<'_>, machine: &Machine, how: How) -> Result<Report
             );
         }
     }
-    if let Some(program) = survey::missing(machine, job.host).filter(|_| job.entry.is_some()) {
-        warnings.push(format!(
-            "`{program}` is not on your PATH: the entry counts once {} is installed",
-            job.host.title
-        ));
+    if job.entry.is_some() {
+        warnings.extend(survey::absence(machine, job.host));
     }
     let untrusted = survey::untrusted(machine, job.host, job.scope).filter(|_| job.entry.is_some());
     let is_untrusted = untrusted.is_some();

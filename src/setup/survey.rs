@@ -127,14 +127,20 @@ pub fn survey(machine: &Machine, name: &str) -> Vec<Surveyed> {
     HOSTS.into_iter().map(|host| look(machine, host, name)).collect()
 }
 
-fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
+/// Whether anything says that a host is on this machine: a program of it, its file, or the folder of that.
+pub fn is_here(machine: &Machine, host: &Host) -> bool {
     let file = (host.user_file)(machine);
     // Claude Code's and others' files lie in HOME itself, which is no sign of anything.
     let dir = file.parent().filter(|dir| *dir != machine.home);
-    let installed = host.programs.iter().any(|program| machine.program(program).is_some())
+    host.programs.iter().any(|program| machine.program(program).is_some())
         || file.exists()
         || file.is_symlink()
-        || dir.is_some_and(Path::is_dir);
+        || dir.is_some_and(Path::is_dir)
+}
+
+fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
+    let file = (host.user_file)(machine);
+    let installed = is_here(machine, host);
     let missing = missing(machine, host);
     let mut problems = Vec::new();
     let again = Command::new("mcp setup").value(host.id);
@@ -193,6 +199,16 @@ fn look(machine: &Machine, host: &'static Host, name: &str) -> Surveyed {
 pub fn missing(machine: &Machine, host: &Host) -> Option<&'static str> {
     let is_here = host.programs.iter().any(|program| machine.program(program).is_some());
     host.programs.first().copied().filter(|_| host.check.is_some() && !is_here)
+}
+
+/// What is to be said where a host, or its program for the terminal, is not here.
+pub fn absence(machine: &Machine, host: &Host) -> Option<String> {
+    let title = host.title;
+    if let Some(program) = missing(machine, host) {
+        return Some(format!("`{program}` is not on your PATH: the entry counts once {title} is installed"));
+    }
+    let is_gone = !is_here(machine, host);
+    is_gone.then(|| format!("{title} was not found on this machine: the entry counts once it is installed"))
 }
 
 /// What the file says about the entry, and what is wrong with it.

@@ -462,3 +462,41 @@ fn o7_9_an_import_between_showing_and_deciding_is_shown_first() {
         "{shown}"
     );
 }
+
+#[test]
+fn a_filter_tells_which_account_is_meant_and_that_a_value_is_spelled_otherwise() {
+    let env = TestEnv::new();
+    import_another(&env, "Mine");
+    let chat = env.home().join("conversations.json");
+    let node = |id: &str, role: &str| {
+        json!({"id": id, "parent": null, "children": [], "message": {"id": id, "author": {"role": role}, "create_time": 1_767_225_600.0,
+            "content": {"content_type": "text", "parts": [format!("hello from {role}")]}}})
+    };
+    let mapping = json!({"n1": node("n1", "user"), "n2": node("n2", "assistant")});
+    let talk = json!([{"id": "c1", "title": "Talk", "create_time": 1_767_225_600.0, "update_time": 1_767_225_600.0, "mapping": mapping,
+        "current_node": "n2"}]);
+    std::fs::write(&chat, talk.to_string()).unwrap();
+    let ran = env.run(&["import", chat.to_str().unwrap(), "--account", "Family", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    grant(&env, &["--account", "Mine", "--account", "Family", "--stream", "messages"]);
+    let rows =
+        |filter: Value| call(&env, "query_records", &json!({"stream": "messages", "filter": filter}), &[]);
+    // The field is in one of the two sources alone.
+    let found = rows(json!({"role": "user"}));
+    assert_eq!(found["structuredContent"]["data"]["data"].as_array().map(Vec::len), Some(1), "{found}");
+    let found = rows(json!({"from_email": "ana@example.org"}));
+    assert_eq!(found["structuredContent"]["data"]["data"].as_array().map(Vec::len), Some(1), "{found}");
+    let refused = rows(json!({"no_such_field": "x"}));
+    assert_eq!(refused["isError"], true, "{refused}");
+    // Nothing is spelled so; another way to spell it is told.
+    let none = rows(json!({"role": "USER"}));
+    let warning = &none["structuredContent"]["data"]["meta"]["warnings"][0];
+    assert_eq!(warning["code"], "spelled_otherwise", "{none}");
+    assert!(warning["message"].as_str().unwrap().contains("\"user\""), "{none}");
+    assert!(none["content"][0]["text"].as_str().unwrap().contains("letter by letter"), "{none}");
+    let counted = json!({"stream": "messages", "metric": "count", "filter": {"role": "Assistant"}});
+    let counted = call(&env, "aggregate", &counted, &[]).to_string();
+    assert!(counted.contains("spelled_otherwise") && counted.contains("assistant"), "{counted}");
+    let absent = rows(json!({"role": "nobody"})).to_string();
+    assert!(!absent.contains("spelled_otherwise"), "{absent}");
+}

@@ -179,6 +179,19 @@ fn a_directory_that_others_may_enter_is_refused_and_left_as_it_is() {
 }
 
 #[test]
+fn a_taken_port_is_answered_with_the_command_that_was_typed() {
+    let home = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    let dir = home.path().join("kept");
+    let words = ["sandbox", "--core", "--listen", &listen, "--data-dir", dir.to_str().unwrap()];
+    let out = pdpp(home.path()).args(words).output().unwrap();
+    let stderr = String::from_utf8(out.stderr).unwrap();
+    let again = format!("next: pdpp sandbox --core --data-dir {} --listen 127.0.0.1:0", dir.display());
+    assert!(stderr.contains("code: sandbox_listen") && stderr.contains(&again), "{stderr}");
+}
+
+#[test]
 fn only_loopback() {
     let home = tempfile::tempdir().unwrap();
     let out =

@@ -358,6 +358,14 @@ fn what_is_not_installed_is_not_called_fine() {
         (code, warning),
         (Some(0), "`gemini` is not on your PATH: the entry counts once Gemini CLI is installed")
     );
+    for (host, title) in [("zed", "Zed"), ("goose", "Goose")] {
+        let (code, outcome) = setup(&TestEnv::new(), &[host]);
+        let warning = format!("{title} was not found on this machine: the entry counts once it is installed");
+        assert!(
+            code == Some(0) && outcome["warnings"].as_array().unwrap().contains(&json!(warning)),
+            "{outcome}"
+        );
+    }
     let doctor = json_of(&env.run(&["doctor", "--json"]));
     let gemini = doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == "host").unwrap();
     assert!(

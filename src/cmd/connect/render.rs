@@ -98,8 +98,11 @@ fn needs_ports(ports: &[u16]) -> String {
         _ => ("ports", "numbers"),
     };
     let all = ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" and ");
-    let ssh: String = ports.iter().map(|port| format!(" -L {port}:127.0.0.1:{port}")).collect();
-    let kubectl: String = ports.iter().map(|port| format!(" {port}")).collect();
+    let (mut ssh, mut kubectl) = (String::new(), String::new());
+    for port in ports {
+        let _ = write!(ssh, " -L {port}:127.0.0.1:{port}");
+        let _ = write!(kubectl, " {port}");
+    }
     format!(
         "That address is this machine's: open it in a browser here, or lead {plural} {all} to the machine where your browser \
          is, under the same {numbers}. Over SSH: ssh{ssh} HOST. From a pod: kubectl port-forward POD{kubectl}. From a \
@@ -145,6 +148,12 @@ fn invite(invitation: &Invitation<'_>) -> String {
     let lines = if invitation.is_sent() { wanted.summary() } else { wanted.unsent_summary(takes_purpose) };
     for line in lines {
         let _ = writeln!(text, "  {}", one_line(&line));
+    }
+    if invitation.is_sent() && !wanted.streams.is_empty() {
+        text.push_str(
+            "Whether these names are there, the provider may say on its page alone: where it does not know one, stop here \
+             (Ctrl-C) and ask again.\n",
+        );
     }
     text
 }

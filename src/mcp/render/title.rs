@@ -81,7 +81,11 @@ fn is_timestamp(time: &str) -> bool {
 
 fn shorten(title: &str) -> String {
     let line = text::one_line(title);
-    if line.len() <= MAX_BYTES { line.into_owned() } else { format!("{}…", text::prefix(&line, MAX_BYTES)) }
+    if line.len() <= MAX_BYTES {
+        line.into_owned()
+    } else {
+        format!("{}…", text::shown_prefix(&line, MAX_BYTES))
+    }
 }
 
 #[cfg(test)]

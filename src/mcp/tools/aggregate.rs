@@ -8,6 +8,7 @@ use super::answer_parts::{counted, meta_lines, text_of};
 use super::arguments::{Given, foreign_cursor};
 use super::checks::check_filter;
 use super::context::Context;
+use super::spelling::Empty;
 use super::surface;
 use crate::mcp::call::{Call, Tool};
 use crate::mcp::line;
@@ -75,6 +76,13 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     let mut body = reader.read(&Request::Aggregate(request.clone())).await?.body;
     envelope::prepare(&mut body);
     envelope::keep_digits(&mut body);
+    let has_no_group = body.get("groups").and_then(Value::as_array).is_none_or(Vec::is_empty);
+    let counted = body.get("value").or_else(|| body.get("filtered_record_count")).and_then(Value::as_f64);
+    if !request.filter.is_empty() && has_no_group && counted.is_none_or(|count| count == 0.0) {
+        let connection = request.connection.as_deref();
+        let facts = reader.facts(stream, connection).await;
+        Empty { stream, connection, filter: &request.filter }.warn(reader, &facts, &mut body).await;
+    }
     let is_grouped = request.group_by.is_some() || request.group_by_time.is_some();
     let groups = match body.remove("groups") {
         groups if is_grouped || matches!(groups, Some(Value::Array(_))) => {

@@ -18,5 +18,6 @@ pub mod resource;
 pub mod schema;
 pub mod search;
 pub mod service;
+mod spelling;
 pub mod surface;
 pub mod tool_call;

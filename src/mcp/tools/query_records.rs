@@ -10,6 +10,7 @@ use super::answer_parts::{
 use super::arguments::Given;
 use super::checks::{check_expand, check_filter};
 use super::context::Context;
+use super::spelling::Empty;
 use crate::mcp::call::Call;
 use crate::mcp::id::RecordId;
 use crate::mcp::line;
@@ -145,7 +146,12 @@ pub async fn run(context: Context<'_>, arguments: &Arguments) -> Result<ToolAnsw
     };
     let (facts, page) =
         tokio::join!(reader.facts(stream, connection), paging::read(reader, &listing, &shape, several));
-    Ok(render(arguments, page?, &facts, bounds))
+    let mut page = page?;
+    if page.rows.is_empty() && arguments.cursor.is_none() && records.changes_since.is_none() {
+        let empty = Empty { stream, connection, filter: &records.filter };
+        empty.warn(reader, &facts, &mut page.body).await;
+    }
+    Ok(render(arguments, page, &facts, bounds))
 }
 
 /// The rows' handles, for the structured view, whose records are as the resource server sent them: an id that has to be

@@ -2,13 +2,15 @@
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::arguments::Given;
 use super::context::Context;
 use super::explanation;
 use super::tool_call::ToolCall;
 use super::{aggregate, fetch, query_records, read_record_field, resource, schema, search, surface};
 use crate::mcp::protocol::service::{Offer, ResourceContents, ResourceError, Service, ToolAnswer};
+use crate::mcp::reading::catalog::StreamFacts;
 use crate::mcp::reading::package::{Member, OR_ANOTHER, Package, Target, nothing_served};
 use crate::mcp::reading::reader::Reader;
 use crate::mcp::size::{Bounds, json_len};
@@ -58,6 +60,9 @@ impl Tools {
         }
         let round = self.package.begin();
         let mut answer = self.answer(&call).await;
+        if let Err(error) = answer {
+            answer = self.by_filter(&call, error).await;
+        }
         // What is put together of several grants leaves out those that are gone.
         let may_lack = answer.is_err() || call.may_read_all_grants();
         // Once more where a grant that was asked turns out to be gone, and to have been replaced.
@@ -115,6 +120,47 @@ impl Tools {
             Err(error) => explanation::explain(context.reader, call.asked(), error).await,
         };
         Err(if has_others && member.reader().is_refused() { error.or_next(OR_ANOTHER) } else { error })
+    }
+
+    /// Where the connections to choose from are not all able to answer, for the call's filter has a field that they lack: the
+    /// only one that is able is asked, and of several those that are not are no choice.
+    async fn by_filter(&self, call: &ToolCall, error: ToolError) -> Result<ToolAnswer, ToolError> {
+        let (Some(stream), "ambiguous_connection") = (call.stream(), error.code()) else { return Err(error) };
+        let filter = Given(call.call()).filter().unwrap_or_default();
+        let Some(candidates) = error.all_candidates().filter(|_| !filter.is_empty()) else {
+            return Err(error);
+        };
+        let mut able = Vec::new();
+        for candidate in candidates {
+            let id = candidate.connection_id.as_str();
+            let target = Target { call: call.call(), connection: Some(id), stream: Some(stream) };
+            let Ok(member) = self.package.route(target) else { continue };
+            let facts = member.reader().facts(stream, Some(id)).await;
+            let has_all = |facts: &StreamFacts| {
+                filter.conditions().iter().all(|condition| facts.fields.contains_key(&condition.field))
+            };
+            // What cannot be read may be able.
+            if facts.is_empty() || facts.iter().any(has_all) {
+                able.push((id.to_owned(), member));
+            }
+        }
+        let named = |id: &str| call.call().with([("connection_id", Some(json!(id)))]);
+        match able.as_slice() {
+            [(id, member)] if candidates.len() > 1 => {
+                let tool = call.call().tool.name();
+                self.ask(member, &ToolCall::parse(tool, named(id).arguments, self.bounds)?, true).await
+            }
+            [(first, _), ..] if able.len() < candidates.len() => {
+                let hint = format!(
+                    "only the connections named here have the filter's fields: repeat the call with one, e.g. {}",
+                    named(first)
+                );
+                Err(error
+                    .narrow_candidates(|one| able.iter().any(|(id, _)| *id == one.connection_id))
+                    .hint(hint))
+            }
+            _ => Err(error),
+        }
     }
 
     async fn search(&self, arguments: &search::Arguments) -> Result<ToolAnswer, ToolError> {

@@ -151,25 +151,14 @@ mod tests {
     use crate::text;
 
     #[test]
-    #[allow(clippy::items_after_statements, reason = "the writer belongs to this test")]
     fn r4_9_every_line_that_goes_out_is_escaped() {
         let stop = Stop::default();
-        let written = Arc::new(std::sync::Mutex::new(Vec::new()));
-        struct To(Arc<std::sync::Mutex<Vec<u8>>>);
-        impl Write for To {
-            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-                self.0.lock().unwrap().extend_from_slice(bytes);
-                Ok(bytes.len())
-            }
-            fn flush(&mut self) -> std::io::Result<()> {
-                Ok(())
-            }
-        }
-        let pipes = Pipes::open(std::io::empty(), To(Arc::clone(&written)), &stop).unwrap();
+        let written = crate::ui::tests::Collects::default();
+        let pipes = Pipes::open(std::io::empty(), written.clone(), &stop).unwrap();
         let value = json!({"a\u{202e}": "\u{7f}\u{e0041}\u{200b}é\n"});
         pipes.out.send(value.to_string().into_bytes());
         crate::runtime::block_on(pipes.out.flush(Duration::from_secs(5))).unwrap();
-        let line = String::from_utf8(written.lock().unwrap().clone()).unwrap();
+        let line = written.take();
         assert!(text::exposed(line.trim_end_matches('\n')).next().is_none(), "{line:?}");
         assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), value);
     }
