@@ -489,11 +489,11 @@ fn a_filter_tells_which_account_is_meant_and_that_a_value_is_spelled_otherwise()
     let refused = rows(json!({"no_such_field": "x"}));
     assert_eq!(refused["isError"], true, "{refused}");
     // Nothing is spelled so; another way to spell it is told.
-    let none = rows(json!({"role": "USER"}));
-    let warning = &none["structuredContent"]["data"]["meta"]["warnings"][0];
-    assert_eq!(warning["code"], "spelled_otherwise", "{none}");
-    assert!(warning["message"].as_str().unwrap().contains("\"user\""), "{none}");
-    assert!(none["content"][0]["text"].as_str().unwrap().contains("letter by letter"), "{none}");
+    let missed = rows(json!({"role": "USER"}));
+    let warning = &missed["structuredContent"]["data"]["meta"]["warnings"][0];
+    assert_eq!(warning["code"], "spelled_otherwise", "{missed}");
+    assert!(warning["message"].as_str().unwrap().contains("\"user\""), "{missed}");
+    assert!(missed["content"][0]["text"].as_str().unwrap().contains("letter by letter"), "{missed}");
     let counted = json!({"stream": "messages", "metric": "count", "filter": {"role": "Assistant"}});
     let counted = call(&env, "aggregate", &counted, &[]).to_string();
     assert!(counted.contains("spelled_otherwise") && counted.contains("assistant"), "{counted}");
