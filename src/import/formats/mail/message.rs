@@ -342,11 +342,9 @@ fn drafts(
     // The sender's time is the same in each copy.
     let time = (sighting.at.0 > 0).then(|| Sighting { at: sighting.at, ..Sighting::default() }.to_json());
     let is_html = body.source == "text_html";
+    let gone =
+        |stream: &'static str, key: String| Draft { data: None, ..Draft::new(stream, key, String::new()) };
     if security::is_key(message.subject.as_deref().unwrap_or_default(), &body.text, is_html) {
-        let gone = |stream: &'static str, key: String| Draft {
-            data: None,
-            ..Draft::new(stream, key, String::new())
-        };
         message.body_text = (!body.text.is_empty()).then_some(body.text);
         let mut drafts = vec![
             Draft { sighting: Some(said), ..Draft::new("security_messages", id.clone(), to_json(&message)) },
@@ -383,6 +381,8 @@ fn drafts(
         blobs: blob.into_iter().collect(),
         ..Draft::new("attachments", record.id.clone(), to_json(&record))
     }));
+    // An earlier rule may have kept it apart.
+    drafts.push(gone("security_messages", id));
     drafts
 }
 

@@ -52,6 +52,10 @@ impl<F: MailFile> Format for F {
         F::TITLE
     }
 
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
     fn sniff(&self, peek: &Peek<'_>) -> Option<Sure> {
         MailFile::sniff(self, peek)
     }
@@ -76,6 +80,9 @@ impl<F: MailFile> Format for F {
         message::add_sighting(first, second)
     }
 }
+
+/// Counts with each change of what a mail's records are, and of which mails are kept apart.
+const VERSION: u32 = 2;
 
 /// How large a mail may be, in bytes (O4.14).
 const LARGEST: usize = 80 * 1024 * 1024;

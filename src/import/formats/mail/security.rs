@@ -3,10 +3,11 @@
 //! The rule errs towards it. It looks at nothing but the subject and the beginning of the text, so that each copy of a mail
 //! is judged alike.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-use memchr::memchr3_iter;
+use memchr::{memchr2, memchr3_iter};
 
 /// How much of the text is looked at, in bytes.
 const LOOKED_AT: usize = 16 * 1024;
@@ -16,86 +17,29 @@ const LOOKED_AT: usize = 16 * 1024;
 enum Shows {
     /// The mail is a key, wherever the phrase stands.
     Key,
-    /// It is one if it stands in the subject, in HTML, whose links are not looked at, or has a link or a code near it.
+    /// It is one if it stands in the subject of a mail that could open something, in HTML, whose links are not looked at, or has
+    /// a link or a code near it.
     Asks,
-    /// It is one if it stands in the subject, or has a code near it: other mail says it too.
+    /// It is one if it stands in the subject of a mail that could open something, or has a code beside it: other mail says it too.
     Title,
-    /// It is one if a number of 4 to 8 digits is near the word.
+    /// It is one if a number of 4 to 8 digits is near the word, or a line with nothing but a code.
     Code,
 }
 
 use Shows::{Asks, Code, Key, Title};
 
-/// In lower case, as far as that is ASCII: capitals beyond ASCII are left out at the beginning of a phrase.
+/// By language, in lower case; phrases may have endings behind them, but for the short ones.
 const PHRASES: &[(Shows, &str)] = &[
     // English
     (
         Key,
         "verification code, security code, sign-in code, sign in code, signin code, login code, log-in code, \
-         log in code, authentication code, authorization code, one-time code, one time code, one-time pass, \
-         one time pass, single-use code, access code, recovery code, backup code, passcode, pass code, \
-         magic link, magic sign-in, login link, log-in link, sign-in link, sign in link, two-factor code, \
-         2fa code, otp code, your otp, otp is, temporary password, temporary pin, password reset link, \
-         link to reset your password, passwordless, do not share this code, don't share this code",
-    ),
-    // German
-    (
-        Key,
-        "bestätigungscode, sicherheitscode, verifizierungscode, einmalcode, einmal-code, einmalpasswort, \
-         einmal-passwort, einmalkennwort, zugangscode, anmeldecode, anmelde-code, login-code, \
-         freischaltcode, prüfcode, authentifizierungscode, wiederherstellungscode, anmeldelink, \
-         anmelde-link, login-link, magischer link, vorläufiges passwort, temporäres passwort, smstan, \
-         mobiletan, freigabecode",
-    ),
-    // French
-    (
-        Key,
-        "code de vérification, code de sécurité, code de connexion, code de confirmation, code d'accès, \
-         code d’accès, code à usage unique, code d'authentification, code d’authentification, \
-         code de validation, mot de passe à usage unique, mot de passe temporaire, mot de passe provisoire, \
-         lien de connexion, lien magique, code secret",
-    ),
-    // Spanish
-    (
-        Key,
-        "código de verificación, código de seguridad, código de acceso, código de confirmación, \
-         código de inicio de sesión, código de un solo uso, código de autenticación, contraseña temporal, \
-         contraseña de un solo uso, clave de acceso, clave temporal, enlace mágico, enlace de acceso, \
-         enlace de inicio de sesión",
-    ),
-    // Portuguese
-    (
-        Key,
-        "código de verificação, código de segurança, código de acesso, código de confirmação, \
-         código de login, código de uso único, código de autenticação, senha temporária, senha provisória, \
-         senha de uso único, palavra-passe temporária, link mágico, link de acesso, link de login",
-    ),
-    // Italian
-    (
-        Key,
-        "codice di verifica, codice di sicurezza, codice di accesso, codice di conferma, codice monouso, \
-         codice di autenticazione, codice otp, password temporanea, password monouso, password provvisoria, \
-         link magico, link di accesso",
-    ),
-    // Dutch
-    (
-        Key,
-        "verificatiecode, beveiligingscode, inlogcode, toegangscode, bevestigingscode, eenmalige code, \
-         eenmalig wachtwoord, tijdelijk wachtwoord, magische link, inloglink, aanmeldcode",
-    ),
-    // Japanese
-    (
-        Key,
-        "認証コード, 確認コード, 認証番号, セキュリティコード, ログインコード, 検証コード, ワンタイム, 暗証番号, 仮パスワード, ログインリンク, ログイン用リンク, マジックリンク, \
-         二段階認証, 2段階認証",
-    ),
-    // and the words for it of a few more
-    (
-        Key,
-        "验证码, 驗證碼, 校验码, 인증번호, 인증 코드, код подтверждения, код доступа, одноразовый, kod weryfikacyjny, \
-         kod potwierdzający, doğrulama kodu, verifieringskod, engangskode, engångskod, bekræftelseskode, \
-         bekreftelseskode, vahvistuskoodi, ověřovací kód, mã xác, رمز التحقق, קוד אימות, \
-         κωδικός επαλήθευσης, cod de verificare, код підтвердження",
+         log in code, authentication code, authenticator code, authorization code, authorisation code, \
+         one-time code, one time code, one-time pass, one time pass, single-use code, access code, recovery code, \
+         backup code, reset code, passcode, pass code, magic link, magic sign-in, login link, log-in link, \
+         sign-in link, sign in link, two-factor code, 2fa code, otp code, your otp, otp is, temporary password, \
+         temporary pin, password reset link, link to reset your password, passwordless, do not share this code, \
+         don't share this code, don’t share this code, steam guard, code to sign in, code to log in, verify login",
     ),
     (
         Asks,
@@ -107,9 +51,19 @@ const PHRASES: &[(Shows, &str)] = &[
          activate your account, account activation, activation link, verify your identity, verify it's you, \
          verify it’s you, confirm it's you, confirm it’s you, confirmation code, activation code, \
          unlock your account, approve this sign-in, approve sign-in, verify your device, \
-         confirm your identity",
+         confirm your identity, login approval",
     ),
+    (Title, "sign in to, log in to, login to, new password, your pin, invitation code"),
+    (Code, "code, codes, pin, tan, mtan, otp, token, password, passwords, 2fa, transaction number"),
     // German
+    (
+        Key,
+        "bestätigungscode, sicherheitscode, verifizierungscode, einmalcode, einmal-code, einmalpasswort, \
+         einmal-passwort, einmalkennwort, zugangscode, anmeldecode, anmelde-code, login-code, \
+         freischaltcode, prüfcode, authentifizierungscode, wiederherstellungscode, anmeldelink, \
+         anmelde-link, login-link, magischer link, vorläufiges passwort, temporäres passwort, smstan, sms-tan, \
+         mobiletan, freigabecode, einmal-tan",
+    ),
     (
         Asks,
         "passwort zurücksetz, kennwort zurücksetz, passwort vergessen, kennwort vergessen, passwort ändern, \
@@ -118,86 +72,212 @@ const PHRASES: &[(Shows, &str)] = &[
          bestätige deine e-mail, bestätigen sie ihre e-mail, konto aktivieren, konto bestätigen, \
          konto wiederherstell, aktivierungslink, aktivierungscode, bestätigungslink, anmeldung bestätigen",
     ),
+    (Title, "neues passwort, neues kennwort, ihre pin, deine pin"),
+    (Code, "passwort, kennwort, pushtan, phototan, chiptan, tan-nummer, transaktionsnummer"),
     // French
+    (
+        Key,
+        "code de vérification, code de sécurité, code de connexion, code de confirmation, code d'accès, \
+         code d’accès, code à usage unique, code d'authentification, code d’authentification, code sms, \
+         code de validation, mot de passe à usage unique, mot de passe temporaire, mot de passe provisoire, \
+         lien de connexion, lien magique, code secret",
+    ),
     (
         Asks,
         "mot de passe oublié, changer votre mot de passe, modifier votre mot de passe, \
          créer votre mot de passe, définir votre mot de passe, vérifiez votre adresse, \
          confirmez votre adresse, confirmer votre adresse, confirmez votre compte, activer votre compte, \
          activez votre compte, activation de votre compte, lien d'activation, lien d’activation, \
-         récupération de compte, code d'activation, code d’activation",
+         récupération de compte, code d'activation, code d’activation, réinitialiser votre mot de passe, \
+         réinitialiser le mot de passe, réinitialiser mon mot de passe, réinitialisez votre mot de passe, \
+         réinitialisation de votre mot de passe, réinitialisation du mot de passe, réinitialise ton mot de passe",
     ),
+    (Title, "connectez-vous à, nouveau mot de passe, réinitialis"),
+    (Code, "mot de passe"),
     // Spanish
+    (
+        Key,
+        "código de verificación, código de seguridad, código de acceso, código de confirmación, \
+         código de inicio de sesión, código de un solo uso, código de autenticación, contraseña temporal, \
+         contraseña de un solo uso, clave de acceso, clave temporal, enlace mágico, enlace de acceso, \
+         enlace de inicio de sesión",
+    ),
     (
         Asks,
         "olvidaste tu contraseña, olvidó su contraseña, cambiar tu contraseña, cambiar su contraseña, \
          verifica tu correo, verifique su correo, confirma tu correo, confirme su correo, \
          verifica tu cuenta, activa tu cuenta, active su cuenta, activar tu cuenta, enlace de activación, \
-         código de activación, recuperar tu cuenta, recuperación de cuenta",
+         código de activación, recuperar tu cuenta, recuperación de cuenta, restablecer tu contraseña, \
+         restablecer su contraseña, restablecer la contraseña, restablece tu contraseña, \
+         restablezca su contraseña, restablecimiento de contraseña",
     ),
+    (Title, "inicia sesión en, nueva contraseña, restablecer, restablece, restablecimiento"),
+    (Code, "código, codigo, contraseña"),
     // Portuguese
     (
-        Asks,
-        "esqueceu a senha, esqueceu sua senha, alterar sua senha, repor a palavra-passe, recuperar senha, \
-         recuperação de senha, verifique seu e-mail, verifique o seu e-mail, confirme seu e-mail, \
-         confirme o seu e-mail, confirmar e-mail, ative sua conta, ativar sua conta, ative a sua conta, \
-         link de ativação, código de ativação, recuperação de conta",
+        Key,
+        "código de verificação, código de segurança, código de acesso, código de confirmação, código sms, \
+         código de login, código de uso único, código de utilização única, código de autenticação, \
+         código de autorização, senha temporária, senha provisória, senha de uso único, palavra-passe temporária, \
+         palavra-passe de utilização única, link mágico, link de acesso, link de login, ligação de acesso",
     ),
+    (
+        Asks,
+        "esqueceu a senha, esqueceu sua senha, esqueci minha senha, esqueceu-se da palavra-passe, \
+         esqueceu a palavra-passe, alterar sua senha, alterar senha, alterar a palavra-passe, criar nova senha, \
+         repor a palavra-passe, reposição da palavra-passe, recuperar senha, recuperar a palavra-passe, \
+         recuperar palavra-passe, recuperação de senha, redefinir palavra-passe, redefinir a palavra-passe, \
+         redefinir a sua palavra-passe, redefinição da palavra-passe, redefinir sua senha, redefinir a sua senha, \
+         redefinir a senha, redefinir senha, redefinição de senha, redefina sua senha, redefina a sua senha, \
+         verifique seu e-mail, verifique o seu e-mail, confirme seu e-mail, confirme o seu e-mail, \
+         confirmar e-mail, valide o seu e-mail, confirme sua conta, confirme a sua conta, ative sua conta, \
+         ativar sua conta, ative a sua conta, link de ativação, código de ativação, recuperação de conta",
+    ),
+    (Title, "nova senha, nova palavra-passe, redefinir, redefinição, redefina, entre em sua conta"),
+    (Code, "senha, palavra-passe"),
     // Italian
+    (
+        Key,
+        "codice di verifica, codice di sicurezza, codice di accesso, codice d'accesso, codice d’accesso, \
+         codice di conferma, codice monouso, codice usa e getta, codice temporaneo, codice sms, \
+         codice di autenticazione, codice di autorizzazione, codice di login, codice otp, password temporanea, \
+         password monouso, password usa e getta, password provvisoria, link magico, link di accesso, \
+         link per accedere",
+    ),
     (
         Asks,
         "password dimenticata, dimenticato la password, recupero password, recupera la password, \
-         modifica la password, verifica il tuo indirizzo, verifica la tua email, conferma il tuo indirizzo, \
-         conferma la tua email, conferma la tua e-mail, attiva il tuo account, attiva account, \
-         link di attivazione, codice di attivazione, recupero account",
+         modifica la password, modifica password, cambia la password, cambiare la password, cambio password, \
+         ripristina la password, ripristino password, ripristino della password, ripristinare la password, \
+         imposta la password, imposta una nuova password, crea la tua password, reimposta la password, \
+         reimpostare la password, reimposta password, reimposta la tua password, reimpostazione della password, \
+         reimpostazione password, reimpostare la tua password, verifica il tuo indirizzo, verifica la tua email, \
+         verifica il tuo account, conferma il tuo indirizzo, conferma l'indirizzo, conferma l’indirizzo, \
+         conferma la tua email, conferma la tua e-mail, conferma il tuo account, attiva il tuo account, \
+         attiva account, attivazione account, link di attivazione, codice di attivazione, recupero account",
     ),
+    (Title, "nuova password, reimposta, reimpostare, reimpostazione, accedi a"),
+    (Code, "codice, codici"),
     // Dutch
     (
+        Key,
+        "verificatiecode, beveiligingscode, inlogcode, toegangscode, bevestigingscode, eenmalige code, \
+         eenmalige toegangscode, eenmalig wachtwoord, tijdelijk wachtwoord, magische link, inloglink, \
+         aanmeldcode, controlecode, sms-code, tan-code, herstelcode",
+    ),
+    (
         Asks,
-        "wachtwoord opnieuw, wachtwoord resetten, wachtwoord herstel, wachtwoord vergeten, \
-         wachtwoord wijzigen, wachtwoord instellen, bevestig je e-mail, bevestig uw e-mail, \
+        "wachtwoord opnieuw, wachtwoord resetten, wachtwoord herstel, wachtwoordherstel, wachtwoord vergeten, \
+         wachtwoord wijzigen, wachtwoord instellen, wachtwoord aanvragen, herstel je wachtwoord, \
+         herstel uw wachtwoord, reset je wachtwoord, reset uw wachtwoord, wijzig je wachtwoord, \
+         wijzig uw wachtwoord, bevestig je e-mail, bevestig uw e-mail, bevestig je account, bevestig uw account, \
          e-mailadres bevestigen, verifieer je, verifieer uw, account activeren, activeer je account, \
          activeer uw account, activatielink, activatiecode, account herstel",
     ),
+    (Title, "nieuw wachtwoord, log in op, inloggen bij, je pincode, uw pincode"),
+    (Code, "wachtwoord, pincode"),
+    // Norwegian
+    (
+        Key,
+        "engangskode, bekreftelseskode, verifiseringskode, sikkerhetskode, påloggingskode, innloggingskode, \
+         tilgangskode, engangspassord, midlertidig passord, påloggingslenke, innloggingslenke, magisk lenke, \
+         kode på sms",
+    ),
+    (
+        Asks,
+        "tilbakestill passord, tilbakestill ditt passord, tilbakestille passord, tilbakestilling av passord, \
+         nullstill passord, nullstille passord, nullstilling av passord, glemt passord, glemt ditt passord, \
+         endre passord, bytt passord, velg nytt passord, velg et nytt passord, lag nytt passord, \
+         bekreft e-post, bekreft din e-post, bekreft kontoen, bekreft din konto, aktiver kontoen, \
+         aktiver din konto, aktiveringslenke, aktiveringskode, bekreft at det er deg",
+    ),
+    (Title, "nytt passord, logg inn på, logg på, din pin"),
+    (Code, "kode, koden, passord, passordet, pinkode, pin-kode"),
+    // Swedish
+    (
+        Key,
+        "verifieringskod, engångskod, säkerhetskod, inloggningskod, bekräftelsekod, åtkomstkod, \
+         återställningskod, engångslösenord, tillfälligt lösenord, inloggningslänk, magisk länk",
+    ),
+    (
+        Asks,
+        "återställ lösenord, återställ ditt lösenord, återställa lösenord, återställa ditt lösenord, \
+         återställning av lösenord, lösenordsåterställning, glömt lösenord, glömt ditt lösenord, byt lösenord, \
+         ändra lösenord, ändra ditt lösenord, välj ett nytt lösenord, skapa ett nytt lösenord, \
+         bekräfta din e-post, bekräfta e-post, verifiera din e-post, bekräfta ditt konto, aktivera ditt konto, \
+         aktivera kontot, aktiveringslänk, aktiveringskod",
+    ),
+    (Title, "nytt lösenord, logga in på, återställ"),
+    (Code, "kod, lösenord, pinkod, pinkoden"),
+    // Danish
+    (
+        Key,
+        "bekræftelseskode, verifikationskode, verificeringskode, sikkerhedskode, loginkode, login-kode, \
+         adgangskode til engangsbrug, engangsadgangskode, midlertidig adgangskode, midlertidigt kodeord, \
+         loginlink, magisk link, adgangslink",
+    ),
+    (
+        Asks,
+        "nulstil adgangskode, nulstil din adgangskode, nulstille din adgangskode, nulstilling af adgangskode, \
+         nulstil kodeord, nulstil dit kodeord, nulstilling af kodeord, glemt adgangskode, glemt din adgangskode, \
+         glemt kodeord, glemt dit kodeord, skift adgangskode, skift din adgangskode, ændr din adgangskode, \
+         vælg en ny adgangskode, bekræft din e-mail, bekræft din mail, bekræft e-mail, bekræft din konto, \
+         aktiver din konto, aktivér din konto, aktiveringslink",
+    ),
+    (Title, "ny adgangskode, nyt kodeord, log ind på, nulstil"),
+    (Code, "adgangskode, adgangskoden, kodeord"),
+    // Polish
+    (
+        Key,
+        "kod weryfikacyjny, kodu weryfikacyjnego, kod potwierdzający, kod bezpieczeństwa, kod jednorazowy, \
+         jednorazowy kod, kod logowania, kod do logowania, kod dostępu, kod autoryzacyjny, kod autoryzacji, \
+         kod uwierzytelniający, kod sms, hasło jednorazowe, jednorazowe hasło, hasło tymczasowe, \
+         tymczasowe hasło, link do logowania, link logowania, magiczny link",
+    ),
+    (
+        Asks,
+        "reset hasła, resetowanie hasła, resetowania hasła, resetuj hasło, zresetuj hasło, zresetować hasło, \
+         zmiana hasła, zmień hasło, zmienić hasło, ustaw hasło, ustaw nowe hasło, ustawić nowe hasło, \
+         odzyskiwanie hasła, odzyskaj hasło, przypomnienie hasła, nie pamiętasz hasła, zapomniałeś hasła, \
+         zapomniane hasło, potwierdź adres, potwierdź swój adres, zweryfikuj adres, zweryfikuj swój adres, \
+         potwierdź konto, aktywuj konto, aktywuj swoje konto, aktywacja konta, link aktywacyjny, kod aktywacyjny",
+    ),
+    (Title, "nowe hasło, zaloguj się do, twój pin"),
+    (Code, "kodu, kodem, hasło"),
     // Japanese
+    (
+        Key,
+        "認証コード, 確認コード, 認証番号, セキュリティコード, ログインコード, 検証コード, ワンタイム, 暗証番号, 仮パスワード, ログインリンク, ログイン用リンク, マジックリンク, \
+         二段階認証, 2段階認証",
+    ),
     (
         Asks,
         "パスワードの再設定, パスワード再設定, パスワードをリセット, パスワードのリセット, パスワードリセット, パスワードをお忘れ, パスワード再発行, メールアドレスの確認, \
-         メールアドレスを確認, メールアドレスの認証, 本登録, アカウントの確認, アカウントを有効, アカウントの有効化, アカウントの復旧, ログインを確認, redefinir sua senha, \
-         redefinir a sua senha, redefinir a senha, redefinir senha, redefinição de senha, \
-         redefina sua senha, redefina a sua senha, restablecer tu contraseña, restablecer su contraseña, \
-         restablecer la contraseña, restablece tu contraseña, restablezca su contraseña, \
-         restablecimiento de contraseña, reimposta la password, reimpostare la password, reimposta password, \
-         reimpostazione della password, reimpostare la tua password, réinitialiser votre mot de passe, \
-         réinitialiser le mot de passe, réinitialiser mon mot de passe, réinitialisez votre mot de passe, \
-         réinitialisation de votre mot de passe, réinitialisation du mot de passe, \
-         réinitialise ton mot de passe",
+         メールアドレスを確認, メールアドレスの認証, 本登録, アカウントの確認, アカウントを有効, アカウントの有効化, アカウントの復旧, ログインを確認",
     ),
-    // and a few more
+    (Title, "本人確認, 新しいパスワード, パスワードの変更"),
+    (Code, "コード, パスワード"),
+    // The words for it in a few more
     (
-        Asks,
-        "重置密码, 重設密碼, 비밀번호 재설정, сброс пароля, восстановление пароля, reset hasła, resetowanie hasła, \
-         şifre sıfırlama",
+        Key,
+        "验证码, 驗證碼, 校验码, 인증번호, 인증 코드, код подтверждения, код доступа, одноразовый, doğrulama kodu, \
+         vahvistuskoodi, ověřovací kód, mã xác, رمز التحقق, קוד אימות, κωδικός επαλήθευσης, cod de verificare, \
+         код підтвердження",
     ),
-    (
-        Title,
-        "sign in to, log in to, login to, new password, your pin, invitation code, connectez-vous à, \
-         inicia sesión en, nouveau mot de passe, nueva contraseña, nova senha, nova palavra-passe, \
-         nuova password, nieuw wachtwoord, neues passwort, neues kennwort, ihre pin, redefinir, redefinição, \
-         redefina, restablecer, restablece, restablecimiento, reimposta, reimpostare, reimpostazione, \
-         réinitialis, återställ, nulstil, 本人確認, 新しいパスワード, パスワードの変更",
-    ),
-    (
-        Code,
-        "code, código, codigo, codice, コード, kod, kode, код, 코드, 代码, pin, tan, otp, token, password, \
-         passwort, kennwort, mot de passe, contraseña, senha, wachtwoord, パスワード, 2fa",
-    ),
+    (Asks, "重置密码, 重設密碼, 비밀번호 재설정, сброс пароля, восстановление пароля, şifre sıfırlama"),
+    (Code, "код, 코드, 代码"),
 ];
 
 /// Codes that open nothing.
 const HARMLESS: &str = "zip code, postal code, post code, area code, promo code, coupon code, discount code, voucher code, \
-    product code, source code, status code, error code, qr code, code postal, code promo, código postal, \
-    codice postale, codice fiscale, country code";
+    product code, source code, status code, error code, qr code, bar code, dress code, country code, code postal, code promo, \
+    code de réduction, code-barres, code barres, código postal, código promocional, código de desconto, código de descuento, \
+    código de barras, codice postale, codice fiscale, codice sconto, codice promo, codice a barre, kod pocztowy, kod rabatowy, \
+    kod promocyjny, kod kreskowy";
+
+/// What is said of passwords in general: such a subject is that of a company's or a newsletter's mail.
+const GENERAL: &str = "policy, policies, guideline, requirements, manager, tips, richtlinie, regeln, politique, règles, política, \
+    reglas, regras, regole, politica, beleid, regels, retningslinje, regler, riktlinje, polityka, polityki, zasady, ポリシー, ルール";
 
 struct Rule {
     finder: AhoCorasick,
@@ -219,52 +299,100 @@ static RULE: LazyLock<Option<Rule>> = LazyLock::new(|| {
 
 /// Whether a mail is a key to something. `is_html`: the text was made of HTML.
 pub fn is_key(subject: &str, body: &str, is_html: bool) -> bool {
-    let body = &body[..body.floor_char_boundary(LOOKED_AT)];
+    let (subject, body) = (beginning(subject), beginning(body));
     let mut text = String::with_capacity(subject.len() + body.len() + 1);
-    text.push_str(&subject[..subject.floor_char_boundary(LOOKED_AT)]);
+    text.push_str(&subject);
     let subject_end = text.len();
+    let mut codes = Vec::new();
     // Lines break phrases.
     for line in body.split('\n') {
         text.push(' ');
+        if is_mixed_code(line.trim()) {
+            codes.push(text.len());
+        }
         text.push_str(line);
-    }
-    if is_rewritten(&text) {
-        text = text.chars().map(plain).collect();
     }
     // Without its rule it would let all through: then all is kept apart.
     let Some(rule) = &*RULE else { return true };
+    // What has no link and no code opens nothing; of HTML the links are not seen.
+    let opens =
+        || is_html || body.trim().is_empty() || has_link(&text) || has_number(&text, 4) || !codes.is_empty();
     rule.finder.find_overlapping_iter(&text).any(|found| {
         let (start, end) = (found.start(), found.end());
         let number = |before, behind, least| has_number(near(&text, start, end, before, behind), least);
+        let is_of_subject =
+            || start < subject_end && !has_any(near(&text, start, end, 24, 24), GENERAL) && opens();
+        let has_code = || codes.iter().any(|at| (start.saturating_sub(120)..end + 240).contains(at));
         is_word(&text, start, end)
             && match rule.shows[found.pattern().as_usize()] {
                 Key => true,
-                Asks if is_html || near(&text, start, end, 400, 2000).contains("http") => true,
-                Asks | Title => start < subject_end || number(100, 200, 5),
-                Code => !is_harmless(&text, start, end) && (number(60, 120, 5) || number(10, 24, 4)),
+                Asks => {
+                    is_of_subject()
+                        || start >= subject_end
+                            && (is_html
+                                || has_link(near(&text, start, end, 400, 2000))
+                                || number(100, 200, 5))
+                }
+                Title => is_of_subject() || number(10, 24, 5),
+                Code => {
+                    !has_any(near(&text, start, end, 16, 16), HARMLESS)
+                        && (number(60, 120, 5) || number(10, 24, 4) || has_code() || names_code(&text[end..]))
+                }
             }
     })
+}
+
+/// The beginning of a text, with digits as digits and without capitals beyond ASCII.
+fn beginning(text: &str) -> Cow<'_, str> {
+    let text = &text[..text.floor_char_boundary(LOOKED_AT)];
+    if is_rewritten(text) { Cow::Owned(text.chars().map(plain).collect()) } else { Cow::Borrowed(text) }
 }
 
 /// Whether a text has anything that [`plain`] changes: most have not, and this is looked at in each mail.
 fn is_rewritten(text: &str) -> bool {
     let bytes = text.as_bytes();
-    memchr3_iter(0xc2, 0xc3, 0xef, bytes).any(|at| match bytes[at..] {
-        [0xc2, next, ..] => next == 0xa0,
-        [0xc3, next, ..] => next <= 0x9e,
-        [0xef, next, ..] => next == 0xbc,
-        _ => false,
-    })
+    // Letters such as Ł and ł begin with the same bytes.
+    memchr2(0xc4, 0xc5, bytes).is_some()
+        || memchr3_iter(0xc2, 0xc3, 0xef, bytes).any(|at| match bytes[at..] {
+            [0xc2, next, ..] => next == 0xa0,
+            [0xc3, next, ..] => next <= 0x9e,
+            [0xef, next, ..] => next == 0xbc,
+            _ => false,
+        })
 }
 
-/// Full-width digits are digits, and capitals beyond ASCII are letters. Places stay what they are, closely enough.
+/// Full-width digits are digits, and capitals beyond ASCII are letters.
 fn plain(char: char) -> char {
     match char {
         '\u{ff10}'..='\u{ff19}' => char::from_digit(u32::from(char) - 0xff10, 10).unwrap_or(char),
         '\u{a0}' => ' ',
-        'À'..='Þ' if char != '×' => char::from_u32(u32::from(char) + 32).unwrap_or(char),
+        '\u{c0}'..='\u{17f}' => char.to_lowercase().next().unwrap_or(char),
         other => other,
     }
+}
+
+fn has_link(text: &str) -> bool {
+    text.contains("http") || text.contains("www.")
+}
+
+/// Whether one of the words of a list stands in a text, in ASCII's capitals too.
+fn has_any(text: &str, list: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    list.split(',').any(|word| text.contains(word.trim()))
+}
+
+/// Whether a code of capitals and digits stands behind a colon.
+fn names_code(behind: &str) -> bool {
+    let Some(rest) = behind.trim_start().strip_prefix(':') else { return false };
+    is_mixed_code(rest.split_whitespace().next().unwrap_or_default().trim_end_matches('.'))
+}
+
+/// `K7QPX`, `4F9-K2Q`: capitals and digits, both of them.
+fn is_mixed_code(text: &str) -> bool {
+    (5..=10).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-')
+        && text.bytes().any(|byte| byte.is_ascii_digit())
+        && text.bytes().filter(u8::is_ascii_uppercase).count() > 1
 }
 
 /// Whether no letter goes on before it and none behind it, but for an ending. Phrases in other scripts stand anywhere.
@@ -276,11 +404,6 @@ fn is_word(text: &str, start: usize, end: usize) -> bool {
     let is_short = end - start <= 5;
     let ends_later = text[end..].chars().next().is_some_and(|char| char.is_ascii_lowercase() && char != 's');
     !(goes_on || is_short && ends_later)
-}
-
-fn is_harmless(text: &str, start: usize, end: usize) -> bool {
-    let around = near(text, start, end, 12, 12).to_ascii_lowercase();
-    HARMLESS.split(',').any(|harmless| around.contains(harmless.trim()))
 }
 
 fn near(text: &str, start: usize, end: usize, before: usize, behind: usize) -> &str {
@@ -354,7 +477,51 @@ mod tests {
             ("ログイン", "コードは 482913 です。"),
             ("ログイン", "コード：４８２９１３"),
             ("您的验证码", "482913"),
+            ("Konto", "Engangskoden din er 4829"),
+            ("Innlogging", "Koden er 482913."),
+            ("Bekreftelseskode fra Eksempel", ""),
+            ("Din verifieringskod", "482913"),
+            ("Inloggning", "Ange koden 482913 för att logga in."),
+            ("ENGÅNGSLÖSENORD", "482913"),
+            ("Din bekræftelseskode", "482913"),
+            ("Log ind", "Koden er 482913 og gælder i 10 minutter."),
+            ("Je eenmalige code", "482913"),
+            ("Betaling", "De TAN-code voor je opdracht is 482913"),
+            ("Kod weryfikacyjny", "482913"),
+            ("Logowanie", "Wpisz kod 482913, aby się zalogować."),
+            ("TWOJE HASŁO JEDNORAZOWE", "482913"),
+            ("O seu código de utilização única", "482913"),
+            ("Entrar", "A palavra-passe é 482913."),
+            ("Conferma l'operazione", "Il codice usa e getta è 482913"),
+            (
+                "Your Steam account: Access from new computer",
+                "Here is the Steam Guard code you need:\n\nKQXPB\n",
+            ),
+            ("Sign in", "Enter this code:\n\nK7QPX\n\nIt ends in ten minutes."),
+            ("Sign in", "Code: 4F9-K2Q"),
+            ("Auftrag", "Ihre TAN lautet 482913."),
+            ("Überweisung", "mTAN: 482913 für 48,20 EUR"),
+            ("pushTAN", "Die pushTAN-Nummer für Ihren Auftrag: 482913"),
             // Links
+            ("Tilbakestill passordet ditt", ""),
+            ("Hei", "Du har glemt passordet? https://example.org/r"),
+            ("Nytt passord", "Velg det her: https://example.org/r"),
+            ("Aktiver kontoen", "Trykk på www.example.org/a"),
+            ("Återställ ditt lösenord", ""),
+            ("Hej", "Glömt ditt lösenord? https://example.org/r"),
+            ("ÅTERSTÄLL LÖSENORD", "https://example.org"),
+            ("Nulstil din adgangskode", ""),
+            ("Hej", "Har du glemt dit kodeord? https://example.org/r"),
+            ("Ny adgangskode", "https://example.org/r"),
+            ("Herstel je wachtwoord", "https://example.org/r"),
+            ("Nieuw wachtwoord", "Kies het hier: https://example.org/r"),
+            ("Resetowanie hasła", ""),
+            ("Witaj", "Nie pamiętasz hasła? https://example.org/r"),
+            ("NOWE HASŁO", "https://example.org/r"),
+            ("Reposição da palavra-passe", ""),
+            ("Olá", "Esqueceu-se da palavra-passe? https://example.org/r"),
+            ("Ripristino della password", ""),
+            ("Ciao", "Hai dimenticato la password? https://example.org/r"),
             ("Reset your password", ""),
             ("Hello", "Reset your password here: https://example.org/r?t=1"),
             ("Your magic link", ""),
@@ -385,6 +552,33 @@ mod tests {
             ("Rechnung", "Die Rechnung vom 2.1.2024 über 48,29 Euro ist bezahlt."),
             ("Vacances", "Nous arrivons le 12 mars 2024 vers 18 h."),
             ("会議", "明日の会議は 15:00 からです。"),
+            (
+                "New password policy",
+                "From March on, passwords need 12 characters. Details: https://intranet.example.org/it",
+            ),
+            ("Password reset policy", "Please read the rules of 2026 on www.example.org."),
+            ("Reset your password twice a year", "Experts say so. Read more in the next issue."),
+            ("Neue Passwort-Richtlinie", "Ab März gelten 12 Zeichen, siehe https://intranet.example.org"),
+            ("Nouveau mot de passe : les règles", "Il faut 12 signes, voir https://example.org"),
+            ("Nowe hasło: zasady", "Od marca 12 znaków, zobacz https://example.org"),
+            ("Nytt lösenord? Så här skapar du ett bra", "Tänk på en mening. Läs mer i nästa brev."),
+            ("Nye regler for passord", "Fra mars trengs det 12 tegn."),
+            ("Your order", "Log in to your account to follow the parcel with the number 48291355."),
+            ("Rabatkode til dig", "Brug rabatkoden SOMMER24 inden 31.12.2026."),
+            ("Kod rabatowy", "Kod rabatowy: LATO24 do końca sierpnia"),
+            ("Kortingscode", "Gebruik kortingscode ZOMER24 voor 31.12.2026"),
+            ("Código de desconto", "Código de desconto: VERAO24"),
+            ("Codice sconto", "Il codice sconto: ESTATE24"),
+            ("Your promo code", "The promo code: SUMMER24"),
+            ("Re: parser", "The code is in the branch.\n\nSee the tests."),
+            ("Møte", "Vi sees kl. 15.30 på kontoret, dørkoden får du der."),
+            ("Faktura", "Fakturaen på 4 829,13 kroner forfaller 12.03.2026."),
+            ("Faktura", "Fakturan på 482,91 kronor ska betalas den 12.03.2026."),
+            ("Faktura", "Kwota 1482,90 zł, termin 12.03.2026."),
+            ("Factuur", "Het bedrag van 482,91 euro is betaald."),
+            ("Fattura", "L'importo di 482,91 euro è stato pagato il 12/03/2026."),
+            ("Fatura", "O valor de 482,91 euros foi pago em 12/03/2026."),
+            ("Neue Banking-App", "Mit pushTAN geben Sie Aufträge in der App frei."),
             ("Newsletter", "This week: ten recipes for winter, and how to decode a wine label."),
         ] {
             assert!(!is_key(subject, body, false), "{subject} / {body}");
@@ -396,7 +590,19 @@ mod tests {
         let body = "Hello Ana,\nclick below to reset your password\nReset";
         assert!(is_key("Your account", body, true));
         assert!(!is_key("Your account", body, false));
+        assert!(is_key("New password", "Hello Ana,\nchoose it here\nNew password", true));
+        assert!(!is_key("New password policy", "From March on, passwords need 12 characters.", true));
         assert!(!is_key("Your parcel", "Log in to your account to see where it is.", true));
+    }
+
+    #[test]
+    fn codes_have_capitals_and_digits() {
+        for text in ["K7QPX", "4F9-K2Q", "AB12CD34"] {
+            assert!(is_mixed_code(text), "{text}");
+        }
+        for text in ["HELLO", "482913", "K7QP", "k7qpx", "B2", "A12345", "AB12CD34EF5"] {
+            assert!(!is_mixed_code(text), "{text}");
+        }
     }
 
     #[test]
