@@ -73,6 +73,11 @@ impl Command {
         }
     }
 
+    /// The command that was typed, once more; `otherwise` where it is not known what was typed.
+    pub fn typed_again(otherwise: &'static str) -> Self {
+        TYPED.get().map_or_else(|| Self::new(otherwise), Self::typed)
+    }
+
     /// The command that was typed, with another cache directory.
     pub fn typed_with_cache_in(dir: &Path) -> Self {
         let command = Self::new("--cache-dir").value(dir.display().to_string());

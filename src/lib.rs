@@ -26,9 +26,9 @@
 //! - [`sandbox`]: the life of a fictional person, which fills a vault to try a provider with, and for tests.
 //! - [`access_log`]: what agents read through this machine, for its owner. [`checks`]: whether things work, found
 //!   out by trying. [`demo`]: the main job, played.
-//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`archive`], [`secret`], [`net`], [`listener`], [`hex`], [`time_text`],
+//! - [`error`], [`advice`], [`text`], [`ui`], [`fs`], [`archive`], [`secret`], [`net`], [`listener`], [`hex`], [`json`], [`time_text`],
 //!   [`runtime`], [`shutdown`]: one error, the command to type next, safe text, the one writer, private files, the members of a
-//!   file, folder or archive, a token, public addresses, connections that anybody may open, names in hexadecimal, a grant's end in
+//!   file, folder or archive, a token, public addresses, connections that anybody may open, names in hexadecimal, JSON from elsewhere, a grant's end in
 //!   words, the event loop, what the end of the process waits for.
 //!
 //! Arrows go one way: `cmd → {checks, demo} → {access_log, endpoint, grants, import, sandbox, setup} → own → vault → {cache, mcp} → provider` → the
@@ -82,6 +82,7 @@ pub mod fs;
 pub mod grants;
 pub mod hex;
 pub mod import;
+pub mod json;
 pub mod listener;
 pub mod mcp;
 pub mod net;

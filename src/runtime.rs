@@ -25,7 +25,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T> {
 /// `interrupted` (130); as [`block_on`].
 pub fn block_on_unless_stopped<T>(future: impl Future<Output = T>) -> Result<T> {
     block_on(async {
-        let signals = StopSignals::listen();
+        let mut signals = StopSignals::listen();
         tokio::select! {
             done = future => Ok(done),
             () = signals.next() => {
@@ -68,7 +68,7 @@ impl StopSignals {
     }
 
     /// Ends with the next of them.
-    pub async fn next(mut self) {
+    pub async fn next(&mut self) {
         if self.0.is_empty() {
             return std::future::pending().await;
         }
@@ -92,7 +92,7 @@ impl StopSignals {
     }
 
     /// Ends with the next of them.
-    pub async fn next(self) {
+    pub async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }

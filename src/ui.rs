@@ -406,6 +406,16 @@ impl Progress<'_> {
     }
 }
 
+impl Progress<'_> {
+    /// Shows `message`, which a person has to see even where no line changes.
+    pub fn tell(&self, ui: &Ui, message: &str) {
+        match self {
+            Self::Line(_) => self.say(message),
+            Self::Unseen | Self::Once(..) => ui.note(message),
+        }
+    }
+}
+
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
         if let Self::Line(bar) = self {

@@ -17,11 +17,12 @@ use super::Global;
 use crate::advice::Command;
 use crate::archive::Skipped;
 use crate::error::{Error, Kind, Result};
+use crate::import::account::Known;
 use crate::import::format::Format;
 use crate::import::formats;
 use crate::import::pipeline::{self, Ended, Import, Watch};
 use crate::import::places;
-use crate::import::resume::Terms;
+use crate::import::resume::{self, Terms};
 use crate::import::survey::{self, Adviser, Job, Named, Request, Survey};
 use crate::import::tally::{BadItem, Counts, Outcome, Unread};
 use crate::own;
@@ -29,7 +30,7 @@ use crate::runtime::{self, StopSignals};
 use crate::ui::{Progress, Ui};
 use crate::vault::declaration::Connector;
 use crate::vault::store::Store;
-use crate::vault::store::ledger::{Ledger, Settings};
+use crate::vault::store::ledger::{Ledger, Settings, SourceRow};
 
 /// How often a line of progress is written where nobody watches.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -165,14 +166,17 @@ pub fn run(args: &Args, global: &Global, ui: &Ui) -> Result<u8> {
     let ended = import(ui, &request, &survey, report, &store, &dir);
     drop(lock);
     let (outcomes, stopped) = ended?;
+    let connections = survey.jobs.iter().map(Job::connection).collect();
+    let apart = own::state::mails_kept_apart(&store, &connections)?;
     if args.json {
         let mut result = result_json(&outcomes, &dir);
+        result["kept_apart"] = apart.into();
         if let Some(stopped) = &stopped {
             result["error"] = stopped.to_json()["error"].take();
         }
         ui.json(&result);
     } else {
-        ui.print(&result_text(&outcomes, &dir));
+        ui.print(&result_text(&outcomes, apart, &dir));
         if let Some(stopped) = &stopped {
             ui.error(stopped);
         }
@@ -230,21 +234,13 @@ fn named_paths(args: &Args) -> Vec<Named> {
 /// The sources that were imported before and are there still, as what they were imported then.
 fn known_paths(known: Option<&Store>, ui: &Ui) -> Result<Vec<Named>> {
     let Some(store) = known else { return Ok(Vec::new()) };
-    let read = store.read(|db, catalog| {
-        let mut all = Vec::new();
-        for source in Ledger(db).sources()? {
-            let connection =
-                Ledger(db).connection(source.account)?.and_then(|id| catalog.connection(&id).cloned());
-            all.push((PathBuf::from(source.path), source.format, connection));
-        }
-        Ok(all)
-    });
-    let sources = read.map_err(|error: rusqlite::Error| {
+    let sources = store.read(|db, _| Ledger(db).sources()).map_err(|error: rusqlite::Error| {
         Error::failed("own_store", "Could not read the store of your own data").because(error)
     })?;
     let mut all: Vec<Named> = Vec::new();
     let mut missing = Vec::new();
-    for (path, format, connection) in sources {
+    for SourceRow { path, format, .. } in sources {
+        let path = PathBuf::from(path);
         if !path.exists() {
             if !missing.contains(&path) {
                 ui.note(&format!("{} is not there any more; what was imported stays", path.display()));
@@ -253,14 +249,9 @@ fn known_paths(known: Option<&Store>, ui: &Ui) -> Result<Vec<Named>> {
             continue;
         }
         let format = formats::ALL.iter().copied().filter(|known| known.name() == format);
-        let account = connection.map(|connection| connection.display_name.clone());
         match all.iter_mut().find(|named| named.path == path) {
-            Some(named) => {
-                named.formats.extend(format);
-                // The files themselves say which data is whose.
-                named.account = named.account.take().filter(|known| account.as_ref() == Some(known));
-            }
-            None => all.push(Named { path, formats: format.collect(), is_as: false, account }),
+            Some(named) => named.formats.extend(format),
+            None => all.push(Named { path, formats: format.collect(), is_as: false, account: None }),
         }
     }
     Ok(all)
@@ -327,6 +318,11 @@ impl Adviser for Terminal<'_> {
         all.unwrap_or_default()
     }
 
+    fn accounts(&self, job: &Job) -> Vec<Known> {
+        let known = |store: &Store| store.read(|db, catalog| resume::known_accounts(db, catalog, job)).ok();
+        self.known.and_then(known).unwrap_or_default()
+    }
+
     fn answer(&mut self, question: &str, choices: &[String]) -> Option<String> {
         if !self.can_ask {
             return None;
@@ -352,7 +348,8 @@ fn import(
     store
         .prepare_for_many()
         .map_err(|error| Error::failed("own_store", "Could not write to the store").because(error))?;
-    let stop = stop_at_a_signal();
+    let stop = AtomicBool::new(false);
+    let progress = ui.progress();
     let terms = Terms {
         since_ms: request.since_ms,
         copies_attachments: request.copies_attachments,
@@ -361,7 +358,8 @@ fn import(
     let import = Import { store, dir, terms, stop: &stop, least_free: pipeline::LEAST_FREE };
     let mut watch = Shown {
         ui,
-        progress: ui.progress(),
+        progress: &progress,
+        stop: &stop,
         began: Instant::now(),
         last: Instant::now(),
         total: survey.jobs.iter().map(Job::bytes).fold(0, u64::saturating_add),
@@ -376,34 +374,51 @@ fn import(
             watch.unread(&Unread { path: path.clone(), member: one.label.clone(), reason: one.why.clone() });
         }
     }
-    for job in &survey.jobs {
-        let Ended { outcome, stopped: why } = pipeline::run(&import, job, &mut watch);
-        outcomes.push(outcome);
-        watch.next();
-        if why.is_some() {
-            stopped = why;
-            break;
+    until_a_signal(ui, &progress, &stop, || {
+        for job in &survey.jobs {
+            let Ended { outcome, stopped: why } = pipeline::run(&import, job, &mut watch);
+            outcomes.push(outcome);
+            watch.next();
+            if why.is_some() {
+                stopped = why;
+                break;
+            }
         }
-    }
+    });
     if let Some(report) = watch.report.take() {
         report.end()?;
     }
     Ok((outcomes, stopped))
 }
 
-/// Whether a signal has asked this process to end: what is at work is finished first.
-fn stop_at_a_signal() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&stop);
-    if let Ok(runtime) = runtime::of_this_thread() {
-        let signals = runtime.block_on(async { StopSignals::listen() });
-        // It waits for a signal until the process ends.
-        std::thread::spawn(move || {
-            runtime.block_on(signals.next());
-            set.store(true, Ordering::Relaxed);
-        });
-    }
-    stop
+/// Does `work`. The first signal sets `stop`, so that the batch at work is finished first, and says so at once; the second one ends
+/// the process, and the batch at work is as if it had not begun.
+fn until_a_signal(ui: &Ui, progress: &Progress<'_>, stop: &AtomicBool, work: impl FnOnce()) {
+    let (over, is_over) = tokio::sync::oneshot::channel::<()>();
+    std::thread::scope(|scope| {
+        if let Ok(runtime) = runtime::of_this_thread() {
+            let mut signals = runtime.block_on(async { StopSignals::listen() });
+            scope.spawn(move || {
+                runtime.block_on(async {
+                    let both = async {
+                        signals.next().await;
+                        stop.store(true, Ordering::Relaxed);
+                        progress.tell(ui, "Stopping after this batch … (Ctrl-C again stops at once)");
+                        signals.next().await;
+                    };
+                    tokio::select! {
+                        () = both => {
+                            #[allow(clippy::exit, reason = "somebody asked twice")]
+                            std::process::exit(i32::from(Kind::Interrupted.exit_code()));
+                        }
+                        _ = is_over => {}
+                    }
+                });
+            });
+        }
+        work();
+        drop(over);
+    });
 }
 
 /// The file of what could not be read.
@@ -445,7 +460,9 @@ fn unwritten(path: &Path, error: std::io::Error) -> Error {
 /// Whoever watches.
 struct Shown<'a> {
     ui: &'a Ui,
-    progress: Progress<'a>,
+    progress: &'a Progress<'a>,
+    /// Whether the person was told that it ends.
+    stop: &'a AtomicBool,
     began: Instant,
     last: Instant,
     total: u64,
@@ -466,7 +483,7 @@ impl Watch for Shown<'_> {
     fn progress(&mut self, bytes: u64, items: u64) {
         self.now = (bytes, items);
         let every = if self.ui.is_interactive() { SHOWN_EVERY } else { LINE_EVERY };
-        if self.last.elapsed() < every {
+        if self.last.elapsed() < every || self.stop.load(Ordering::Relaxed) {
             return;
         }
         self.last = Instant::now();
@@ -535,7 +552,7 @@ fn plan_text(survey: &Survey, request: &Request, granted: &BTreeSet<String>, dir
             if granted.contains(&job.connection()) {
                 text.push_str("    An agent can read of this account already: as far as its grant goes, of what is new too.\n");
             }
-            for note in &job.plan.notes {
+            for note in job.plan.whose.note.iter().chain(&job.plan.notes) {
                 let _ = writeln!(text, "    {note}");
             }
             let zone = job.plan.zone.iana_name().unwrap_or("this computer's time zone");
@@ -588,7 +605,7 @@ fn plan_json(survey: &Survey, granted: &BTreeSet<String>) -> Value {
                 "files": job.units.len(),
                 "bytes": job.bytes(),
                 "timezone": job.plan.zone.iana_name(),
-                "notes": job.plan.notes,
+                "notes": job.plan.whose.note.iter().chain(&job.plan.notes).collect::<Vec<_>>(),
                 "granted": granted.contains(&job.connection()),
             })
         })
@@ -635,7 +652,7 @@ fn result_json(outcomes: &[Outcome], dir: &Path) -> Value {
     json!({ "sources": sources, "store_bytes": store_bytes(dir), "next": Command::new("connect local") })
 }
 
-fn result_text(outcomes: &[Outcome], dir: &Path) -> String {
+fn result_text(outcomes: &[Outcome], apart: u64, dir: &Path) -> String {
     let name = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let line = |counts: &Counts| {
         format!(
@@ -691,6 +708,9 @@ fn result_text(outcomes: &[Outcome], dir: &Path) -> String {
             let _ =
                 writeln!(text, "not there any more, their records stay: {gone} of {}", name(&outcome.path));
         }
+    }
+    if let Some(apart) = own::state::kept_apart(apart) {
+        let _ = writeln!(text, "{apart}");
     }
     let kept = dir.display();
     let _ = write!(

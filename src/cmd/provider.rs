@@ -14,12 +14,13 @@ use crate::access_log::AccessLog;
 use crate::advice::{Command, Hint};
 use crate::cache::credential::Credential;
 use crate::error::{Error, Kind, Result};
-use crate::own::state::{State, vault_failed};
+use crate::own::state::{State, kept_apart, vault_failed};
 use crate::own::{self, forget};
 use crate::text::one_line;
 use crate::time_text::day_and_time;
 use crate::ui::Ui;
 use crate::vault::grant::{Grant, GrantStream};
+use crate::vault::oauth::wish::GUARDED;
 use crate::vault::{Vault, accounts};
 
 /// Your own data on this machine: what is there, what was granted of it, and how to end that
@@ -171,6 +172,10 @@ fn status(place: &Place, global: &Global) -> Result<Done> {
             .collect();
         let _ = writeln!(text, "  {}", streams.join(", "));
         let of = |time: Option<Timestamp>| time.map_or_else(|| "not known".to_owned(), day_and_time);
+        let apart = account.streams.iter().find(|stream| stream.name == GUARDED);
+        if let Some(apart) = apart.and_then(|stream| kept_apart(stream.records)) {
+            let _ = writeln!(text, "  {apart}");
+        }
         let _ = writeln!(text, "  imported {}; newest record {}", of(account.as_of), of(account.newest));
     }
     let _ = match live {

@@ -85,7 +85,7 @@ pub fn run(args: Args, ui: &Ui) -> Result<u8> {
     let runtime = runtime::of_this_thread()
         .map_err(|error| Error::failed("sandbox_signals", "Could not wait for signals").because(error))?;
     // Listened for before anybody is told that it is ready: whoever is told may stop it at once.
-    let stop = runtime.block_on(async { StopSignals::of_server() });
+    let mut stop = runtime.block_on(async { StopSignals::of_server() });
     if auto_approve {
         ui.warn(
             "--auto-approve: every program on this computer that asks gets a grant, other users' programs too, and nobody \

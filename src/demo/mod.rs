@@ -183,7 +183,7 @@ impl Play<'_> {
         local::connect(&request, &Cache::open(&self.cache())?, self, self).map(drop)
     }
 
-    fn read(&self, stop: StopSignals) -> Result<Cost> {
+    fn read(&self, mut stop: StopSignals) -> Result<Cost> {
         let command = ServerCommand {
             program: this_program()?.into_os_string(),
             arguments: vec!["mcp".into(), "serve".into(), "--cache-dir".into(), self.cache().into()],

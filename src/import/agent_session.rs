@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::format::{End, Out, Raw, Unit};
 use super::{json_value, lines};
-use crate::provider::json;
+use crate::json;
 use crate::text;
 use crate::vault::time;
 
@@ -301,10 +301,9 @@ fn hash(id: &str) -> u64 {
 /// A line is whole if it ends, or if nothing is missing of its object: a program may still write the last one.
 fn is_whole(line: &lines::Line<'_>) -> bool {
     line.has_end
-        || line.bytes.is_some_and(|bytes| {
-            bytes.starts_with(b"{")
-                && serde_json::from_str::<serde::de::IgnoredAny>(&String::from_utf8_lossy(bytes)).is_ok()
-        })
+        || !line.is_long
+            && line.bytes.starts_with(b"{")
+            && serde_json::from_str::<serde::de::IgnoredAny>(&String::from_utf8_lossy(line.bytes)).is_ok()
 }
 
 /// The lines of a unit from `from` on, and before the last of them what the unit says of its sessions.
@@ -329,16 +328,19 @@ pub fn split(
     // The last line is given after the sightings: a run that is cut off between them meets both again.
     let mut held = None;
     let mut is_over = ControlFlow::Continue(());
-    lines::scan(&mut unit.bytes, lines::LONGEST, &mut |line| {
+    let mut lines = lines::Lines::new(&mut unit.bytes);
+    while is_over.is_continue()
+        && let Some(line) = lines.next()?
+    {
         if !is_whole(&line) {
-            return ControlFlow::Break(());
+            break;
         }
         let facts = match line.bytes {
-            Some(bytes) if bytes.trim_ascii().is_empty() => return ControlFlow::Continue(()),
+            _ if line.is_long => Facts { too_long_at: Some(line.offset), ..Facts::default() },
+            bytes if bytes.trim_ascii().is_empty() => continue,
             // Nor is it parsed.
-            Some(bytes) if !json_value::is_bounded(bytes) => Facts::default(),
-            Some(bytes) => look(&line, &String::from_utf8_lossy(bytes), &mut seen),
-            None => Facts { too_long_at: Some(line.offset), ..Facts::default() },
+            bytes if !json_value::is_bounded(bytes) => Facts::default(),
+            bytes => look(&line, &String::from_utf8_lossy(bytes), &mut seen),
         };
         let is_new = line.offset >= from;
         if is_new && let Some(before) = held.take() {
@@ -356,13 +358,12 @@ pub fn split(
                 offset: line.offset,
                 next: line.next,
                 line: Some(line.number),
-                bytes: line.bytes.unwrap_or_default().to_vec(),
+                bytes: if line.is_long { Vec::new() } else { line.bytes.to_vec() },
                 facts: facts.text(),
                 copy: 0,
             });
         }
-        is_over
-    })?;
+    }
     if is_over.is_continue()
         && let Some(last) = held
     {

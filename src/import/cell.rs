@@ -15,13 +15,74 @@ pub enum Decimal {
     Comma,
 }
 
-/// `text` as a JSON number, digit for digit; the marks between thousands are left out.
+/// A sign or a code of a currency, as it stands beside an amount.
+pub type Currency = &'static str;
+
+/// The signs first that others begin with. `US$` is no `$`.
+const CURRENCIES: [Currency; 54] = [
+    "US$", "R$", "$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₪", "฿", "₫", "zł", "kr.", "kr", "Kč", "Ft", "lei",
+    "Fr.", "EUR", "USD", "GBP", "CHF", "JPY", "SEK", "NOK", "DKK", "ISK", "PLN", "CZK", "HUF", "RON", "BGN",
+    "TRY", "RUB", "UAH", "INR", "CNY", "AUD", "CAD", "NZD", "BRL", "MXN", "ZAR", "SGD", "HKD", "KRW", "ILS",
+    "THB", "AED", "SAR", "CLP", "COP",
+];
+
+/// An amount without its currency, and that.
+fn amount(text: &str) -> (&str, Option<Currency>) {
+    let ends_plainly = |c: Option<char>| c.is_none_or(|c| c.is_ascii_digit());
+    let is_begun =
+        text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '\u{2212}' | '.' | ','));
+    if is_begun && ends_plainly(text.chars().next_back()) {
+        return (text, None);
+    }
+    let blank = [' ', '\u{a0}', '\u{202f}'];
+    for currency in CURRENCIES {
+        if let Some(rest) = text.strip_suffix(currency) {
+            return (rest.trim_end_matches(blank), Some(currency));
+        }
+        if !is_begun && let Some(rest) = text.strip_prefix(currency) {
+            return (rest.trim_start_matches(blank), Some(currency));
+        }
+    }
+    (text, None)
+}
+
+/// As [`number`], of a text that may name a currency.
+pub fn money(text: &str, decimal: Decimal) -> Option<(String, Option<Currency>)> {
+    if text.len() > 400 {
+        return None;
+    }
+    // The sign may stand before the currency: `-$5.00`.
+    let (minus, rest) = match text.strip_prefix(['-', '\u{2212}']) {
+        Some(rest) if !rest.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',')) => {
+            ("-", rest)
+        }
+        _ => ("", text),
+    };
+    let (body, currency) = amount(rest);
+    if minus.is_empty() {
+        return Some((number(body, decimal)?, currency));
+    }
+    let plain = body.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
+    let number = number(body, decimal).filter(|number| plain && !number.starts_with('-'))?;
+    currency.map(|_| (format!("-{number}"), currency))
+}
+
+/// `text` as a JSON number, digit for digit; the marks between thousands are left out. The minus may stand behind it; a plus is
+/// a sign only where there are decimals.
 ///
 /// Codes are no numbers: `007`, `+49 30`, `1E5`.
 pub fn number(text: &str, decimal: Decimal) -> Option<String> {
     let (minus, body) = match text.strip_prefix('-').or_else(|| text.strip_prefix('\u{2212}')) {
         Some(body) => ("-", body),
-        None => ("", text),
+        None => match text.strip_suffix('-').or_else(|| text.strip_suffix('\u{2212}')) {
+            Some(body) => ("-", body),
+            None => ("", text),
+        },
+    };
+    let (plus, body) = match body.strip_prefix('+') {
+        Some(body) if minus.is_empty() => (true, body),
+        Some(_) => return None,
+        None => (false, body),
     };
     // Before anything is allocated: most cells are no numbers.
     if body.len() > 400 || !body.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',')) {
@@ -43,7 +104,7 @@ pub fn number(text: &str, decimal: Decimal) -> Option<String> {
         None => (None, None),
     };
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if fraction.is_some_and(|fraction| !digits(fraction)) {
+    if fraction.is_some_and(|fraction| !digits(fraction)) || plus && fraction.is_none() {
         return None;
     }
     let exponent_digits = exponent.map(|exponent| exponent.trim_start_matches(['+', '-']));
@@ -286,10 +347,53 @@ mod tests {
         ] {
             assert_eq!(point(text).as_deref(), expected, "{text}");
         }
+        for (text, expected) in [
+            ("1,234.50-", Some("-1234.50")),
+            ("12\u{2212}", Some("-12")),
+            ("+1,234.50", Some("1234.50")),
+            ("1'234.50", Some("1234.50")),
+            ("1’234’567.50", Some("1234567.50")),
+            ("+5", None),
+            ("-5-", None),
+            ("-+5.0", None),
+            ("+-5.0", None),
+            ("5--", None),
+        ] {
+            assert_eq!(point(text).as_deref(), expected, "{text}");
+        }
+        assert_eq!(comma("1 234,50-").as_deref(), Some("-1234.50"));
         assert_eq!(comma("1.234,56").as_deref(), Some("1234.56"));
         assert_eq!(comma("-0,5").as_deref(), Some("-0.5"));
         assert_eq!(comma("1.234").as_deref(), Some("1234"));
         assert_eq!(comma("12.5"), None);
+    }
+
+    #[test]
+    fn amounts_may_name_a_currency() {
+        for (text, decimal, expected) in [
+            ("1.234,50 €", Decimal::Comma, Some(("1234.50", Some("€")))),
+            ("€ 1.234,50", Decimal::Comma, Some(("1234.50", Some("€")))),
+            ("-€1.234,50", Decimal::Comma, Some(("-1234.50", Some("€")))),
+            ("1.234,50- EUR", Decimal::Comma, Some(("-1234.50", Some("EUR")))),
+            ("-1.234,50 EUR", Decimal::Comma, Some(("-1234.50", Some("EUR")))),
+            ("CHF 1'234.50", Decimal::Point, Some(("1234.50", Some("CHF")))),
+            ("$1,234.50", Decimal::Point, Some(("1234.50", Some("$")))),
+            ("US$ 1,234.50", Decimal::Point, Some(("1234.50", Some("US$")))),
+            ("$-5.00", Decimal::Point, Some(("-5.00", Some("$")))),
+            ("1 234,50\u{a0}zł", Decimal::Comma, Some(("1234.50", Some("zł")))),
+            ("kr 12,00", Decimal::Comma, Some(("12.00", Some("kr")))),
+            ("12", Decimal::Point, Some(("12", None))),
+            ("EUR", Decimal::Point, None),
+            ("$", Decimal::Point, None),
+            ("--5", Decimal::Point, None),
+            ("-$-5", Decimal::Point, None),
+            ("12 apples", Decimal::Point, None),
+            ("Order 12", Decimal::Point, None),
+        ] {
+            let found = money(text, decimal);
+            let found = found.as_ref().map(|(number, currency)| (number.as_str(), *currency));
+            assert_eq!(found, expected, "{text}");
+        }
     }
 
     #[test]
@@ -330,7 +434,7 @@ mod tests {
                 moment(&text, order);
             }
             for decimal in [Decimal::Point, Decimal::Comma] {
-                if let Some(number) = number(&text, decimal) {
+                if let Some((number, _)) = money(&text, decimal) {
                     prop_assert!(serde_json::from_str::<serde_json::Number>(&number).is_ok(), "{number}");
                 }
             }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::format::{Ask, Bad, End, Member, Out, Raw, Refused, Unit};
 use super::{json_elements, json_value};
-use crate::provider::json;
+use crate::json;
 use crate::vault::time;
 
 /// What a small file has at most, in bytes.
@@ -80,6 +80,8 @@ pub fn folder(label: &str) -> &str {
 pub struct OfAccount {
     /// The account.
     pub account: String,
+    /// Whose the export says that they are.
+    pub owner: Option<String>,
     /// Whether the export or the person says so.
     pub is_known: bool,
     /// The members, as positions, in the order of their names.
@@ -99,12 +101,18 @@ pub fn by_account(
     let only = if accounts.len() == 1 { accounts.values().next() } else { None };
     let mut all: Vec<OfAccount> = Vec::new();
     for at in units {
-        let own = ask.account.as_ref().or_else(|| accounts.get(folder(members[at].label)).or(only));
+        let owner = accounts.get(folder(members[at].label)).or(only);
+        let own = ask.account.as_ref().or(owner);
         let account = own.map_or(default, String::as_str);
         match all.iter_mut().find(|of| of.account == account) {
             Some(of) => of.units.push(at),
             None => {
-                all.push(OfAccount { account: account.to_owned(), is_known: own.is_some(), units: vec![at] });
+                all.push(OfAccount {
+                    account: account.to_owned(),
+                    owner: owner.cloned(),
+                    is_known: own.is_some(),
+                    units: vec![at],
+                });
             }
         }
     }

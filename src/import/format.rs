@@ -170,10 +170,23 @@ pub struct Plan {
     pub units: Vec<usize>,
     /// What the person should know before it is imported, in whole sentences.
     pub notes: Vec<String>,
+    /// What the members say of whose data they are.
+    pub whose: Whose,
     /// The zone of times that name none.
     pub zone: TimeZone,
     /// What [`Format::split`] and [`Format::parse`] need to know beside that.
     pub state: Arc<dyn Any + Send + Sync>,
+}
+
+/// Whose data members are, as far as they say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Whose {
+    /// The person: an address, an id. It stays the same in each export of theirs.
+    pub owner: Option<String>,
+    /// Whether nobody else's data says that; else it is a guess.
+    pub is_sure: bool,
+    /// How the account was found, in a whole sentence.
+    pub note: Option<String>,
 }
 
 /// A member that is read.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::format::Bad;
-use crate::provider::json;
+use crate::json;
 
 /// How many values one may hold: each takes many times the bytes that it is written in (O4.14).
 const MOST_VALUES: usize = 2_000_000;

@@ -1,10 +1,12 @@
 //! The lines of a file that another program may still be writing.
 
 use std::io::{self, BufRead};
-use std::ops::ControlFlow;
 
 /// The longest line that is kept, in bytes (O4.14).
 pub const LONGEST: usize = 64 * 1024 * 1024;
+
+/// What is kept of a longer one: enough to tell it from the next.
+const KEPT_OF_LONG: usize = 1024;
 
 /// A line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,48 +17,69 @@ pub struct Line<'a> {
     pub next: u64,
     /// Which one it is, from 1.
     pub number: u64,
-    /// Its bytes without its end, or `None` where they are too many.
-    pub bytes: Option<&'a [u8]>,
+    /// Its bytes without its end; its beginning where they are too many.
+    pub bytes: &'a [u8],
+    /// Whether they are too many.
+    pub is_long: bool,
     /// Whether its end was read: the last line may still be written.
     pub has_end: bool,
 }
 
-/// Gives the lines of `bytes` to `out`, from the first one on, until it breaks.
-///
-/// # Errors
-/// Where the bytes cannot be read.
-pub fn scan(
-    bytes: &mut dyn BufRead,
+/// The lines of a file, from the first one on.
+pub struct Lines<R> {
+    reader: R,
     longest: usize,
-    out: &mut dyn FnMut(Line<'_>) -> ControlFlow<()>,
-) -> io::Result<()> {
-    let mut kept = Vec::new();
-    let (mut offset, mut at, mut number) = (0, 0, 1);
-    loop {
-        let chunk = bytes.fill_buf()?;
-        let found = chunk.iter().position(|byte| *byte == b'\n');
-        let is_end = chunk.is_empty();
-        let room = (longest + 2).saturating_sub(kept.len());
-        let part = &chunk[..found.unwrap_or(chunk.len())];
-        kept.extend_from_slice(&part[..part.len().min(room)]);
-        let read = found.map_or(chunk.len(), |index| index + 1);
-        bytes.consume(read);
-        at += read as u64;
-        if found.is_none() && !(is_end && at > offset) {
-            if is_end {
-                return Ok(());
-            }
-            continue;
-        }
-        let text = kept.strip_suffix(b"\r").unwrap_or(&kept);
-        let bytes = (text.len() <= longest).then_some(text);
-        if out(Line { offset, next: at, number, bytes, has_end: found.is_some() }).is_break() {
-            return Ok(());
-        }
-        kept.clear();
+    kept: Vec<u8>,
+    at: u64,
+    number: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Lines of up to [`LONGEST`] bytes.
+    pub const fn new(reader: R) -> Self {
+        Self::up_to(reader, LONGEST)
+    }
+
+    const fn up_to(reader: R, longest: usize) -> Self {
+        Self { reader, longest, kept: Vec::new(), at: 0, number: 0 }
+    }
+
+    /// The next line.
+    ///
+    /// # Errors
+    /// Where the bytes cannot be read.
+    pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        let offset = self.at;
+        self.kept.clear();
         // What one long line took is not held for all that follow.
-        kept.shrink_to(1024 * 1024);
-        (offset, number) = (at, number + 1);
+        self.kept.shrink_to(1024 * 1024);
+        let has_end = loop {
+            let chunk = match self.reader.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            };
+            if chunk.is_empty() {
+                if self.at == offset {
+                    return Ok(None);
+                }
+                break false;
+            }
+            let end = memchr::memchr(b'\n', chunk);
+            let part = &chunk[..end.unwrap_or(chunk.len())];
+            let room = (self.longest + 2).saturating_sub(self.kept.len());
+            self.kept.extend_from_slice(&part[..part.len().min(room)]);
+            let read = end.map_or(chunk.len(), |end| end + 1);
+            self.reader.consume(read);
+            self.at += read as u64;
+            if end.is_some() {
+                break true;
+            }
+        };
+        self.number += 1;
+        let text = self.kept.strip_suffix(b"\r").unwrap_or(&self.kept);
+        let is_long = text.len() > self.longest;
+        let bytes = if is_long { &text[..text.len().min(KEPT_OF_LONG)] } else { text };
+        Ok(Some(Line { offset, next: self.at, number: self.number, bytes, is_long, has_end }))
     }
 }
 
@@ -70,12 +93,11 @@ mod tests {
 
     fn lines(text: &[u8], chunk: usize, longest: usize) -> Vec<(u64, u64, u64, Option<String>, bool)> {
         let mut found = Vec::new();
-        scan(&mut BufReader::with_capacity(chunk, Cursor::new(text)), longest, &mut |line| {
-            let bytes = line.bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        let mut lines = Lines::up_to(BufReader::with_capacity(chunk, Cursor::new(text)), longest);
+        while let Some(line) = lines.next().unwrap() {
+            let bytes = (!line.is_long).then(|| String::from_utf8_lossy(line.bytes).into_owned());
             found.push((line.offset, line.next, line.number, bytes, line.has_end));
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+        }
         found
     }
 

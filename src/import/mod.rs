@@ -4,6 +4,7 @@
 //! bytes, and gives records. [`survey`] finds out what there is, [`pipeline`] brings it into the store, from where
 //! [`resume`] says that an earlier import ended.
 
+pub mod account;
 pub mod agent_session;
 pub mod cell;
 pub mod charset;
@@ -13,6 +14,7 @@ pub mod digest;
 mod fit;
 pub mod format;
 pub mod formats;
+mod gone;
 #[cfg(test)]
 mod harness;
 pub mod json_elements;

@@ -15,11 +15,13 @@ use ring::digest::{Context, SHA256};
 
 use super::fit;
 use super::format::{Blob, Draft, End, Parsed, Raw, ReadFrom, Unit};
+use super::gone;
 use super::queue::{Budget, InOrder, Next};
 use super::resume::{self, Begun, Task, Terms};
 use super::survey::Job;
 use super::tally::{BadItem, Outcome, Unread};
-use crate::archive::{Opened, Stamp};
+use crate::advice::Command;
+use crate::archive::{Kind as SourceKind, Opened, Stamp};
 use crate::error::{Error, Kind, Result};
 use crate::vault::store::ledger::{BlobPlace, Digest, Ledger};
 use crate::vault::store::{self, Ingest, Prepared, Shapes, Store, Written};
@@ -100,7 +102,7 @@ fn imported(import: &Import<'_>, job: &Job, outcome: &mut Outcome, watch: &mut d
     if begun.tasks.iter().any(|task| task.from.is_some()) {
         read(import, job, begun, outcome, watch)?;
     } else {
-        end(import, begun.account)?;
+        end(import, job, &begun.shapes, begun.source, begun.account, !begun.gone.is_empty())?;
     }
     Ok(())
 }
@@ -113,6 +115,7 @@ fn read(
     watch: &mut dyn Watch,
 ) -> Result<()> {
     let Begun { account, source, shapes, tasks, gone, has_items, settings } = begun;
+    let has_gone = !gone.is_empty();
     let budget = Budget::new(BATCH_BYTES);
     let (to_parsers, from_splitter) = mpsc::channel();
     let (to_writer, from_parsers) = mpsc::channel();
@@ -156,10 +159,20 @@ fn read(
     if import.stop.load(Ordering::Relaxed) {
         return Err(interrupted());
     }
-    end(import, account)
+    end(import, job, &shapes, source, account, has_gone)
 }
 
-fn end(import: &Import<'_>, account: i64) -> Result<()> {
+fn end(
+    import: &Import<'_>,
+    job: &Job,
+    shapes: &Shapes,
+    source: i64,
+    account: i64,
+    has_gone: bool,
+) -> Result<()> {
+    if has_gone && job.source.kind() == SourceKind::Folder {
+        gone::mark(import, shapes, source).map_err(write_failed)?;
+    }
     import
         .store
         .write(|tx, _| Ledger(tx).end_account(account, import.terms.now_ms))
@@ -284,6 +297,10 @@ impl Parser<'_> {
         loop {
             let next = from.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok((number, split)) = next else { return };
+            // What is on its way is read again by the next run.
+            if self.import.stop.load(Ordering::Relaxed) {
+                return;
+            }
             let ready = match split {
                 Split::End { task, end, has_moved } => Ready::End { task, end, has_moved },
                 Split::Item { task, unit, raw } => {
@@ -480,6 +497,7 @@ impl Writer<'_> {
                 match end {
                     Ok(End { at }) => {
                         task.row.at = at;
+                        task.row.again = u64::from(task.last.is_some_and(|last| last >= at));
                         task.row.has_ended = !has_moved;
                         if has_moved {
                             self.outcome.moving.push(member.label.clone());
@@ -502,6 +520,7 @@ impl Writer<'_> {
                 self.touched.insert(at);
                 self.items += 1;
                 let task = &mut self.tasks[at];
+                task.last = Some(raw.offset);
                 self.at = raw.next.saturating_sub(task.from.unwrap_or(0));
                 task.row.at = raw.next;
                 task.row.items += 1;
@@ -555,7 +574,8 @@ impl Writer<'_> {
         let mut is_shared = true;
         for (at, ReadyDraft { draft, prepared }) in drafts.into_iter().enumerate() {
             let (written, rid) = self.put(ingest, ledger, unit, &draft, prepared)?;
-            if at == 0 {
+            // The one that this source has a say in, where there is one.
+            if at == 0 || is_shared && draft.sighting.is_some() {
                 first = rid;
             }
             is_shared &= draft.sighting.is_none();
@@ -651,8 +671,12 @@ impl Writer<'_> {
 }
 
 fn interrupted() -> Error {
-    Error::new(Kind::Interrupted, "interrupted", "Stopped; what was imported is kept")
-        .hint("The same command goes on from there")
+    Error::new(
+        Kind::Interrupted,
+        "interrupted",
+        "Stopped; what was imported is kept, and this goes on from there",
+    )
+    .run(Command::typed_again("import"))
 }
 
 fn disk_full() -> Error {

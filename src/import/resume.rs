@@ -4,15 +4,19 @@ use std::collections::HashMap;
 use std::io;
 
 use ring::digest::{Context, SHA256};
-use rusqlite::Transaction;
+use rusqlite::{Connection as Sqlite, Transaction};
 
+use super::account::{Known, Read};
 use super::survey::Job;
 use crate::archive::{Kind, Stamp};
 use crate::vault::store::ledger::{Ledger, Mark, SourceRow, UnitRow};
-use crate::vault::store::{Connection, Ingest, Shapes};
+use crate::vault::store::{Catalog, Connection, Ingest, Shapes};
 
 /// The end of a file that is looked at to know it again, in bytes.
 const TAIL: u64 = 64 * 1024;
+
+/// Members that are looked at to know a folder again, at most.
+const LOOKED_AT: usize = 1000;
 
 /// A source that is about to be read.
 pub struct Begun {
@@ -42,6 +46,8 @@ pub struct Task {
     pub from: Option<u64>,
     /// How many items are known from before.
     pub known: u64,
+    /// Where the last item began that was read.
+    pub last: Option<u64>,
 }
 
 /// What an import needs to know beside its source.
@@ -72,6 +78,9 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
     let shapes = ingest.shapes();
     ingest.finish()?;
     let account = ledger.put_account(&connection.id, &job.settings)?;
+    if let Some(owner) = &job.plan.whose.owner {
+        ledger.add_owner(account, owner, job.plan.whose.is_sure)?;
+    }
     let path = job.source.path().to_string_lossy().into_owned();
     let settings =
         [job.settings.zone.as_deref(), job.settings.date_order.as_deref()].map(Option::unwrap_or_default);
@@ -107,7 +116,10 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
         let stamp = job.source.stamp_of(&member.place).ok();
         let covers =
             |row: &UnitRow| row.since_ms.is_none_or(|before| terms.since_ms.is_some_and(|now| now >= before));
-        let usable = old.as_ref().filter(|row| is_same_reading && !terms.copies_attachments && covers(row));
+        // Where one is there again, its records are not gone any more.
+        let usable = old.as_ref().filter(|row| {
+            is_same_reading && !terms.copies_attachments && covers(row) && row.gone_ms.is_none()
+        });
         let at = usable.and_then(|row| {
             let is_same = is_same_archive || is_same_file(&row.mark, stamp);
             if is_same || (member.is_file && has_grown(job, &member.place, row, stamp)) {
@@ -119,10 +131,17 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
         row.label.clone_from(&member.label);
         row.place.clone_from(&member.place);
         row.gone_ms = None;
-        if at.is_none() {
-            (row.at, row.items, row.bad, row.has_ended) = (0, 0, 0, false);
-            row.since_ms = terms.since_ms;
-            row.mark = Mark::default();
+        match at {
+            None => {
+                (row.at, row.items, row.again, row.bad, row.has_ended) = (0, 0, 0, 0, false);
+                row.since_ms = terms.since_ms;
+                row.mark = Mark::default();
+            }
+            Some((_, false)) => {
+                row.items -= row.again.min(row.items);
+                row.again = 0;
+            }
+            Some((_, true)) => {}
         }
         if old.as_ref() != Some(&row) {
             row.unit = ledger.put_unit(source, &row)?;
@@ -133,7 +152,7 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
             Some((at, false)) => Some(at),
             None => Some(0),
         };
-        tasks.push(Task { row, stamp, from, known });
+        tasks.push(Task { row, stamp, from, known, last: None });
     }
     let mut gone = Vec::new();
     for mut row in units.into_values() {
@@ -145,6 +164,46 @@ pub fn begin(tx: &Transaction<'_>, job: &Job, terms: Terms) -> rusqlite::Result<
     }
     let has_items = tx.prepare("SELECT 1 FROM item WHERE account = ?1 LIMIT 1")?.exists([account])?;
     Ok(Begun { account, source, shapes, tasks, gone, has_items, settings })
+}
+
+/// The accounts that are there of the kind of source that `job` is, and what each has to do with its source.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn known_accounts(db: &Sqlite, catalog: &Catalog, job: &Job) -> rusqlite::Result<Vec<Known>> {
+    let ledger = Ledger(db);
+    let sources = ledger.sources()?;
+    let is_archive = job.source.kind() == Kind::Archive;
+    let mark = if is_archive { archive_mark(job, job.source.stamp().ok()) } else { Mark::default() };
+    let path = job.source.path().to_string_lossy();
+    let mut all = Vec::new();
+    for connection in catalog.connections_of(&job.plan.connector.key) {
+        let Some((account, _)) = ledger.account(&connection.id)? else { continue };
+        let mut read = None;
+        for row in sources.iter().filter(|row| row.account == account && row.format == job.format.name()) {
+            let is_same = is_archive && is_same_content(&row.mark, &mark);
+            if row.path == path || is_same {
+                let is_same = is_same || !is_archive && has_read(ledger, job, row.source)?;
+                read = read.max(Some(if is_same { Read::This } else { Read::Another }));
+            }
+        }
+        all.push(Known { name: connection.display_name.clone(), owners: ledger.owners(account)?, read });
+    }
+    Ok(all)
+}
+
+/// Whether a member of a folder or file is what was read of it, with more behind it perhaps.
+fn has_read(ledger: Ledger<'_>, job: &Job, source: i64) -> rusqlite::Result<bool> {
+    for member in job.units.iter().take(LOOKED_AT) {
+        let Some(row) = ledger.unit(source, &member.label)? else { continue };
+        let stamp = job.source.stamp_of(&member.place).ok();
+        let tail = || job.source.bytes_before(&member.place, row.at, TAIL).ok().map(|bytes| sum(&bytes));
+        if is_same_file(&row.mark, stamp) || row.at > 0 && row.mark.last.is_some() && tail() == row.mark.last
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What a file is after it was read up to `at`.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use super::account::{self, Choice, Known};
 use super::digest;
 use super::format::{self, Ask, DateOrder, Format, PEEK, Peek, Plan, Refused, Sure};
 use crate::advice::Command;
@@ -62,6 +63,9 @@ pub trait Adviser {
 
     /// The connectors that the store has.
     fn connectors(&self) -> Vec<Arc<Connector>>;
+
+    /// The accounts that are there of the kind of source that a job is.
+    fn accounts(&self, job: &Job) -> Vec<Known>;
 
     /// One of `choices`, or any text where there are none. `None` where nobody can be asked.
     fn answer(&mut self, question: &str, choices: &[String]) -> Option<String>;
@@ -264,9 +268,17 @@ impl Recognised {
             known,
             source_name,
         };
-        let plans = self.ask(source, typed, &mut ask, adviser)?;
-        let mut jobs = Vec::new();
-        for mut plan in plans {
+        let mut plans = self.ask(source, typed, &mut ask, adviser)?;
+        if ask.account.is_none() {
+            let chosen = plans.iter().map(|plan| self.choose(source, typed, plan, adviser));
+            let chosen = chosen.collect::<Result<Vec<_>>>()?;
+            for (plan, (account, why)) in plans.iter_mut().zip(chosen) {
+                plan.account = account;
+                plan.whose.note = why.or(plan.whose.note.take());
+            }
+        }
+        let mut jobs: Vec<Job> = Vec::new();
+        for (at, mut plan) in plans.into_iter().enumerate() {
             // What was settled for the account at an earlier import stays, unless the person says otherwise now.
             let settled = adviser.settled(&connection_of(&plan)).unwrap_or_default();
             let mut again = ask.clone();
@@ -279,9 +291,11 @@ impl Recognised {
                 again.date_order = settled.date_order.as_deref().and_then(date_order);
             }
             if again.zone != ask.zone || again.date_order != ask.date_order {
-                let account = plan.account.clone();
                 let found = self.ask(source, typed, &mut again, adviser)?;
-                plan = found.into_iter().find(|plan| plan.account == account).unwrap_or(plan);
+                // The same members in the same order give the same accounts.
+                if let Some(found) = found.into_iter().nth(at) {
+                    plan = Plan { account: plan.account, whose: plan.whose, ..found };
+                }
             }
             let settings = Settings {
                 zone: plan.zone.iana_name().map(str::to_owned),
@@ -290,6 +304,34 @@ impl Recognised {
             jobs.push(self.job(source, typed, plan, settings));
         }
         Ok(jobs)
+    }
+
+    /// The account of a plan where the person named none, and why it is another than the files say.
+    fn choose(
+        &self,
+        source: &Arc<Source>,
+        typed: &Path,
+        plan: &Plan,
+        adviser: &mut dyn Adviser,
+    ) -> Result<(String, Option<String>)> {
+        let known = adviser.accounts(&self.job(source, typed, plan.clone(), Settings::default()));
+        match account::choose(plan, &known) {
+            Choice::Inferred => Ok((plan.account.clone(), None)),
+            Choice::Known(account, why) => {
+                let note = format!("The account is {account}: {why}. --account NAME names another.");
+                Ok((account, Some(note)))
+            }
+            Choice::Ask(choices) => {
+                let question = match &plan.whose.owner {
+                    Some(owner) => format!("The files seem to be {owner}'s. Which account are they of?"),
+                    None => "Which account are the files of?".to_owned(),
+                };
+                let error = || undecided(typed, &question, "--account", &choices);
+                let answer = adviser.answer(&question, &choices).ok_or_else(error)?;
+                let note = format!("The account is {answer}, as you said.");
+                Ok((answer, Some(note)))
+            }
+        }
     }
 
     /// The plans, with as many questions as it takes.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use super::cell::{self, Decimal, Moment};
+use super::cell::{self, Currency, Decimal, Moment};
 use super::declare::{self, Registry};
 use super::format::{Ask, Bad, DateOrder, Refused};
 use crate::vault::declaration::{Aggregation, Connector, Field, Kind, Stream};
@@ -90,6 +90,8 @@ pub struct Column {
     times: [Times; 3],
     /// Times that another order of their numbers makes another one.
     undecided: u64,
+    /// The currency that its first number names, or that it names none: others are no numbers here.
+    currency: Option<Option<Currency>>,
     has_prose: bool,
     is_long: bool,
     /// The first line whose value is no number, no time.
@@ -202,7 +204,10 @@ impl Column {
     }
 
     fn learn_number(&mut self, text: &str) -> bool {
-        let readings = [cell::number(text, Decimal::Point), cell::number(text, Decimal::Comma)];
+        let readings = [Decimal::Point, Decimal::Comma].map(|decimal| {
+            let (number, currency) = cell::money(text, decimal)?;
+            (*self.currency.get_or_insert(currency) == currency).then_some(number)
+        });
         for (at, reading) in readings.iter().enumerate() {
             let Some(number) = reading else { continue };
             let seen = &mut self.numbers[at];
@@ -272,6 +277,7 @@ impl Column {
             mine.walk.falling += theirs.walk.falling;
         }
         self.undecided += other.undecided;
+        self.currency = self.currency.or(other.currency);
         self.has_prose |= other.has_prose;
         self.is_long |= other.is_long;
         self.odd_number = self.odd_number.or(other.odd_number);
@@ -377,6 +383,8 @@ fn json_moment(text: &str) -> Option<Moment> {
 pub struct Reading {
     /// The decimal mark; `None` reads only what is the same with both.
     decimal: Option<Decimal>,
+    /// What stands beside each number.
+    currency: Option<Currency>,
     order: DateOrder,
 }
 
@@ -398,11 +406,15 @@ impl Reading {
     }
 
     fn number(self, text: &str) -> Option<String> {
-        let Some(decimal) = self.decimal else {
-            let number = cell::number(text, Decimal::Point)?;
-            return (cell::number(text, Decimal::Comma)? == number).then_some(number);
+        let read = |decimal| {
+            let (number, currency) = cell::money(text, decimal)?;
+            (currency == self.currency).then_some(number)
         };
-        cell::number(text, decimal)
+        let Some(decimal) = self.decimal else {
+            let number = read(Decimal::Point)?;
+            return (read(Decimal::Comma)? == number).then_some(number);
+        };
+        read(decimal)
     }
 }
 
@@ -560,6 +572,7 @@ pub fn declare(
         }
         let reading = Reading {
             decimal: column.decimal().or(decimal),
+            currency: column.currency.flatten(),
             order: order.unwrap_or(DateOrder::YearMonthDay),
         };
         let seen = column.kind(reading);
@@ -581,6 +594,9 @@ pub fn declare(
             if kind == Kind::Text && column.is_long {
                 field.role.get_or_insert_with(|| PROSE.to_owned());
             }
+        }
+        if let (Kind::Integer | Kind::Number, Some(currency)) = (kind, reading.currency) {
+            notes.push(format!("`{name}` is numbers in {currency}; that is left out of its values"));
         }
         has_zoneless |= kind == Kind::Timestamp && column.times[reading.time_at()].all > 0;
         has_ordered |= matches!(kind, Kind::Date | Kind::Timestamp) && column.undecided > 0;

@@ -12,20 +12,23 @@ use std::sync::atomic::AtomicBool;
 use base64::Engine as _;
 use jiff::tz::TimeZone;
 
+use super::account::Known;
 use super::declare::{Registry, StreamLine, connector};
 use super::format::{
     Ask, Bad, Blob, Draft, Encoding, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
+    Whose,
 };
+use super::formats::mail::Mbox;
 use super::pipeline::{self, Import, Watch};
 use super::resume::Terms;
-use super::survey::{Adviser, Named, Request, Survey};
+use super::survey::{Adviser, Job, Named, Request, Survey};
 use super::tally::{BadItem, Outcome, Unread};
 use crate::hex;
 use crate::own;
 use crate::vault::declaration::Connector;
-use crate::vault::store::Store;
 use crate::vault::store::blobs;
 use crate::vault::store::ledger::Settings;
+use crate::vault::store::{Ingest, Store};
 
 /// Lines of commands: `set KEY VALUE`, `see KEY LABEL`, `blob KEY BASE64`, `bad`, `skip`, `panic`, `grow PATH`.
 struct Lines {
@@ -57,7 +60,7 @@ impl Format for Lines {
             name: "things",
             key: "id",
             time: "at",
-            fields: "id:k! text:b at:T labels:a file:r",
+            fields: "id:k! text:b at:T labels:a file:r gone_at:t",
             relations: "",
         }];
         Ok(vec![Plan {
@@ -65,6 +68,7 @@ impl Format for Lines {
             account: ask.account.clone().unwrap_or_else(|| "me".to_owned()),
             units: (0..members.len()).collect(),
             notes: Vec::new(),
+            whose: Whose::default(),
             zone: ask.zone.clone(),
             state: Arc::new(()),
         }])
@@ -147,6 +151,9 @@ impl Adviser for Nobody {
     fn connectors(&self) -> Vec<Arc<Connector>> {
         Vec::new()
     }
+    fn accounts(&self, _: &Job) -> Vec<Known> {
+        Vec::new()
+    }
     fn answer(&mut self, _: &str, _: &[String]) -> Option<String> {
         None
     }
@@ -165,7 +172,7 @@ impl Watch for Seen {
 
 struct Place {
     root: tempfile::TempDir,
-    format: &'static Lines,
+    format: &'static dyn Format,
     terms: Terms,
     least_free: u64,
 }
@@ -302,6 +309,123 @@ fn o4_7_what_is_gone_stays_and_its_say_ends_where_another_speaks() {
         db.query_row("SELECT count(*) FROM checkpoint WHERE gone_ms = 1", [], |row| row.get(0))
     };
     assert_eq!(place.store().read::<i64, rusqlite::Error>(gone).unwrap(), 2);
+}
+
+#[test]
+fn o4_7_what_is_gone_says_since_when_until_it_is_there_again() {
+    let mut place = Place::new();
+    let folder = place.root.path().join("box");
+    place.file("box/one", "lines\nsee a S\n");
+    place.file("box/two", "lines\nsee b S\nsee c S\n");
+    place.file("box/three", "lines\nsee c R\n");
+    place.import(&folder);
+    fs::remove_file(folder.join("two")).unwrap();
+    place.terms.now_ms = 1_000;
+    assert_eq!(place.import(&folder).gone, 1);
+    let [a, b, c] = place.records().try_into().unwrap();
+    assert_eq!(a, r#"{"id":"a","labels":["S"],"text":""}"#);
+    assert_eq!(b, r#"{"id":"b","labels":["S"],"text":"","gone_at":"1970-01-01T00:00:01.000Z"}"#);
+    assert_eq!(c, r#"{"id":"c","labels":["R","S"],"text":""}"#, "another still has it");
+    // It stays so.
+    place.terms.now_ms = 2_000;
+    place.import(&folder);
+    assert_eq!(place.records(), [&a, &b, &c].map(String::clone));
+    place.file("box/two", "lines\nsee b S\nsee c S\n");
+    let outcome = place.import(&folder);
+    assert_eq!((outcome.counts.read, outcome.counts.changed, outcome.gone), (4, 1, 0));
+    assert_eq!(place.records()[1], r#"{"id":"b","labels":["S"],"text":""}"#);
+    // Of a file in an archive, or a file of its own, nobody says that it lives on.
+    let file = place.file("alone", "lines\nsee d S\n");
+    place.import(&file);
+    assert_eq!(place.records()[3], r#"{"id":"d","labels":["S"],"text":""}"#);
+}
+
+const MAILS: [&str; 2] = [
+    "From: eva@example.org\nDelivered-To: ana@example.org\nSubject: New password policy\nMessage-ID: <1@example.org>\n\
+     Date: Tue, 2 Jan 2024 03:04:05 +0000\n\nFrom March on, 12 characters.\n\n",
+    "From: eva@example.org\nDelivered-To: ana@example.org\nSubject: Din verifieringskod\nMessage-ID: <2@example.org>\n\
+     Date: Wed, 3 Jan 2024 03:04:05 +0000\n\n482913\n\n",
+];
+
+fn mailbox(mails: &[&str]) -> String {
+    mails.iter().map(|mail| format!("From eva@example.org Tue Jan  2 03:04:05 2024\n{mail}")).collect()
+}
+
+/// The keys of the records of a stream, and whether each is there.
+fn keys(store: &Store, stream: &str) -> Vec<(String, bool)> {
+    let read = |db: &rusqlite::Connection, _: &_| {
+        let mut all = db.prepare(
+            "SELECT key, data IS NOT NULL FROM record r JOIN slot s ON s.slot = r.slot WHERE s.stream = ?1 ORDER BY key",
+        )?;
+        all.query_map([stream], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    };
+    store.read::<_, rusqlite::Error>(read).unwrap()
+}
+
+#[test]
+fn o4_6_a_better_rule_moves_mails_of_an_earlier_import_both_ways() {
+    let mut place = Place::new();
+    place.format = &Mbox;
+    let path = place.file("mbox", &mailbox(&MAILS));
+    assert_eq!(place.counts(&path), [2, 2, 0, 0]);
+    let store = place.store();
+    let ids = ["messages", "security_messages"].map(|stream| keys(&store, stream)[0].0.clone());
+    // As a rule left them that took each for the other.
+    store
+        .write::<_, rusqlite::Error>(|tx, catalog| {
+            let mut ingest = Ingest::new(tx)?;
+            ingest.connection(&catalog.connections[0])?;
+            let [mail, key] = &ids;
+            for (stream, id, data) in [
+                ("messages", mail, None),
+                ("message_bodies", mail, None),
+                ("security_messages", mail, Some(r#"{"id":"old"}"#)),
+                ("security_messages", key, None),
+                ("messages", key, Some(r#"{"id":"old"}"#)),
+                ("message_bodies", key, Some(r#"{"id":"old"}"#)),
+            ] {
+                ingest.put(stream, id, 1, data)?;
+            }
+            ingest.finish()?;
+            tx.execute("UPDATE source SET version = version - 1", [])?;
+            tx.execute("DELETE FROM item", [])?;
+            Ok(())
+        })
+        .unwrap();
+    drop(store);
+    assert_eq!(place.counts(&path), [2, 0, 2, 0]);
+    let store = place.store();
+    for stream in ["messages", "message_bodies", "security_messages"] {
+        let is_apart = stream == "security_messages";
+        let mut wanted = vec![(ids[0].clone(), !is_apart), (ids[1].clone(), is_apart)];
+        wanted.sort();
+        assert_eq!(keys(&store, stream), wanted, "{stream}");
+    }
+    drop(store);
+    assert_eq!(place.counts(&path), [2, 0, 0, 2]);
+}
+
+#[test]
+fn o4_4_the_last_mail_of_a_mailbox_that_grew_is_counted_once() {
+    let mut place = Place::new();
+    place.format = &Mbox;
+    let whole = mailbox(&MAILS);
+    let path = place.file("mbox", &whole);
+    assert_eq!(place.counts(&path), [2, 2, 0, 0]);
+    // Touched: all of it is there still.
+    for second in 1..4 {
+        let touched = std::time::UNIX_EPOCH + std::time::Duration::from_secs(second);
+        fs::File::options().write(true).open(&path).unwrap().set_modified(touched).unwrap();
+        assert_eq!(place.counts(&path), [2, 0, 0, 2]);
+        assert_eq!(place.counts(&path), [2, 0, 0, 2]);
+    }
+    let third = MAILS[0].replace("<1@", "<3@");
+    place.file("mbox", &format!("{whole}{}", mailbox(&[&third])));
+    assert_eq!(place.counts(&path), [3, 1, 0, 2]);
+    assert_eq!(place.counts(&path), [3, 0, 0, 3]);
+    // Its last mail went on.
+    place.file("mbox", &format!("{whole}{}and more\n", mailbox(&[&third])));
+    assert_eq!(place.counts(&path), [3, 1, 0, 2]);
 }
 
 #[test]

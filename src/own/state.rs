@@ -1,13 +1,16 @@
 //! What is in the person's own store: accounts with their streams, and how old they are.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use indicatif::HumanCount;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::PROFILE;
 use crate::error::{Error, Result};
-use crate::vault::store::{Store, freshness, record_counts};
+use crate::vault::oauth::wish::GUARDED;
+use crate::vault::store::{Store, freshness, record_count, record_counts};
 use crate::vault::wire::ApiError;
 
 /// What a store holds.
@@ -80,6 +83,29 @@ impl State {
         };
         Ok(Self { bytes: size("") + size("-wal"), accounts: accounts.map_err(failed)? })
     }
+}
+
+/// What is told of the mails that are kept apart; nothing where there are none.
+pub fn kept_apart(mails: u64) -> Option<String> {
+    let (look, are) = if mails == 1 { ("mail looks", "it is") } else { ("mails look", "they are") };
+    (mails > 0).then(|| {
+        format!(
+            "{} {look} like sign-in codes or password resets; {are} kept apart in {GUARDED}, which no preset grants",
+            HumanCount(mails)
+        )
+    })
+}
+
+/// How many mails of `connections` are kept apart.
+///
+/// # Errors
+/// `own_store`.
+pub fn mails_kept_apart(store: &Store, connections: &BTreeSet<String>) -> Result<u64> {
+    let count = store.read::<_, rusqlite::Error>(|db, catalog| {
+        let slots = connections.iter().filter_map(|connection| catalog.slot(connection, GUARDED));
+        slots.map(|slot| record_count(db, slot)).sum()
+    });
+    count.map_err(failed)
 }
 
 pub(super) fn failed(error: impl Into<anyhow::Error>) -> Error {

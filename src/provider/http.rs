@@ -152,7 +152,7 @@ impl Answer {
     /// # Errors
     /// What it is instead: a media type, or why the JSON did not parse.
     pub fn object(&self) -> Result<Map<String, Value>, String> {
-        match super::json::parse(&self.body) {
+        match crate::json::parse(&self.body) {
             Ok(Value::Object(object)) => Ok(object),
             Ok(_) => Err("JSON that is not an object".to_owned()),
             Err(error) => {

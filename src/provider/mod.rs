@@ -4,7 +4,6 @@ pub mod approve;
 pub mod discovery;
 pub mod grant;
 pub mod http;
-pub mod json;
 pub mod network;
 pub mod oauth_error;
 pub mod register;

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::http::{Answer, Http, HttpError};
-use super::json;
 use super::url::ProviderUrl;
+use crate::json;
 use crate::secret::AccessToken;
 
 /// What a path segment cannot hold as it is.

@@ -498,6 +498,23 @@ impl Access {
         db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| row.get(0))
     }
 
+    /// The time of the newest covered record that is not after `until`, in milliseconds: nothing where the time is not granted.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn newest(&self, db: &Sqlite, until: i64) -> rusqlite::Result<Option<i64>> {
+        if self.cursor_field().is_none() {
+            return Ok(None);
+        }
+        let (condition, mut params) = self.condition();
+        params.push(until.into());
+        let (sort, index) = (self.sort(), self.index());
+        let sql = format!("SELECT max({sort}) FROM record r {index} WHERE {condition} AND {sort} <= ?");
+        let newest: Option<i64> =
+            db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| row.get(0))?;
+        Ok(newest.filter(|newest| *newest != i64::MIN))
+    }
+
     /// The values of a granted field, as JSON text, each with how often it is there; `null` stands
     /// for an absent one.
     ///

@@ -75,7 +75,11 @@ fn o2_5_a_signal_ends_between_batches_and_the_same_command_goes_on() {
     // It may have been over by then.
     match output.status.code() {
         Some(0) => {}
-        Some(130) => assert!(said.contains("code: interrupted"), "{said}"),
+        Some(130) => {
+            assert!(said.contains("Stopping after this batch"), "{said}");
+            assert!(said.contains("code: interrupted"), "{said}");
+            assert!(said.contains(&format!("next: pdpp import {} --yes", path.display())), "{said}");
+        }
         other => panic!("{other:?}: {said}"),
     }
     desk.import(&path);

@@ -133,6 +133,70 @@ fn o2_1_a_source_keeps_its_account_when_it_is_read_again() {
     assert_eq!(desk.content(), content);
 }
 
+/// A mailbox of mails that were delivered to `owner`.
+fn mailbox(owner: &str, mails: usize) -> String {
+    let mail = |at: usize| {
+        format!(
+            "From eva@example.org Tue Jan  2 03:04:05 2024\nFrom: eva@example.org\nDelivered-To: {owner}\n\
+             Subject: mail {at} to {owner}\nDate: Tue, 2 Jan 2024 03:04:{:02} +0000\n\nHello.\n\n",
+            at % 60
+        )
+    };
+    (0..mails).map(mail).collect()
+}
+
+#[test]
+fn o4_13_a_mailbox_finds_its_account_and_two_people_never_share_one() {
+    let desk = Desk::new();
+    let import = |path: &Path, more: &[&str]| {
+        let ran = desk.run(path, &[&["--yes", "--json"], more].concat());
+        assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+        let source = json(&ran)["sources"][0].clone();
+        (source["account"].as_str().unwrap().to_owned(), counts(&source))
+    };
+    let path = desk.file("all.mbox", mailbox("ana@example.org", 3));
+    assert_eq!(import(&path, &["--account", "Work"]), ("Work".to_owned(), [3, 3, 0, 0]));
+    assert_eq!(import(&path, &[]), ("Work".to_owned(), [3, 0, 0, 3]));
+    // A later export of the same person, elsewhere.
+    let later = desk.file("later/all.mbox", mailbox("ana@example.org", 4));
+    assert_eq!(import(&later, &[]), ("Work".to_owned(), [4, 1, 0, 3]));
+    let ran = desk.run(&later, &["--dry-run"]);
+    assert!(
+        ran.stdout.contains("The account is Work: this source was imported into it before"),
+        "{}",
+        ran.stdout
+    );
+    // Somebody else's, elsewhere and in the place of hers.
+    let other = desk.file("bob.mbox", mailbox("bob@example.org", 2));
+    assert_eq!(import(&other, &[]), ("bob@example.org".to_owned(), [2, 2, 0, 0]));
+    desk.file("all.mbox", mailbox("cleo@example.org", 2));
+    assert_eq!(import(&path, &[]).0, "cleo@example.org");
+    // Whose it is does not stand in it: nobody guesses.
+    let unsure = mailbox("dora@example.org", 2).replace("Delivered-To", "To");
+    desk.file("later/all.mbox", unsure);
+    let ran = desk.run(&later, &["--yes"]);
+    assert_eq!((ran.code, ran.stderr.contains("code: import_question")), (Some(77), true), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--account Work|dora@example.org"), "{}", ran.stderr);
+    assert_eq!(import(&later, &["--account", "Dora"]).0, "Dora");
+    assert_eq!(import(&later, &[]).0, "Dora");
+}
+
+#[test]
+fn o5_6_what_is_kept_apart_is_told() {
+    let desk = Desk::new();
+    let path = desk
+        .file("a.mbox", mailbox("ana@example.org", 3).replace("Hello.", "Your verification code is 482913."));
+    let told = "3 mails look like sign-in codes or password resets; they are kept apart in security_messages, which no preset grants";
+    let ran = desk.run(&path, &["--yes"]);
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    assert_eq!(json(&desk.run(&path, &["--yes", "--json"]))["kept_apart"], 3);
+    let ran = desk.env.run(&["provider", "status"]);
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    let other = desk.file("b.mbox", mailbox("bob@example.org", 1));
+    let ran = desk.run(&other, &["--yes"]);
+    assert!(!ran.stdout.contains("kept apart"), "{}", ran.stdout);
+}
+
 #[test]
 fn o2_2_without_a_path_places_are_named_and_not_looked_into() {
     let desk = Desk::new();

@@ -134,7 +134,7 @@ fn arguments(tool: &str, text: &str) -> Result<Map<String, Value>> {
             .because(why)
             .run(example(tool))
     };
-    match crate::provider::json::parse(text.as_bytes()) {
+    match crate::json::parse(text.as_bytes()) {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(_) => Err(wrong(anyhow!("it is JSON, but not an object"))),
         Err(error) => Err(wrong(error.into())),

@@ -14,7 +14,7 @@ use crate::import::agent_session::name;
 use crate::import::chat_export::{self, age, beginning, by_account, folder, instant, side_file};
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
-    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
+    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
 
 /// Claude's export.
@@ -158,6 +158,7 @@ impl Format for Claude {
                 account: of.account,
                 units: of.units,
                 notes,
+                whose: Whose { is_sure: of.owner.is_some(), owner: of.owner, note: None },
                 zone: ask.zone.clone(),
                 state: Arc::new(()),
             }

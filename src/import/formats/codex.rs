@@ -17,7 +17,7 @@ use crate::import::agent_session::{
 };
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::format::{
-    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
+    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
 use crate::import::json_value;
 use crate::import::lines::Line;
@@ -38,7 +38,7 @@ const STREAMS: [StreamLine; 3] = [
         name: SESSIONS,
         key: "id",
         time: "last_event_at/started_at",
-        fields: "id:k! title:h cwd:s git_branch:g model_provider:g started_at:t last_event_at:T",
+        fields: "id:k! title:h cwd:s git_branch:g model_provider:g started_at:t last_event_at:T gone_at:t",
         relations: "messages messages session_id many,function_calls function_calls session_id many",
     },
     StreamLine {
@@ -191,6 +191,7 @@ impl Format for Codex {
                  it in messages stays."
                     .to_owned(),
             ],
+            whose: Whose::default(),
             zone: ask.zone.clone(),
             state: Arc::new(()),
         }])

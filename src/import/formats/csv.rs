@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use crate::import::charset::Charset;
 use crate::import::digest;
 use crate::import::format::{
-    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
+    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
 use crate::import::kind_of_file;
 use crate::import::table::{self, Columns, Copies, KEY, Names, Overlap, Place, Table, Value};
@@ -28,6 +28,12 @@ const MAX_CELLS: usize = 1 << 16;
 const MAX_ROW: usize = 64 * 1024 * 1024;
 /// How much is read twice at most where a quote is never closed, in bytes.
 const MAX_AGAIN: usize = MAX_ROW;
+/// Lines above the header at most: who the bank's customer is, and which days the rows are of.
+const MOST_ABOVE: usize = 20;
+/// Why they are left out.
+const ABOVE: &str = "above the table's header";
+/// Behind the facts of such a line.
+const ABOVE_MARK: &str = "^";
 /// The only stream.
 const ROWS: &str = "rows";
 /// Behind the facts of a row that is in the second of two equal hours.
@@ -48,6 +54,8 @@ struct Layout {
     /// The columns' names, as fields; the key's among them where a column names the rows.
     names: Vec<String>,
     has_header: bool,
+    /// How many rows are above the header.
+    above: usize,
     /// Which column names the rows.
     key: Option<usize>,
     places: Vec<Option<Place>>,
@@ -97,13 +105,28 @@ impl Format for Csv {
         };
         // Also what was read in an earlier run: equal rows are counted from the beginning.
         let mut rows = Rows::new(&mut unit.bytes, layout.charset, layout.mark, layout.delimiter)?;
-        rows.columns = Some(layout.names.len());
         rows.skip_separator_line()?;
         let mut copies = Copies::default();
         let mut overlap = Overlap::default();
         let mut header = layout.has_header;
+        let mut above = layout.above;
         let mut end = 0;
+        // A row above the header has as many cells as it likes.
+        rows.columns = (above == 0).then_some(layout.names.len());
         while let Some(row) = rows.next()? {
+            if above > 0 {
+                above -= 1;
+                rows.columns = (above == 0).then_some(layout.names.len());
+                end = row.next;
+                let (offset, next, line) = (row.offset, row.next, Some(row.line));
+                let facts = format!("{facts}{ABOVE_MARK}");
+                if offset >= from
+                    && out(Raw { offset, next, line, bytes: row.bytes, facts, copy: 0 }).is_break()
+                {
+                    return Ok(End { at: next });
+                }
+                continue;
+            }
             if header && row.cells.as_ref().is_ok_and(|cells| fits(cells, layout.names.len())) {
                 header = false;
                 continue;
@@ -132,6 +155,9 @@ impl Format for Csv {
     }
 
     fn parse(&self, plan: &Plan, raw: &Raw) -> Result<Parsed, Bad> {
+        if raw.facts.ends_with(ABOVE_MARK) {
+            return Ok(Parsed::Skipped(ABOVE));
+        }
         let (facts, is_late) =
             raw.facts.strip_suffix(LATE).map_or((raw.facts.as_str(), false), |facts| (facts, true));
         let (state, (layout, cutter)) = state(plan)
@@ -195,6 +221,7 @@ struct Survey {
     delimiter: u8,
     names: Vec<String>,
     has_header: bool,
+    above: usize,
     has_unique_key: bool,
 }
 
@@ -216,6 +243,9 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
                 seen.names.len()
             ));
         }
+        if seen.above > 0 {
+            notes.push(format!("{}: {} lines above the header are left out", member.label, seen.above));
+        }
         surveys.push((member.label, seen));
     }
     let declared = table::declare(ROWS, &[KEY.to_owned()], &columns, known, ask, &mut notes)?;
@@ -227,6 +257,7 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
             mark: seen.mark,
             delimiter: seen.delimiter,
             has_header: seen.has_header,
+            above: seen.above,
             key,
             places: seen.names.iter().map(|name| declared.places.get(name).cloned()).collect(),
             time: seen.names.iter().position(|name| state.stream.cursor_field.as_ref() == Some(name)),
@@ -244,6 +275,7 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
         account: ask.account.clone().unwrap_or_else(|| name.to_owned()),
         units,
         notes,
+        whose: Whose::default(),
         zone: ask.zone.clone(),
         state: Arc::new(state),
     })
@@ -255,20 +287,23 @@ fn survey(member: &Member<'_>, columns: &mut Columns, known: Option<&Stream>) ->
         Some(known) => known,
         None => Charset::of((member.open)()?)?,
     };
-    let delimiter = delimiter(member.head, is_whole).unwrap_or(b',');
+    let (delimiter, above) = delimiter(member.head, is_whole).unwrap_or((b',', 0));
     let open = || -> io::Result<Rows<BufReader<Box<dyn BufRead + Send>>>> {
         let mut rows = Rows::new(BufReader::new((member.open)()?), charset, mark, delimiter)?;
         rows.skip_separator_line()?;
         Ok(rows)
     };
-    let (names, has_header) = names(open()?)?;
+    let (names, has_header) = names(open()?, above)?;
     let key = names.iter().position(|name| name == KEY);
     // Whether it names the rows is known only behind the last one, and then it is no column.
     let mut unique = Names::default();
     let mut others = Columns::default();
     let mut rows = open()?;
-    rows.columns = Some(names.len());
     let mut header = has_header;
+    for _ in 0..above {
+        rows.next()?;
+    }
+    rows.columns = Some(names.len());
     while let Some(row) = rows.next()? {
         let Ok(cells) = row.cells else { continue };
         if !fits(&cells, names.len()) {
@@ -297,12 +332,15 @@ fn survey(member: &Member<'_>, columns: &mut Columns, known: Option<&Stream>) ->
         OTHER_KEY.clone_into(&mut names[at]);
         columns.add(others);
     }
-    Ok(Survey { charset, mark, delimiter, names, has_header, has_unique_key })
+    Ok(Survey { charset, mark, delimiter, names, has_header, above, has_unique_key })
 }
 
 /// The names of the columns, and whether the first row has them.
-fn names<R: BufRead>(mut rows: Rows<R>) -> io::Result<(Vec<String>, bool)> {
+fn names<R: BufRead>(mut rows: Rows<R>, above: usize) -> io::Result<(Vec<String>, bool)> {
     let mut sample = Vec::new();
+    for _ in 0..above {
+        rows.next()?;
+    }
     while sample.len() < SAMPLE && rows.offset < SAMPLE_BYTES {
         let Some(row) = rows.next()? else { break };
         sample.extend(row.cells);
@@ -310,11 +348,6 @@ fn names<R: BufRead>(mut rows: Rows<R>) -> io::Result<(Vec<String>, bool)> {
     let width = most_frequent(sample.iter().map(Cells::len)).map_or(0, |(width, _)| width);
     let mut fitting = sample.iter().filter(|cells| fits(cells, width));
     let Some(first) = fitting.next() else { return Ok((Vec::new(), false)) };
-    let is_value = |cell: &str| {
-        let mut column = table::Column::default();
-        column.learn(Value::Cell(cell), 0);
-        column.is_typed()
-    };
     let texts: Vec<&str> = first.iter().take(width).map(str::trim).collect();
     let is_header = texts.iter().any(|cell| !cell.is_empty())
         && !texts.iter().any(|cell| is_value(cell))
@@ -337,6 +370,29 @@ fn names<R: BufRead>(mut rows: Rows<R>) -> io::Result<(Vec<String>, bool)> {
     Ok((names, is_header))
 }
 
+fn is_value(cell: &str) -> bool {
+    let mut column = table::Column::default();
+    column.learn(Value::Cell(cell), 0);
+    column.is_typed()
+}
+
+/// How many rows stand above the header: they have fewer cells than the others, or nothing in their last ones. The header's cells
+/// are names, all of them different, and a value stands below.
+fn above(rows: &[Cells], width: usize) -> usize {
+    // A header may end with a delimiter.
+    let filled = |cells: &Cells| {
+        let filled = cells.iter().collect::<Vec<_>>();
+        filled.iter().rposition(|cell| !cell.trim().is_empty()).map_or(0, |last| last + 1)
+    };
+    let is_wide = |cells: &Cells| cells.len() == width && filled(cells) + 1 >= width;
+    let Some(at) = rows.iter().take(MOST_ABOVE + 1).position(is_wide).filter(|at| *at > 0) else { return 0 };
+    let header: Vec<&str> = rows[at].iter().map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    let is_header = header.len() + 1 >= width
+        && header.iter().enumerate().all(|(at, cell)| !is_value(cell) && !header[..at].contains(cell))
+        && rows[at + 1..].iter().any(|cells| cells.len() == width && cells.iter().any(is_value));
+    if is_header { at } else { 0 }
+}
+
 /// A column's name as a field: `Amount (EUR)` is `amount_eur`.
 fn field_name(text: &str) -> String {
     let lower = text.chars().take(100).collect::<String>().to_lowercase();
@@ -353,40 +409,43 @@ fn most_frequent(values: impl Iterator<Item = usize>) -> Option<(usize, usize)> 
     counts.into_iter().max_by_key(|(value, count)| (*count, *value))
 }
 
-/// What the cells of a table are apart by; `None` where it is no table: nearly all of the first rows have the same number of
-/// cells.
-fn delimiter(head: &[u8], is_whole: bool) -> Option<u8> {
+/// What the cells of a table are apart by, and how many rows stand above its header; `None` where it is no table: nearly all of
+/// the first rows have the same number of cells.
+fn delimiter(head: &[u8], is_whole: bool) -> Option<(u8, usize)> {
     let (charset, mark) = Charset::of_head(head).unwrap_or((Charset::Utf8, 0));
     let first: String = charset.decode(&head[mark..head.len().min(mark + 64)]).chars().take(8).collect();
     if first.starts_with(['{', '[', '<']) {
         return None;
     }
     if let Some(named) = separator_line(&first) {
-        return Some(named);
+        return Some((named, 0));
     }
-    let mut best: Option<(usize, usize, u8)> = None;
+    let mut best: Option<(usize, usize, u8, usize)> = None;
     for delimiter in DELIMITERS {
         let Ok(mut rows) = Rows::new(head, charset, mark, delimiter) else { continue };
-        let mut widths = Vec::new();
-        while widths.len() < SAMPLE {
+        let mut sample = Vec::new();
+        while sample.len() < SAMPLE + MOST_ABOVE {
             match rows.next() {
                 // The last row of a beginning is cut off.
                 Ok(Some(row)) if is_whole || row.next < head.len() as u64 => {
-                    widths.push(row.cells.map_or(0, |cells| cells.len()));
+                    sample.push(row.cells.unwrap_or_default());
                 }
                 _ => break,
             }
         }
-        let Some((width, count)) = most_frequent(widths.iter().copied()) else { continue };
-        if width < 2 || widths.len() < 2 || count * 100 < widths.len() * 95 {
+        let Some((width, _)) = most_frequent(sample.iter().map(Cells::len)) else { continue };
+        let above = above(&sample, width);
+        let rows = &sample[above..sample.len().min(above + SAMPLE)];
+        let count = rows.iter().filter(|cells| cells.len() == width).count();
+        if width < 2 || rows.len() < 2 || count * 100 < rows.len() * 95 {
             continue;
         }
-        let share = count * 1000 / widths.len();
-        if best.is_none_or(|(most, widest, _)| (share, width) > (most, widest)) {
-            best = Some((share, width, delimiter));
+        let share = count * 1000 / rows.len();
+        if best.is_none_or(|(most, widest, ..)| (share, width) > (most, widest)) {
+            best = Some((share, width, delimiter, above));
         }
     }
-    best.map(|(.., delimiter)| delimiter)
+    best.map(|(.., delimiter, above)| (delimiter, above))
 }
 
 /// The delimiter that a first line `sep=;` names, for Excel.
@@ -459,7 +518,7 @@ impl Cutter {
 }
 
 /// The cells of a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Cells {
     /// One behind the other.
     text: String,
@@ -834,6 +893,74 @@ mod tests {
     }
 
     #[test]
+    fn o5_amounts_of_any_country_are_numbers() {
+        let amounts = |cells: &[&str]| -> Vec<String> {
+            let text = format!("was;betrag\nx;{}\n", cells.join("\nx;"));
+            rows(text).iter().map(|row| row["betrag"].to_string()).collect()
+        };
+        for (cells, wanted) in [
+            (["1,234.50", "-3.25", "7.00"], ["1234.50", "-3.25", "7.00"]),
+            (["1.234,50", "3,25-", "+7,00"], ["1234.50", "-3.25", "7.00"]),
+            (["1 234,50", "\u{2212}3,25", "7,00"], ["1234.50", "-3.25", "7.00"]),
+            (["1'234.50", "3.25-", "7.00"], ["1234.50", "-3.25", "7.00"]),
+            (["1.234,50 €", "-3,25 €", "7,00 €"], ["1234.50", "-3.25", "7.00"]),
+            (["CHF 1’234.50", "CHF -3.25", "CHF 7.00"], ["1234.50", "-3.25", "7.00"]),
+            (["$1,234.50", "-$3.25", "$7.00"], ["1234.50", "-3.25", "7.00"]),
+        ] {
+            assert_eq!(amounts(&cells), wanted, "{cells:?}");
+        }
+        let euros = "was;betrag\nx;1,50 €\ny;2,50 €\n";
+        assert!(notes(euros.as_bytes()).contains("`betrag` is numbers in €"), "{}", notes(euros.as_bytes()));
+        // They do not agree.
+        let mixed = "was;betrag\nx;1,50 €\ny;2,50 $\nz;3,50 €\n";
+        assert_eq!(rows(mixed)[1], json!({"was": "y", "betrag": "2,50 $"}));
+        let told = notes(mixed.as_bytes());
+        assert!(
+            told.contains("`betrag` is kept as text: only 2 of 3 values are numbers (the first in line 3)"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn o5_lines_above_the_header_are_skipped_and_told() {
+        let table = "\"Buchungstag\";\"Empfänger\";\"Betrag\";\"Währung\"\n\
+            \"31.01.2026\";\"Bäckerei\";\"-12,50\";\"EUR\"\n\
+            \"13.02.2026\";\"Kiosk\";\"1.203,00\";\"EUR\"\n";
+        let wanted = rows(table);
+        assert_eq!(wanted[0]["betrag"].to_string(), "-12.50");
+        for (above, lines) in [
+            ("\"Kontonummer:\";\"DE12 3456\"\n\n\"Zeitraum:\";\"01.01.2026 - 28.02.2026\"\n\"\"\n", 3),
+            ("Umsätze Girokonto\n", 1),
+            ("Umsätze Girokonto;;;\nZeitraum;Januar;;\n", 2),
+            ("Konto;\"zwei\nZeilen\"\nvom;1.3.2026\n", 2),
+        ] {
+            let text = format!("{above}{table}");
+            assert_eq!(harness::sniff(&Csv, "a", text.as_bytes()), Some(Sure::Fallback), "{above}");
+            assert_eq!(rows(&text), wanted, "{above}");
+            let (_, counts) = kept(&text);
+            assert_eq!(counts.skipped, BTreeMap::from([("above the table's header", lines)]), "{above}");
+            assert_eq!((counts.read, counts.new), (lines + 2, 2), "{above}");
+            let told = notes(text.as_bytes());
+            assert!(
+                told.contains(&format!("table.csv: {lines} lines above the header are left out")),
+                "{told}"
+            );
+            // A run that was cut off goes on anywhere.
+            let plan = plan_of(text.as_bytes());
+            let (all, _) = harness::split(&Csv, &plan, "table.csv", text.as_bytes(), 0);
+            for at in 1..all.len() {
+                let (rest, _) = harness::split(&Csv, &plan, "table.csv", text.as_bytes(), all[at].offset);
+                assert_eq!(rest, all[at..]);
+            }
+        }
+        // A first row with nothing in its last cells is a row.
+        let sparse = "2026-01-01,x,,\n2026-01-02,y,z,5\n2026-01-03,y,z,6\n";
+        assert_eq!(rows(sparse).len(), 3);
+        let named = "name,city,,\nAna,Oslo,north,5\nBo,Rome,south,6\n";
+        assert_eq!(rows(named).len(), 2, "{:?}", rows(named));
+    }
+
+    #[test]
     fn o5_codes_are_no_numbers() {
         assert_eq!(rows("plz,tel\n01069,+49351\n80331,+4989\n")[0], json!({"plz": "01069", "tel": "+49351"}));
     }
@@ -871,7 +998,7 @@ mod tests {
 
     #[test]
     fn o4_11_windows_1252_has_its_euro_sign() {
-        assert_eq!(rows(b"was,preis\nK\xe4se,5 \x80\n")[0], json!({"was": "Käse", "preis": "5 €"}));
+        assert_eq!(rows(b"was,in\nK\xe4se,\x80\n")[0], json!({"was": "Käse", "in": "€"}));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::import::declare::{Registry, StreamLine, connector};
 use crate::import::digest;
 use crate::import::format::{
-    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
+    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
 
 /// Reading lists.
@@ -67,6 +67,7 @@ impl Format for ReadingList {
                     account,
                     units: vec![at],
                     notes: Vec::new(),
+                    whose: Whose::default(),
                     zone: ask.zone.clone(),
                     state: Arc::new(()),
                 }),

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::io::{self, BufRead, Read};
+use std::io;
 use std::sync::Arc;
 
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -13,16 +13,13 @@ use serde_json::value::RawValue;
 use crate::import::charset::Charset;
 use crate::import::digest;
 use crate::import::format::{
-    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
+    Ask, Bad, Draft, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit, Whose,
 };
 use crate::import::kind_of_file;
+use crate::import::lines::{self, Lines};
 use crate::import::table::{self, Columns, Copies, Declared, KEY, Names, Table, Value};
-use crate::provider::json;
+use crate::json;
 
-/// A line at most, in bytes.
-const MAX_LINE: usize = 64 * 1024 * 1024;
-/// What is kept of a longer one, to tell it from others.
-const KEPT_OF_LONG: usize = 1024;
 /// How deep lists and objects may lie in each other.
 const MAX_DEPTH: usize = 128;
 /// Lines that say what a file is.
@@ -112,11 +109,12 @@ impl Format for Jsonl {
         let mut copies = Copies::default();
         let mut end = 0;
         while let Some(line) = lines.next()? {
-            end = if line.is_ended { line.next } else { line.offset };
-            if line.bytes.is_empty() {
+            end = if line.has_end { line.next } else { line.offset };
+            let text = text_of(&line);
+            if text.is_empty() {
                 continue;
             }
-            let whole = table::hash([&line.bytes[..]]);
+            let whole = table::hash([text]);
             let copy = match mode {
                 Mode::Rows { is_named: true } => match Line::read(&line).ok().and_then(|line| line.id()) {
                     Some(id) => copies.of(table::hash([id.as_bytes()]), whole),
@@ -131,7 +129,7 @@ impl Format for Jsonl {
             let (offset, next, is_long) = (line.offset, line.next, line.is_long);
             let long = if is_long { "l" } else { "" };
             let facts = format!("{}{}{long}", mode.letter(), state.read_as);
-            let raw = Raw { offset, next, line: Some(line.number), bytes: line.bytes, facts, copy };
+            let raw = Raw { offset, next, line: Some(line.number), bytes: text.to_vec(), facts, copy };
             if out(raw).is_break() {
                 return Ok(End { at: next });
             }
@@ -216,19 +214,16 @@ fn sample(head: &[u8], is_whole: bool) -> Option<Sample> {
     let mut lines = Lines::new(head);
     while seen.lines < SAMPLE {
         let Ok(Some(line)) = lines.next() else { break };
-        if line.bytes.is_empty() {
+        let text = text_of(&line);
+        if text.is_empty() {
             continue;
         }
         let read = Line::read(&line);
         let members = read.as_ref().ok().and_then(|line| line.members().ok());
         // The last line of a beginning is cut off: where it is the only one, it begins like an object.
-        if !is_whole && !line.is_ended {
-            if seen.lines == 0 && line.bytes.starts_with(b"{\"") {
-                return Some(Sample {
-                    lines: 1,
-                    objects: 1,
-                    records: usize::from(begins_like_record(&line.bytes)),
-                });
+        if !is_whole && !line.has_end {
+            if seen.lines == 0 && text.starts_with(b"{\"") {
+                return Some(Sample { lines: 1, objects: 1, records: usize::from(begins_like_record(text)) });
             }
             break;
         }
@@ -247,60 +242,10 @@ fn begins_like_record(line: &[u8]) -> bool {
     start.starts_with(br#"{"type":"RECORD""#)
 }
 
-/// A line as bytes.
-struct RawLine {
-    offset: u64,
-    next: u64,
-    number: u64,
-    /// Without white space around; of one that is too long the beginning.
-    bytes: Vec<u8>,
-    is_long: bool,
-    is_ended: bool,
-}
-
-struct Lines<R> {
-    reader: R,
-    offset: u64,
-    number: u64,
-}
-
-impl<R: BufRead> Lines<R> {
-    const fn new(reader: R) -> Self {
-        Self { reader, offset: 0, number: 0 }
-    }
-
-    fn next(&mut self) -> io::Result<Option<RawLine>> {
-        let offset = self.offset;
-        let mut bytes = Vec::new();
-        let limit = MAX_LINE as u64 + 1;
-        let mut read = self.reader.by_ref().take(limit).read_until(b'\n', &mut bytes)? as u64;
-        if read == 0 {
-            return Ok(None);
-        }
-        self.number += 1;
-        let mut is_ended = bytes.ends_with(b"\n");
-        let is_long = !is_ended && read == limit;
-        if is_long {
-            bytes.truncate(KEPT_OF_LONG);
-            bytes.shrink_to_fit();
-            loop {
-                let chunk = self.reader.fill_buf()?;
-                let end = chunk.iter().position(|byte| *byte == b'\n');
-                let length = end.map_or(chunk.len(), |end| end + 1);
-                self.reader.consume(length);
-                read += length as u64;
-                is_ended = end.is_some();
-                if is_ended || length == 0 {
-                    break;
-                }
-            }
-        }
-        self.offset += read;
-        let text =
-            if offset == 0 { bytes.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(&bytes) } else { &bytes };
-        let bytes = text.trim_ascii().to_vec();
-        Ok(Some(RawLine { offset, next: self.offset, number: self.number, bytes, is_long, is_ended }))
-    }
+/// A line without white space around it, and without a mark before the first one.
+fn text_of<'a>(line: &lines::Line<'a>) -> &'a [u8] {
+    let bytes = if line.offset == 0 { line.bytes.strip_prefix(json::BYTE_ORDER_MARK) } else { None };
+    bytes.unwrap_or(line.bytes).trim_ascii()
 }
 
 /// A line as text that `serde_json` reads.
@@ -326,11 +271,11 @@ const fn is_mark(c: char) -> bool {
 }
 
 impl<'a> Line<'a> {
-    fn read(line: &'a RawLine) -> Result<Self, Bad> {
+    fn read(line: &lines::Line<'a>) -> Result<Self, Bad> {
         if line.is_long {
             return Err(Bad("longer than 64 MiB"));
         }
-        Self::of(&line.bytes)
+        Self::of(text_of(line))
     }
 
     fn of(bytes: &'a [u8]) -> Result<Self, Bad> {
@@ -667,6 +612,7 @@ fn plan(name: &str, units: Vec<usize>, members: &[Member<'_>], ask: &Ask) -> Res
         account: ask.account.clone().unwrap_or_else(|| name.to_owned()),
         units,
         notes,
+        whose: Whose::default(),
         zone: ask.zone.clone(),
         state: Arc::new(state),
     })
@@ -1016,7 +962,7 @@ mod tests {
     #[test]
     fn o4_14_a_line_beyond_the_bound_is_bad_and_not_kept_in_memory() {
         let mut text = b"{\"id\":1}\n{\"id\":2,\"t\":\"".to_vec();
-        text.resize(MAX_LINE + 100, b'x');
+        text.resize(lines::LONGEST + 100, b'x');
         text.extend_from_slice(b"\"}\n{\"id\":3}\n");
         let (kept, counts) = kept(&text);
         assert_eq!(counts.bad, BTreeMap::from([("longer than 64 MiB", 1)]));

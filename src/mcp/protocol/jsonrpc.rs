@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::provider::json;
+use crate::json;
 use crate::text;
 
 /// The `_meta` key by which a request of 2026-07-28 names its era.

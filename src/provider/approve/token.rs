@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::Kind;
+use crate::json;
 use crate::provider::grant::{GrantId, GrantedSource, TokenKind};
-use crate::provider::json;
 use crate::secret::{AccessToken, NotABearer};
 use crate::text;
 

@@ -1,6 +1,6 @@
 //! One authorized read at work, and what the answers of several kinds have in common.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
 use rusqlite::Connection as Sqlite;
@@ -184,34 +184,57 @@ pub fn meta_with(warnings: &[Value]) -> Value {
 /// # Errors
 /// Whatever SQLite says.
 pub fn stale(db: &Sqlite, accesses: &[Access]) -> rusqlite::Result<Vec<Value>> {
-    let ids: BTreeSet<&str> = accesses.iter().map(|access| access.connection().id.as_str()).collect();
-    let mut oldest: Option<i64> = None;
-    for imported in ids.into_iter().map(|id| imported_ms(db, id)) {
-        oldest = imported?.into_iter().chain(oldest).min();
+    let oldest = Age::of_all(db, accesses)?.into_values().min_by_key(|age| age.imported);
+    let is_stale = |age: &Age| time::now_ms() - age.imported > STALE_MS;
+    let warning = |age: Age| json!({ "code": "stale_data", "message": age.in_words() });
+    Ok(oldest.filter(is_stale).map(warning).into_iter().collect())
+}
+
+/// How old the data of a connection is that an import keeps up to date.
+#[derive(Debug, Clone, Copy)]
+pub struct Age {
+    /// The end of its last import, in milliseconds.
+    pub imported: i64,
+    /// The time of the newest record that was there then and is covered, in milliseconds.
+    pub newest: Option<i64>,
+}
+
+impl Age {
+    /// Those of all connections that `accesses` reach, by id.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn of_all(db: &Sqlite, accesses: &[Access]) -> rusqlite::Result<BTreeMap<String, Self>> {
+        let mut all: BTreeMap<String, Self> = BTreeMap::new();
+        for access in accesses {
+            let id = &access.connection().id;
+            let Some(imported) = imported_ms(db, id)? else { continue };
+            let newest = access.newest(db, imported)?;
+            let age = all.entry(id.clone()).or_insert(Self { imported, newest });
+            age.newest = age.newest.max(newest);
+        }
+        Ok(all)
     }
-    let is_stale = |imported: &i64| time::now_ms() - imported > STALE_MS;
-    Ok(oldest.filter(is_stale).map(stale_since).into_iter().collect())
+
+    fn in_words(self) -> String {
+        let day = |ms: i64| {
+            let text = time::format_ms(ms);
+            text.get(..10).unwrap_or(&text).to_owned()
+        };
+        let newest = self.newest.map(|newest| format!(", newest record {}", day(newest)));
+        format!("data as of {}{}", day(self.imported), newest.unwrap_or_default())
+    }
 }
 
 /// Says how old the data of each connection is that an import keeps up to date.
-///
-/// # Errors
-/// Whatever SQLite says.
-pub fn ages(db: &Sqlite, accesses: &[Access]) -> rusqlite::Result<Vec<Value>> {
+pub fn ages(accesses: &[Access], ages: &BTreeMap<String, Age>) -> Vec<Value> {
     let mut told: BTreeSet<&str> = BTreeSet::new();
-    let mut ages = Vec::new();
+    let mut warnings = Vec::new();
     for connection in accesses.iter().map(Access::connection) {
-        if let (true, Some(imported)) = (told.insert(&connection.id), imported_ms(db, &connection.id)?) {
-            let text = time::format_ms(imported);
-            let day = text.get(..10).unwrap_or(&text);
-            let message = format!("{}: data as of {day}", connection.display_name);
-            ages.push(json!({ "code": "data_as_of", "message": message }));
+        if let (true, Some(age)) = (told.insert(&connection.id), ages.get(&connection.id)) {
+            let message = format!("{}: {}", connection.display_name, age.in_words());
+            warnings.push(json!({ "code": "data_as_of", "message": message }));
         }
     }
-    Ok(ages)
-}
-
-fn stale_since(imported: i64) -> Value {
-    let text = time::format_ms(imported);
-    json!({ "code": "stale_data", "message": format!("data as of {}", text.get(..10).unwrap_or(&text)) })
+    warnings
 }

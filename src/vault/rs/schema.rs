@@ -1,15 +1,17 @@
 //! What can be read, and how: the grant's streams with what each field allows, whole or compact.
 
+use std::collections::BTreeMap;
+
 use axum::http::StatusCode;
 use rusqlite::Connection as Sqlite;
 use serde_json::{Map, Value, json};
 
-use super::context::{Context, ages, freshness, meta_with};
+use super::context::{Age, Context, ages, freshness, meta_with};
 use super::params::Params;
 use super::records;
 use crate::vault::declaration::{Aggregation, Field, Relation};
 use crate::vault::enforcement::{self, Access, Compare, Selector};
-use crate::vault::store::{Catalog, imported_ms};
+use crate::vault::store::Catalog;
 use crate::vault::time;
 use crate::vault::wire::ApiError;
 
@@ -69,7 +71,8 @@ pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
             return Err(several(stream.unwrap_or_default(), &reached));
         }
         let mut answer = Map::new();
-        let (connectors, streams) = connectors(context, db, catalog, &reached, detail)?;
+        let known = Age::of_all(db, &reached)?;
+        let (connectors, streams) = connectors(context, db, catalog, &reached, detail, &known)?;
         if compact || stream.is_some() {
             answer.insert("connector_count".to_owned(), connectors.len().into());
             answer.insert("stream_count".to_owned(), streams.into());
@@ -89,7 +92,7 @@ pub fn get(context: &Context<'_>) -> Result<Value, ApiError> {
             }),
         );
         answer.insert("links".to_owned(), json!({ "self": context.read.target() }));
-        answer.insert("meta".to_owned(), meta_with(&ages(db, &reached)?));
+        answer.insert("meta".to_owned(), meta_with(&ages(&reached, &known)));
         Ok(Value::Object(answer))
     })
 }
@@ -127,6 +130,7 @@ fn connectors(
     catalog: &Catalog,
     reached: &[Access],
     detail: Detail,
+    ages: &BTreeMap<String, Age>,
 ) -> Result<(Vec<Value>, usize), ApiError> {
     let mut found = Vec::new();
     let mut total = 0;
@@ -136,10 +140,10 @@ fn connectors(
         if of.is_empty() {
             continue;
         }
-        let all = connections(db, &of)?;
+        let all = connections(ages, &of);
         let mut rows = Vec::new();
         for group in enforcement::by_stream(of) {
-            for mut row in stream_rows(context, db, catalog, &group, detail)? {
+            for mut row in stream_rows(context, db, catalog, &group, detail, ages)? {
                 // A list of its own only where it is not the connector's.
                 if detail == Detail::Compact && row.get("granted_connections") == Some(&all) {
                     row.remove("granted_connections");
@@ -164,19 +168,22 @@ fn connectors(
     Ok((found, total))
 }
 
-fn connections(db: &Sqlite, accesses: &[Access]) -> rusqlite::Result<Value> {
+fn connections(ages: &BTreeMap<String, Age>, accesses: &[Access]) -> Value {
     let mut all: Vec<Value> = Vec::new();
     for access in accesses {
         let connection = access.connection();
         let mut row = json!({ "connection_id": connection.id, "display_name": connection.display_name });
-        if let Some(imported) = imported_ms(db, &connection.id)? {
-            row["as_of"] = time::format_ms(imported).into();
+        if let Some(age) = ages.get(&connection.id) {
+            row["as_of"] = time::format_ms(age.imported).into();
+            if let Some(newest) = age.newest {
+                row["newest_record_at"] = time::format_ms(newest).into();
+            }
         }
         if !all.contains(&row) {
             all.push(row);
         }
     }
-    Ok(all.into())
+    all.into()
 }
 
 /// One row for the connections through which a stream looks the same, so usually one.
@@ -189,6 +196,7 @@ pub fn stream_rows(
     catalog: &Catalog,
     accesses: &[Access],
     detail: Detail,
+    ages: &BTreeMap<String, Age>,
 ) -> Result<Vec<Map<String, Value>>, ApiError> {
     let mut looks: Vec<(Vec<&str>, Vec<Relation>, Vec<Access>)> = Vec::new();
     for access in accesses {
@@ -218,7 +226,7 @@ pub fn stream_rows(
                 row
             }
         };
-        row.insert("granted_connections".to_owned(), connections(db, &of)?);
+        row.insert("granted_connections".to_owned(), connections(ages, &of));
         rows.push(row);
     }
     Ok(rows)

@@ -3,7 +3,7 @@
 use rusqlite::Connection as Sqlite;
 use serde_json::{Map, Value, json};
 
-use super::context::{Context, ambiguous, freshness, plain_meta, stream_accesses};
+use super::context::{Age, Context, ambiguous, freshness, plain_meta, stream_accesses};
 use super::params::Params;
 use super::schema::{self, Detail};
 use crate::vault::enforcement::{self, Access, Filter, Selector};
@@ -53,7 +53,8 @@ pub fn detail(context: &Context<'_>, stream: &str) -> Result<Value, ApiError> {
     let params = Params::read(context.read, &["connection_id", "connector_id"])?;
     context.vault.store.read(|db, catalog| {
         let accesses = stream_accesses(context, catalog, stream, &params)?;
-        let mut rows = schema::stream_rows(context, db, catalog, &accesses, Detail::Full)?;
+        let mut rows =
+            schema::stream_rows(context, db, catalog, &accesses, Detail::Full, &Age::of_all(db, &accesses)?)?;
         if rows.len() > 1 {
             return Err(ambiguous(
                 format!("The grant shows '{stream}' differently per connection. Retry with `connection_id`."),

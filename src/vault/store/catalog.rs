@@ -141,6 +141,15 @@ pub fn record_counts(db: &Sqlite) -> rusqlite::Result<Map<String, Value>> {
     Ok(counts)
 }
 
+/// How many records a slot has.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn record_count(db: &Sqlite, slot: i64) -> rusqlite::Result<u64> {
+    db.prepare_cached("SELECT count(*) FROM record INDEXED BY record_sort WHERE slot = ?1 AND live = 1")?
+        .query_row([slot], |row| row.get::<_, i64>(0).map(i64::cast_unsigned))
+}
+
 /// How many records of a slot are within a period of their consent time field.
 ///
 /// # Errors
@@ -163,7 +172,7 @@ pub fn record_count_within(
 pub struct Freshness {
     /// The end of its last import, in milliseconds.
     pub imported_ms: Option<i64>,
-    /// The time of its newest record, in milliseconds.
+    /// The time of its newest record that was there then, in milliseconds.
     pub newest_ms: Option<i64>,
 }
 
@@ -175,11 +184,12 @@ pub fn freshness(db: &Sqlite, catalog: &Catalog, id: &str) -> rusqlite::Result<F
     let imported_ms = imported_ms(db, id)?;
     let mut newest_ms = None;
     for ((_, _), slot) in catalog.slots.iter().filter(|((connection, _), _)| connection == id) {
+        // What is dated later than it was read says nothing of how new the data is.
         let newest: Option<i64> = db
             .prepare_cached(
-                "SELECT max(sort) FROM record INDEXED BY record_sort WHERE slot = ?1 AND live = 1",
+                "SELECT max(sort) FROM record INDEXED BY record_sort WHERE slot = ?1 AND live = 1 AND sort <= ?2",
             )?
-            .query_row([slot], |row| row.get(0))?;
+            .query_row([*slot, imported_ms.unwrap_or(i64::MAX)], |row| row.get(0))?;
         newest_ms = newest_ms.max(newest.filter(|newest| *newest != i64::MIN));
     }
     Ok(Freshness { imported_ms, newest_ms })

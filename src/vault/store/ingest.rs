@@ -274,6 +274,22 @@ impl<'a> Ingest<'a> {
             .optional()
     }
 
+    /// The stream of the open connection, the key and the data of the record that the ledger knows by `rid`.
+    ///
+    /// # Errors
+    /// Whatever SQLite says.
+    pub fn record(&self, rid: i64) -> rusqlite::Result<Option<(Shape, String, Option<String>)>> {
+        let found = self
+            .tx
+            .prepare_cached("SELECT slot, key, data FROM record WHERE rid = ?1")?
+            .query_row([rid], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        Ok(found.and_then(|(slot, key, data)| {
+            let shape = self.slots.values().find(|shape| shape.number == slot)?;
+            Some((shape.clone(), key, data))
+        }))
+    }
+
     /// Writes a record, or deletes it without data. Gives what became of it, and the number by which the ledger knows it.
     ///
     /// # Errors

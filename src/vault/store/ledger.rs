@@ -1,5 +1,7 @@
 //! What an import remembers: which files it read, how far, and which items stand as it left them.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection as Sqlite, OptionalExtension as _, params};
 
 use crate::vault::transfer::Encoding;
@@ -72,6 +74,8 @@ pub struct UnitRow {
     pub since_ms: Option<i64>,
     /// How many items were read.
     pub items: u64,
+    /// How many of them begin where the next reading does, and are read again then.
+    pub again: u64,
     /// How many of them were bad.
     pub bad: u64,
     /// What the file was then.
@@ -96,6 +100,29 @@ impl Ledger<'_> {
                 Ok((row.get(0)?, Settings { zone: row.get(1)?, date_order: row.get(2)? }))
             })
             .optional()
+    }
+
+    /// Whose data the files of an account were said to hold, and whether that was sure.
+    pub fn owners(self, account: i64) -> rusqlite::Result<BTreeMap<String, bool>> {
+        let known: Option<String> = self
+            .0
+            .prepare_cached("SELECT owner_names FROM account WHERE account = ?1")?
+            .query_row([account], |row| row.get(0))?;
+        Ok(known.and_then(|known| serde_json::from_str(&known).ok()).unwrap_or_default())
+    }
+
+    /// Notes whose data a file of an account is said to hold.
+    pub fn add_owner(self, account: i64, name: &str, is_sure: bool) -> rusqlite::Result<()> {
+        let mut owners = self.owners(account)?;
+        let known = owners.get(name).copied();
+        if known.is_some_and(|known| known || !is_sure) {
+            return Ok(());
+        }
+        owners.insert(name.to_owned(), is_sure);
+        let owners = serde_json::to_string(&owners).unwrap_or_default();
+        self.0
+            .execute("UPDATE account SET owner_names = ?2 WHERE account = ?1", params![account, owners])
+            .map(drop)
     }
 
     /// The connection of an account.
@@ -182,25 +209,14 @@ impl Ledger<'_> {
 
     /// The members of a source.
     pub fn units(self, source: i64) -> rusqlite::Result<Vec<UnitRow>> {
-        let mut all = self.0.prepare(
-            "SELECT unit, label, place, at, has_ended, since_ms, items, bad, gone_ms, device, inode, size, modified_ms, tail
-             FROM checkpoint WHERE source = ?1 ORDER BY unit",
-        )?;
-        let rows = all.query_map([source], |row| {
-            Ok(UnitRow {
-                unit: row.get(0)?,
-                label: row.get(1)?,
-                place: row.get(2)?,
-                at: row.get::<_, i64>(3)?.cast_unsigned(),
-                has_ended: row.get(4)?,
-                since_ms: row.get(5)?,
-                items: row.get::<_, i64>(6)?.cast_unsigned(),
-                bad: row.get::<_, i64>(7)?.cast_unsigned(),
-                gone_ms: row.get(8)?,
-                mark: mark(row, 9, None, 13)?,
-            })
-        })?;
-        rows.collect()
+        let mut all = self.0.prepare(&format!("{UNITS} ORDER BY unit"))?;
+        all.query_map([source], unit_row)?.collect()
+    }
+
+    /// A member of a source, by its label.
+    pub fn unit(self, source: i64, label: &str) -> rusqlite::Result<Option<UnitRow>> {
+        let mut one = self.0.prepare_cached(&format!("{UNITS} AND label = ?2"))?;
+        one.query_row(params![source, label], unit_row).optional()
     }
 
     /// Notes a member of a source and how far it was read, and gives its number.
@@ -223,7 +239,7 @@ impl Ledger<'_> {
                     row.label,
                     row.place,
                     row.at.cast_signed(),
-                    row.has_ended,
+                    i64::from(row.has_ended) | row.again.cast_signed() << 1,
                     row.since_ms,
                     row.items.cast_signed(),
                     row.bad.cast_signed(),
@@ -270,6 +286,22 @@ impl Ledger<'_> {
             .prepare_cached("DELETE FROM item WHERE rid = ?1 AND (is_shared = 1 OR unit = ?2)")?
             .execute([rid, unit])
             .map(drop)
+    }
+
+    /// Items whose first record is `rid` have to be parsed when they are read again, wherever that is.
+    pub fn forget_items_of(self, rid: i64) -> rusqlite::Result<()> {
+        self.0.prepare_cached("DELETE FROM item WHERE rid = ?1")?.execute([rid]).map(drop)
+    }
+
+    /// The records that only members that are gone spoke of, and when the last of those was missed.
+    pub fn gone_records(self, source: i64) -> rusqlite::Result<Vec<(i64, i64)>> {
+        let mut all = self.0.prepare(
+            "SELECT s.rid, max(c.gone_ms) FROM checkpoint c JOIN sighting s ON s.unit = c.unit
+             WHERE c.source = ?1 AND c.gone_ms IS NOT NULL AND NOT EXISTS (
+               SELECT 1 FROM sighting o JOIN checkpoint k ON k.unit = o.unit WHERE o.rid = s.rid AND k.gone_ms IS NULL)
+             GROUP BY s.rid",
+        )?;
+        all.query_map([source], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
     }
 
     /// What the units say of a record.
@@ -328,6 +360,25 @@ impl Ledger<'_> {
     pub fn mark_copied(self, id: &str) -> rusqlite::Result<()> {
         self.0.prepare_cached("UPDATE blob SET is_copied = 1 WHERE id = ?1")?.execute([id]).map(drop)
     }
+}
+
+const UNITS: &str = "SELECT unit, label, place, at, has_ended, since_ms, items, bad, gone_ms, device, inode, size, modified_ms,
+  tail FROM checkpoint WHERE source = ?1";
+
+fn unit_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<UnitRow> {
+    Ok(UnitRow {
+        unit: row.get(0)?,
+        label: row.get(1)?,
+        place: row.get(2)?,
+        at: row.get::<_, i64>(3)?.cast_unsigned(),
+        has_ended: row.get::<_, i64>(4)? & 1 == 1,
+        again: (row.get::<_, i64>(4)? >> 1).cast_unsigned(),
+        since_ms: row.get(5)?,
+        items: row.get::<_, i64>(6)?.cast_unsigned(),
+        bad: row.get::<_, i64>(7)?.cast_unsigned(),
+        gone_ms: row.get(8)?,
+        mark: mark(row, 9, None, 13)?,
+    })
 }
 
 /// Where a blob lies in a unit.

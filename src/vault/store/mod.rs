@@ -9,8 +9,8 @@ pub mod ledger;
 mod tables;
 
 pub use catalog::{
-    Catalog, Connection, Freshness, freshness, history_from, imported_ms, last_seq, record_count_within,
-    record_counts,
+    Catalog, Connection, Freshness, freshness, history_from, imported_ms, last_seq, record_count,
+    record_count_within, record_counts,
 };
 pub use database::{Filling, OpenError, Store};
 pub use forget::Erased;

@@ -7,7 +7,7 @@ use memchr::memmem;
 
 use super::header::people;
 use crate::import::declare::{Registry, StreamLine, connector};
-use crate::import::format::{Ask, Member, Plan, Refused};
+use crate::import::format::{Ask, Member, Plan, Refused, Whose};
 use crate::vault::declaration::{BadField, Connector};
 
 /// The fields of a mail that stand beside its text.
@@ -24,7 +24,7 @@ const STREAMS: [StreamLine; 5] = [
         name: "messages",
         key: "id",
         time: "received_at",
-        fields: message_fields!(),
+        fields: concat!(message_fields!(), " gone_at:t"),
         relations: "message_bodies message_bodies message_id one, attachments attachments message_id many",
     },
     StreamLine {
@@ -48,7 +48,7 @@ const STREAMS: [StreamLine; 5] = [
         name: "security_messages",
         key: "id",
         time: "received_at",
-        fields: concat!(message_fields!(), " body_text:b"),
+        fields: concat!(message_fields!(), " body_text:b gone_at:t"),
         relations: "",
     },
 ];
@@ -99,12 +99,13 @@ pub fn plan(members: &[Member<'_>], ask: &Ask) -> Result<Vec<Plan>, Refused> {
         .filter(|(_, units)| !units.is_empty())
         .map(|(is_gmail, units)| {
             let connector = declared(is_gmail).map_err(|error| Refused::Unreadable(error.to_string()))?;
-            let (account, note) = account(units.iter().map(|at| members[*at].head), ask);
+            let (account, whose) = account(units.iter().map(|at| members[*at].head), ask);
             Ok(Plan {
                 connector,
                 account,
                 units,
-                notes: vec![note],
+                notes: Vec::new(),
+                whose,
                 zone: ask.zone.clone(),
                 state: Arc::new(Source(ask.source_name.clone())),
             })
@@ -112,14 +113,9 @@ pub fn plan(members: &[Member<'_>], ask: &Ask) -> Result<Vec<Plan>, Refused> {
         .collect()
 }
 
-/// The account, and how it was found.
-fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, String) {
-    if let Some(account) = &ask.account {
-        return (
-            account.clone(),
-            format!("The account is {account}, as --account or an earlier import says."),
-        );
-    }
+/// The account, and whose mail it is. An address that mails were delivered to is its owner's; one that they are addressed to may
+/// be anybody's, as in a folder of sent mail.
+fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Whose) {
     let mut delivered = BTreeMap::new();
     let mut addressed = BTreeMap::new();
     for head in heads {
@@ -130,21 +126,39 @@ fn account<'a>(heads: impl Iterator<Item = &'a [u8]>, ask: &Ask) -> (String, Str
         let most = votes.values().copied().max()?;
         votes.into_iter().find(|(_, count)| *count == most).map(|(address, _)| address)
     };
-    if let Some(account) = most(delivered).or_else(|| most(addressed)) {
-        let note = format!(
-            "The account is {account}: most of the mails at the beginning of the files were delivered to that address. \
-             --account NAME names another."
-        );
-        return (account, note);
-    }
-    let name = ask.source_name.as_str();
-    let account =
-        name.rsplit_once('.').map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem }).to_owned();
-    let note = format!(
-        "The account is {account}, after the name of the file: the mails do not say whom they were delivered to. \
-         --account NAME names another."
-    );
-    (account, note)
+    let delivered = most(delivered);
+    let is_sure = delivered.is_some();
+    let owner = delivered.or_else(|| most(addressed));
+    let (account, note) = match (&ask.account, &owner) {
+        (Some(account), _) => (account.clone(), format!("The account is {account}, as --account says.")),
+        (None, Some(owner)) if is_sure => (
+            owner.clone(),
+            format!(
+                "The account is {owner}: most of the mails at the beginning of the files were delivered to that address. \
+                 --account NAME names another."
+            ),
+        ),
+        (None, Some(owner)) => (
+            owner.clone(),
+            format!(
+                "The account is {owner}: most of the mails at the beginning of the files are addressed to it. \
+                 --account NAME names another."
+            ),
+        ),
+        (None, None) => {
+            let name = ask.source_name.as_str();
+            let stem =
+                name.rsplit_once('.').map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem });
+            (
+                stem.to_owned(),
+                format!(
+                    "The account is {stem}, after the name of the file: the mails do not say whom they were delivered to. \
+                     --account NAME names another."
+                ),
+            )
+        }
+    };
+    (account, Whose { owner, is_sure, note: Some(note) })
 }
 
 /// Counts the addresses that mails were delivered to, and those that they are addressed to.
@@ -196,7 +210,8 @@ mod tests {
 
     fn of(head: &str, name: &str) -> (String, String) {
         let ask = Ask { source_name: name.to_owned(), ..harness::ask() };
-        account([head.as_bytes()].into_iter(), &ask)
+        let (account, whose) = account([head.as_bytes()].into_iter(), &ask);
+        (account, whose.note.unwrap())
     }
 
     #[test]
@@ -246,6 +261,10 @@ mod tests {
     #[test]
     fn what_a_person_says_counts() {
         let ask = Ask { account: Some("work".to_owned()), ..harness::ask() };
-        assert_eq!(account([&b"To: ana@example.org\n\n"[..]].into_iter(), &ask).0, "work");
+        let (account, whose) = account([&b"To: ana@example.org\n\n"[..]].into_iter(), &ask);
+        assert_eq!(
+            (account.as_str(), whose.owner.as_deref(), whose.is_sure),
+            ("work", Some("ana@example.org"), false)
+        );
     }
 }

@@ -429,7 +429,8 @@ fn gmails_export_has_its_own_numbers_and_labels() {
     let plans = harness::plan(&Mbox, &[(label, file.as_bytes())], harness::ask()).unwrap();
     assert_eq!(plans[0].connector.id, "https://registry.pdpp.dev/connectors/gmail");
     assert_eq!(plans[0].account, "ana@example.org");
-    assert!(plans[0].notes[0].contains("delivered"));
+    assert!(plans[0].whose.note.as_ref().unwrap().contains("delivered"));
+    assert!(plans[0].whose.is_sure);
     let kept = import(&Mbox, label, file.as_bytes());
     let messages = records(&kept, "messages");
     let first = &messages["1789012345678901235"];

@@ -209,7 +209,7 @@ fn outcome_in(answer: &Answer) -> Option<Outcome> {
     body.split("\n\n").find_map(|event| {
         let data = event.lines().filter_map(|line| line.strip_prefix("data:"));
         let data = data.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n");
-        match crate::provider::json::parse(data.as_bytes()) {
+        match crate::json::parse(data.as_bytes()) {
             Ok(Value::Object(mut message)) => message::outcome(&mut message, ID),
             _ => None,
         }

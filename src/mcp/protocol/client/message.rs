@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::provider::json as lenient;
+use crate::json as lenient;
 
 /// The newest version that begins with `initialize`.
 pub(super) const NEWEST_LEGACY: &str = "2025-11-25";

@@ -18,7 +18,7 @@ const _: () = assert!(WATCH_EVERY.as_millis() + LAST_RESORT.as_millis() < LONGES
 /// Watches, on a thread and a runtime of its own, for everything that ends the process, and ends it if
 /// it does not end by itself.
 pub(super) fn watch(stop: Stop) -> std::io::Result<()> {
-    let (parent, signals) = (parent(), StopSignals::listen());
+    let (parent, mut signals) = (parent(), StopSignals::listen());
     std::thread::Builder::new().name("guard".to_owned()).stack_size(256 << 10).spawn(move || {
         let Ok(runtime) = crate::runtime::of_this_thread() else { return };
         runtime.block_on(async {

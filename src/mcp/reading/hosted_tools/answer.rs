@@ -272,7 +272,7 @@ fn record(
         }
     }
     without_made_up_title(&mut record);
-    let mut data = if let Ok(Value::Object(data)) = crate::provider::json::parse(text.as_bytes()) {
+    let mut data = if let Ok(Value::Object(data)) = crate::json::parse(text.as_bytes()) {
         data
     } else {
         record.insert(TEXT_ONLY.to_owned(), json!(true));

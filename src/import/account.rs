@@ -1,0 +1,160 @@
+//! Which account a source is imported into, where the person does not say: one that read it before, or one that is known to be
+//! the same person's. Two people's data never join because one of them lies where the other's did.
+
+use std::collections::BTreeMap;
+
+use super::format::Plan;
+
+/// An account that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// What it is called.
+    pub name: String,
+    /// Whose data its files were said to hold, and whether that was sure.
+    pub owners: BTreeMap<String, bool>,
+    /// What of the source it has read.
+    pub read: Option<Read>,
+}
+
+/// What an account has read of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Read {
+    /// Something else lay at its place.
+    Another,
+    /// What is there, or its beginning.
+    This,
+}
+
+/// What becomes of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// What the files say.
+    Inferred,
+    /// This account, for a reason in words.
+    Known(String, &'static str),
+    /// The person has to say which.
+    Ask(Vec<String>),
+}
+
+const BEFORE: &str = "this source was imported into it before";
+const SAME_PERSON: &str = "data of the same person was imported into it before";
+
+/// Chooses among the accounts that are there.
+pub fn choose(plan: &Plan, known: &[Known]) -> Choice {
+    let owner = plan.whose.owner.as_deref();
+    let is_owners =
+        |one: &&Known| owner.is_some_and(|owner| one.name == owner || one.owners.contains_key(owner));
+    let is_surely_owners = |one: &&Known| {
+        plan.whose.is_sure
+            && owner.is_some_and(|owner| one.name == owner || one.owners.get(owner) == Some(&true))
+    };
+    let take = |one: &Known, why| {
+        if one.name == plan.account { Choice::Inferred } else { Choice::Known(one.name.clone(), why) }
+    };
+    let of = |read: Read| known.iter().filter(|one| one.read == Some(read)).collect::<Vec<_>>();
+    for (read, is_proof) in [(Read::This, true), (Read::Another, owner.is_none())] {
+        let readers = of(read);
+        let owners: Vec<&&Known> = readers.iter().filter(|one| is_owners(one)).collect();
+        match (owners.as_slice(), readers.as_slice()) {
+            ([one], _) => return take(one, BEFORE),
+            ([], [one]) if is_proof => return take(one, BEFORE),
+            ([], []) => {}
+            _ if is_proof => return Choice::Ask(names(readers.iter().map(|one| one.name.as_str()), None)),
+            _ => {}
+        }
+    }
+    let surely: Vec<&Known> = known.iter().filter(is_surely_owners).collect();
+    match surely.as_slice() {
+        [one] => return take(one, SAME_PERSON),
+        [] => {}
+        several if several.iter().any(|one| one.name == plan.account) => return Choice::Inferred,
+        several => return Choice::Ask(names(several.iter().map(|one| one.name.as_str()), None)),
+    }
+    // Something else lies where another account's source was: whose it is may be plain.
+    let others = of(Read::Another);
+    let are_others_sure = others.iter().all(|one| one.owners.values().any(|is_sure| *is_sure));
+    if others.is_empty() || plan.whose.is_sure && are_others_sure {
+        return Choice::Inferred;
+    }
+    Choice::Ask(names(others.iter().map(|one| one.name.as_str()), Some(&plan.account)))
+}
+
+fn names<'a>(known: impl Iterator<Item = &'a str>, inferred: Option<&'a str>) -> Vec<String> {
+    let mut all: Vec<String> = known.chain(inferred).map(str::to_owned).collect();
+    all.dedup();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::import::declare::{Registry, connector};
+    use crate::import::format::Whose;
+
+    fn plan(owner: Option<&str>, is_sure: bool) -> Plan {
+        Plan {
+            connector: connector(Registry::Local, "x", "X", &[]).unwrap(),
+            account: owner.unwrap_or("file").to_owned(),
+            units: Vec::new(),
+            notes: Vec::new(),
+            whose: Whose { owner: owner.map(str::to_owned), is_sure, note: None },
+            zone: TimeZone::UTC,
+            state: Arc::new(()),
+        }
+    }
+
+    fn known(name: &str, owners: &[(&str, bool)], read: Option<Read>) -> Known {
+        let owners = owners.iter().map(|(name, is_sure)| ((*name).to_owned(), *is_sure)).collect();
+        Known { name: name.to_owned(), owners, read }
+    }
+
+    #[test]
+    fn o4_13_an_account_is_found_again_and_two_people_never_join() {
+        use Read::{Another, This};
+        let took = |name: &str, why| Choice::Known(name.to_owned(), why);
+        let asks = |names: &[&str]| Choice::Ask(names.iter().map(|name| (*name).to_owned()).collect());
+        let work = |owners: &[(&str, bool)], read| vec![known("Work", owners, read)];
+        let ana = &[("ana@a", true)][..];
+        for (owner, is_sure, accounts, wanted) in [
+            // Nothing is known.
+            (Some("ana@a"), true, vec![], Choice::Inferred),
+            (None, false, work(&[], None), Choice::Inferred),
+            // The same file, whatever its first mails say now.
+            (Some("ana@a"), true, work(ana, Some(This)), took("Work", BEFORE)),
+            (Some("list@a"), false, work(ana, Some(This)), took("Work", BEFORE)),
+            (None, false, work(&[], Some(This)), took("Work", BEFORE)),
+            // Another file at its place.
+            (Some("ana@a"), true, work(ana, Some(Another)), took("Work", BEFORE)),
+            (None, false, work(&[], Some(Another)), took("Work", BEFORE)),
+            (Some("bob@b"), true, work(ana, Some(Another)), Choice::Inferred),
+            (Some("bob@b"), false, work(ana, Some(Another)), asks(&["Work", "bob@b"])),
+            (Some("bob@b"), true, work(&[], Some(Another)), asks(&["Work", "bob@b"])),
+            (Some("bob@b"), true, work(&[("ana@a", false)], Some(Another)), asks(&["Work", "bob@b"])),
+            // Another place.
+            (Some("ana@a"), true, work(ana, None), took("Work", SAME_PERSON)),
+            (Some("ana@a"), false, work(ana, None), Choice::Inferred),
+            (Some("ana@a"), true, work(&[("ana@a", false)], None), Choice::Inferred),
+            (Some("bob@b"), true, work(ana, None), Choice::Inferred),
+            (
+                Some("ana@a"),
+                true,
+                vec![known("Work", ana, None), known("Old", ana, None)],
+                asks(&["Work", "Old"]),
+            ),
+            (Some("ana@a"), true, vec![known("ana@a", ana, None), known("Old", ana, None)], Choice::Inferred),
+            // One source of two accounts.
+            (
+                Some("ana@a"),
+                true,
+                vec![known("Work", ana, Some(This)), known("bob@b", &[], Some(This))],
+                took("Work", BEFORE),
+            ),
+        ] {
+            assert_eq!(choose(&plan(owner, is_sure), &accounts), wanted, "{owner:?} {is_sure} {accounts:?}");
+        }
+    }
+}
