@@ -330,7 +330,7 @@ pub fn split(
     let mut is_over = ControlFlow::Continue(());
     let mut lines = lines::Lines::new(&mut unit.bytes);
     while is_over.is_continue()
-        && let Some(line) = lines.next()?
+        && let Some(line) = lines.read()?
     {
         if !is_whole(&line) {
             break;

@@ -15,7 +15,7 @@ pub enum Decimal {
     Comma,
 }
 
-/// A sign or a code of a currency, as it stands beside an amount.
+/// A sign or a code of a currency, as it stands beside an amount; empty where none does.
 pub type Currency = &'static str;
 
 /// The signs first that others begin with. `US$` is no `$`.
@@ -27,27 +27,27 @@ const CURRENCIES: [Currency; 54] = [
 ];
 
 /// An amount without its currency, and that.
-fn amount(text: &str) -> (&str, Option<Currency>) {
+fn amount(text: &str) -> (&str, Currency) {
     let ends_plainly = |c: Option<char>| c.is_none_or(|c| c.is_ascii_digit());
     let is_begun =
         text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '\u{2212}' | '.' | ','));
     if is_begun && ends_plainly(text.chars().next_back()) {
-        return (text, None);
+        return (text, "");
     }
     let blank = [' ', '\u{a0}', '\u{202f}'];
     for currency in CURRENCIES {
         if let Some(rest) = text.strip_suffix(currency) {
-            return (rest.trim_end_matches(blank), Some(currency));
+            return (rest.trim_end_matches(blank), currency);
         }
         if !is_begun && let Some(rest) = text.strip_prefix(currency) {
-            return (rest.trim_start_matches(blank), Some(currency));
+            return (rest.trim_start_matches(blank), currency);
         }
     }
-    (text, None)
+    (text, "")
 }
 
 /// As [`number`], of a text that may name a currency.
-pub fn money(text: &str, decimal: Decimal) -> Option<(String, Option<Currency>)> {
+pub fn money(text: &str, decimal: Decimal) -> Option<(String, Currency)> {
     if text.len() > 400 {
         return None;
     }
@@ -64,7 +64,7 @@ pub fn money(text: &str, decimal: Decimal) -> Option<(String, Option<Currency>)>
     }
     let plain = body.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
     let number = number(body, decimal).filter(|number| plain && !number.starts_with('-'))?;
-    currency.map(|_| (format!("-{number}"), currency))
+    (!currency.is_empty()).then(|| (format!("-{number}"), currency))
 }
 
 /// `text` as a JSON number, digit for digit; the marks between thousands are left out. The minus may stand behind it; a plus is
@@ -371,18 +371,18 @@ mod tests {
     #[test]
     fn amounts_may_name_a_currency() {
         for (text, decimal, expected) in [
-            ("1.234,50 €", Decimal::Comma, Some(("1234.50", Some("€")))),
-            ("€ 1.234,50", Decimal::Comma, Some(("1234.50", Some("€")))),
-            ("-€1.234,50", Decimal::Comma, Some(("-1234.50", Some("€")))),
-            ("1.234,50- EUR", Decimal::Comma, Some(("-1234.50", Some("EUR")))),
-            ("-1.234,50 EUR", Decimal::Comma, Some(("-1234.50", Some("EUR")))),
-            ("CHF 1'234.50", Decimal::Point, Some(("1234.50", Some("CHF")))),
-            ("$1,234.50", Decimal::Point, Some(("1234.50", Some("$")))),
-            ("US$ 1,234.50", Decimal::Point, Some(("1234.50", Some("US$")))),
-            ("$-5.00", Decimal::Point, Some(("-5.00", Some("$")))),
-            ("1 234,50\u{a0}zł", Decimal::Comma, Some(("1234.50", Some("zł")))),
-            ("kr 12,00", Decimal::Comma, Some(("12.00", Some("kr")))),
-            ("12", Decimal::Point, Some(("12", None))),
+            ("1.234,50 €", Decimal::Comma, Some(("1234.50", "€"))),
+            ("€ 1.234,50", Decimal::Comma, Some(("1234.50", "€"))),
+            ("-€1.234,50", Decimal::Comma, Some(("-1234.50", "€"))),
+            ("1.234,50- EUR", Decimal::Comma, Some(("-1234.50", "EUR"))),
+            ("-1.234,50 EUR", Decimal::Comma, Some(("-1234.50", "EUR"))),
+            ("CHF 1'234.50", Decimal::Point, Some(("1234.50", "CHF"))),
+            ("$1,234.50", Decimal::Point, Some(("1234.50", "$"))),
+            ("US$ 1,234.50", Decimal::Point, Some(("1234.50", "US$"))),
+            ("$-5.00", Decimal::Point, Some(("-5.00", "$"))),
+            ("1 234,50\u{a0}zł", Decimal::Comma, Some(("1234.50", "zł"))),
+            ("kr 12,00", Decimal::Comma, Some(("12.00", "kr"))),
+            ("12", Decimal::Point, Some(("12", ""))),
             ("EUR", Decimal::Point, None),
             ("$", Decimal::Point, None),
             ("--5", Decimal::Point, None),

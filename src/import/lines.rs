@@ -48,7 +48,7 @@ impl<R: BufRead> Lines<R> {
     ///
     /// # Errors
     /// Where the bytes cannot be read.
-    pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub fn read(&mut self) -> io::Result<Option<Line<'_>>> {
         let offset = self.at;
         self.kept.clear();
         // What one long line took is not held for all that follow.
@@ -94,7 +94,7 @@ mod tests {
     fn lines(text: &[u8], chunk: usize, longest: usize) -> Vec<(u64, u64, u64, Option<String>, bool)> {
         let mut found = Vec::new();
         let mut lines = Lines::up_to(BufReader::with_capacity(chunk, Cursor::new(text)), longest);
-        while let Some(line) = lines.next().unwrap() {
+        while let Some(line) = lines.read().unwrap() {
             let bytes = (!line.is_long).then(|| String::from_utf8_lossy(line.bytes).into_owned());
             found.push((line.offset, line.next, line.number, bytes, line.has_end));
         }

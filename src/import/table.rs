@@ -90,8 +90,8 @@ pub struct Column {
     times: [Times; 3],
     /// Times that another order of their numbers makes another one.
     undecided: u64,
-    /// The currency that its first number names, or that it names none: others are no numbers here.
-    currency: Option<Option<Currency>>,
+    /// What stands beside its first number: with another currency, or none, a value is no number here.
+    currency: Option<Currency>,
     has_prose: bool,
     is_long: bool,
     /// The first line whose value is no number, no time.
@@ -384,7 +384,7 @@ pub struct Reading {
     /// The decimal mark; `None` reads only what is the same with both.
     decimal: Option<Decimal>,
     /// What stands beside each number.
-    currency: Option<Currency>,
+    currency: Currency,
     order: DateOrder,
 }
 
@@ -572,7 +572,7 @@ pub fn declare(
         }
         let reading = Reading {
             decimal: column.decimal().or(decimal),
-            currency: column.currency.flatten(),
+            currency: column.currency.unwrap_or_default(),
             order: order.unwrap_or(DateOrder::YearMonthDay),
         };
         let seen = column.kind(reading);
@@ -595,8 +595,9 @@ pub fn declare(
                 field.role.get_or_insert_with(|| PROSE.to_owned());
             }
         }
-        if let (Kind::Integer | Kind::Number, Some(currency)) = (kind, reading.currency) {
-            notes.push(format!("`{name}` is numbers in {currency}; that is left out of its values"));
+        if matches!(kind, Kind::Integer | Kind::Number) && !reading.currency.is_empty() {
+            notes
+                .push(format!("`{name}` is numbers in {}; that is left out of its values", reading.currency));
         }
         has_zoneless |= kind == Kind::Timestamp && column.times[reading.time_at()].all > 0;
         has_ordered |= matches!(kind, Kind::Date | Kind::Timestamp) && column.undecided > 0;

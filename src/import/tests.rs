@@ -348,7 +348,7 @@ const MAILS: [&str; 2] = [
 ];
 
 fn mailbox(mails: &[&str]) -> String {
-    mails.iter().map(|mail| format!("From eva@example.org Tue Jan  2 03:04:05 2024\n{mail}")).collect()
+    mails.iter().flat_map(|mail| ["From eva@example.org Tue Jan  2 03:04:05 2024\n", mail]).collect()
 }
 
 /// The keys of the records of a stream, and whether each is there.

@@ -1,6 +1,6 @@
 //! Whatever cuts an import off, the same command goes on, and the end is the same.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Desk, table};
 
@@ -21,25 +21,46 @@ fn whole(text: &str) -> Vec<String> {
 
 #[test]
 fn o8_5_an_import_that_is_killed_again_and_again_ends_the_same() {
-    let text = table(ROWS);
-    let wanted = whole(&text);
-    let desk = Desk::new();
-    let path = desk.file("a.csv", &text);
-    for round in 0..times() {
-        let mut child = desk
-            .env
-            .pdpp(&["import", path.to_str().unwrap(), "--yes", "--json"])
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(20 + round * 37 % 400));
-        child.kill().unwrap();
-        child.wait().unwrap();
+    let mails =
+        super::mailbox("ana@example.org", 2_000).replace("Hello.", "One word and a needle, and more words.");
+    let files = [("a.csv", table(4_000), 4_000), ("a.mbox", mails, 2_000)];
+    let wanted = files.each_ref().map(|(name, text, items)| {
+        let desk = Desk::new();
+        let path = desk.file(name, text);
+        let began = Instant::now();
+        assert_eq!(desk.import(&path)[..2], [*items, *items]);
+        (desk.content(), began.elapsed())
+    });
+    let (mut kills, mut random) = (0, 7_u64);
+    for at in (0..2).cycle() {
+        let ((name, text, items), (content, time)) = (&files[at], &wanted[at]);
+        let desk = Desk::new();
+        let path = desk.file(name, text);
+        // Until one import ends before it is killed.
+        while kills < times() {
+            let mut child = desk
+                .env
+                .pdpp(&["import", path.to_str().unwrap(), "--yes", "--json"])
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null())
+                .spawn()
+                .unwrap();
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            std::thread::sleep(*time * u32::try_from(random >> 40).unwrap() / (1 << 24));
+            if child.try_wait().unwrap().is_some() {
+                break;
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            kills += 1;
+        }
+        let [read, new, changed, same] = desk.import(&path);
+        assert_eq!((read, new + same, changed), (*items, *items, 0), "after {kills} kills");
+        assert_eq!(desk.content(), *content, "after {kills} kills");
+        if kills >= times() {
+            break;
+        }
     }
-    let [read, new, changed, same] = desk.import(&path);
-    assert_eq!((read, new + same, changed), (ROWS as u64, ROWS as u64, 0));
-    assert_eq!(desk.content(), wanted);
 }
 
 #[test]
@@ -57,7 +78,7 @@ fn o2_5_a_signal_ends_between_batches_and_the_same_command_goes_on() {
         .unwrap();
     let pid = rustix::process::Pid::from_child(&child);
     // It has begun when its store is there: from then on a signal is a wish.
-    let deadline = std::time::Instant::now() + Duration::from_mins(1);
+    let deadline = Instant::now() + Duration::from_mins(1);
     let has_begun = || {
         pdpp::own::open_store(&desk.own()).is_ok_and(|store| {
             let count = |db: &rusqlite::Connection, _: &_| {
@@ -66,7 +87,7 @@ fn o2_5_a_signal_ends_between_batches_and_the_same_command_goes_on() {
             store.read::<i64, rusqlite::Error>(count).is_ok_and(|count| count > 0)
         })
     };
-    while !has_begun() && std::time::Instant::now() < deadline {
+    while !has_begun() && Instant::now() < deadline {
         std::thread::yield_now();
     }
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);

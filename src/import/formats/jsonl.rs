@@ -108,7 +108,7 @@ impl Format for Jsonl {
         let mut lines = Lines::new(&mut unit.bytes);
         let mut copies = Copies::default();
         let mut end = 0;
-        while let Some(line) = lines.next()? {
+        while let Some(line) = lines.read()? {
             end = if line.has_end { line.next } else { line.offset };
             let text = text_of(&line);
             if text.is_empty() {
@@ -213,7 +213,7 @@ fn sample(head: &[u8], is_whole: bool) -> Option<Sample> {
     let mut seen = Sample { lines: 0, objects: 0, records: 0 };
     let mut lines = Lines::new(head);
     while seen.lines < SAMPLE {
-        let Ok(Some(line)) = lines.next() else { break };
+        let Ok(Some(line)) = lines.read() else { break };
         let text = text_of(&line);
         if text.is_empty() {
             continue;
@@ -629,7 +629,7 @@ fn survey(
     let mut lines = Lines::new((member.open)()?);
     let mut unique = Names::default();
     let mut ids = Columns::default();
-    while let Some(line) = lines.next()? {
+    while let Some(line) = lines.read()? {
         let Ok(text) = Line::read(&line) else { continue };
         let Ok(members) = text.members() else { continue };
         if is_records {
