@@ -170,7 +170,7 @@ fn end(
     account: i64,
     has_gone: bool,
 ) -> Result<()> {
-    if has_gone && job.source.kind() == SourceKind::Folder {
+    if has_gone && job.is_whole && job.source.kind() == SourceKind::Folder {
         gone::mark(import, shapes, source).map_err(write_failed)?;
     }
     import

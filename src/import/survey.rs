@@ -85,6 +85,8 @@ pub struct Job {
     pub units: Vec<Member>,
     /// What is settled for the account from now on.
     pub settings: Settings,
+    /// Whether all of the source could be listed: what is missing from it is gone then.
+    pub is_whole: bool,
 }
 
 impl Job {
@@ -222,7 +224,8 @@ impl Survey {
                 }
                 planned => planned,
             };
-            self.jobs.extend(planned?);
+            let is_whole = left_out.unreadable.is_empty();
+            self.jobs.extend(planned?.into_iter().map(|job| Job { is_whole, ..job }));
         }
         self.unrecognised.extend(unrecognised.into_iter().map(|label| (typed.to_owned(), label)));
         self.left_out.push((typed.to_owned(), left_out));
@@ -408,6 +411,7 @@ impl Recognised {
             plan,
             units,
             settings,
+            is_whole: true,
         }
     }
 }

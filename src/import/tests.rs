@@ -18,7 +18,8 @@ use super::format::{
     Ask, Bad, Blob, Draft, Encoding, End, Format, Member, Out, Parsed, Peek, Plan, Raw, Refused, Sure, Unit,
     Whose,
 };
-use super::formats::mail::Mbox;
+use super::formats::claude_code::ClaudeCode;
+use super::formats::mail::{Maildir, Mbox};
 use super::pipeline::{self, Import, Watch};
 use super::resume::Terms;
 use super::survey::{Adviser, Job, Named, Request, Survey};
@@ -338,6 +339,84 @@ fn o4_7_what_is_gone_says_since_when_until_it_is_there_again() {
     let file = place.file("alone", "lines\nsee d S\n");
     place.import(&file);
     assert_eq!(place.records()[3], r#"{"id":"d","labels":["S"],"text":""}"#);
+}
+
+/// The ids of the records of a stream, and whether each says that it is gone.
+fn gone(store: &Store, stream: &str) -> Vec<bool> {
+    let read = |db: &rusqlite::Connection, _: &_| {
+        let mut all = db.prepare(
+            "SELECT data ->> 'gone_at' IS NOT NULL FROM record r JOIN slot s ON s.slot = r.slot
+             WHERE s.stream = ?1 AND data IS NOT NULL ORDER BY key",
+        )?;
+        all.query_map([stream], |row| row.get(0))?.collect()
+    };
+    store.read::<_, rusqlite::Error>(read).unwrap()
+}
+
+#[test]
+fn o4_7_a_mail_that_is_renamed_is_there_and_one_that_is_deleted_is_gone() {
+    let mut place = Place::new();
+    place.format = &Maildir;
+    let folder = place.root.path().join("Mail");
+    for (name, mail) in ["1.a:2,", "2.b:2,S"].iter().zip(MAILS) {
+        place.file(&format!("Mail/cur/{name}"), mail);
+    }
+    place.file("Mail/new/3.c", &MAILS[0].replace("<1@", "<3@"));
+    assert_eq!(place.counts(&folder), [3, 3, 0, 0]);
+    fs::rename(folder.join("cur/1.a:2,"), folder.join("cur/1.a:2,RS")).unwrap();
+    let outcome = place.import(&folder);
+    assert_eq!((outcome.counts.changed, outcome.counts.same), (1, 2), "{:?}", outcome.counts);
+    assert_eq!(gone(&place.store(), "messages"), [false, false]);
+    for name in ["cur/1.a:2,RS", "cur/2.b:2,S"] {
+        fs::remove_file(folder.join(name)).unwrap();
+    }
+    place.import(&folder);
+    let store = place.store();
+    assert_eq!(gone(&store, "messages").iter().filter(|is_gone| **is_gone).count(), 1);
+    assert_eq!(gone(&store, "security_messages"), [true]);
+    drop(store);
+    place.file("Mail/cur/1.a:2,RS", MAILS[0]);
+    assert_eq!(place.counts(&folder), [2, 0, 1, 1]);
+    assert_eq!(gone(&place.store(), "messages"), [false, false]);
+}
+
+#[cfg(unix)]
+#[test]
+fn o4_7_what_cannot_be_looked_into_is_not_gone() {
+    let mut place = Place::new();
+    place.format = &Maildir;
+    let folder = place.root.path().join("Mail");
+    let mail = place.file("Mail/cur/1.a:2,", MAILS[0]);
+    place.file("Mail/cur/2.b:2,", &MAILS[0].replace("<1@", "<2@"));
+    // A folder, an archive that is damaged, where a mail was.
+    place.import(&folder);
+    fs::remove_file(&mail).unwrap();
+    place.file("Mail/cur/broken.zip", "PK\u{3}\u{4}");
+    place.import(&folder);
+    assert_eq!(gone(&place.store(), "messages"), [false, false]);
+    fs::remove_file(folder.join("cur/broken.zip")).unwrap();
+    place.import(&folder);
+    assert_eq!(gone(&place.store(), "messages").iter().filter(|is_gone| **is_gone).count(), 1);
+}
+
+#[test]
+fn o4_7_a_session_that_is_deleted_says_so_and_its_messages_stay() {
+    let mut place = Place::new();
+    place.format = &ClaudeCode;
+    let folder = place.root.path().join("projects");
+    for session in ["s1", "s2"] {
+        let line = format!(
+            r#"{{"sessionId":"{session}","uuid":"{session}-1","type":"user","timestamp":"2026-03-01T10:00:00.000Z","cwd":"/x","message":{{"role":"user","content":"Plan the beds of {session}"}}}}"#
+        );
+        place.file(&format!("projects/x/{session}.jsonl"), &format!("{line}\n"));
+    }
+    place.import(&folder);
+    assert_eq!(gone(&place.store(), "sessions"), [false, false]);
+    fs::remove_file(folder.join("x/s1.jsonl")).unwrap();
+    place.import(&folder);
+    let store = place.store();
+    assert_eq!(gone(&store, "sessions"), [true, false]);
+    assert_eq!(gone(&store, "messages"), [false, false]);
 }
 
 const MAILS: [&str; 2] = [
