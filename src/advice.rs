@@ -20,7 +20,7 @@ static TYPED: OnceLock<Vec<String>> = OnceLock::new();
 const GIVEN_ONCE: [&str; 3] = ["--cache-dir", "--proxy", "--ca-file"];
 
 /// The commands that take them.
-const COMMANDS: [&str; 7] = ["connect", "status", "disconnect", "doctor", "log", "mcp", "provider"];
+const COMMANDS: [&str; 8] = ["connect", "status", "disconnect", "doctor", "log", "mcp", "provider", "import"];
 
 /// Remembers the options that every command has to be given too: words, quoted for a shell. The first call
 /// counts.

@@ -335,8 +335,8 @@ pub fn is_key(subject: &str, body: &str, is_html: bool) -> bool {
                 }
                 Title => is_of_subject() || number(10, 24, 5),
                 Code => {
-                    !has_any(near(&text, start, end, 16, 16), HARMLESS)
-                        && (number(60, 120, 5) || number(10, 24, 4) || has_code() || names_code(&text[end..]))
+                    (number(60, 120, 5) || number(10, 24, 4) || has_code() || names_code(&text[end..]))
+                        && !has_any(near(&text, start, end, 16, 16), HARMLESS)
                 }
             }
     })
