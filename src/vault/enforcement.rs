@@ -5,18 +5,21 @@
 //! a row's data leaves a [`Row`] only through the access's projection. The two halves of the rule,
 //! SQL for what is stored now and `Access::covers` for what was stored before, stand side by side.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use rusqlite::types::Value as Sql;
+use rusqlite::types::{Value as Sql, ValueRef};
 use rusqlite::{Connection as Sqlite, OptionalExtension, Row as SqlRow, params_from_iter};
 use serde_json::{Map, Value};
 
 use super::declaration::{Connector, Field, Relation, Stream};
+use super::filter::path;
+pub use super::filter::{Compare, Filter};
 use super::grant::Grant;
 use super::pace::Pace;
 use super::store::blobs::{self, Blob};
+use super::store::values::{Column, Columns, Encoding};
 use super::store::{Catalog, Connection};
 use super::wire::ApiError;
 use super::{time, words};
@@ -24,9 +27,24 @@ use super::{time, words};
 /// The index of UNIQUE (slot, key).
 const BY_KEY: &str = "INDEXED BY sqlite_autoindex_record_1";
 const BY_CONSENT_TIME: &str = "INDEXED BY record_consent";
+const FOUND: &str = "INDEXED BY record_found";
+
+/// So many rows are put in order rather than gone through in it.
+const FEW: i64 = 1_000;
 
 /// A grant of more named records than these is searched by the index of words.
 const MOST_SCANNED: usize = 10_000;
+
+/// What a statement over covered rows reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Nothing: they are counted.
+    Nothing,
+    /// Their columns.
+    Columns,
+    /// What stands in the record itself.
+    Record,
+}
 
 /// What a request is about.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,6 +67,8 @@ pub struct Access {
     fields: BTreeSet<String>,
     /// The granted fields that full-text search covers, with the tags of their terms: no query can name those of others.
     lexical: Vec<(words::Tag, String)>,
+    /// Where the values of the slot's fields are kept: ask [`Access::column`].
+    columns: Option<Columns>,
     since: Option<i64>,
     until: Option<i64>,
     resources: Option<BTreeSet<String>>,
@@ -94,6 +114,7 @@ pub fn reach(grant: &Grant, catalog: &Catalog, selector: Selector<'_>) -> Result
                         lexical: lexical
                             .filter_map(|field| Some((catalog.tag(slot, &field.name)?, field.name.clone())))
                             .collect(),
+                        columns: catalog.columns(slot).cloned(),
                         fields,
                         since,
                         until,
@@ -171,28 +192,6 @@ impl Order {
     }
 }
 
-/// A condition beside the grant's own, over granted fields. Only [`Access::filter`] makes one.
-#[derive(Debug, Clone, Default)]
-pub struct Filter {
-    sql: String,
-    params: Vec<Sql>,
-}
-
-/// How a filter compares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compare {
-    /// `filter[f]=v`
-    Equal,
-    /// `filter[f][gte]=v`
-    AtLeast,
-    /// `filter[f][gt]=v`
-    Above,
-    /// `filter[f][lte]=v`
-    AtMost,
-    /// `filter[f][lt]=v`
-    Below,
-}
-
 /// A change of a record, as a grant shows it.
 #[derive(Debug, Clone)]
 pub enum Change {
@@ -225,30 +224,6 @@ pub struct Hit {
     pub score: f64,
 }
 
-impl Compare {
-    /// All of them, in the order in which a schema declares them.
-    pub const ALL: [Self; 5] = [Self::Equal, Self::AtLeast, Self::Above, Self::AtMost, Self::Below];
-
-    /// The operator that a range names it by; equality has none.
-    pub const fn operator(self) -> Option<&'static str> {
-        match self {
-            Self::Equal => None,
-            Self::AtLeast => Some("gte"),
-            Self::Above => Some("gt"),
-            Self::AtMost => Some("lte"),
-            Self::Below => Some("lt"),
-        }
-    }
-
-    /// Whether `field` declares that it may be compared so.
-    pub const fn is_declared(self, field: &Field) -> bool {
-        match self {
-            Self::Equal => field.exact,
-            Self::AtLeast | Self::Above | Self::AtMost | Self::Below => field.range,
-        }
-    }
-}
-
 impl Access {
     /// The connection.
     pub fn connection(&self) -> &Connection {
@@ -278,6 +253,12 @@ impl Access {
     /// The field that pages are sorted by, if it is granted: an order by a hidden field would show it.
     pub fn cursor_field(&self) -> Option<&str> {
         self.stream.cursor_field.as_deref().filter(|name| self.fields.contains(*name))
+    }
+
+    /// The column of a granted field, if it has the form that is declared now.
+    fn column(&self, field: &Field) -> Option<Column> {
+        let column = self.columns.as_ref()?.get(&self.field(&field.name)?.name)?;
+        (Encoding::of(&self.stream, field) == Some(column.encoding)).then_some(*column)
     }
 
     /// Whether the grant leaves some of the stream's records out.
@@ -423,6 +404,8 @@ impl Access {
             Order::Descending => self.connection.id < after.connection,
         });
         let sign = if including { format!("{sign}=") } else { sign.to_owned() };
+        let few = self.few(db, filter)?;
+        let filter = few.as_ref().unwrap_or(filter);
         let by_key = format!("r.key {word}");
         // A place among sorted rows, of another connection, is before all that are not sorted.
         let unsorted = after.filter(|after| after.sort == i64::MIN);
@@ -432,10 +415,14 @@ impl Access {
         };
         if self.cursor_field().is_none() {
             let (more, key) = after_key();
-            let index = if self.hides_rows() { self.index() } else { BY_KEY };
+            let index = match few {
+                Some(_) => FOUND,
+                None if self.hides_rows() => self.index(),
+                None => BY_KEY,
+            };
             return self.query(db, index, filter, &more, &by_key, key, limit);
         }
-        let sort = self.sort();
+        let (sort, index) = (self.sort(), if few.is_some() { FOUND } else { self.index() });
         let mut rows = Vec::new();
         if unsorted.is_none() {
             let following = after.map(|_| format!(" AND ({sort}, r.key) {sign} (?, ?)"));
@@ -446,7 +433,7 @@ impl Access {
             }
             rows = self.query(
                 db,
-                self.index(),
+                index,
                 filter,
                 &more,
                 &format!("{sort} {word}, {by_key}"),
@@ -460,7 +447,7 @@ impl Access {
             let rest = limit - rows.len();
             rows.extend(self.query(
                 db,
-                self.index(),
+                index,
                 filter,
                 &format!(" AND {sort} = ?{more}"),
                 &by_key,
@@ -469,6 +456,20 @@ impl Access {
             )?);
         }
         Ok(rows)
+    }
+
+    /// Names the rows for which `filter` holds, if those are few and found by columns: then they are put in order, instead of
+    /// all being gone through in order until a page is full.
+    fn few(&self, db: &Sqlite, filter: &Filter) -> rusqlite::Result<Option<Filter>> {
+        if self.hides_rows() || filter.columns.sql.is_empty() || filter.is_by_time {
+            return Ok(None);
+        }
+        let (rows, mut params) = self.rows(filter, Wanted::Columns);
+        params.push((FEW + 1).into());
+        let mut found = db.prepare_cached(&format!("SELECT v.rid {rows} LIMIT ?"))?;
+        let found = found.query_map(params_from_iter(params), |row| row.get(0))?;
+        let found: Vec<i64> = found.collect::<rusqlite::Result<_>>()?;
+        Ok(i64::try_from(found.len()).is_ok_and(|count| count <= FEW).then(|| Filter::named(&found)))
     }
 
     /// The place of a row in the order of all.
@@ -482,10 +483,43 @@ impl Access {
     /// # Errors
     /// Whatever SQLite says.
     pub fn count(&self, db: &Sqlite, filter: &Filter) -> rusqlite::Result<u64> {
+        if let (Some((number, json)), false) = (&filter.listed, self.hides_rows()) {
+            let sql = "SELECT coalesce(sum(records), 0) FROM value_text WHERE slot = ? AND number = ? AND json = ?";
+            return db
+                .prepare_cached(sql)?
+                .query_row(rusqlite::params![self.slot, number, json], |row| count(row, 0));
+        }
+        let (rows, params) = self.rows(filter, Wanted::Nothing);
+        db.prepare_cached(&format!("SELECT count(*) {rows}"))?
+            .query_row(params_from_iter(params), |row| count(row, 0))
+    }
+
+    /// The covered rows for which `filter` holds, as the end of a statement from `FROM` on, over `record r` and the columns
+    /// `v` beside it as far as they are `wanted` or conditions are on them.
+    ///
+    /// It begins with the columns where all records are covered and no time is asked for: to go through those is quick. A
+    /// grant of a part begins with what it covers.
+    fn rows(&self, filter: &Filter, wanted: Wanted) -> (String, Vec<Sql>) {
+        let slot = self.slot;
+        let (columns, rows) = (&filter.columns, &filter.rows);
+        let is_of_columns = !columns.sql.is_empty() || (rows.sql.is_empty() && wanted == Wanted::Nothing);
+        let begins_with_columns = self.columns.is_some() && !self.hides_rows() && !filter.is_by_time;
+        if begins_with_columns && (is_of_columns || wanted == Wanted::Columns) {
+            let join = match wanted {
+                _ if !rows.sql.is_empty() => "CROSS JOIN record r ON r.rid = v.rid",
+                Wanted::Record => "CROSS JOIN record r INDEXED BY record_found ON r.rid = v.rid",
+                Wanted::Nothing | Wanted::Columns => "",
+            };
+            let params = columns.params.iter().chain(&rows.params).cloned().collect();
+            return (format!("FROM value_{slot} v {join} WHERE true{}{}", columns.sql, rows.sql), params);
+        }
+        let join = match wanted {
+            Wanted::Columns => format!("CROSS JOIN value_{slot} v ON v.rid = r.rid"),
+            Wanted::Nothing | Wanted::Record => String::new(),
+        };
         let (condition, mut params) = self.condition();
         params.extend(filter.params.iter().cloned());
-        let sql = format!("SELECT count(*) FROM record r {} WHERE {condition}{}", self.index(), filter.sql);
-        db.prepare_cached(&sql)?.query_row(params_from_iter(params), |row| count(row, 0))
+        (format!("FROM record r {} {join} WHERE {condition}{}", self.index(), filter.sql), params)
     }
 
     /// When the newest record was collected, in milliseconds.
@@ -529,16 +563,151 @@ impl Access {
         if self.field(&field.name).is_none() {
             return Err(rusqlite::Error::InvalidParameterName(field.name.clone()));
         }
+        if let Some((encoding, Some(number))) = self.column(field).map(|column| (column.encoding, column.number)) {
+            match encoding {
+                Encoding::Number => {
+                    return self.tally(db, filter, number, |number| Ok(number.to_string()));
+                }
+                Encoding::Boolean => {
+                    return self.tally(db, filter, number, |is| Ok((is == 1).to_string()));
+                }
+                Encoding::Listed if self.hides_rows() || !filter.sql.is_empty() => {
+                    let mut text = db.prepare_cached("SELECT json FROM value_text WHERE id = ?")?;
+                    return self
+                        .tally(db, filter, number, |id| text.query_row([id], |row| row.get::<_, String>(0)));
+                }
+                Encoding::Listed => return self.listed(db, number),
+                _ => {}
+            }
+        }
+        self.values_of_data(db, filter, field, "", &[])
+    }
+
+    /// All shared texts of a column, and how many records have none.
+    fn listed(&self, db: &Sqlite, number: u32) -> rusqlite::Result<Vec<(String, u64)>> {
+        let mut all =
+            db.prepare_cached("SELECT json, records FROM value_text WHERE slot = ? AND number = ?")?;
+        let all = all.query_map((self.slot, number), |row| Ok((row.get::<_, String>(0)?, count(row, 1)?)))?;
+        let mut all = all.collect::<rusqlite::Result<Vec<_>>>()?;
+        let some: u64 = all.iter().map(|(_, count)| count).sum();
+        let none = self.count(db, &Filter::default())?.saturating_sub(some);
+        all.extend((none > 0).then(|| ("null".to_owned(), none)));
+        Ok(all)
+    }
+
+    /// What is in a column, as JSON text: `json` says what a number there stands for.
+    fn tally(
+        &self,
+        db: &Sqlite,
+        filter: &Filter,
+        number: u32,
+        mut json: impl FnMut(i64) -> rusqlite::Result<String>,
+    ) -> rusqlite::Result<Vec<(String, u64)>> {
+        let (rows, params) = self.rows(filter, Wanted::Columns);
+        let (mut numbers, mut others): (HashMap<i64, u64>, HashMap<String, u64>) = Default::default();
+        let mut found = db.prepare_cached(&format!("SELECT v.c{number} {rows}"))?;
+        let mut found = found.query(params_from_iter(params))?;
+        while let Some(row) = found.next()? {
+            *match row.get_ref(0)? {
+                ValueRef::Integer(number) => numbers.entry(number).or_default(),
+                ValueRef::Text(json) => others.entry(String::from_utf8_lossy(json).into_owned()).or_default(),
+                _ => others.entry("null".to_owned()).or_default(),
+            } += 1;
+        }
+        let numbers = numbers.into_iter().map(|(number, count)| Ok((json(number)?, count)));
+        numbers.chain(others.into_iter().map(Ok)).collect()
+    }
+
+    /// The values of a field as the data has them, of the covered rows for which `more` holds too.
+    fn values_of_data(
+        &self,
+        db: &Sqlite,
+        filter: &Filter,
+        field: &Field,
+        more: &str,
+        values: &[Sql],
+    ) -> rusqlite::Result<Vec<(String, u64)>> {
         let (condition, mut params) = self.condition();
         params.insert(0, path(&field.name).into());
-        params.extend(filter.params.iter().cloned());
+        params.extend(filter.params.iter().chain(values).cloned());
         let sql = format!(
-            "SELECT coalesce(r.data -> ?, 'null') AS value, count(*) FROM record r {} WHERE {condition}{} GROUP BY value",
+            "SELECT coalesce(r.data -> ?, 'null') AS value, count(*) FROM record r {} WHERE {condition}{}{more} GROUP BY value",
             self.index(),
             filter.sql
         );
         let mut statement = db.prepare_cached(&sql)?;
         statement.query_map(params_from_iter(params), |row| Ok((row.get(0)?, count(row, 1)?)))?.collect()
+    }
+
+    /// Where the milliseconds of a granted field of instants are. Where there are none, there is no integer, or the least.
+    fn instant(&self, field: &Field) -> Option<(String, Wanted)> {
+        let column = self.column(field)?;
+        match (column.encoding, column.number) {
+            (Encoding::Sort, _) => Some(("r.sort".to_owned(), Wanted::Record)),
+            (Encoding::Consent, _) => Some(("r.consent_ms".to_owned(), Wanted::Record)),
+            (Encoding::Instant, Some(number)) => Some((format!("v.c{number}"), Wanted::Columns)),
+            _ => None,
+        }
+    }
+
+    /// Gives the instants of a granted field to `each`, in milliseconds, with how often each is there; those that are close
+    /// mostly come together.
+    ///
+    /// # Errors
+    /// Whatever SQLite says; if the field is not granted.
+    pub fn instants(
+        &self,
+        db: &Sqlite,
+        filter: &Filter,
+        field: &Field,
+        mut each: impl FnMut(i64, u64),
+    ) -> rusqlite::Result<()> {
+        let Some((instant, wanted)) = self.instant(field) else {
+            for (json, count) in self.values(db, filter, field)? {
+                let text: Option<String> = serde_json::from_str(&json).ok();
+                text.and_then(|text| time::parse_ms(&text)).into_iter().for_each(|ms| each(ms, count));
+            }
+            return Ok(());
+        };
+        let (rows, params) = self.rows(filter, wanted);
+        let mut found = db.prepare_cached(&format!("SELECT {instant} {rows}"))?;
+        let mut found = found.query(params_from_iter(params))?;
+        while let Some(row) = found.next()? {
+            match row.get_ref(0)? {
+                ValueRef::Integer(ms) if ms != i64::MIN => each(ms, 1),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Those [`Access::values`] of a granted field among which the least or the greatest is.
+    ///
+    /// # Errors
+    /// Whatever SQLite says; if the field is not granted.
+    pub fn extremes(
+        &self,
+        db: &Sqlite,
+        filter: &Filter,
+        field: &Field,
+        is_greatest: bool,
+    ) -> rusqlite::Result<Vec<(String, u64)>> {
+        let Some((instant, wanted)) = self.instant(field) else { return self.values(db, filter, field) };
+        let mut all: Option<(i64, i64)> = None;
+        self.instants(db, filter, field, |ms, _| {
+            all = Some(all.map_or((ms, ms), |(least, greatest)| (least.min(ms), greatest.max(ms))));
+        })?;
+        let extreme = all.map(|(least, greatest)| if is_greatest { greatest } else { least });
+        // What is no instant takes part too.
+        let is_one = format!("({instant} = ? OR {instant} = ? OR typeof({instant}) <> 'integer')");
+        let more = match wanted {
+            Wanted::Columns => {
+                format!(" AND (SELECT {is_one} FROM value_{} v WHERE v.rid = r.rid)", self.slot)
+            }
+            Wanted::Nothing | Wanted::Record => format!(" AND {is_one}"),
+        };
+        let extreme = extreme.map_or(Sql::Null, Sql::from);
+        self.values_of_data(db, filter, field, &more, &[extreme, i64::MIN.into()])
     }
 
     /// A condition over a granted field; `None` where the field does not declare it.
@@ -549,7 +718,7 @@ impl Access {
             if !compare.is_declared(field) {
                 return None;
             }
-            filter.add(field, *compare, value);
+            filter.add(self.slot, self.column(field), field, *compare, value);
         }
         Some(filter)
     }
@@ -787,37 +956,6 @@ impl Access {
     }
 }
 
-impl Filter {
-    fn add(&mut self, field: &Field, compare: Compare, value: &str) {
-        use std::fmt::Write as _;
-        let path = path(&field.name);
-        let operator = match compare {
-            Compare::Equal => "=",
-            Compare::AtLeast => ">=",
-            Compare::Above => ">",
-            Compare::AtMost => "<=",
-            Compare::Below => "<",
-        };
-        let instant = || super::time::parse_ms(value);
-        let (left, right): (&str, Sql) = match field.kind {
-            super::declaration::Kind::Timestamp | super::declaration::Kind::Date => match instant() {
-                Some(ms) => ("instant_ms(r.data ->> ?)", ms.into()),
-                // A bound that is not an instant: nothing compares to it.
-                None => ("r.data ->> ?", Sql::Null),
-            },
-            super::declaration::Kind::Boolean => ("r.data -> ?", value.to_owned().into()),
-            kind if kind.is_numeric() => match (value.parse::<i64>(), value.parse::<f64>()) {
-                (Ok(number), _) => ("r.data ->> ?", number.into()),
-                (_, Ok(number)) if number.is_finite() => ("r.data ->> ?", number.into()),
-                _ => ("r.data ->> ?", Sql::Null),
-            },
-            _ => ("composed(r.data ->> ?)", super::folding::composed(value).into_owned().into()),
-        };
-        let _ = write!(self.sql, " AND {left} {operator} ?");
-        self.params.extend([path.into(), right]);
-    }
-}
-
 /// See [`Access::search`]. Lower is better.
 fn score(query: &words::Query, row: &Row, lexical: &[&Field]) -> f64 {
     const SATURATION: f64 = 1.2;
@@ -843,11 +981,6 @@ fn score(query: &words::Query, row: &Row, lexical: &[&Field]) -> f64 {
 
 fn count(row: &SqlRow<'_>, at: usize) -> rusqlite::Result<u64> {
     Ok(u64::try_from(row.get::<_, i64>(at)?).unwrap_or(0))
-}
-
-/// The JSON path of a top-level field.
-fn path(field: &str) -> String {
-    format!("$.{}", Value::from(field))
 }
 
 /// Accesses by connector and stream, for answers that have one row for several connections.

@@ -45,6 +45,11 @@ impl<'a> Fields<'a> {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 
+    /// The field's value, as it is written.
+    pub fn json(&self, name: &str) -> Option<&'a str> {
+        self.get(name).map(RawValue::get)
+    }
+
     /// The field's value, if it is a string.
     pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         let raw = self.get(name)?.get();

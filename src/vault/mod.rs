@@ -13,6 +13,7 @@ pub mod declaration;
 pub mod enforcement;
 pub mod excerpts;
 pub mod fields;
+mod filter;
 pub mod folding;
 pub mod grant;
 pub mod html;

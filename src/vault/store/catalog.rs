@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rusqlite::{Connection as Sqlite, OptionalExtension as _};
 use serde_json::{Map, Value};
 
+use super::values::{self, Columns};
 use crate::vault::declaration::Connector;
 use crate::vault::words::Tag;
 
@@ -29,6 +30,7 @@ pub struct Catalog {
     pub connections: Vec<Arc<Connection>>,
     slots: HashMap<(String, String), i64>,
     tags: HashMap<i64, HashMap<String, Tag>>,
+    columns: HashMap<i64, Columns>,
     pub(super) version: i64,
 }
 
@@ -58,6 +60,11 @@ impl Catalog {
         self.tags.get(&slot)?.get(field).copied()
     }
 
+    /// The columns that a slot's values are in.
+    pub fn columns(&self, slot: i64) -> Option<&Columns> {
+        self.columns.get(&slot)
+    }
+
     pub(super) fn load(db: &Sqlite, version: i64) -> rusqlite::Result<Self> {
         let mut catalog = Self { version, ..Self::default() };
         let mut all = db.prepare("SELECT declaration FROM connector ORDER BY place, key")?;
@@ -84,6 +91,7 @@ impl Catalog {
                 catalog.tags.entry(slot).or_default().insert(field, tag);
             }
         }
+        catalog.columns = values::all_columns(db)?;
         Ok(catalog)
     }
 }

@@ -13,7 +13,7 @@ use rusqlite::{Connection as Sqlite, OpenFlags, Transaction, TransactionBehavior
 
 use super::catalog::{Catalog, catalog_version};
 use super::ingest::{self, Ingest};
-use super::tables::{FORMAT, TABLES, TABLES_2, TABLES_4, TABLES_5};
+use super::tables::{FORMAT, TABLES, TABLES_2, TABLES_4, TABLES_5, TABLES_6_VALUES};
 use crate::vault::{folding, time};
 
 /// How long a writer waits for another process's: an import can take a while.
@@ -108,13 +108,19 @@ impl Store {
             }
             if found < 4 {
                 tx.execute_batch(TABLES_4)?;
+            }
+            if found < 5 {
+                tx.execute_batch(TABLES_5)?;
+            }
+            tx.execute_batch(TABLES_6_VALUES)?;
+            if found < 4 {
                 // Formats 3 and 4 fold words by other rules, and 4 has another index.
                 ingest::reindex(&tx)?;
             }
-            tx.execute_batch(TABLES_5)?;
+            ingest::fill_columns(&tx)?;
             sign(&tx, application_id)?;
         } else if found == 0 {
-            for tables in [TABLES, TABLES_2, TABLES_4, TABLES_5] {
+            for tables in [TABLES, TABLES_2, TABLES_4, TABLES_5, TABLES_6_VALUES] {
                 tx.execute_batch(tables)?;
             }
             sign(&tx, application_id)?;
@@ -407,6 +413,6 @@ mod tests {
             .unwrap();
         drop(store);
         let refused = Store::open(Some(&path), super::super::FICTION, None).err().unwrap().to_string();
-        assert!(refused.contains("pdpp 9.8.7 (format 6"), "{refused}");
+        assert!(refused.contains("pdpp 9.8.7 (format 7"), "{refused}");
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::catalog::{Catalog, Connection, last_seq};
+use super::values::{Cell, Layout, Texts};
 use crate::vault::declaration::{Connector, Kind, Stream};
 use crate::vault::fields::Fields;
 use crate::vault::{time, words};
@@ -39,6 +40,15 @@ pub fn reindex(tx: &Transaction<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// Fills the columns of every stream that has none yet.
+///
+/// # Errors
+/// Whatever SQLite says.
+pub fn fill_columns(tx: &Transaction<'_>) -> rusqlite::Result<()> {
+    let catalog = Catalog::load(tx, 0)?;
+    catalog.connections.iter().try_for_each(|connection| Ingest::new(tx)?.connection(connection))
+}
+
 /// How much of an index is gathered in memory before it is written, in bytes.
 const HASH_SIZE: i64 = 16 << 20;
 
@@ -61,6 +71,7 @@ pub struct Shape {
     foreign_keys: Vec<String>,
     /// The fields that full-text search covers, with the tags of their terms.
     lexical: Vec<(String, words::Tag)>,
+    layout: Layout,
 }
 
 /// The streams of a connection, by their names.
@@ -73,6 +84,7 @@ pub struct Prepared {
     sort: i64,
     consent: Option<i64>,
     terms: String,
+    cells: Vec<Cell>,
     foreign_keys: Vec<(usize, String)>,
     blobs: Vec<(String, String)>,
 }
@@ -87,9 +99,6 @@ impl Shape {
     pub fn prepare(&self, data: impl Into<String>) -> Prepared {
         let data = data.into();
         let fields = Fields::parse(&data);
-        let ms = |field: Option<&String>| {
-            field.and_then(|name| fields.text(name)).and_then(|text| time::parse_ms(&text))
-        };
         let mut terms = String::new();
         for (field, tag) in &self.lexical {
             if let Some(text) = fields.text(field) {
@@ -102,9 +111,15 @@ impl Shape {
         let blobs = self.stream.fields.iter().filter(|field| field.kind == Kind::Blob);
         let blobs =
             blobs.filter_map(|field| Some((field.name.clone(), fields.blob_id(&field.name)?))).collect();
-        let sort = ms(self.stream.cursor_field.as_ref()).unwrap_or(i64::MIN);
-        let consent = ms(self.stream.consent_time_field.as_ref());
-        Prepared { data, sort, consent, terms, foreign_keys, blobs }
+        let (sort, consent) = self.times(&fields);
+        let cells = self.layout.cells(&fields);
+        Prepared { data, sort, consent, terms, cells, foreign_keys, blobs }
+    }
+
+    /// What a record is sorted by, and its consent time.
+    fn times(&self, fields: &Fields<'_>) -> (i64, Option<i64>) {
+        let ms = |field: &Option<String>| time::parse_ms(&fields.text(field.as_ref()?)?);
+        (ms(&self.stream.cursor_field).unwrap_or(i64::MIN), ms(&self.stream.consent_time_field))
     }
 }
 
@@ -127,6 +142,7 @@ pub struct Ingest<'a> {
     begun: i64,
     seq: i64,
     slots: Shapes,
+    texts: Texts,
 }
 
 impl<'a> Ingest<'a> {
@@ -144,7 +160,7 @@ impl<'a> Ingest<'a> {
     /// Whatever SQLite says.
     pub fn with_shapes(tx: &'a Transaction<'a>, slots: Shapes) -> rusqlite::Result<Self> {
         let seq = last_seq(tx)?;
-        Ok(Self { tx, begun: seq, seq, slots })
+        Ok(Self { tx, begun: seq, seq, slots, texts: Texts::default() })
     }
 
     /// The streams of the open connection.
@@ -193,7 +209,7 @@ impl<'a> Ingest<'a> {
     }
 
     fn slot(
-        &self,
+        &mut self,
         connection: &Connection,
         connector: &Connector,
         stream: &Arc<Stream>,
@@ -233,12 +249,39 @@ impl<'a> Ingest<'a> {
             .filter(|relation| relation.stream == stream.name)
             .map(|relation| relation.foreign_key.clone())
             .collect::<std::collections::BTreeSet<_>>();
-        Ok(Shape {
+        let (layout, is_new) = Layout::open(self.tx, slot, stream)?;
+        let shape = Shape {
             number: slot,
             stream: Arc::clone(stream),
             foreign_keys: foreign_keys.into_iter().collect(),
             lexical,
-        })
+            layout,
+        };
+        if is_new {
+            self.fill(&shape)?;
+        }
+        Ok(shape)
+    }
+
+    /// Fills the columns of a slot from its records, if it has some already: an older format wrote them, or the stream was
+    /// declared otherwise.
+    fn fill(&mut self, place: &Shape) -> rusqlite::Result<()> {
+        let mut records = self.tx.prepare(
+            "SELECT rid, sort, consent_ms, data FROM record INDEXED BY record_seq WHERE slot = ?1 AND data IS NOT NULL",
+        )?;
+        let mut records = records.query([place.number])?;
+        while let Some(record) = records.next()? {
+            let (rid, times) = (record.get(0)?, (record.get(1)?, record.get(2)?));
+            let fields = Fields::parse(record.get_ref(3)?.as_str()?);
+            self.texts.put(self.tx, &place.layout, rid, &place.layout.cells(&fields))?;
+            let declared = place.times(&fields);
+            if times != declared {
+                self.tx
+                    .prepare_cached("UPDATE record SET sort = ?2, consent_ms = ?3 WHERE rid = ?1")?
+                    .execute(params![rid, declared.0, declared.1])?;
+            }
+        }
+        self.texts.flush(self.tx)
     }
 
     /// Writes or deletes a record of the open connection. A record that is written as it was does
@@ -328,6 +371,7 @@ impl<'a> Ingest<'a> {
         let sort = new.map_or(i64::MIN, |new| new.sort);
         let consent = new.and_then(|new| new.consent);
         let rid = if let Some((rid, from, old_consent, old)) = before {
+            self.texts.take(self.tx, &place.layout, rid)?;
             // Nobody has seen a state that was not committed.
             let is_seen = from <= self.begun;
             let history = is_seen.then(|| {
@@ -360,6 +404,7 @@ impl<'a> Ingest<'a> {
         };
         if let Some(new) = new {
             self.index(place, rid, key, new)?;
+            self.texts.put(self.tx, &place.layout, rid, &new.cells)?;
         }
         Ok((written, Some(rid)))
     }
@@ -408,7 +453,8 @@ impl<'a> Ingest<'a> {
     ///
     /// # Errors
     /// Whatever SQLite says.
-    pub fn end(&self) -> rusqlite::Result<()> {
+    pub fn end(&mut self) -> rusqlite::Result<()> {
+        self.texts.flush(self.tx)?;
         self.tx.prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'seq'")?.execute([self.seq])?;
         Ok(())
     }
@@ -417,7 +463,7 @@ impl<'a> Ingest<'a> {
     ///
     /// # Errors
     /// Whatever SQLite says.
-    pub fn finish(self) -> rusqlite::Result<()> {
+    pub fn finish(mut self) -> rusqlite::Result<()> {
         self.end()?;
         self.tx.execute("UPDATE meta SET value = value + 1 WHERE name = 'catalog'", [])?;
         Ok(())

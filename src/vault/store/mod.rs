@@ -7,6 +7,7 @@ mod forget;
 mod ingest;
 pub mod ledger;
 mod tables;
+pub mod values;
 
 pub use catalog::{
     Catalog, Connection, Freshness, freshness, history_from, imported_ms, last_seq, record_count,

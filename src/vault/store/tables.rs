@@ -1,7 +1,7 @@
 //! The tables, and how those of an older format become them.
 
 /// Changes when the tables do: a data directory of another version is refused.
-pub const FORMAT: i64 = 5;
+pub const FORMAT: i64 = 6;
 
 /// The tables of format 1.
 pub const TABLES: &str = "
@@ -101,4 +101,14 @@ ALTER TABLE blob_5 RENAME TO blob;
 CREATE TABLE blob_place (blob_id TEXT NOT NULL, unit INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
   encoding TEXT NOT NULL, PRIMARY KEY (blob_id, unit, offset)) WITHOUT ROWID;
 CREATE INDEX blob_place_unit ON blob_place (unit);
+";
+
+/// What format 6 has beside format 5 for filters and groups; each slot has a table `value_SLOT` beside these.
+pub const TABLES_6_VALUES: &str = "
+-- Where the values of a field are, and in which form.
+CREATE TABLE value_column (slot INTEGER NOT NULL, field TEXT NOT NULL, encoding TEXT NOT NULL, number INTEGER,
+  PRIMARY KEY (slot, field)) WITHOUT ROWID;
+-- A value that many records share, and how many have it. The number is that of its column.
+CREATE TABLE value_text (id INTEGER PRIMARY KEY, slot INTEGER NOT NULL, number INTEGER NOT NULL, json TEXT NOT NULL,
+  records INTEGER NOT NULL, UNIQUE (slot, number, json));
 ";

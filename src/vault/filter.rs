@@ -1,0 +1,189 @@
+//! Conditions on fields, as SQL: on the columns beside the records where a field has one, else on the data.
+
+use std::fmt::Write as _;
+
+use rusqlite::types::Value as Sql;
+
+use super::declaration::{Field, Kind};
+use super::store::values::{self, Column, Encoding};
+use super::{folding, time};
+
+/// A condition beside the grant's own, over granted fields. Only [`super::enforcement::Access::filter`] makes one.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Over `record r`.
+    pub(super) sql: String,
+    /// Of `sql`.
+    pub(super) params: Vec<Sql>,
+    /// Those of the conditions that are on columns, over the columns `v` themselves.
+    pub(super) columns: Part,
+    /// The other conditions, over `record r`.
+    pub(super) rows: Part,
+    /// Whether it limits the time that records are sorted by.
+    pub(super) is_by_time: bool,
+    /// The column of shared texts and the text, if all that is asked for is that text.
+    pub(super) listed: Option<(u32, String)>,
+    conditions: usize,
+}
+
+/// Some conditions and their values.
+#[derive(Debug, Clone, Default)]
+pub struct Part {
+    /// Each begins with ` AND `.
+    pub(super) sql: String,
+    /// Their values.
+    pub(super) params: Vec<Sql>,
+}
+
+/// How a filter compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compare {
+    /// `filter[f]=v`
+    Equal,
+    /// `filter[f][gte]=v`
+    AtLeast,
+    /// `filter[f][gt]=v`
+    Above,
+    /// `filter[f][lte]=v`
+    AtMost,
+    /// `filter[f][lt]=v`
+    Below,
+}
+
+impl Compare {
+    /// All of them, in the order in which a schema declares them.
+    pub const ALL: [Self; 5] = [Self::Equal, Self::AtLeast, Self::Above, Self::AtMost, Self::Below];
+
+    /// The operator that a range names it by; equality has none.
+    pub const fn operator(self) -> Option<&'static str> {
+        match self {
+            Self::Equal => None,
+            Self::AtLeast => Some("gte"),
+            Self::Above => Some("gt"),
+            Self::AtMost => Some("lte"),
+            Self::Below => Some("lt"),
+        }
+    }
+
+    /// Whether `field` declares that it may be compared so.
+    pub const fn is_declared(self, field: &Field) -> bool {
+        match self {
+            Self::Equal => field.exact,
+            Self::AtLeast | Self::Above | Self::AtMost | Self::Below => field.range,
+        }
+    }
+
+    const fn sign(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::AtLeast => ">=",
+            Self::Above => ">",
+            Self::AtMost => "<=",
+            Self::Below => "<",
+        }
+    }
+}
+
+impl Part {
+    fn add(&mut self, sql: &str, params: &[Sql]) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(sql);
+        self.params.extend_from_slice(params);
+    }
+}
+
+impl Filter {
+    /// Adds a condition on `field` of `slot`, which is in `column`, if it has one.
+    pub(super) fn add(
+        &mut self,
+        slot: i64,
+        column: Option<Column>,
+        field: &Field,
+        compare: Compare,
+        value: &str,
+    ) {
+        self.conditions += 1;
+        self.listed = None;
+        let sign = compare.sign();
+        let instant = || time::parse_ms(value).map_or(Sql::Null, Sql::from);
+        let number = || match (value.parse::<i64>(), value.parse::<f64>()) {
+            (Ok(number), _) => number.into(),
+            (_, Ok(number)) if number.is_finite() => number.into(),
+            _ => Sql::Null,
+        };
+        let text = || Sql::from(folding::composed(value).into_owned());
+        let is_equal = compare == Compare::Equal;
+        match column.map(|column| (column.encoding, column.number)) {
+            Some((Encoding::Sort, _)) => {
+                self.is_by_time = true;
+                self.on_row(&format!("r.sort {sign} ?"), &[instant()]);
+                if matches!(compare, Compare::Below | Compare::AtMost) {
+                    // Those without a time have the least.
+                    self.on_row("r.sort > ?", &[i64::MIN.into()]);
+                }
+            }
+            Some((Encoding::Consent, _)) => self.on_row(&format!("r.consent_ms {sign} ?"), &[instant()]),
+            Some((Encoding::Instant, Some(at))) => {
+                // What is no instant is a text there, which is above all numbers.
+                let left = format!("iif(typeof(v.c{at}) = 'integer', v.c{at}, NULL)");
+                self.on_column(slot, &left, &format!("{sign} ?"), &[instant()]);
+            }
+            Some((Encoding::Number, Some(at))) => {
+                let left = format!("iif(typeof(v.c{at}) = 'text', v.c{at} ->> '$', v.c{at})");
+                self.on_column(slot, &left, &format!("{sign} ?"), &[number()]);
+            }
+            Some((Encoding::Boolean, Some(at))) => {
+                let left = format!("CASE v.c{at} WHEN 1 THEN 'true' WHEN 0 THEN 'false' ELSE v.c{at} END");
+                self.on_column(slot, &left, &format!("{sign} ?"), &[value.to_owned().into()]);
+            }
+            // A list or an object is a text too, as it is written.
+            Some((Encoding::Listed, Some(at))) if is_equal && !value.starts_with(['[', '{']) => {
+                let json = values::json_text(value);
+                let right = "= (SELECT id FROM value_text WHERE slot = ? AND number = ? AND json = ?)";
+                let params = [slot.into(), at.into(), json.clone().into()];
+                self.on_column(slot, &format!("v.c{at}"), right, &params);
+                self.listed = Some((at, json)).filter(|_| self.conditions == 1);
+            }
+            Some((Encoding::Hashed, Some(at))) if is_equal => {
+                self.on_column(slot, &format!("v.c{at}"), "= ?", &[values::hash(value).into()]);
+                // Others can have the same hash.
+                self.on_row("composed(r.data ->> ?) = ?", &[path(&field.name).into(), text()]);
+            }
+            _ => {
+                let (left, right) = match field.kind {
+                    Kind::Timestamp | Kind::Date => ("instant_ms(r.data ->> ?)", instant()),
+                    Kind::Boolean => ("r.data -> ?", value.to_owned().into()),
+                    kind if kind.is_numeric() => ("r.data ->> ?", number()),
+                    _ => ("composed(r.data ->> ?)", text()),
+                };
+                self.on_row(&format!("{left} {sign} ?"), &[path(&field.name).into(), right]);
+            }
+        }
+    }
+
+    /// The rows with these numbers.
+    pub(super) fn named(rows: &[i64]) -> Self {
+        let mut filter = Self::default();
+        filter.on_row("r.rid IN (SELECT value FROM json_each(?))", &[format!("{rows:?}").into()]);
+        filter
+    }
+
+    fn on_row(&mut self, condition: &str, params: &[Sql]) {
+        self.rows.add(condition, params);
+        self.sql.push_str(" AND ");
+        self.sql.push_str(condition);
+        self.params.extend_from_slice(params);
+    }
+
+    fn on_column(&mut self, slot: i64, left: &str, rest: &str, params: &[Sql]) {
+        self.columns.add(&format!("{left} {rest}"), params);
+        // A scalar, which no planner turns into a join that begins with the columns: those have hidden records too.
+        let _ = write!(self.sql, " AND (SELECT {left} FROM value_{slot} v WHERE v.rid = r.rid) {rest}");
+        self.params.extend_from_slice(params);
+    }
+}
+
+/// The JSON path of a top-level field.
+pub(super) fn path(field: &str) -> String {
+    format!("$.{}", serde_json::Value::from(field))
+}
