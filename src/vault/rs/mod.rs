@@ -3,6 +3,8 @@
 
 pub mod aggregate;
 pub mod blobs;
+#[cfg(test)]
+mod columns_tests;
 mod context;
 pub mod decimal;
 pub mod field_window;

@@ -39,7 +39,7 @@ const NOTES: StreamSpec = StreamSpec {
     views: &[],
     relations: &[],
 };
-const PROFILE: Profile = Profile {
+pub(super) const PROFILE: Profile = Profile {
     name: "a test",
     title: "a test",
     owner: "nobody",

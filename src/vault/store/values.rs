@@ -299,7 +299,9 @@ impl Texts {
         let mut gone = gone.query([rid])?;
         while let Some(row) = gone.next()? {
             for (number, (_, encoding)) in layout.fields.iter().enumerate() {
-                if let (Encoding::Listed, Some(id)) = (encoding, row.get(number + 1)?) {
+                if *encoding == Encoding::Listed
+                    && let Some(id) = row.get(number + 1)?
+                {
                     *self.changes.entry(id).or_default() -= 1;
                 }
             }
