@@ -68,7 +68,7 @@ pub struct Access {
     /// The granted fields that full-text search covers, with the tags of their terms: no query can name those of others.
     lexical: Vec<(words::Tag, String)>,
     /// Where the values of the slot's fields are kept: ask [`Access::column`].
-    columns: Option<Columns>,
+    columns: Option<Arc<Columns>>,
     since: Option<i64>,
     until: Option<i64>,
     resources: Option<BTreeSet<String>>,

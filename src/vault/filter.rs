@@ -145,9 +145,15 @@ impl Filter {
                 self.listed = Some((at, json)).filter(|_| self.conditions == 1);
             }
             Some((Encoding::Hashed, Some(at))) if is_equal => {
-                self.on_column(slot, &format!("v.c{at}"), "= ?", &[values::hash(value).into()]);
+                let hash = Sql::from(values::hash(value));
+                self.columns.add(&format!("v.c{at} = ?"), std::slice::from_ref(&hash));
                 // Others can have the same hash.
-                self.on_row("composed(r.data ->> ?) = ?", &[path(&field.name).into(), text()]);
+                let is_it = ("composed(r.data ->> ?) = ?", [path(&field.name).into(), text()]);
+                self.rows.add(is_it.0, &is_it.1);
+                // Not two conditions: the data would be read first.
+                let found = format!("(SELECT v.c{at} FROM value_{slot} v WHERE v.rid = r.rid) = ?");
+                let _ = write!(self.sql, " AND CASE WHEN {found} THEN {} ELSE false END", is_it.0);
+                self.params.extend(std::iter::once(hash).chain(is_it.1));
             }
             _ => {
                 let (left, right) = match field.kind {

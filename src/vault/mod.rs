@@ -153,7 +153,7 @@ impl Vault {
     }
 
     /// Opens the vault that `config` describes for reads alone: nothing is made or written, and no lock is taken that a
-    /// writer would wait for.
+    /// writer would wait for, but the first time after an update that changed the store's format.
     ///
     /// # Errors
     /// [`OpenError`]; [`OpenError::Directory`] where there is no such vault.

@@ -554,6 +554,9 @@ fn an_older_store_is_read_on_and_its_words_are_found() {
             .unwrap()
             .collect::<Result<_, _>>()
             .unwrap();
+        for slot in 1..=db.query_row("SELECT max(slot) FROM slot", [], |row| row.get::<_, i64>(0)).unwrap() {
+            db.execute_batch(&format!("DROP TABLE value_{slot}")).unwrap();
+        }
         for slot in slots {
             db.execute_batch(&format!(
                 "DROP TABLE text_{slot};
@@ -563,7 +566,7 @@ fn an_older_store_is_read_on_and_its_words_are_found() {
             .unwrap();
         }
         db.execute_batch(
-            "DROP TABLE text_field; DROP INDEX record_consent;
+            "DROP TABLE text_field; DROP INDEX record_consent; DROP TABLE value_column; DROP TABLE value_text;
              DROP TABLE account; DROP TABLE source; DROP TABLE checkpoint; DROP TABLE item; DROP TABLE sighting;
              DROP TABLE change_time; DROP TABLE blob_place;
              CREATE TABLE old (id TEXT PRIMARY KEY, media_type TEXT NOT NULL, bytes BLOB NOT NULL);

@@ -393,6 +393,8 @@ impl Granularity {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -406,6 +408,31 @@ mod tests {
         assert_eq!(period(Granularity::Week, "UTC"), "2026-10-26");
         assert_eq!(period(Granularity::Quarter, "UTC"), "2026-10-01");
         assert_eq!(period(Granularity::Minute, "UTC"), "2026-11-01T23:30");
+    }
+
+    proptest! {
+        /// Zones with half and odd hours, a day that was left out, and offsets of odd seconds.
+        #[test]
+        fn periods_of_many_are_those_of_each(
+            zone in prop::sample::select(vec![
+                "UTC", "Europe/Oslo", "America/St_Johns", "Australia/Lord_Howe", "Pacific/Apia", "Europe/Amsterdam",
+            ]),
+            granularity in prop::sample::select(Granularity::ALL.to_vec()),
+            begin in -5_000_000_000_000_i64..5_000_000_000_000,
+            steps in prop::collection::vec(prop_oneof![-1000..1000_i64, -9_000_000..9_000_000_i64, 0..40_000_000_000_i64], 0..50),
+        ) {
+            let zone = jiff::tz::TimeZone::get(zone).unwrap();
+            let mut periods = Periods::new(granularity, zone.clone());
+            let mut each: BTreeMap<String, u64> = BTreeMap::new();
+            let mut ms = begin;
+            for step in steps {
+                ms += step;
+                periods.add(ms, 2);
+                *each.entry(granularity.period(ms, &zone).unwrap()).or_insert(0) += 2;
+            }
+            let each: Vec<(Value, u64)> = each.into_iter().map(|(key, count)| (key.into(), count)).collect();
+            prop_assert_eq!(periods.groups(), each);
+        }
     }
 
     #[test]

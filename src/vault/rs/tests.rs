@@ -72,7 +72,8 @@ struct World {
 fn record(stream: &str, key: &str, day: &str, amount: usize) -> String {
     let at = format!("{day}T00:00:00Z");
     let data = match stream {
-        "items" => json!({ "id": key, "at": at, "title": "alpha beta", "secret": "gamma", "amount": amount,
+        "items" => json!({ "id": key, "at": at, "title": "alpha beta", "amount": amount,
+            "secret": if key.starts_with('h') { "gamma delta" } else { "gamma" },
             "file": { "blob_id": format!("blob_{key}") } }),
         _ => json!({ "id": key, "at": at, "item_id": "k000", "body": "alpha" }),
     };
@@ -192,7 +193,7 @@ fn without_secret(granted: &mut GrantStream) {
 }
 
 /// What is read from the covered rows alone, whatever the grant.
-const DIRECT: [&str; 14] = [
+const DIRECT: [&str; 19] = [
     "schema",
     "schema?stream=items",
     "connectors",
@@ -206,6 +207,12 @@ const DIRECT: [&str; 14] = [
     "streams/items/aggregate?metric=count",
     "streams/items/aggregate?metric=sum&field=amount",
     "streams/items/aggregate?metric=count&group_by=title",
+    "streams/items/aggregate?metric=count&group_by=secret&filter[title]=alpha%20beta",
+    "streams/items/aggregate?metric=max&field=at",
+    // What hidden rows alone have.
+    "streams/items/aggregate?metric=count&filter[secret]=gamma%20delta",
+    "streams/items/records?limit=5&filter[secret]=gamma%20delta",
+    "streams/items/records?limit=5&filter[id]=h001",
     "streams/items/aggregate?metric=count&group_by_time=at&granularity=day&filter[amount][gt]=2",
 ];
 

@@ -30,7 +30,7 @@ pub struct Catalog {
     pub connections: Vec<Arc<Connection>>,
     slots: HashMap<(String, String), i64>,
     tags: HashMap<i64, HashMap<String, Tag>>,
-    columns: HashMap<i64, Columns>,
+    columns: HashMap<i64, Arc<Columns>>,
     pub(super) version: i64,
 }
 
@@ -61,7 +61,7 @@ impl Catalog {
     }
 
     /// The columns that a slot's values are in.
-    pub fn columns(&self, slot: i64) -> Option<&Columns> {
+    pub fn columns(&self, slot: i64) -> Option<&Arc<Columns>> {
         self.columns.get(&slot)
     }
 
@@ -91,7 +91,8 @@ impl Catalog {
                 catalog.tags.entry(slot).or_default().insert(field, tag);
             }
         }
-        catalog.columns = values::all_columns(db)?;
+        let columns = values::all_columns(db)?.into_iter();
+        catalog.columns = columns.map(|(slot, columns)| (slot, Arc::new(columns))).collect();
         Ok(catalog)
     }
 }

@@ -146,7 +146,7 @@ impl Store {
         })
     }
 
-    /// Opens the database at `path`, which is there, for reads alone.
+    /// Opens the database at `path`, which is there, for reads alone; one of an older format becomes one of this first.
     ///
     /// # Errors
     /// If SQLite refuses, or another version wrote it.
@@ -156,7 +156,11 @@ impl Store {
         if !is_ours(&db, application_id)? {
             return Err(OpenError::Foreign { path: shown() });
         }
-        let found: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let format = || db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+        if (1..FORMAT).contains(&format()?) {
+            drop(Self::open(Some(path), application_id, None)?);
+        }
+        let found = format()?;
         if found != FORMAT {
             return Err(OpenError::OtherVersion { path: shown(), found, written_by: None });
         }
@@ -364,6 +368,73 @@ mod tests {
         assert_eq!(blobs(&Store::open(Some(&path), 1, Some(&blob("second"))).unwrap()).unwrap(), "first");
         let failed = Store::open(None, 1, Some(&|_| Err("no room".into())));
         assert!(matches!(failed.err(), Some(OpenError::Filling(why)) if why.to_string() == "no room"));
+    }
+
+    #[test]
+    fn o3_5_a_store_of_format_5_gets_its_columns_also_where_it_is_opened_to_read() {
+        const CREATED: &str = "SELECT name || ' ' || ifnull(sql, '') FROM sqlite_master WHERE name LIKE 'value_%' ORDER BY 1";
+        const SPEC: crate::vault::declaration::StreamSpec = crate::vault::declaration::StreamSpec {
+            name: "items",
+            key: "id",
+            time: Some("at"),
+            fields: "id string! eq\nat timestamp? eq\nwho string? eq group\namount number? eq range sum",
+            views: &[],
+            relations: &[],
+        };
+        let fill = |ingest: &mut Ingest<'_>| {
+            ingest.connector(&crate::vault::declaration::Connector {
+                key: "things".to_owned(),
+                id: "https://example.test/things".to_owned(),
+                name: "Things".to_owned(),
+                streams: vec![Arc::new(SPEC.parse()?)],
+            })?;
+            ingest.connection(&super::super::Connection {
+                id: "cin_one".to_owned(),
+                connector: "things".to_owned(),
+                display_name: "One".to_owned(),
+            })?;
+            for (key, data) in [
+                ("a", Some(r#"{"id":"a","at":"2024-02-01T00:00:00Z","who":"Jos\u00e9","amount":1.10}"#)),
+                ("b", Some(r#"{"id":"b","who":"José","amount":7}"#)),
+                ("c", Some(r#"{"id":"c","who":"Ana"}"#)),
+                ("c", None),
+            ] {
+                ingest.put("items", key, 0, data)?;
+            }
+            Ok(())
+        };
+        let all = |db: &Sqlite| {
+            let mut all = Vec::new();
+            for sql in [
+                CREATED,
+                "SELECT rid || ' ' || t.json || ' ' || t.records || ' ' || ifnull(c2, '-') FROM value_1
+                 JOIN value_text t ON t.id = c1 ORDER BY 1",
+                "SELECT field || ' ' || encoding || ' ' || ifnull(number, '-') FROM value_column ORDER BY 1",
+            ] {
+                let mut rows = db.prepare(sql)?;
+                all.extend(rows.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?);
+            }
+            Ok::<_, rusqlite::Error>(all)
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        let store = Store::open(Some(&path), super::super::OWN, Some(&fill)).unwrap();
+        let new = store.read(|db, _| all(db)).unwrap();
+        assert!(new.contains(&"1 \"José\" 2 1.10".to_owned()) && new.contains(&"2 \"José\" 2 7".to_owned()));
+        let opened: [fn(&Path) -> Result<Store, OpenError>; 2] = [
+            |path| Store::open(Some(path), super::super::OWN, None),
+            |path| Store::open_to_read(path, super::super::OWN),
+        ];
+        drop(store);
+        for open in opened {
+            let db = Sqlite::open(&path).unwrap();
+            db.execute_batch(
+                "DROP TABLE value_column; DROP TABLE value_text; DROP TABLE value_1; PRAGMA user_version = 5",
+            )
+            .unwrap();
+            drop(db);
+            assert_eq!(open(&path).unwrap().read(|db, _| all(db)).unwrap(), new);
+        }
     }
 
     /// A store of format 4, which does not say whose it is.
