@@ -510,8 +510,9 @@ impl Access {
                 Wanted::Record => "CROSS JOIN record r INDEXED BY record_found ON r.rid = v.rid",
                 Wanted::Nothing | Wanted::Columns => "",
             };
+            let conditions = format!("{}{}", columns.sql, rows.sql).replacen(" AND ", " WHERE ", 1);
             let params = columns.params.iter().chain(&rows.params).cloned().collect();
-            return (format!("FROM value_{slot} v {join} WHERE true{}{}", columns.sql, rows.sql), params);
+            return (format!("FROM value_{slot} v {join}{conditions}"), params);
         }
         let join = match wanted {
             Wanted::Columns => format!("CROSS JOIN value_{slot} v ON v.rid = r.rid"),

@@ -218,7 +218,7 @@ fn ask(vault: &Vault, token: &str, question: &str) -> Result<Value, (u16, String
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn o6_12_columns_answer_as_the_data_does(case in cases()) {

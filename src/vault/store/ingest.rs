@@ -200,6 +200,8 @@ impl<'a> Ingest<'a> {
         )?;
         let connector: Connector = serde_json::from_str(&declaration)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        // Columns that are made anew are of other texts.
+        self.texts.flush(self.tx)?;
         let mut slots = HashMap::new();
         for stream in &connector.streams {
             slots.insert(stream.name.clone(), self.slot(connection, &connector, stream)?);
